@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from .errors import CatalogError as CatalogError
     from .errors import Finding as Finding
     from .errors import InputError as InputError
-    from .errors import JobFailed as JobFailed
+    from .errors import JobFailedError as JobFailedError
     from .errors import SpecError as SpecError
     from .errors import SupercloudError as SupercloudError
-    from .errors import WorkError as WorkError
+    from .errors import OperationError as OperationError
     from .jobs import Executor as Executor
     from .jobs import Job as Job
     from .jobs import as_completed as as_completed
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from .jobs import wait as wait
     from .jobs import why_not as why_not
     from .plan.model.plan import Plan
-    from .plan.publish.diff import diff
-    from .plan.publish.document import document
+    from .plan.publish.diff import diff_plans
+    from .plan.publish.document import build_document
     from .plan.resolve import resolve as resolve
     from .primitives.bundle import Bundle as Bundle
     from .spec import ClusterSpec as ClusterSpec
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .spec.loader import load_job as load_job
     from .targets import render as render
 
-_HOME = {
+_MODULES = {
     "Bundle": "primitives.bundle",
     "Catalog": "catalog",
     "CatalogError": "errors",
@@ -86,15 +86,15 @@ __all__ = [
     "FleetSpec",
     "InputError",
     "Job",
-    "JobFailed",
+    "JobFailedError",
     "JobSpec",
     "Plan",
     "SpecError",
     "SupercloudError",
-    "WorkError",
+    "OperationError",
     "as_completed",
-    "diff",
-    "document",
+    "diff_plans",
+    "build_document",
     "load",
     "load_fleet",
     "load_job",
@@ -108,9 +108,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:

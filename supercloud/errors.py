@@ -31,18 +31,18 @@ __all__ = [
     "EngineError",
     "Finding",
     "InputError",
-    "JobFailed",
+    "JobFailedError",
     "Level",
     "OutputError",
     "QuantityError",
     "SpecError",
     "StoreError",
     "SupercloudError",
-    "UnknownName",
+    "UnknownNameError",
     "UnusableEngine",
-    "WorkError",
-    "check_type",
-    "nearest",
+    "OperationError",
+    "require_type",
+    "suggest_nearest",
 ]
 
 Level = Literal["error", "warning", "note"]
@@ -64,7 +64,7 @@ class Finding:
     file: str = ""
     line: int = 0
 
-    def at(self, file: str, line: int) -> Finding:
+    def with_location(self, file: str, line: int) -> Finding:
         """The same finding with the place in the file it came from."""
         return replace(self, file=file, line=line)
 
@@ -102,7 +102,7 @@ class CatalogError(InputError):
     """A file of the catalog, or of an overlay, is wrong."""
 
 
-class UnknownName(InputError, LookupError):
+class UnknownNameError(InputError, LookupError):
     """Nothing has this name; the nearest names are offered."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]):
@@ -112,7 +112,7 @@ class UnknownName(InputError, LookupError):
     @property
     def hint(self) -> str:
         """What to write instead, as far as one can tell."""
-        return nearest(self.name, self.known)
+        return suggest_nearest(self.name, self.known)
 
     def __str__(self) -> str:
         return f"{self.args[0]}; {self.hint}" if self.hint else str(self.args[0])
@@ -126,15 +126,15 @@ class OutputError(InputError):
     """An output folder holds something that supercloud did not write."""
 
 
-class WorkError(SupercloudError):
+class OperationError(SupercloudError):
     """The input was fine, the work failed."""
 
 
-class StoreError(WorkError):
+class StoreError(OperationError):
     """The job store cannot be used: locked, full, damaged, or written by a newer version."""
 
 
-class EngineError(WorkError):
+class EngineError(OperationError):
     """An engine refused, did not answer, or answered something that makes no sense."""
 
 
@@ -143,7 +143,7 @@ class UnusableEngine(EngineError):
     help."""
 
 
-class JobFailed(WorkError):
+class JobFailedError(OperationError):
     """A job ended in another state than COMPLETED."""
 
     def __init__(self, message: str, state: str, exit_code: int | None = None):
@@ -152,19 +152,19 @@ class JobFailed(WorkError):
         self.job_exit_code = exit_code
 
 
-def check_type(value: object, kinds: type | tuple[type, ...], takes: str, hint: str) -> None:
+def require_type(value: object, types: type | tuple[type, ...], requirement: str, hint: str) -> None:
     """Refuse an argument of another kind; ``takes`` is the function with what it takes, ``hint`` how to make that.
 
     >>> check_type("cluster.yaml", dict, "f takes a plan", "make one with resolve")
     Traceback (most recent call last):
     supercloud.errors.InputError: f takes a plan, not the str 'cluster.yaml'; make one with resolve
     """
-    if not isinstance(value, kinds):
+    if not isinstance(value, types):
         shown = f" {str(value)[:80]!r}" if isinstance(value, str) else ""
-        raise InputError(f"{takes}, not the {type(value).__name__}{shown}; {hint}")
+        raise InputError(f"{requirement}, not the {type(value).__name__}{shown}; {hint}")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
     """A hint that offers the names nearest to ``name``, or all of them when they are few.
 
     >>> nearest("dgx-h10", ["dgx-h100", "dgx-b200"])
@@ -174,11 +174,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("time", ["image", "time_limit"])
     'did you mean time_limit?'
     """
-    names = sorted(set(known))
+    names = sorted(set(known_names))
     lower = {item.lower(): item for item in names}
     asked = str(name).lower()[:80]
     # a name that has all words of what was asked for is meant rather than one with similar letters
-    whole = sorted((item for item in lower if _words(asked) <= _words(item)), key=len)
+    whole = sorted((item for item in lower if _split_words(asked) <= _split_words(item)), key=len)
     close = difflib.get_close_matches(asked, list(lower), n=3, cutoff=0.75 if whole else 0.6)
     close = [lower[item] for item in dict.fromkeys([*close, *whole])][:3]
     if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
@@ -192,6 +192,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{len(names)} names are known, among them {', '.join(names[:5])} …"
 
 
-def _words(name: str) -> set[str]:
+def _split_words(name: str) -> set[str]:
     """The words of a name; a set that is in no other where it has none."""
     return {word for word in re.split(r"[-_/\s]+", name) if word} or {""}

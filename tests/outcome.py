@@ -15,12 +15,12 @@ import yaml
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.document import document
-from supercloud.plan.publish.summary import rows
+from supercloud.plan.publish.document import build_document
+from supercloud.plan.publish.summary import build_rows
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 __all__ = ["LateRefusal", "is_small", "outcome", "parse_files"]
 
@@ -47,11 +47,11 @@ def outcome(path: Path, catalog: Catalog, wanted: Callable[[Plan, str], bool], s
     except SupercloudError as error:
         assert error.exit_code == 2, error
         return "refused"
-    document(plan).model_dump_json()
-    rows(plan)
+    build_document(plan).model_dump_json()
+    build_rows(plan)
     if plan.errors:
         return "refused"
-    targets = [target for target in targets_for(plan) if wanted(plan, target)]
+    targets = [target for target in list_targets(plan) if wanted(plan, target)]
     for target in targets:
         try:
             bundle = render(plan, target)

@@ -17,7 +17,7 @@ from typing import Any
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.reader import KINDS
-from supercloud.spec.schema import schema_of
+from supercloud.spec.schema import build_schema
 
 __all__ = ["Generator", "hostile_text"]
 
@@ -178,7 +178,7 @@ _KINDS = {
 @functools.cache
 def _schema(document: str) -> Mapping[str, Any]:
     """A schema, made once: pydantic takes 0.2 s for it, ten times what a document takes."""
-    return schema_of(document)
+    return build_schema(document)
 
 
 class Generator:
@@ -316,7 +316,7 @@ class Generator:
             return self.random.choice(known)
         if pattern.startswith(r"^\d+(\.\d+)"):
             return self.random.choice(
-                [*self.catalog.names("slurm"), *self.catalog.names("kubernetes"), *self.catalog.names("kueue")]
+                [*self.catalog.list_names("slurm"), *self.catalog.list_names("kubernetes"), *self.catalog.list_names("kueue")]
             )
         if pattern.startswith("^[a-z]([-a-z0-9]*") and self.random.random() < 0.95:
             return (
@@ -341,7 +341,7 @@ class Generator:
         if key == "machine" and self.machines and self.random.random() < 0.8:
             return self.machines
         kind = _KINDS.get(key) or next((item for item in (f"{key}s", f"{key}es", key) if item in KINDS), None)
-        return self.catalog.names(kind) if kind else []
+        return self.catalog.list_names(kind) if kind else []
 
     # -- changes of a document that is there ---------------------------------------------------------------------------
 
@@ -420,8 +420,8 @@ def _of_site(data: Any, catalog: Catalog) -> list[str]:
 @functools.cache
 def _machines(catalog: Catalog) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name in catalog.names("machines"):
-        found.setdefault(catalog.machine(name).provider, []).append(name)
+    for name in catalog.list_names("machines"):
+        found.setdefault(catalog.get_machine(name).provider, []).append(name)
     return found
 
 

@@ -66,9 +66,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 def test_every_verb_shows_an_example_and_the_next_one() -> None:
     from typer.testing import CliRunner
 
-    from supercloud.cli import VERBS, app
+    from supercloud.cli import COMMANDS, app
 
-    for verb in VERBS:
+    for verb in COMMANDS:
         shown = CliRunner().invoke(app, [verb, "--help"])
         flat = " ".join(shown.output.split())
         assert shown.exit_code == 0 and "Example: supercloud" in flat and "next:" in flat, verb

@@ -22,11 +22,11 @@ from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError
-from supercloud.plan.publish.document import document
-from supercloud.plan.publish.summary import rows
+from supercloud.plan.publish.document import build_document
+from supercloud.plan.publish.summary import build_rows
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 SEEDS = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
 OVERLAY = next(path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir())
@@ -267,11 +267,11 @@ def outcome(path: Path) -> int:
     """The exit code that ``supercloud render`` would have; anything else than 0 or 2 is a bug."""
     try:
         plan = resolve(load(path), CATALOG)
-        document(plan).model_dump_json()
-        rows(plan)
+        build_document(plan).model_dump_json()
+        build_rows(plan)
         if plan.errors:
             return 2
-        for target in targets_for(plan):
+        for target in list_targets(plan):
             # files of one line per link or switch: of small clusters, and of every tenth spec only
             if target in LIGHT or (plan.nodes <= 200 and crc32(path.read_bytes()) % 10 == 0):
                 render(plan, target)

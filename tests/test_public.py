@@ -19,7 +19,7 @@ JOB = supercloud.JobSpec(name="job", command=["true"])
 
 def test_all_is_sorted_complete_and_importable() -> None:
     assert list(supercloud.__all__) == sorted(supercloud.__all__)
-    assert set(supercloud.__all__) == set(supercloud._HOME)
+    assert set(supercloud.__all__) == set(supercloud._MODULES)
     for name in supercloud.__all__:
         assert getattr(supercloud, name) is not None
     assert set(supercloud.__all__) <= set(dir(supercloud))
@@ -59,7 +59,7 @@ def test_unknown_names_are_attribute_errors() -> None:
     (lambda: supercloud.load_fleet([]), "load_fleet takes the path of a file, not the list"),
     (lambda: supercloud.resolve("cluster.yaml"), "resolve takes a cluster spec, not the str 'cluster.yaml'; read one"),
     (lambda: supercloud.render("cluster.yaml", "slurm"), "render takes a plan, not the str 'cluster.yaml'; make one"),
-    (lambda: supercloud.document("cluster.yaml"), "document and diff take plans, not the str 'cluster.yaml'"),
+    (lambda: supercloud.build_document("cluster.yaml"), "document and diff take plans, not the str 'cluster.yaml'"),
     (lambda: supercloud.place(JOB, "cluster.yaml"), "place takes a job and a plan, a cluster or a fleet, not the str "
      "'cluster.yaml'; make a plan: resolve(load(\"cluster.yaml\"))"),
     (lambda: supercloud.why_not(JOB, Path("cluster.yaml")), "a cluster or a fleet, not the PosixPath; make a plan"),

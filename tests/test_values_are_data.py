@@ -24,17 +24,17 @@ from pydantic import ValidationError
 from samples import EXAMPLES, ROOT
 
 from supercloud.catalog import Catalog
-from supercloud.catalog.fact import Fact
+from supercloud.catalog.fact import CatalogEntry
 from supercloud.catalog.reader import KINDS
 from supercloud.errors import SupercloudError
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
-from supercloud.primitives.templates import Quoted, fill, quote_shell, quote_yaml
+from supercloud.primitives.templates import Quoted, render_template, quote_shell, quote_yaml
 from supercloud.spec import ClusterSpec
 from supercloud.spec.schema import DOCUMENTS
-from supercloud.targets import render, targets_for
-from supercloud.targets.report import report
+from supercloud.targets import render, list_targets
+from supercloud.targets.report import render_report
 
 MARK = "canary"
 PLANTED = (
@@ -147,7 +147,7 @@ class PlantedCatalog(Catalog):
     """The catalog with texts planted in the things that a plan has read."""
 
     def plant(self, groups: Sequence[tuple[str, Path_, str]], sources: Mapping[tuple[str, str], Any]) -> None:
-        self._read: dict[tuple[str, str], Fact] = {}
+        self._read: dict[tuple[str, str], CatalogEntry] = {}
         for (kind, name), source in sources.items():
             mine = [(place, value) for of, place, value in groups if of == kind]
             data = copy.deepcopy(source)
@@ -222,9 +222,9 @@ def test_planted_in_the_catalog(example: Path) -> None:
 
 
 def check_plan(plan: Plan) -> None:
-    for target in targets_for(plan):
+    for target in list_targets(plan):
         check_bundle(render(plan, target))
-    check_page(report(plan))
+    check_page(render_report(plan))
 
 
 def check_bundle(bundle: Bundle) -> None:
@@ -341,8 +341,8 @@ def test_yaml_reads_a_quoted_scalar_as_it_is(value: str) -> None:
 
 def test_a_script_takes_no_value_that_is_not_quoted() -> None:
     with pytest.raises(ValueError, match="use the filter"):
-        fill("boot/user-data.sh.j2", head="", environment="$(id)", cloud="", metadata="")
-    assert "$(id)" in fill("boot/user-data.sh.j2", head="", environment=Quoted("$(id)"), cloud="", metadata="")
+        render_template("boot/user-data.sh.j2", head="", environment="$(id)", cloud="", metadata="")
+    assert "$(id)" in render_template("boot/user-data.sh.j2", head="", environment=Quoted("$(id)"), cloud="", metadata="")
 
 
 @pytest.mark.parametrize("template", sorted((ROOT / "templates").rglob("*.sh.j2")), ids=lambda path: path.name)

@@ -6,7 +6,7 @@ hardware, a cloud or a Slurm release stands in Python.
 
 from .accelerator import Accelerator
 from .cable import Cable, Transceiver
-from .contract import Contract
+from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
 from .instance import Instance
 from .machine import Machine
@@ -28,7 +28,7 @@ __all__ = [
     "Cable",
     "Catalog",
     "Cdu",
-    "Contract",
+    "RoceProfile",
     "Coolant",
     "CoolingMethod",
     "HeatRejection",

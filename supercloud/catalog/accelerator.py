@@ -8,12 +8,12 @@ from pydantic import Field
 
 from ..primitives.quantity import Operations, Power, Rate, Size
 from ..spec.base import MIG_PROFILE, Count, Natural, Text
-from .fact import Fact, FactName, LabelKey, Part
+from .fact import CatalogEntry, EntryName, LabelKey, CatalogModel
 
 __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
 
 
-class ScaleUpLink(Part):
+class ScaleUpLink(CatalogModel):
     """The network inside a server or rack that makes several accelerators one."""
 
     kind: Text
@@ -25,7 +25,7 @@ class ScaleUpLink(Part):
     wiring: Literal["switched", "mesh", "torus-2d", "torus-3d", "bridge"] | None = None
 
 
-class MigProfile(Part):
+class MigProfile(CatalogModel):
     """A way to cut an accelerator into isolated instances."""
 
     profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)]
@@ -33,7 +33,7 @@ class MigProfile(Part):
     max_instances: Count
 
 
-class DeviceFiles(Part):
+class DeviceFiles(CatalogModel):
     """What the operating system calls the devices: ``path`` and a number from ``first`` in steps of ``step``."""
 
     path: Annotated[str, Field(pattern=r"^/dev/[A-Za-z0-9/_-]+$")]
@@ -41,25 +41,25 @@ class DeviceFiles(Part):
     step: Count = 1
     """Numbers that the driver takes for each accelerator: the first for its device, the rest for partitions."""
 
-    def number(self, index: int) -> int:
+    def compute_number(self, index: int) -> int:
         """The number in the name of the device of accelerator ``index``, counted from 0."""
         return self.first + index * self.step
 
     def text(self, count: int) -> str:
         """The devices of so many accelerators in words: from the first to the last."""
-        numbers = dict.fromkeys((self.number(0), self.number(count - 1)))
+        numbers = dict.fromkeys((self.compute_number(0), self.compute_number(count - 1)))
         return " to ".join(f"{self.path}{number}" for number in numbers)
 
 
-class Accelerator(Fact):
+class Accelerator(CatalogEntry):
     """One kind of accelerator."""
 
     vendor: Text
-    aliases: tuple[FactName, ...] = ()
+    aliases: tuple[EntryName, ...] = ()
     """Short names a job may ask for (``h100``)."""
     product_names: tuple[Text, ...] = ()
     """The product as its driver reports it (``nvidia-smi``), in every form that is known."""
-    succeeds: tuple[FactName, ...] = ()
+    succeeds: tuple[EntryName, ...] = ()
     """Accelerators that this one can stand in for wherever ``>=`` is asked: the edges of a partial order."""
     memory: Size | None = None
     memory_reported: Size | None = None

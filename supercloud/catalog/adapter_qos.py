@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from ..spec.base import Natural, Text
-from .fact import Fact
+from .fact import CatalogEntry
 from .machine import Adapter
 
 __all__ = ["AdapterQos"]
 
 
-class AdapterQos(Fact):
+class AdapterQos(CatalogEntry):
     """Adapters that are configured with the same tool; ``templates/roce/qos-<tool>.sh.j2`` has its commands."""
 
     vendor: Text
@@ -32,7 +32,7 @@ class AdapterQos(Fact):
     gid_index: Natural | None = None
     """Where the RoCEv2 address of a routed port is in its table of GIDs; absent: the library is left to find it."""
 
-    def is_of(self, adapter: Adapter) -> bool:
+    def is_for(self, adapter: Adapter) -> bool:
         """Whether the tool is for these adapters: by model, else by the driver of their devices, else by kind."""
         if adapter.model:
             return adapter.model.startswith(self.models)

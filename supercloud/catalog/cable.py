@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Length, Rate
 from ..spec.base import Count, Text
-from .fact import Fact
+from .fact import CatalogEntry
 
 __all__ = ["Cable", "Medium", "Transceiver"]
 
@@ -16,7 +16,7 @@ Medium = Literal["dac", "acc", "copper", "aoc", "fibre"]
 """Passive and active direct-attach copper, twisted pairs, fibre with its plugs, fibre that needs transceivers."""
 
 
-class Cable(Fact):
+class Cable(CatalogEntry):
     """One kind of cable, in its lengths."""
 
     vendor: Text | None = None
@@ -46,7 +46,7 @@ class Cable(Fact):
     """By length, as far as they were sourced."""
 
 
-class Transceiver(Fact):
+class Transceiver(CatalogEntry):
     """A pluggable module that turns a cage's ports into optical ones."""
 
     vendor: Text | None = None

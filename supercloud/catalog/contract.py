@@ -7,24 +7,24 @@ from typing import Annotated
 from pydantic import Field
 
 from ..primitives.quantity import Duration, Length, Rate, Size
-from ..spec.base import Count, Natural, Whole
-from .fact import Fact, Part
+from ..spec.base import Count, Natural, IntegerRange
+from .fact import CatalogEntry, CatalogModel
 
-__all__ = ["Contract", "Marking"]
+__all__ = ["RoceProfile", "EcnProfile"]
 
 
-class Marking(Part):
+class EcnProfile(CatalogModel):
     """Where ECN begins to mark and where it marks at its highest probability, for a port of a speed."""
 
     speed: Rate
     """The thresholds grow with the speed of the port."""
     min: Size
     max: Size
-    probability: Annotated[int, Whole(1, 100)]
+    probability: Annotated[int, IntegerRange(1, 100)]
     """Percent at ``max``."""
 
 
-class Contract(Fact):
+class RoceProfile(CatalogEntry):
     """DSCP, priorities, PFC, ECN, MTU and routing of a RoCE fabric."""
 
     dscp: Natural
@@ -37,8 +37,8 @@ class Contract(Fact):
     host_mtu: Count
     weight: Count
     """Percent of a port that RDMA data gets when all queues are full."""
-    ecn: Marking
-    ecn_oversubscribed: Marking
+    ecn: EcnProfile
+    ecn_oversubscribed: EcnProfile
     """For tiers that are oversubscribed on purpose: their queues fill by design."""
     watchdog_detection: Duration
     watchdog_restoration: Duration

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from ..primitives.quantity import Current, Mass, Power, Voltage
 from ..spec.base import Count, Natural, Ratio, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["LoadPoint", "Pdu", "PowerShelf", "Ups"]
 
 
-class Pdu(Fact):
+class Pdu(CatalogEntry):
     """A distribution unit of a rack: one circuit in, many sockets out."""
 
     vendor: Text | None = None
@@ -30,7 +30,7 @@ class Pdu(Fact):
     weight: Mass | None = None
 
 
-class PowerShelf(Fact):
+class PowerShelf(CatalogEntry):
     """Rectifiers that feed a busbar."""
 
     vendor: Text | None = None
@@ -42,14 +42,14 @@ class PowerShelf(Fact):
     efficiency: Ratio | None = None
 
 
-class LoadPoint(Part):
+class LoadPoint(CatalogModel):
     """Efficiency at a part of the rated load."""
 
     load: Annotated[Ratio, Field(gt=0)]
     efficiency: Annotated[Ratio, Field(gt=0)]
 
 
-class Ups(Fact):
+class Ups(CatalogEntry):
     """An uninterruptible supply in one way of running."""
 
     mode: Literal["double-conversion", "eco"]

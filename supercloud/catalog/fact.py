@@ -10,16 +10,16 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from ..spec.base import Model, Text
 
-__all__ = ["Fact", "FactName", "LabelKey", "Part", "Range", "RegularExpression"]
+__all__ = ["CatalogEntry", "EntryName", "LabelKey", "CatalogModel", "CidrBlock", "RegularExpression"]
 
 LabelKey = Annotated[
     str, Field(pattern=r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$")
 ]
 """A key of a label of Kubernetes, or the name of a resource there."""
-FactName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$", max_length=80)]
+EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([-A-Za-z0-9._]*[A-Za-z0-9])?$", max_length=80)]
 
 
-def _check_range(value: str) -> str:
+def _require_range(value: str) -> str:
     try:
         ip_network(value)
     except ValueError as error:
@@ -27,7 +27,7 @@ def _check_range(value: str) -> str:
     return value
 
 
-def _check_expression(value: str) -> str:
+def _require_expression(value: str) -> str:
     try:
         re.compile(value)
     except re.error as error:
@@ -35,21 +35,21 @@ def _check_expression(value: str) -> str:
     return value
 
 
-Range = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/[0-9]{1,3}$"), AfterValidator(_check_range)]
+CidrBlock = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/[0-9]{1,3}$"), AfterValidator(_require_range)]
 """A range of addresses, such as 10.0.0.0/8."""
-RegularExpression = Annotated[Text, AfterValidator(_check_expression)]
+RegularExpression = Annotated[Text, AfterValidator(_require_expression)]
 
 
-class Part(Model):
+class CatalogModel(Model):
     """Base of all models of facts: built when the first file of their kind is read, since a plan reads few kinds."""
 
     model_config = ConfigDict(defer_build=True, use_attribute_docstrings=False)
 
 
-class Fact(Part):
+class CatalogEntry(CatalogModel):
     """A thing the world offers. An absent field is one that nobody sourced; nothing is filled in by guessing."""
 
-    name: FactName
+    name: EntryName
     """Also the name of its file."""
     title: Text
     """What people call it."""

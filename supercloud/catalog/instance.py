@@ -7,12 +7,12 @@ from typing import Literal
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, Text
-from .fact import Part
+from .fact import CatalogModel
 
-__all__ = ["Domain", "Instance", "InterfaceRange"]
+__all__ = ["ScaleUpDomain", "Instance", "InterfaceRange"]
 
 
-class InterfaceRange(Part):
+class InterfaceRange(CatalogModel):
     """Like interfaces on the network cards ``first`` to ``last``."""
 
     first: Natural
@@ -26,19 +26,19 @@ class InterfaceRange(Part):
     address: Flag = False
     """Whether it carries an IP address."""
 
-    def cards(self) -> Iterator[int]:
+    def iter_cards(self) -> Iterator[int]:
         """Numbers of the cards."""
         return iter(range(self.first, (self.first if self.last is None else self.last) + 1, self.step))
 
 
-class Domain(Part):
+class ScaleUpDomain(CatalogModel):
     """Machines that are sold together, since their accelerators are joined by one scale-up network."""
 
     name: Text
     nodes: Count
 
 
-class Instance(Part):
+class Instance(CatalogModel):
     """The cloud's side of a machine."""
 
     family: Text
@@ -59,7 +59,7 @@ class Instance(Part):
     """Interfaces to attach so that every network card of its fabric is used; the first one carries an address."""
     placement: tuple[Literal["cluster", "partition", "spread"], ...] = ()
     """Strategies of placement groups that take it."""
-    domains: tuple[Domain, ...] = ()
+    domains: tuple[ScaleUpDomain, ...] = ()
     """Ways it is sold as a scale-up domain of several machines, from small to large."""
     system: Text | None = None
     """Generation of the hypervisor and its cards."""

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Size
 from ..spec.base import Count, Flag, ReleaseText, Text
-from .fact import Fact, FactName, Part
+from .fact import CatalogEntry, EntryName, CatalogModel
 
 __all__ = ["ControlPlane", "KubernetesAbilities", "KubernetesRelease", "KueueAbilities", "KueueApis", "KueueRelease",
            "PolicyApi", "RequestLimits", "VolcanoAbilities", "VolcanoRelease"]  # fmt: skip
@@ -17,7 +17,7 @@ __all__ = ["ControlPlane", "KubernetesAbilities", "KubernetesRelease", "KueueAbi
 ApiVersion = Annotated[str, Field(pattern=r"^v\d+((alpha|beta)\d+)?$")]
 
 
-class PolicyApi(Part):
+class PolicyApi(CatalogModel):
     """A kind of policy as an API server serves it."""
 
     version: ApiVersion
@@ -25,7 +25,7 @@ class PolicyApi(Part):
     """Feature gate that has to be set, and the version served, on a control plane of one's own; None: it is there."""
 
 
-class KubernetesAbilities(Part):
+class KubernetesAbilities(CatalogModel):
     """What a release can do without a feature gate being set, but for what names its gate."""
 
     kubeadm: ApiVersion
@@ -38,7 +38,7 @@ class KubernetesAbilities(Part):
     """MutatingAdmissionPolicy of admissionregistration.k8s.io; None where it is in no version but an alpha."""
 
 
-class KubernetesRelease(Fact):
+class KubernetesRelease(CatalogEntry):
     """One minor release."""
 
     patch: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
@@ -48,7 +48,7 @@ class KubernetesRelease(Fact):
     abilities: KubernetesAbilities
 
 
-class RequestLimits(Part):
+class RequestLimits(CatalogModel):
     """Requests that an API server works on at one time, in clusters of up to so many nodes."""
 
     nodes: Count | None = None
@@ -57,7 +57,7 @@ class RequestLimits(Part):
     writes: Count
 
 
-class ControlPlane(Fact):
+class ControlPlane(CatalogEntry):
     """What control-plane hosts of one's own run beside Kubernetes itself, and how large their parts may grow."""
 
     virtual_address: Text
@@ -69,13 +69,13 @@ class ControlPlane(Fact):
     etcd_quota: Size
     """Of etcd's database."""
 
-    def requests(self, nodes: int) -> RequestLimits:
+    def select_request_limits(self, nodes: int) -> RequestLimits:
         """The first limits that are meant for a cluster of so many nodes, else the last."""
         fit = (item for item in self.request_limits if item.nodes is None or nodes <= item.nodes)
         return next(fit, self.request_limits[-1])
 
 
-class KueueApis(Part):
+class KueueApis(CatalogModel):
     """Versions of kueue.x-k8s.io by kind; not all kinds grew up together."""
 
     queues: ApiVersion
@@ -92,7 +92,7 @@ class KueueApis(Part):
     """What a ClusterQueue calls its cohort."""
 
 
-class KueueAbilities(Part):
+class KueueAbilities(CatalogModel):
     """What a release can do without a feature gate being set."""
 
     topology: Flag
@@ -105,7 +105,7 @@ class KueueAbilities(Part):
     """Whether it holds back workloads that claim devices of a class that its configuration does not map to quota."""
 
 
-class KueueRelease(Fact):
+class KueueRelease(CatalogEntry):
     """One minor release of Kueue."""
 
     version: Text
@@ -121,7 +121,7 @@ class KueueRelease(Fact):
     min_kubernetes: ReleaseText | None = None
 
 
-class VolcanoAbilities(Part):
+class VolcanoAbilities(CatalogModel):
     """What a release can do."""
 
     tier_names: Flag
@@ -132,7 +132,7 @@ class VolcanoAbilities(Part):
     """Whether it counts devices of claims as the resource that pods ask for."""
 
 
-class VolcanoRelease(Fact):
+class VolcanoRelease(CatalogEntry):
     """One minor release of Volcano."""
 
     version: Text
@@ -141,4 +141,4 @@ class VolcanoRelease(Fact):
     topology: ApiVersion
     """Of topology.volcano.sh."""
     abilities: VolcanoAbilities
-    min_kubernetes: FactName | None = None
+    min_kubernetes: EntryName | None = None

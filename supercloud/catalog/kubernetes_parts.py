@@ -8,28 +8,28 @@ from pydantic import Field
 
 from ..spec.base import Flag, Natural, Text
 from ..spec.fabric import Cidr
-from .fact import Fact, FactName, LabelKey, Part
+from .fact import CatalogEntry, EntryName, LabelKey, CatalogModel
 
 __all__ = [
     "Alert",
     "AlertSet",
     "Chart",
     "DeviceStack",
-    "Measure",
+    "Metric",
     "MetricSet",
     "Nic",
     "NodeTopology",
     "PlatformRanges",
     "VisibleDevices",
     "VolumeDriver",
-    "XidCatalog",
+    "XidTable",
     "XidClass",
 ]
 
 SiteKind = Literal["onprem", "aws", "gcp", "azure"]
 
 
-class Chart(Fact):
+class Chart(CatalogEntry):
     """A Helm chart, locked to one version."""
 
     repository: Annotated[str, Field(pattern=r"^(https|oci)://[A-Za-z0-9][A-Za-z0-9._~:/%-]*[A-Za-z0-9_~-]$")]
@@ -40,11 +40,11 @@ class Chart(Fact):
     """Versions of images that are named in objects, not in the chart, and belong to this version of it."""
     privileged: Flag = False
     """Whether its pods need the privileged level of Pod Security."""
-    after: tuple[FactName, ...] = ()
+    after: tuple[EntryName, ...] = ()
     """Charts that have to be there before."""
 
 
-class VisibleDevices(Part):
+class VisibleDevices(CatalogModel):
     """A variable of containers by which their runtime hands out devices that no device plugin has allocated."""
 
     variable: Text
@@ -58,12 +58,12 @@ class VisibleDevices(Part):
     """Which of a site's images bring the runtime with the line."""
 
 
-class DeviceStack(Fact):
+class DeviceStack(CatalogEntry):
     """What makes accelerators of one resource name known to Kubernetes."""
 
     resource: LabelKey
     """As pods ask for it, such as nvidia.com/gpu."""
-    charts: tuple[FactName, ...] = ()
+    charts: tuple[EntryName, ...] = ()
     sites: tuple[SiteKind, ...] = ()
     """Where there is such a thing; empty means everywhere."""
     provided: dict[SiteKind, tuple[Text, ...]] = {}
@@ -98,11 +98,11 @@ class DeviceStack(Fact):
     """Metric set of its exporter."""
 
 
-class NodeTopology(Fact):
+class NodeTopology(CatalogEntry):
     """Node labels by which a provider says where a node is, outermost first."""
 
     labels: tuple[LabelKey, ...]
-    machines: tuple[FactName, ...] = ()
+    machines: tuple[EntryName, ...] = ()
     """Machines whose nodes have them; empty means all."""
     resources: tuple[LabelKey, ...] = ()
     """Resource names of accelerators whose nodes have them; empty means all nodes."""
@@ -110,7 +110,7 @@ class NodeTopology(Fact):
     """That of ``labels`` which no two nodes share."""
 
 
-class PlatformRanges(Fact):
+class PlatformRanges(CatalogEntry):
     """Addresses outside the network of a plan that a cloud and its managed Kubernetes answer from."""
 
     platform: dict[Text, Cidr] = {}
@@ -121,7 +121,7 @@ class PlatformRanges(Fact):
     """Where the managed Kubernetes takes addresses of services from, unless it is told otherwise."""
 
 
-class Measure(Part):
+class Metric(CatalogModel):
     """One metric of an exporter."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -131,13 +131,13 @@ class Measure(Part):
     """Whether the exporter gives it unless told otherwise."""
 
 
-class MetricSet(Fact):
+class MetricSet(CatalogEntry):
     """What an exporter can measure."""
 
-    metrics: tuple[Measure, ...]
+    metrics: tuple[Metric, ...]
 
 
-class XidClass(Part):
+class XidClass(CatalogModel):
     """Errors that ask for the same action."""
 
     action: Text
@@ -147,17 +147,17 @@ class XidClass(Part):
     remedy: Text
 
 
-class XidCatalog(Fact):
+class XidTable(CatalogEntry):
     """Errors of a driver by number, with what to do."""
 
     classes: tuple[XidClass, ...]
 
-    def codes(self, severity: str) -> tuple[int, ...]:
+    def list_codes(self, severity: str) -> tuple[int, ...]:
         """All of a severity, sorted; ``critical`` are those after which a node takes no work."""
         return tuple(sorted(code for item in self.classes if item.severity == severity for code in item.codes))
 
 
-class Alert(Part):
+class Alert(CatalogModel):
     """A rule of Prometheus."""
 
     name: Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]*$")]
@@ -169,17 +169,17 @@ class Alert(Part):
     remedy: Text
 
 
-class AlertSet(Fact):
+class AlertSet(CatalogEntry):
     """Rules over the metrics of one set."""
 
-    metrics: FactName
+    metrics: EntryName
     """The set they ask; the rules are rendered where its exporter is."""
     fabrics: tuple[Text, ...] = ()
     """Only where a fabric of one of these kinds is."""
     alerts: tuple[Alert, ...]
 
 
-class Nic(Fact):
+class Nic(CatalogEntry):
     """A model of network adapter as the PCI bus knows it."""
 
     model: Text
@@ -188,7 +188,7 @@ class Nic(Fact):
     device_id: Annotated[str, Field(pattern=r"^[0-9a-f]{4}$")]
 
 
-class VolumeDriver(Fact):
+class VolumeDriver(CatalogEntry):
     """How Kubernetes mounts a kind of storage that a provider runs. What only the provider knows has a name here."""
 
     site: SiteKind
@@ -206,7 +206,7 @@ class VolumeDriver(Fact):
     """The attribute that takes ``/<tenant>`` after its value, so that a tenant sees its own folder."""
     options: tuple[Text, ...] = ()
     """Mount options; ``{tenant}`` is filled in."""
-    chart: FactName | None = None
+    chart: EntryName | None = None
     """On-prem: the chart that brings the driver; None where there is none to install it by."""
     parameters: dict[Text, Text] = {}
     """On-prem: of the class for volumes made on demand; ``{storage}`` is filled in with the file system's name."""

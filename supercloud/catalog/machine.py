@@ -8,15 +8,15 @@ from pydantic import Field
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
 from ..spec.base import Count, DeviceName, Natural, Ratio, Text
-from .fact import Fact, FactName, Part
+from .fact import CatalogEntry, EntryName, CatalogModel
 from .instance import Instance
 from .rack import Feed, Mount
 
-__all__ = ["Adapter", "Body", "Cpu", "Heat", "Installed", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
-           "Slot", "Supplies"]  # fmt: skip
+__all__ = ["Adapter", "Chassis", "Cpu", "MachineCooling", "InstalledAccelerators", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
+           "RackSlot", "PowerSupplies"]  # fmt: skip
 
 
-class Cpu(Part):
+class Cpu(CatalogModel):
     """Processors as the operating system counts them."""
 
     arch: Literal["x86_64", "aarch64"]
@@ -31,16 +31,16 @@ class Cpu(Part):
         return self.sockets * self.cores_per_socket * self.threads_per_core
 
 
-class Installed(Part):
+class InstalledAccelerators(CatalogModel):
     """Accelerators in the machine."""
 
-    type: FactName
+    type: EntryName
     count: Count
     per_socket: tuple[Count, ...] = ()
     """How many hang on each socket, in device order; empty where it is not known."""
 
 
-class Adapter(Part):
+class Adapter(CatalogModel):
     """Network adapters of one role."""
 
     role: Literal["compute", "storage", "in-band", "management"]
@@ -61,11 +61,11 @@ class Adapter(Part):
     """Form of the cages the links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …"""
     cage_links: Count = 1
     """Links of one cage."""
-    same_ports: FactName | None = None
+    same_ports: EntryName | None = None
     """Entries of a machine with the same name here are ways to run the same ports, of which one is used."""
 
 
-class LocalDisk(Part):
+class LocalDisk(CatalogModel):
     """Disks inside."""
 
     role: Literal["system", "scratch"]
@@ -74,7 +74,7 @@ class LocalDisk(Part):
     size: Size
 
 
-class Supplies(Part):
+class PowerSupplies(CatalogModel):
     """Power supplies: ``count`` of them, of which ``needed`` carry the full load."""
 
     count: Count
@@ -82,7 +82,7 @@ class Supplies(Part):
     rating: Power | None = None
 
 
-class Heat(Part):
+class MachineCooling(CatalogModel):
     """How the machine is cooled."""
 
     methods: tuple[Literal["air", "direct-liquid", "immersion", "provider"], ...] = ()
@@ -98,7 +98,7 @@ class Heat(Part):
     """Coolant its maker asks for, for each kilowatt in the liquid."""
 
 
-class Body(Part):
+class Chassis(CatalogModel):
     """What the machine is to a rack."""
 
     units: Count | None = None
@@ -109,15 +109,15 @@ class Body(Part):
     mount: Mount | None = None
     feed: Feed | None = None
     """How it is fed; absent where nobody knows, or it has supplies of its own."""
-    supplies: Supplies | None = None
+    supplies: PowerSupplies | None = None
 
     @property
-    def fed(self) -> Feed | None:
+    def known_feed(self) -> Feed | None:
         """How it is fed, where that is known: supplies of its own hang on cords."""
         return self.feed or ("ac" if self.supplies else None)
 
 
-class ScalableUnit(Part):
+class ScalableUnit(CatalogModel):
     """The block the maker's reference architecture builds clusters of."""
 
     nodes: Count
@@ -135,7 +135,7 @@ class ScalableUnit(Part):
     """Racks of nodes under one management switch."""
 
 
-class Slot(Part):
+class RackSlot(CatalogModel):
     """Equal things one above the other in a rack product."""
 
     what: Literal["node", "nvlink-switch", "power-shelf", "management-switch"]
@@ -144,10 +144,10 @@ class Slot(Part):
     """Of each."""
 
 
-class RackProduct(Part):
+class RackProduct(CatalogModel):
     """The machine is sold as one tray of a complete rack."""
 
-    name: FactName
+    name: EntryName
     nodes: Count
     power: Power | None = None
     """Of the complete rack."""
@@ -155,20 +155,20 @@ class RackProduct(Part):
     power_shelves: Natural = 0
     shelf_power: Power | None = None
     management_switches: Natural = 0
-    arrangement: tuple[Slot, ...] = ()
+    arrangement: tuple[RackSlot, ...] = ()
     """From the floor upwards; empty where it is not known."""
     flow: Flow | None = None
     """Coolant of the complete rack."""
 
 
-class Machine(Fact):
+class Machine(CatalogEntry):
     """A complete server, a compute tray of a rack product, or an instance type."""
 
     vendor: Text
     provider: Literal["onprem", "aws", "gcp", "azure"]
     cpu: Cpu | None = None
     memory: Size | None = None
-    accelerators: Installed | None = None
+    accelerators: InstalledAccelerators | None = None
     adapters: tuple[Adapter, ...] = ()
     """Two entries may be ways to run the same ports: ``Adapter.same_ports``."""
     disks: tuple[LocalDisk, ...] = ()
@@ -178,8 +178,8 @@ class Machine(Fact):
     """Highest input power."""
     power_floor: Power | None = None
     """Where ``power`` is unknown: what the accelerators alone may draw, a lower bound."""
-    body: Body = Body()
-    heat: Heat = Heat()
+    body: Chassis = Chassis()
+    heat: MachineCooling = MachineCooling()
     scalable_unit: ScalableUnit | None = None
     rack: RackProduct | None = None
     subnet_manager: Literal["opensm", "nvidia"] | None = None

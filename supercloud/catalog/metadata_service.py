@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from ..spec.base import Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["MetadataAddress", "MetadataService"]
 
 
-class MetadataAddress(Part):
+class MetadataAddress(CatalogModel):
     """An address that only root of an instance may reach."""
 
     address: Annotated[Text, Field(pattern=r"^[0-9a-f.:]+$")]
@@ -22,7 +22,7 @@ class MetadataAddress(Part):
     everybody needs, as the name service."""
 
 
-class MetadataService(Fact):
+class MetadataService(CatalogEntry):
     """The metadata service of a provider."""
 
     addresses: Annotated[tuple[MetadataAddress, ...], Field(min_length=1)]

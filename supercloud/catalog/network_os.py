@@ -8,30 +8,30 @@ from pydantic import Field
 
 from ..primitives.quantity import Rate
 from ..spec.base import Count, Flag, ReleaseText, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 from .switch import Switch
 
-__all__ = ["Alias", "Lanes", "NetworkOs"]
+__all__ = ["PortAlias", "CageLanes", "NetworkOs"]
 
-_Pattern = Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|cage0|part|part0|letter|lane|lane0)\})+$")]
+_NamePattern = Annotated[str, Field(pattern=r"^([A-Za-z0-9/_-]|\{(cage|cage0|part|part0|letter|lane|lane0)\})+$")]
 
 
-class Lanes(Part):
+class CageLanes(CatalogModel):
     """How many electrical lanes a cage of such a speed has."""
 
     speed: Rate
     lanes: Count
 
 
-class Alias(Part):
+class PortAlias(CatalogModel):
     """What LLDP calls the ports of some makers' switches, where that is not their name."""
 
     vendors: tuple[Text, ...]
-    port: _Pattern
-    split_port: _Pattern
+    port: _NamePattern
+    split_port: _NamePattern
 
 
-class NetworkOs(Fact):
+class NetworkOs(CatalogEntry):
     """One operating system of switches, and its configuration language."""
 
     dialect: Literal["sonic", "eos", "nvue", "frr"]
@@ -41,13 +41,13 @@ class NetworkOs(Fact):
     vendors: tuple[Text, ...] = ()
     """Makers whose switches come with it; ``*``: those of all others, too; empty: it comes with none, and runs on any
     that lets the buyer choose."""
-    port: _Pattern
+    port: _NamePattern
     """Name of a whole cage: {cage} counts from 1, {cage0} from 0, {lane0} is the first lane over all cages."""
-    split_port: _Pattern
+    split_port: _NamePattern
     """Name of a part of a cage: {part} and {part0} count the parts, {letter} from a, {lane} the part's first lane
     from 1."""
-    aliases: tuple[Alias, ...] = ()
-    lanes: tuple[Lanes, ...] = ()
+    aliases: tuple[PortAlias, ...] = ()
+    lanes: tuple[CageLanes, ...] = ()
     """Where names count lanes."""
     max_paths: Count
     """Equal-cost paths of one route at most."""
@@ -62,22 +62,22 @@ class NetworkOs(Fact):
         """Whether it runs on a switch, as far as its makers say."""
         return not self.vendors or "*" in self.vendors or switch.vendor is None or switch.vendor in self.vendors
 
-    def port_name(self, switch: Switch, radix: int, index: int) -> str:
+    def format_port_name(self, switch: Switch, radix: int, index: int) -> str:
         """What a port is called, ``index`` counted from 0 over all ports at the fabric's speed, uplinks after them."""
-        return self._named(self.port, self.split_port, switch, radix, index)
+        return self._format_name(self.port, self.split_port, switch, radix, index)
 
-    def alias_name(self, switch: Switch, radix: int, index: int) -> str:
+    def format_alias(self, switch: Switch, radix: int, index: int) -> str:
         """What neighbours hear a port called over LLDP; empty where that is its name, or not known."""
         found = next((item for item in self.aliases if switch.vendor in item.vendors), None)
-        return self._named(found.port, found.split_port, switch, radix, index) if found else ""
+        return self._format_name(found.port, found.split_port, switch, radix, index) if found else ""
 
-    def lanes_of(self, switch: Switch) -> int:
+    def count_lanes(self, switch: Switch) -> int:
         """Electrical lanes of one of its cages; 1 where nobody counts them."""
         native = switch.modes[0].speed if switch.modes else None
         return next((item.lanes for item in self.lanes if item.speed == native), 1)
 
-    def _named(self, whole: str, split: str, switch: Switch, radix: int, index: int) -> str:
-        lanes = self.lanes_of(switch)
+    def _format_name(self, whole: str, split: str, switch: Switch, radix: int, index: int) -> str:
+        lanes = self.count_lanes(switch)
         cages = switch.cages or (switch.modes[0].ports if switch.modes else radix)
         if index >= radix:  # uplinks stand after all cages of the mode, each in a cage of its own
             more = next((item.lanes for item in self.lanes if item.speed == switch.uplink_speed), 1)

@@ -8,12 +8,12 @@ from pydantic import Field
 
 from ..primitives.quantity import Price
 from ..spec.base import Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["ListPrice", "Prices"]
 
 
-class ListPrice(Part):
+class ListPrice(CatalogModel):
     """A price in a region."""
 
     region: Text
@@ -25,12 +25,12 @@ class ListPrice(Part):
     """Where it was read."""
 
 
-class Prices(Fact):
+class Prices(CatalogEntry):
     """List prices of a machine, named after it."""
 
     provider: Literal["aws", "gcp", "azure"]
     prices: tuple[ListPrice, ...]
 
-    def at(self, region: str, kind: str) -> ListPrice | None:
+    def find_price(self, region: str, kind: str) -> ListPrice | None:
         """The price in a region, if one was sourced."""
         return next((item for item in self.prices if item.region == region and item.kind == kind), None)

@@ -8,16 +8,16 @@ from typing import Literal
 from ..primitives.names import NameRule
 from ..primitives.quantity import Size
 from ..spec.base import Count, Flag, Natural, Text
-from .fact import Fact, FactName, Part, Range, RegularExpression
+from .fact import CatalogEntry, EntryName, CatalogModel, CidrBlock, RegularExpression
 
-__all__ = ["Addon", "Apart", "CapacityRule", "Defaults", "Endpoints", "Image", "Impact", "Limit", "ManagedDatabase",
-           "NetworkRule", "Partition", "Provider"]  # fmt: skip
+__all__ = ["Addon", "RangeConflict", "CapacityRule", "ProviderDefaults", "Endpoints", "MachineImage", "ChangeImpact", "ProviderLimit", "ManagedDatabase",
+           "NetworkRule", "CloudPartition", "Provider"]  # fmt: skip
 
 
 Endpoints = dict[Text, Literal["gateway", "interface"]]
 
 
-class CapacityRule(Part):
+class CapacityRule(CatalogModel):
     """What a way to get machines allows."""
 
     kind: Literal["reservation", "reservation-group", "capacity-block", "spot", "on-demand", "flex-start"]
@@ -35,7 +35,7 @@ class CapacityRule(Part):
     """Why something is refused."""
 
 
-class Limit(Part):
+class ProviderLimit(CatalogModel):
     """A number the provider sets, with the quota's own name where it has one."""
 
     value: Natural
@@ -43,17 +43,17 @@ class Limit(Part):
     what: Text
 
 
-class Apart(Part):
+class RangeConflict(CatalogModel):
     """Ranges that a network does not have together."""
 
-    first: Range
+    first: CidrBlock
     """Where its first range is."""
-    refused: tuple[Range, ...]
+    refused: tuple[CidrBlock, ...]
     """Then no further one is in these."""
     why: Text
 
 
-class NetworkRule(Part):
+class NetworkRule(CatalogModel):
     """Sizes of networks, and the services reached through private endpoints."""
 
     largest: Count
@@ -61,10 +61,10 @@ class NetworkRule(Part):
     smallest: Count
     reserved: Natural
     """Addresses of each subnet that the provider keeps."""
-    ranges: tuple[Range, ...]
+    ranges: tuple[CidrBlock, ...]
     """Private ranges a network may be in."""
-    apart: tuple[Apart, ...] = ()
-    secondary: dict[Range, tuple[Range, ...]] = {}
+    apart: tuple[RangeConflict, ...] = ()
+    secondary: dict[CidrBlock, tuple[CidrBlock, ...]] = {}
     """Where further ranges are taken from when the first has no room, by the range that the first is in."""
     endpoints: Endpoints = {}
     """Always there: they cost nothing and spare the way through the internet."""
@@ -80,10 +80,10 @@ class NetworkRule(Part):
     """Interfaces full of addresses that a Kubernetes node keeps; 0 where pods have addresses of their own."""
 
 
-class Image(Part):
+class MachineImage(CatalogModel):
     """A machine image the provider publishes."""
 
-    key: FactName
+    key: EntryName
     scheduler: Literal["slurm", "kubernetes"]
     arch: Literal["x86_64", "aarch64"]
     accelerator: Literal["none", "nvidia", "amd", "aws"]
@@ -94,30 +94,30 @@ class Image(Part):
     """Device of its root disk."""
 
 
-class Defaults(Part):
+class ProviderDefaults(CatalogModel):
     """What is taken where the spec is silent: our choice, not a fact."""
 
-    controller: FactName
-    controller_large: FactName
+    controller: EntryName
+    controller_large: EntryName
     """For more nodes than ``controller_nodes``."""
     controller_nodes: Count
-    login: FactName
-    database: FactName
-    system: FactName
+    login: EntryName
+    database: EntryName
+    system: EntryName
     system_count: Count
-    arm: dict[FactName, FactName] = {}
+    arm: dict[EntryName, EntryName] = {}
     """What stands in for a machine beside nodes whose processors are Arm."""
     disk: Size
     """Of the root."""
     state: Size
     """Of the scheduler's state."""
-    storage: dict[Text, FactName]
+    storage: dict[Text, EntryName]
     """Storage service by the spec's kind."""
-    backend: dict[FactName, FactName] = {}
+    backend: dict[EntryName, EntryName] = {}
     """Machine of servers of our own by storage service."""
 
 
-class Impact(Part):
+class ChangeImpact(CatalogModel):
     """A change that cannot be made to what is there."""
 
     path: Text
@@ -128,7 +128,7 @@ class Impact(Part):
     """What is made again, and whether its data is lost."""
 
 
-class ManagedDatabase(Part):
+class ManagedDatabase(CatalogModel):
     """A database that the provider runs."""
 
     product: Text
@@ -141,7 +141,7 @@ class ManagedDatabase(Part):
     """Zones it wants subnets in."""
 
 
-class Partition(Part):
+class CloudPartition(CatalogModel):
     """Regions that share accounts and the beginning of identifiers."""
 
     name: Text
@@ -155,17 +155,17 @@ class Partition(Part):
     """Services that take roles under another name there."""
 
 
-class Addon(Part):
+class Addon(CatalogModel):
     """Software that the provider keeps in its managed Kubernetes clusters."""
 
-    name: FactName
+    name: EntryName
     early: Flag = False
     """Nodes become ready only when it is there."""
     storage: tuple[Text, ...] = ()
     """Storage services it is the driver of; empty means that every cluster has it."""
     account: Text | None = None
     """Service account whose pods need rights of their own."""
-    role: FactName | None = None
+    role: EntryName | None = None
     """What the role of these pods is called; empty means like the add-on."""
     policies: tuple[Text, ...] = ()
     """The provider's policies of that role."""
@@ -175,24 +175,24 @@ class Addon(Part):
     """What it is configured with, in its own terms."""
 
 
-class Provider(Fact):
+class Provider(CatalogEntry):
     """A cloud."""
 
-    names: dict[FactName, NameRule]
+    names: dict[EntryName, NameRule]
     """Rules by kind of thing."""
-    identifiers: dict[FactName, Text] = {}
+    identifiers: dict[EntryName, Text] = {}
     """What identifiers of existing things look like, by kind of thing, as regular expressions."""
     tags_ignore_case: Flag = False
     """Whether something that is tagged takes no two tags that differ in capitals only."""
-    limits: dict[FactName, Limit]
+    limits: dict[EntryName, ProviderLimit]
     capacity: tuple[CapacityRule, ...]
     fabrics: dict[Text, Text]
     """Fabric of the spec -> what the provider calls its interfaces."""
     network: NetworkRule
-    images: tuple[Image, ...]
-    defaults: Defaults
+    images: tuple[MachineImage, ...]
+    defaults: ProviderDefaults
     database: ManagedDatabase | None = None
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[CloudPartition, ...] = ()
     """The first whose regions match counts."""
     addons: tuple[Addon, ...] = ()
     kubernetes_local: Text | None = None
@@ -203,12 +203,12 @@ class Provider(Fact):
     """Families of machines that its list of regions leaves out -> why."""
     unsourced: dict[Text, Text] = {}
     """Machines that the catalog does not have, by how their names begin -> why."""
-    impacts: tuple[Impact, ...] = ()
+    impacts: tuple[ChangeImpact, ...] = ()
 
-    def way(self, kind: str) -> CapacityRule | None:
+    def find_capacity_rule(self, kind: str) -> CapacityRule | None:
         """The rule of a way to get machines; None where the provider has no such way."""
         return next((item for item in self.capacity if item.kind == kind), None)
 
-    def partition(self, region: str) -> Partition | None:
+    def find_partition(self, region: str) -> CloudPartition | None:
         """The partition of a region; None where the provider has none."""
         return next((item for item in self.partitions if re.fullmatch(item.regions, region)), None)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..primitives.quantity import CarbonIntensity, Length, Mass, Power
 from ..spec.base import Count, Flag, Text
-from .fact import Fact
+from .fact import CatalogEntry
 
 __all__ = ["CoolingMethod", "Feed", "Location", "Mount", "Rack"]
 
@@ -17,7 +17,7 @@ Feed = Literal["ac", "busbar"]
 """Cords to distribution units, or clips on a busbar."""
 
 
-class Rack(Fact):
+class Rack(CatalogEntry):
     """A rack."""
 
     vendor: Text | None = None
@@ -40,7 +40,7 @@ class Rack(Fact):
     """Sold with all that is in it: nothing else is put into one."""
 
 
-class CoolingMethod(Fact):
+class CoolingMethod(CatalogEntry):
     """A way of cooling, and the rack density it reaches."""
 
     medium: Literal["air", "rear-door", "direct-liquid", "immersion"]
@@ -50,7 +50,7 @@ class CoolingMethod(Fact):
     """Rack power it reaches."""
 
 
-class Location(Fact):
+class Location(CatalogEntry):
     """A place with the carbon intensity of its grid."""
 
     country: Text | None = None

@@ -16,15 +16,15 @@ from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError
 
-from ..errors import CatalogError, UnknownName
+from ..errors import CatalogError, UnknownNameError
 from ..spec.document import read_yaml
-from ..spec.problems import findings_of
+from ..spec.problems import build_findings
 from .accelerator import Accelerator
 from .adapter_qos import AdapterQos
 from .cable import Cable, Transceiver
-from .contract import Contract
+from .contract import RoceProfile
 from .electrical import Pdu, PowerShelf, Ups
-from .fact import Fact
+from .fact import CatalogEntry
 from .kubernetes import ControlPlane, KubernetesRelease, KueueRelease, VolcanoRelease
 from .kubernetes_parts import (
     AlertSet,
@@ -35,7 +35,7 @@ from .kubernetes_parts import (
     NodeTopology,
     PlatformRanges,
     VolumeDriver,
-    XidCatalog,
+    XidTable,
 )
 from .machine import Machine
 from .metadata_service import MetadataService
@@ -54,7 +54,7 @@ from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
-_ONE = {
+_SINGULAR_NAMES = {
     "adapter-qos": "quality of service of adapters",
     "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics",
     "node-topologies": "node-topology", "platform-ranges": "set of platform ranges",
@@ -67,7 +67,7 @@ _ONE = {
 }  # fmt: skip
 """What one of a kind is called, where that is not the kind without its s."""
 
-KINDS: dict[str, type[Fact]] = {
+KINDS: dict[str, type[CatalogEntry]] = {
     "accelerators": Accelerator,
     "adapter-qos": AdapterQos,
     "alerts": AlertSet,
@@ -75,7 +75,7 @@ KINDS: dict[str, type[Fact]] = {
     "cdus": Cdu,
     "charts": Chart,
     "coolants": Coolant,
-    "contracts": Contract,
+    "contracts": RoceProfile,
     "control-planes": ControlPlane,
     "cooling": CoolingMethod,
     "device-stacks": DeviceStack,
@@ -108,21 +108,21 @@ KINDS: dict[str, type[Fact]] = {
     "transceivers": Transceiver,
     "volcano": VolcanoRelease,
     "volume-drivers": VolumeDriver,
-    "xids": XidCatalog,
+    "xids": XidTable,
 }
 
 OVERLAY_VARIABLE = "SUPERCLOUD_CATALOG"
 
-_DATA = Path(__file__).with_name("data")
-_F = TypeVar("_F", bound=Fact)
+_DATA_DIRECTORY = Path(__file__).with_name("data")
+_F = TypeVar("_F", bound=CatalogEntry)
 
 
 @cache
-def _names(folder: Path) -> frozenset[str]:
+def _list_file_names(folder: Path) -> frozenset[str]:
     return frozenset(path.stem for path in folder.glob("*.yaml")) if folder.is_dir() else frozenset()
 
 
-def _check_overlay(overlay: Path) -> None:
+def _require_overlay(overlay: Path) -> None:
     """Raise :class:`CatalogError` for a folder that holds others than those of kinds.
 
     A spec of somebody else may name any folder: of its contents only names are shown that resemble a kind.
@@ -138,7 +138,7 @@ def _check_overlay(overlay: Path) -> None:
         raise CatalogError(f"the catalog overlay {str(overlay)!r} cannot be read: {problem}") from None
     if not strange:
         return
-    shown = [name for name in strange if difflib.get_close_matches(name[:80].lower(), KINDS, cutoff=0.7)][:_SHOWN]
+    shown = [name for name in strange if difflib.get_close_matches(name[:80].lower(), KINDS, cutoff=0.7)][:_MAX_SHOWN]
     others = len(strange) - len(shown)
     more = f"{others} {'other ' if shown else ''}folder{'s' if others > 1 else ''} here" if others else ""
     names = ", ".join([*map(repr, shown), *([more] if more else [])])
@@ -146,7 +146,7 @@ def _check_overlay(overlay: Path) -> None:
     raise CatalogError(f"{overlay}: {said}; kinds are {', '.join(KINDS)}")
 
 
-_SHOWN = 5  # folders of an overlay that are named
+_MAX_SHOWN = 5  # folders of an overlay that are named
 
 
 class Catalog:
@@ -154,77 +154,77 @@ class Catalog:
 
     def __init__(self, overlays: Sequence[Path] = ()):
         for overlay in overlays:
-            _check_overlay(overlay)
-        self._layers = (_DATA, *overlays)
-        self._read: dict[tuple[str, str], Fact] = {}
+            _require_overlay(overlay)
+        self._layers = (_DATA_DIRECTORY, *overlays)
+        self._read: dict[tuple[str, str], CatalogEntry] = {}
 
     @classmethod
-    def default(cls, *more: Path) -> Catalog:
+    def load_default(cls, *overlays: Path) -> Catalog:
         """The shipped catalog, with the folder named by SUPERCLOUD_CATALOG and then ``more`` on top."""
         named = os.environ.get(OVERLAY_VARIABLE, "")
-        return cls([*(Path(part) for part in named.split(os.pathsep) if part), *more])
+        return cls([*(Path(part) for part in named.split(os.pathsep) if part), *overlays])
 
-    def names(self, kind: str) -> list[str]:
+    def list_names(self, kind: str) -> list[str]:
         """Names of all things of a kind, sorted."""
         if kind not in KINDS:
-            raise UnknownName("kind of the catalog", kind, KINDS)
-        return sorted({name for layer in self._layers for name in _names(layer / kind)})
+            raise UnknownNameError("kind of the catalog", kind, KINDS)
+        return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})
 
-    def get(self, kind: str, name: str) -> Fact:
+    def get(self, kind: str, name: str) -> CatalogEntry:
         """One thing; raises :class:`UnknownName` with the nearest names."""
         found = self._read.get((kind, name))
         if found is None:
             found = self._read[kind, name] = self._load(kind, name)
         return found
 
-    def all(self, kind: str) -> Iterator[Fact]:
+    def iter_entries(self, kind: str) -> Iterator[CatalogEntry]:
         """Everything of a kind, sorted by name."""
-        return (self.get(kind, name) for name in self.names(kind))
+        return (self.get(kind, name) for name in self.list_names(kind))
 
-    def accelerator(self, name: str) -> Accelerator:
+    def get_accelerator(self, name: str) -> Accelerator:
         """An accelerator by its name."""
-        return self._typed(Accelerator, "accelerators", name)
+        return self._get_typed(Accelerator, "accelerators", name)
 
-    def machine(self, name: str) -> Machine:
+    def get_machine(self, name: str) -> Machine:
         """A machine by its name."""
-        return self._typed(Machine, "machines", name)
+        return self._get_typed(Machine, "machines", name)
 
-    def switch(self, name: str) -> Switch:
+    def get_switch(self, name: str) -> Switch:
         """A switch by its name."""
-        return self._typed(Switch, "switches", name)
+        return self._get_typed(Switch, "switches", name)
 
-    def rack(self, name: str) -> Rack:
+    def get_rack(self, name: str) -> Rack:
         """A rack by its name."""
-        return self._typed(Rack, "racks", name)
+        return self._get_typed(Rack, "racks", name)
 
-    def slurm(self, release: str) -> SlurmRelease:
+    def get_slurm_release(self, release: str) -> SlurmRelease:
         """A Slurm release series by its name, such as 22.05; a patch release finds its series."""
-        return self._typed(SlurmRelease, "slurm", ".".join(release.split(".")[:2]))
+        return self._get_typed(SlurmRelease, "slurm", ".".join(release.split(".")[:2]))
 
-    def _typed(self, model: type[_F], kind: str, name: str) -> _F:
+    def _get_typed(self, model: type[_F], kind: str, name: str) -> _F:
         return cast(_F, self.get(kind, name))
 
-    def _load(self, kind: str, name: str) -> Fact:
-        known = self.names(kind)
+    def _load(self, kind: str, name: str) -> CatalogEntry:
+        known = self.list_names(kind)
         if name not in known:
-            raise UnknownName(_ONE.get(kind) or kind.removesuffix("s"), name, known)
+            raise UnknownNameError(_SINGULAR_NAMES.get(kind) or kind.removesuffix("s"), name, known)
         data: dict[str, Any] = {}
         lines: dict[tuple[str | int, ...], tuple[str, int]] = {}
         for layer in self._layers:
             path = layer / kind / f"{name}.yaml"
             if not os.path.lexists(path):
                 continue
-            document = read_yaml(path).checked()
+            document = read_yaml(path).require_unique_keys()
             if not isinstance(document.data, Mapping):
                 raise CatalogError(f"{path}: a catalog file is a mapping")
-            data = _overlaid(data, document.data)
+            data = _merge_overlay(data, document.data)
             lines |= {place: (str(path), line) for place, line in document.lines.items()}
         try:
             fact = KINDS[kind].model_validate(data)
         except ValidationError as error:
             findings = [
-                finding.at(*lines.get(place, lines.get((), ("", 0))))
-                for place, finding in findings_of(error, data, KINDS[kind], check="catalog")
+                finding.with_location(*lines.get(place, lines.get((), ("", 0))))
+                for place, finding in build_findings(error, data, KINDS[kind], check="catalog")
             ]
             raise CatalogError(f"{kind}/{name}: the catalog entry is wrong", findings) from None
         if fact.name != name:
@@ -232,13 +232,13 @@ class Catalog:
         return fact
 
 
-def _overlaid(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
+def _merge_overlay(base: Mapping[str, Any], overlay: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in overlay.items():
         if value is None:
             merged.pop(key, None)
         elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
-            merged[key] = _overlaid(merged[key], value)
+            merged[key] = _merge_overlay(merged[key], value)
         else:
             merged[key] = value
     return merged

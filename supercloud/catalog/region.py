@@ -6,12 +6,12 @@ from typing import Literal
 
 from ..primitives.quantity import CarbonIntensity
 from ..spec.base import Count, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
-__all__ = ["Carbon", "Region"]
+__all__ = ["GridCarbon", "Region"]
 
 
-class Carbon(Part):
+class GridCarbon(CatalogModel):
     """Carbon intensity of the grid."""
 
     intensity: CarbonIntensity
@@ -20,7 +20,7 @@ class Carbon(Part):
     """What it was read of: the region itself, or a grid that it is likely to share."""
 
 
-class Region(Fact):
+class Region(CatalogEntry):
     """A region as one of a provider's own."""
 
     provider: Literal["aws", "gcp", "azure"]
@@ -30,4 +30,4 @@ class Region(Fact):
     """Codes of its zones; empty where they were not sourced."""
     families: tuple[Text, ...] | None = None
     """Families of accelerator machines it sells; absent where no list was read."""
-    carbon: Carbon | None = None
+    carbon: GridCarbon | None = None

@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import Field
 
 from ..spec.base import Count, Number, Text
-from .fact import Fact
+from .fact import CatalogEntry
 
 __all__ = ["FailureRate"]
 
 
-class FailureRate(Fact):
+class FailureRate(CatalogEntry):
     """Failures that end a job, for each node and day."""
 
     operator: Text

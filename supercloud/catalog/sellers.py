@@ -20,9 +20,9 @@ def select_regions(catalog: Catalog, machine: Machine) -> list[str]:
     """
     family = machine.instance.family if machine.instance else None
     priced: set[str] = set()
-    if machine.name in catalog.names("prices"):
+    if machine.name in catalog.list_names("prices"):
         priced = {item.region for item in cast(Prices, catalog.get("prices", machine.name)).prices}
-    regions = [cast(Region, item) for item in catalog.all("regions")]
+    regions = [cast(Region, item) for item in catalog.iter_entries("regions")]
     return sorted(
         item.name for item in regions
         if item.provider == machine.provider

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from ..spec.base import Flag, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["SlurmAbilities", "SlurmKeys", "SlurmRelease"]
 
 
-class SlurmKeys(Part):
+class SlurmKeys(CatalogModel):
     """Keys the parsers of a release know, spelt as Slurm spells them. Slurm compares them without regard to case."""
 
     slurm: tuple[Text, ...]
@@ -26,7 +26,7 @@ class SlurmKeys(Part):
     """Of topology.conf; topology.yaml has a schema of its own."""
 
 
-class SlurmAbilities(Part):
+class SlurmAbilities(CatalogModel):
     """What a release can do."""
 
     topologies: tuple[Literal["flat", "tree", "block", "3d_torus", "torus3d", "ring", "hypercube"], ...]
@@ -57,7 +57,7 @@ class SlurmAbilities(Part):
     ``authenticated``: where PrivateData is set only root and SlurmUser read them (and MetricsAuthUsers)."""
 
 
-class SlurmRelease(Fact):
+class SlurmRelease(CatalogEntry):
     """One release series."""
 
     keys: SlurmKeys

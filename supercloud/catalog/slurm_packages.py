@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["SlurmPackageNames", "SlurmPackages"]
 
@@ -17,7 +17,7 @@ _Release = Annotated[str, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$")]
 _Suite = Annotated[str, Field(pattern=r"^[a-z]+$", max_length=40)]
 
 
-class SlurmPackageNames(Part):
+class SlurmPackageNames(CatalogModel):
     """Names of the packages with each part of Slurm; what they depend on comes with them."""
 
     client: _Names
@@ -33,7 +33,7 @@ class SlurmPackageNames(Part):
     """The plugin auth/jwt, where it has a package of its own."""
 
 
-class SlurmPackages(Fact):
+class SlurmPackages(CatalogEntry):
     """One family of packages."""
 
     names: SlurmPackageNames

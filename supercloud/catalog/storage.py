@@ -6,12 +6,12 @@ from typing import Literal
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Natural, Number, Ratio, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["StorageProduct", "StorageTiers", "Tier", "TierRate"]
 
 
-class StorageProduct(Fact):
+class StorageProduct(CatalogEntry):
     """A file system or object store one can run or rent."""
 
     vendor: Text | None = None
@@ -79,7 +79,7 @@ Tier = Literal["good", "better", "best"]
 """Names of tiers, the lowest first."""
 
 
-class TierRate(Part):
+class TierRate(CatalogModel):
     """Aggregate throughput of a tier for a number of scalable units."""
 
     tier: Tier
@@ -88,7 +88,7 @@ class TierRate(Part):
     write: Rate
 
 
-class StorageTiers(Fact):
+class StorageTiers(CatalogEntry):
     """Throughput by tier, as a reference architecture prints it."""
 
     unit_accelerators: Count

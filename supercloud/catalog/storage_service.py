@@ -9,12 +9,12 @@ from pydantic import Field
 
 from ..primitives.quantity import Rate, Size
 from ..spec.base import Count, Flag, Natural, OptionValue, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 
-__all__ = ["Deployment", "FabricRule", "Install", "MountRule", "OptionRule", "StorageService"]
+__all__ = ["Deployment", "FabricRule", "SoftwareSource", "MountRule", "OptionRule", "StorageService"]
 
 
-class Deployment(Part):
+class Deployment(CatalogModel):
     """One way the service is set up, with the sizes it comes in."""
 
     name: Text
@@ -41,7 +41,7 @@ class Deployment(Part):
     """Whether it can be filled from an object store."""
 
 
-class FabricRule(Part):
+class FabricRule(CatalogModel):
     """When clients may reach it over the fabric of the machines."""
 
     kind: Text
@@ -52,7 +52,7 @@ class FabricRule(Part):
     """The option that says so."""
 
 
-class OptionRule(Part):
+class OptionRule(CatalogModel):
     """What options of these values ask of other options; without ``needs`` and ``without`` they do not go together."""
 
     when: dict[Text, OptionValue]
@@ -63,12 +63,12 @@ class OptionRule(Part):
     """An option that does not go with them: its default is left out."""
     why: Text
 
-    def holds(self, options: Mapping[str, OptionValue]) -> bool:
+    def is_met(self, options: Mapping[str, OptionValue]) -> bool:
         """Whether the options have all of these values."""
         return all(name in options and options[name] == value for name, value in self.when.items())
 
 
-class MountRule(Part):
+class MountRule(CatalogModel):
     """How clients mount it."""
 
     type: Annotated[str, Field(pattern=r"^[a-z0-9._-]{1,32}$")]
@@ -81,7 +81,7 @@ class MountRule(Part):
     """Where servers of our own answer clients that mount."""
 
 
-class Install(Part):
+class SoftwareSource(CatalogModel):
     """How software that only its maker gives comes onto servers of our own: two options of the spec."""
 
     source: Text
@@ -92,7 +92,7 @@ class Install(Part):
     """What to give."""
 
 
-class StorageService(Fact):
+class StorageService(CatalogEntry):
     """A storage product of a provider."""
 
     provider: Literal["aws", "gcp", "azure"]
@@ -119,7 +119,7 @@ class StorageService(Fact):
     """Deployments that the provider sells and that are not built here -> why."""
     mount: MountRule | None = None
     """Absent for object stores."""
-    install: Install | None = None
+    install: SoftwareSource | None = None
     """Servers of our own: absent where the image has the software."""
     tcp_ports: tuple[Text, ...] = ()
     udp_ports: tuple[Text, ...] = ()
@@ -129,6 +129,6 @@ class StorageService(Fact):
     local_disks: Flag = False
     """Servers of our own: their data is on the disks inside."""
 
-    def deployment(self, name: str) -> Deployment | None:
+    def find_deployment(self, name: str) -> Deployment | None:
         """A deployment by name."""
         return next((item for item in self.deployments if item.name == name), None)

@@ -8,13 +8,13 @@ from pydantic import Field
 
 from ..primitives.quantity import Length, Mass, Power, Rate
 from ..spec.base import Count, Flag, Natural, Text
-from .fact import Fact, Part
+from .fact import CatalogEntry, CatalogModel
 from .rack import Feed, Mount
 
 __all__ = ["PortMode", "Switch"]
 
 
-class PortMode(Part):
+class PortMode(CatalogModel):
     """A way to run all ports: so many at such a speed."""
 
     ports: Count
@@ -24,7 +24,7 @@ class PortMode(Part):
     cages from 1. Empty means that it was not sourced: ports have numbers."""
 
 
-class Switch(Fact):
+class Switch(CatalogEntry):
     """One model of switch."""
 
     vendor: Text
@@ -56,6 +56,6 @@ class Switch(Fact):
     part_number: Text | None = None
     status: Text | None = None
 
-    def radix(self, speed: Rate) -> int | None:
+    def find_radix(self, speed: Rate) -> int | None:
         """Ports at ``speed`` of one chip, or None where it has none."""
         return next((mode.ports for mode in self.modes if mode.speed == speed), None)

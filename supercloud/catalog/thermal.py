@@ -6,12 +6,12 @@ from typing import Literal
 
 from ..primitives.quantity import Flow, Length, Power, Temperature, TemperatureStep
 from ..spec.base import Count, Natural, Number, Text
-from .fact import Fact
+from .fact import CatalogEntry
 
 __all__ = ["Cdu", "Coolant", "HeatRejection", "ThermalClass"]
 
 
-class Coolant(Fact):
+class Coolant(CatalogEntry):
     """A fluid, by the one number that sizes pipes: how much of it carries a kilowatt."""
 
     medium: Literal["air", "liquid"]
@@ -21,7 +21,7 @@ class Coolant(Fact):
     """Rise that designs are drawn for."""
 
 
-class Cdu(Fact):
+class Cdu(CatalogEntry):
     """A coolant distribution unit: heat exchanger and pumps between the building's water and the racks' loop."""
 
     vendor: Text | None = None
@@ -41,7 +41,7 @@ class Cdu(Fact):
     """Racks its maker draws on one unit."""
 
 
-class HeatRejection(Fact):
+class HeatRejection(CatalogEntry):
     """Where heat leaves the site."""
 
     approach_from: TemperatureStep | None = None
@@ -56,7 +56,7 @@ class HeatRejection(Fact):
     """Cycles of concentration: make-up water = evaporation × c / (c − 1)."""
 
 
-class ThermalClass(Fact):
+class ThermalClass(CatalogEntry):
     """A range of supply temperature that equipment is built for."""
 
     medium: Literal["air", "liquid"]

@@ -14,11 +14,11 @@ import typer
 
 from .._version import __version__
 from ..errors import SupercloudError
-from .commands import JobCommand, Verbs
+from .commands import JobCommand, CommandGroup
 
-__all__ = ["VERBS", "app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
 
-VERBS: dict[str, str] = {
+COMMANDS: dict[str, str] = {
     "init": "Declare",
     "plan": "Declare",
     "check": "Declare",
@@ -39,10 +39,10 @@ VERBS: dict[str, str] = {
     "store": "Jobs",
 }
 
-_WITH_JOB = ("place", "why-not", "submit")
+_JOB_FILE_COMMANDS = ("place", "why-not", "submit")
 app = typer.Typer(
     name="supercloud",
-    cls=Verbs,
+    cls=CommandGroup,
     help="Declare an AI supercomputer once; plan it, render its configuration, run jobs on it.",
     epilog="Start with: supercloud init cluster.yaml · Variables: SUPERCLOUD_STATE, SUPERCLOUD_SECRETS, "
     "SUPERCLOUD_CATALOG, SUPERCLOUD_SLURM_ADDRESS, SUPERCLOUD_PROXY (see the README)",
@@ -52,23 +52,23 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         typer.echo(f"supercloud {__version__}")
         raise typer.Exit
 
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
 ) -> None:
     pass
 
 
-for _verb, _panel in VERBS.items():
+for _verb, _panel in COMMANDS.items():
     _name = _verb.replace("-", "_")
     _module = import_module(f".{_name}", __name__)
-    _class = JobCommand if _verb in _WITH_JOB else None
+    _class = JobCommand if _verb in _JOB_FILE_COMMANDS else None
     app.command(name=_verb, cls=_class, rich_help_panel=_panel, epilog=_module.EPILOG)(getattr(_module, _name))
 
 
@@ -84,14 +84,14 @@ def main() -> None:
         try:
             app()
         except SupercloudError as error:
-            code = output.fail(error)
+            code = output.report_error(error)
         except SystemExit as ended:
             code = ended.code
         sys.stdout.flush()  # here, where it can still be said that it failed
     except BrokenPipeError:
-        output.discard(sys.stdout)
+        output.discard_output(sys.stdout)
     except (OSError, UnicodeError, OverflowError) as error:
-        code = output.fail_of_system(error)
+        code = output.report_system_error(error)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from .options import JobId, Json
-from .output import note, result, result_json
+from .options import JobId, JsonOption
+from .output import print_note, print_result, print_json
 
 EPILOG = "Example: supercloud cancel 1 · next: supercloud jobs"
 
 
-def cancel(number: JobId, as_json: Json = False) -> None:
+def cancel(job_id: JobId, as_json: JsonOption = False) -> None:
     """Ask that a job ends. A job that has ended stays as it is."""
     from ..jobs import api
 
-    job = api.get(number)
+    job = api.get(job_id)
     state = job.cancel()
     if as_json:
-        result_json({"id": job.id, "state": state})
+        print_json({"id": job.id, "state": state})
     else:
-        result(str(state))
-        note("next: supercloud jobs" if state.is_final else f"it was asked to end · next: supercloud wait {number}")
+        print_result(str(state))
+        print_note("next: supercloud jobs" if state.is_final else f"it was asked to end · next: supercloud wait {job_id}")

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from .options import Json
-from .output import columns, note, result, result_json
+from .options import JsonOption
+from .output import format_columns, print_note, print_result, print_json
 
 EPILOG = "Example: supercloud catalog machines dgx-h100 · next: name it in a spec"
 
-_OTHERS = {
+_SYNONYMS = {
     "accelerators": ("gpu", "gpus", "tpus"),
     "machines": ("hosts", "instances", "instance-types", "nodes", "servers"),
     "locations": ("cities", "places", "sites"),
@@ -25,41 +25,41 @@ _OTHERS = {
 def catalog(
     kind: Annotated[str | None, typer.Argument(help="A kind of thing, such as machines.")] = None,
     name: Annotated[str | None, typer.Argument(help="One thing of that kind, or a pattern: 'p5*'.")] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List the catalog's kinds, the things of a kind, or everything known of one thing with its sources."""
     from fnmatch import filter as matching
 
     from ..catalog import KINDS, Catalog, Machine
 
-    facts = Catalog.default()
-    if meant := next((ours for ours, others in _OTHERS.items() if kind in others), None):
+    facts = Catalog.load_default()
+    if meant := next((ours for ours, others in _SYNONYMS.items() if kind in others), None):
         raise InputError(f"no kind of the catalog is called {kind!r}; write: supercloud catalog {meant}")
     if kind is None:
-        counts = {item: len(facts.names(item)) for item in KINDS}
+        counts = {item: len(facts.list_names(item)) for item in KINDS}
         if as_json:
-            result_json(counts)
+            print_json(counts)
             return
-        for line in columns((item, str(count)) for item, count in counts.items()):
-            result(line)
-        note("next: supercloud catalog machines")
+        for line in format_columns((item, str(count)) for item, count in counts.items()):
+            print_result(line)
+        print_note("next: supercloud catalog machines")
     elif name is None or set(name) & set("*?["):
-        things = [facts.get(kind, item) for item in matching(facts.names(kind), name or "*")]
+        things = [facts.get(kind, item) for item in matching(facts.list_names(kind), name or "*")]
         if not things:
-            raise InputError(f"none of {len(facts.names(kind))} {kind} is called like {name!r}")
+            raise InputError(f"none of {len(facts.list_names(kind))} {kind} is called like {name!r}")
         if as_json:
-            result_json([thing.model_dump(mode="json", exclude_unset=True) for thing in things])
+            print_json([thing.model_dump(mode="json", exclude_unset=True) for thing in things])
             return
         holds = ((item.accelerators if isinstance(item, Machine) else None) for item in things)
-        for line in columns((item.name, item.title, f"{inside.count} × {inside.type}" if inside else "")
+        for line in format_columns((item.name, item.title, f"{inside.count} × {inside.type}" if inside else "")
                             for item, inside in zip(things, holds, strict=True)):  # fmt: skip
-            result(line)
-        note(f"{len(things)} {kind} · next: supercloud catalog {kind} NAME")
+            print_result(line)
+        print_note(f"{len(things)} {kind} · next: supercloud catalog {kind} NAME")
     else:
         data = facts.get(kind, name).model_dump(mode="json", exclude_unset=True)
         if as_json:
-            result_json(data)
+            print_json(data)
             return
         import yaml
 
-        result(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).rstrip())
+        print_result(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).rstrip())

@@ -9,11 +9,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["JobCommand", "Verbs"]
+__all__ = ["JobCommand", "CommandGroup"]
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # of click, which typer brings in different ways
 
-_VERBS = {
+_FOREIGN_COMMANDS = {
     "submit": ("sbatch", "srun", "run", "launch", "apply", "create", "exec"),
     "jobs": ("squeue", "sacct", "status", "queue", "ls", "list", "ps", "get", "history"),
     "cancel": ("scancel", "kill", "stop", "delete", "rm", "down"),
@@ -30,12 +30,12 @@ _VERBS = {
 """Verbs with the commands of others that do the same."""
 
 
-class Verbs(TyperGroup):
+class CommandGroup(TyperGroup):
     """The verbs; a command of another system is answered with the verb."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; raises a usage error with the verb that is meant."""
-        verb = next((verb for verb, others in _VERBS.items() if args[0] in others), None)
+        verb = next((verb for verb, others in _FOREIGN_COMMANDS.items() if args[0] in others), None)
         with _with_hint(f"write: supercloud {verb}" if verb else ""):
             return super().resolve_command(ctx, args)
 
@@ -49,7 +49,7 @@ class JobCommand(TyperCommand):
             return super().parse_args(ctx, args)
         except _UsageError as error:
             if name := getattr(error, "option_name", ""):
-                error.message += _field_hint(name.lstrip("-"))
+                error.message += _build_field_hint(name.lstrip("-"))
                 error.possibilities = error.possibilities if name.startswith("--") else None
             raise
 
@@ -64,11 +64,11 @@ def _with_hint(hint: str) -> Iterator[None]:
         raise
 
 
-def _field_hint(name: str) -> str:
+def _build_field_hint(name: str) -> str:
     from ..spec import JobSpec
-    from ..spec.hints import hint_for_field
+    from ..spec.hints import find_field_hint
 
     if name.replace("-", "_") in JobSpec.model_fields:
         return f"; in the job's file write {name.replace('-', '_')}: …"
-    hint = hint_for_field(name, None, [JobSpec])
+    hint = find_field_hint(name, None, [JobSpec])
     return f"; in the job's file {hint}" if hint.startswith("write") else f"; {hint}" if hint else ""

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .options import Json, plan_of
-from .output import columns, note, result, result_json
+from .options import JsonOption, load_plan
+from .output import format_columns, print_note, print_result, print_json
 
 EPILOG = "Example: supercloud diff main.yaml branch.yaml · next: supercloud render branch.yaml"
 
@@ -17,24 +17,24 @@ EPILOG = "Example: supercloud diff main.yaml branch.yaml · next: supercloud ren
 def diff(
     old: Annotated[Path, typer.Argument(help="The spec as it is.", metavar="OLD")],
     new: Annotated[Path, typer.Argument(help="The spec as it shall be.", metavar="NEW")],
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what changes between two specs, and what of it replaces things that run."""
-    from ..plan.publish.diff import diff as differences
+    from ..plan.publish.diff import diff_plans as differences
 
-    changes = differences(plan_of(old), plan_of(new))
+    changes = differences(load_plan(old), load_plan(new))
     if as_json:
-        result_json([asdict(change) for change in changes])
+        print_json([asdict(change) for change in changes])
         return
-    for line in columns(
-        (change.impact, change.path, f"{_text(change.old)} -> {_text(change.new)}", change.why) for change in changes
+    for line in format_columns(
+        (change.impact, change.path, f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why) for change in changes
     ):
-        result(line)
+        print_result(line)
     replaced = sum(change.impact == "replaces" for change in changes)
     recabled = sum(change.impact == "recables" for change in changes)
     said = f", {recabled} move cables" * (recabled > 0)
-    note(f"{len(changes)} change(s), {replaced} of them replace something{said}" if changes else "no difference")
+    print_note(f"{len(changes)} change(s), {replaced} of them replace something{said}" if changes else "no difference")
 
 
-def _text(value: object) -> str:
+def _format_value(value: object) -> str:
     return "(nothing)" if value is None else str(value)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, cast
 
 import typer
 
-from ..errors import InputError, OutputError, UnknownName
-from .output import note, result
+from ..errors import InputError, OutputError, UnknownNameError
+from .output import print_note, print_result
 
 if TYPE_CHECKING:
     from ..catalog import Catalog, Machine
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EPILOG = "Example: supercloud init cluster.yaml --machine dgx-b200 --nodes 32 · next: supercloud plan cluster.yaml"
 
-_NOTHING = dict.fromkeys(
+_EMPTY_VALUES = dict.fromkeys(
     ("location", "region", "domain", "capacity", "example", "fabric", "shape", "switch", "cooling", "rack",
      "rack_nodes", "manager")
 )  # fmt: skip
@@ -37,32 +37,32 @@ def init(
     from ..catalog import Catalog
     from ..primitives.output import write_file
 
-    facts = Catalog.default()
-    of = facts.machine(machine)  # says the nearest name where there is none
+    facts = Catalog.load_default()
+    of = facts.get_machine(machine)  # says the nearest name where there is none
     where = of.provider
     for flag, given, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if given and not fits:
             raise InputError(f"{flag} {given} does not go with {machine}: it is a machine of {where}")
     fixed = {"name": name, "machine": machine, "nodes": nodes, "provider": where, "scheduler": scheduler,
-             "version": facts.names(scheduler)[-1]}  # fmt: skip
-    ways = list_ways(facts, of, location, region)
-    text, open_points = write_smallest_without_errors([fixed | way for way in ways], str(file), facts)
+             "version": facts.list_names(scheduler)[-1]}  # fmt: skip
+    ways = list_spec_options(facts, of, location, region)
+    text, open_points = render_best_spec([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
         raise OutputError(f"{file} is there already; choose another name, or use --force to overwrite it")
     write_file(file, text)
-    result(str(file))
+    print_result(str(file))
     if open_points:
-        note(open_points)
-    note(f"next: supercloud plan {file}")
+        print_note(open_points)
+    print_note(f"next: supercloud plan {file}")
 
 
-def list_ways(facts: Catalog, machine: Machine, location: str | None, region: str | None) -> list[dict[str, Any]]:
+def list_spec_options(catalog: Catalog, machine: Machine, location: str | None, region: str | None) -> list[dict[str, Any]]:
     """What is written besides name and number, one way for each switch that fits. Raises InputError where no
     region is known."""
-    return _onprem(facts, machine, location) if machine.provider == "onprem" else [_cloud(facts, machine, region)]
+    return _list_onprem_options(catalog, machine, location) if machine.provider == "onprem" else [_build_cloud_option(catalog, machine, region)]
 
 
-def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: Catalog) -> tuple[str, str]:
+def render_best_spec(options: list[dict[str, Any]], file: str, catalog: Catalog) -> tuple[str, str]:
     """The text of the way whose plan has no error and the fewest warnings, then cables between its switches, then the
     fewest switches and links, and what it leaves open; of equal ones the first. Raises InputError where every plan has
     an error.
@@ -72,13 +72,13 @@ def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: 
 
     A name or a location that makes no valid spec is refused with the place of it.
     """
-    from ..plan.publish.open_points import describe_open
+    from ..plan.publish.open_points import describe_open_points
 
     refusals: list[str] = []
-    found: list[_Written] = []
-    for manager in (True, False) if any(way["manager"] for way in ways) else (False,):
-        for way in ways:
-            written = _write(way | {"manager": manager}, file, facts)
+    found: list[_SpecCandidate] = []
+    for manager in (True, False) if any(way["manager"] for way in options) else (False,):
+        for way in options:
+            written = _render_candidate(way | {"manager": manager}, file, catalog)
             if not written.plan.errors:
                 found.append(written)
                 continue
@@ -86,43 +86,43 @@ def write_smallest_without_errors(ways: list[dict[str, Any]], file: str, facts: 
             switch = f"{way['switch']}: " if way["switch"] else ""
             refusals.append(f"{switch}{first.problem}; {first.hint}")
     if found:
-        best = _with_fewer_in_a_rack(min(found, key=_rank), file, facts)
-        return best.text, describe_open(best.plan)
+        best = _reduce_nodes_per_rack(min(found, key=_compute_rank), file, catalog)
+        return best.text, describe_open_points(best.plan)
     more = f" (and so {len(refusals) - 1} other switches)" if len(refusals) > 1 else ""
-    raise InputError(f"{ways[0]['nodes']} × {ways[0]['machine']} make no cluster by default: {refusals[0]}{more}")
+    raise InputError(f"{options[0]['nodes']} × {options[0]['machine']} make no cluster by default: {refusals[0]}{more}")
 
 
-class _Written(NamedTuple):
+class _SpecCandidate(NamedTuple):
     """A spec that could be written, and its plan."""
 
-    way: dict[str, Any]
+    values: dict[str, Any]
     text: str
     plan: Plan
 
 
-def _write(way: dict[str, Any], file: str, facts: Catalog) -> _Written:
+def _render_candidate(values: dict[str, Any], file: str, catalog: Catalog) -> _SpecCandidate:
     from ..plan.resolve import resolve
-    from ..primitives.templates import fill
+    from ..primitives.templates import render_template
     from ..spec.loader import loads
 
-    text = fill("init/cluster.yaml.j2", **way)
-    return _Written(way, text, resolve(loads(text, file), facts))
+    text = render_template("init/cluster.yaml.j2", **values)
+    return _SpecCandidate(values, text, resolve(loads(text, file), catalog))
 
 
-def _with_fewer_in_a_rack(written: _Written, file: str, facts: Catalog) -> _Written:
+def _reduce_nodes_per_rack(candidate: _SpecCandidate, file: str, catalog: Catalog) -> _SpecCandidate:
     """The same with as many nodes in a rack as leave the fewest warnings, where there are any about the hall."""
-    groups = [group.nodes_per_rack for group in written.plan.facility.racks] if written.plan.facility else []
-    if not written.way["rack"] or not any(item.path.startswith("facility") for item in _warnings(written.plan)):
-        return written
-    fewer = (_write(written.way | {"rack_nodes": nodes}, file, facts) for nodes in range(max(groups) - 1, 0, -1))
-    return min((written, *(item for item in fewer if not item.plan.errors)), key=lambda item: len(_warnings(item.plan)))
+    groups = [group.nodes_per_rack for group in candidate.plan.facility.racks] if candidate.plan.facility else []
+    if not candidate.values["rack"] or not any(item.path.startswith("facility") for item in _list_warnings(candidate.plan)):
+        return candidate
+    fewer = (_render_candidate(candidate.values | {"rack_nodes": nodes}, file, catalog) for nodes in range(max(groups) - 1, 0, -1))
+    return min((candidate, *(item for item in fewer if not item.plan.errors)), key=lambda item: len(_list_warnings(item.plan)))
 
 
-def _warnings(plan: Plan) -> list[Finding]:
+def _list_warnings(plan: Plan) -> list[Finding]:
     return [item for item in plan.findings if item.level == "warning"]
 
 
-def _rank(written: _Written) -> tuple[int, ...]:
+def _compute_rank(candidate: _SpecCandidate) -> tuple[int, ...]:
     """Warnings, whether a link lacks a cable, and switches; then whether hosts of a subnet manager lack ports; links.
 
     Only a design whose links all have a kind of cable is preferred for its cables: where the cages of the machine are
@@ -130,42 +130,42 @@ def _rank(written: _Written) -> tuple[int, ...]:
     """
     from ..plan.build.cabling.unknown import count_unknown_links
 
-    plan = written.plan
-    others = [item for item in _warnings(plan) if item.check not in ("subnet-manager-port", "cable-uplinks")]
+    plan = candidate.plan
+    others = [item for item in _list_warnings(plan) if item.check not in ("subnet-manager-port", "cable-uplinks")]
     unknown = (item for fabric in plan.fabrics if fabric.tiers for item in count_unknown_links(plan, fabric))
-    uncabled = any(not item.services for item in unknown)
+    uncabled = any(not item.has_service_end for item in unknown)
     switches, links = _count_switches_and_links(plan)
-    return len(others), uncabled, switches, not written.way["manager"], links
+    return len(others), uncabled, switches, not candidate.values["manager"], links
 
 
 def _count_switches_and_links(plan: Plan) -> tuple[int, int]:
     """Switches and links of all fabrics together."""
     return (
         sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers),
-        sum(sum(fabric.cables.values()) for fabric in plan.fabrics),
+        sum(sum(fabric.link_counts.values()) for fabric in plan.fabrics),
     )
 
 
-def _onprem(facts: Catalog, machine: Machine, location: str | None) -> list[dict[str, Any]]:
+def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | None) -> list[dict[str, Any]]:
     """Ways to build it: one for each switch that has ports of the adapters' speed."""
     adapter = next((item for item in machine.adapters if item.role == "compute"), None)
     kind = adapter and {"infiniband": "infiniband", "vpi": "infiniband", "ethernet": "roce"}.get(adapter.kind)
     made = "infiniband" if kind == "infiniband" else "ethernet"
-    switches = sorted(item.name for item in map(facts.switch, facts.names("switches"))
-                      if adapter and item.kind == made and item.radix(adapter.speed))  # fmt: skip
+    switches = sorted(item.name for item in map(catalog.get_switch, catalog.list_names("switches"))
+                      if adapter and item.kind == made and item.find_radix(adapter.speed))  # fmt: skip
     methods = machine.heat.methods
-    same = _NOTHING | {
+    same = _EMPTY_VALUES | {
         "location": location or "stockholm",
         "fabric": kind if switches else None,
         "shape": "rail-optimized",
         "cooling": methods[0] if methods and methods[0] != "air" else None,
-        "rack": _rack(facts, machine),
+        "rack": _select_rack(catalog, machine),
         "manager": bool(switches) and kind == "infiniband",
     }
     return [same | {"switch": switch} for switch in switches] or [same]
 
 
-def _rack(facts: Catalog, machine: Machine) -> str | None:
+def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
     """A rack for machines, switches and servers that hang on cords: one of no maker where there is one, and the
     smallest that holds the nodes the reference architecture shows. None where a machine's size is not known."""
     from ..catalog import Rack
@@ -174,28 +174,28 @@ def _rack(facts: Catalog, machine: Machine) -> str | None:
     least = 0 if machine.rack else (machine.body.units or 0) * max(shown, default=1)
     if machine.rack is None and machine.body.units is None:
         return None
-    fitting = [item for item in map(facts.rack, facts.names("racks"))
+    fitting = [item for item in map(catalog.get_rack, catalog.list_names("racks"))
                if isinstance(item, Rack) and "ac" in item.feeds and item.units >= least]  # fmt: skip
     best = min(fitting, key=lambda item: (item.vendor is not None, item.units, item.name), default=None)
     return best.name if best else None
 
 
-def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
+def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) -> dict[str, Any]:
     from ..catalog import Prices, Provider, Region
     from ..catalog.sellers import select_regions
-    from ..plan.build.fabric.roles import FITS
+    from ..plan.build.fabric.roles import ADAPTER_KINDS
 
-    known_cloud = machine.provider in facts.names("providers")
-    provider = cast(Provider, facts.get("providers", machine.provider)) if known_cloud else None
+    known_cloud = machine.provider in catalog.list_names("providers")
+    provider = cast(Provider, catalog.get("providers", machine.provider)) if known_cloud else None
     instance, kinds = machine.instance, machine.capacity_kinds
-    regions = [item.name for item in facts.all("regions")
+    regions = [item.name for item in catalog.iter_entries("regions")
                if isinstance(item, Region) and item.provider == machine.provider]  # fmt: skip
     if region is not None and regions and region not in regions:
-        raise UnknownName(f"region of {machine.provider}", region, regions)
+        raise UnknownNameError(f"region of {machine.provider}", region, regions)
     if region is None:
-        sellers = select_regions(facts, machine)
-        prices = cast(Prices, facts.get("prices", machine.name)) if machine.name in facts.names("prices") else None
-        known = [(price.price, name) for name in sellers if prices and (price := prices.at(name, "on-demand"))]
+        sellers = select_regions(catalog, machine)
+        prices = cast(Prices, catalog.get("prices", machine.name)) if machine.name in catalog.list_names("prices") else None
+        known = [(price.price, name) for name in sellers if prices and (price := prices.find_price(name, "on-demand"))]
         if not sellers:
             why = provider.unlisted.get(instance.family, "") if provider and instance else ""
             raise InputError(f"no region is known to sell {machine.name}{why and ': ' + why}; say --region")
@@ -203,8 +203,8 @@ def _cloud(facts: Catalog, machine: Machine, region: str | None) -> dict[str, An
     ways = provider.capacity if provider and "on-demand" not in kinds else ()
     way = next((item for item in ways if item.kind in kinds), None)
     adapter = next((item.kind for item in machine.adapters if item.role == "compute"), None)
-    fabric = adapter if adapter in FITS else next((kind for kind, fits in FITS.items() if adapter in fits), None)
-    return _NOTHING | {
+    fabric = adapter if adapter in ADAPTER_KINDS else next((kind for kind, fits in ADAPTER_KINDS.items() if adapter in fits), None)
+    return _EMPTY_VALUES | {
         "region": region,
         "fabric": fabric,
         "domain": machine.domain_nodes if instance and instance.domains else None,

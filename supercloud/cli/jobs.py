@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import LARGEST, Json
-from .output import columns, note, result, result_json
+from .options import MAX_JOB_ID, JsonOption
+from .output import format_columns, print_note, print_result, print_json
 
 if TYPE_CHECKING:
     from ..errors import StoreError, SupercloudError
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
 
-_UNSEEN = "no broker has looked at it: supercloud serve SPEC"
+_NO_BROKER_REASON = "no broker has looked at it: supercloud serve SPEC"
 
 
 def jobs(
@@ -28,83 +28,83 @@ def jobs(
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs of this name.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=LARGEST, help="At most so many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_JOB_ID, help="At most so many, the newest first.")] = 50,
     usage: Annotated[bool, typer.Option("--usage", help="Show time, energy and cost.")] = False,
     history: Annotated[
-        int | None, typer.Option(min=1, max=LARGEST, help="Everything that happened to one job.", metavar="ID")
+        int | None, typer.Option(min=1, max=MAX_JOB_ID, help="Everything that happened to one job.", metavar="ID")
     ] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List jobs on all engines, the newest first."""
-    from ..errors import UnknownName
-    from ..jobs.store.states import LIVE, State
-    from ..jobs.store.store import default_store
+    from ..errors import UnknownNameError
+    from ..jobs.store.states import LIVE_STATES, State
+    from ..jobs.store.store import open_default_store
 
     asked = {word.upper() for word in state or ()}
     for word in asked - set(State):
-        raise UnknownName("state", word, State)
-    store = default_store()
+        raise UnknownNameError("state", word, State)
+    store = open_default_store()
     if history is not None:
-        _history(history, as_json)
+        _print_history(history, as_json)
         return
-    problems: list[SupercloudError] = [store.unwritable] if store.unwritable else []
+    problems: list[SupercloudError] = [store.write_error] if store.write_error else []
     damaged: list[StoreError] = []
-    if store.has_any(LIVE - {State.HELD}):
+    if store.has_any(LIVE_STATES - {State.HELD}):
         from ..jobs.reconcile import reconcile  # costs more than the list itself
 
         problems += reconcile(store)
     states = tuple(one for one in State if (not state or one in asked) and not (live and one.is_final))
     records = store.select(states, limit, tenant=tenant, name=name, damaged=damaged)
     if as_json:
-        result_json([_shown(record) for record in records])
+        print_json([_build_json(record) for record in records])
     else:
         head = ("id", "name", "state", "try", "engine", "where", *(("hours", "kWh", "USD") if usage else ()), "reason")
-        for line in columns([head, *(_row(record, usage) for record in records)] if records else ()):
-            result(line)
+        for line in format_columns([head, *(_format_row(record, usage) for record in records)] if records else ()):
+            print_result(line)
         if not records and not damaged:
             some = " like that" if state or tenant or name or live else ""
-            note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
+            print_note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
     for problem in dict.fromkeys(str(one) for one in (*problems, *damaged)):
-        note(f"warning: {problem}")
+        print_note(f"warning: {problem}")
 
 
-def _row(record: JobRecord, usage: bool) -> tuple[str, ...]:
-    used = (_figure(record.seconds() / 3600), _figure(record.energy(), 3.6e6), _figure(record.cost())) if usage else ()
+def _format_row(record: JobRecord, usage: bool) -> tuple[str, ...]:
+    used = (_format_figure(record.compute_run_time() / 3600), _format_figure(record.compute_energy(), 3.6e6), _format_figure(record.compute_cost())) if usage else ()
     engine = record.engine if record.state != "HELD" else "-"
-    reason = record.reason or (_UNSEEN if record.state == "HELD" else "")
-    return (str(record.id), record.name, str(record.state), str(record.tries), engine, record.where, *used, reason)
+    reason = record.reason or (_NO_BROKER_REASON if record.state == "HELD" else "")
+    return (str(record.id), record.name, str(record.state), str(record.total_attempts), engine, record.location, *used, reason)
 
 
-def _figure(value: float | None, unit: float = 1.0) -> str:
+def _format_figure(value: float | None, unit: float = 1.0) -> str:
     return "unknown" if value is None else f"{value / unit:.3g}"
 
 
-def _history(number: int, as_json: bool) -> None:
+def _print_history(job_id: int, as_json: bool) -> None:
     import time
     from dataclasses import asdict
 
     from ..jobs import api
 
-    events = api.get(number).history()
+    events = api.get(job_id).list_events()
     if as_json:
-        result_json([asdict(event) for event in events])
+        print_json([asdict(event) for event in events])
         return
     rows = [(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at)), str(event.state), event.note)
             for event in events]  # fmt: skip
-    for line in columns(rows):
-        result(line)
+    for line in format_columns(rows):
+        print_result(line)
 
 
-def _shown(record: JobRecord) -> dict[str, object]:
+def _build_json(record: JobRecord) -> dict[str, object]:
     """A job for programs: without the texts it was made from."""
     from dataclasses import fields
 
     hidden = {"spec", "placement", "connection", "submission", "owner", "joules", "dollars", "earlier", "recalled",
               "units", "unit_seconds", "promised"}  # fmt: skip
     shown = {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}
-    energy = record.energy()
+    energy = record.compute_energy()
     return shown | {
-        "tries": record.tries,
+        "tries": record.total_attempts,
         "energy_kwh": None if energy is None else round(energy / 3.6e6, 6),
-        "cost_usd": record.cost(),
+        "cost_usd": record.compute_cost(),
     }

@@ -13,12 +13,12 @@ EPILOG = "Example: supercloud logs 1 --follow · next: supercloud wait 1"
 
 
 def logs(
-    number: JobId,
+    job_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the job has ended.")] = False,
 ) -> None:
     """Print what a job printed so far."""
     from ..jobs import api
 
-    for piece in api.get(number).logs(follow):
+    for piece in api.get(job_id).logs(follow):
         sys.stdout.write(piece)
         sys.stdout.flush()

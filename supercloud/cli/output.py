@@ -13,32 +13,32 @@ from typing import Any
 
 from ..errors import Finding, InputError, SupercloudError
 
-__all__ = ["columns", "discard", "fail", "fail_of_system", "findings", "note", "plain", "plain_json", "prepare_streams",
-           "result", "result_json", "said_even_if_lost"]  # fmt: skip
+__all__ = ["format_columns", "discard_output", "report_error", "report_system_error", "print_findings", "print_note", "escape_controls", "escape_json_controls", "prepare_streams",
+           "print_result", "print_json", "fall_back_to_stderr"]  # fmt: skip
 
-_COLOURS = {"error": "31", "warning": "33", "note": "36"}
+_COLORS = {"error": "31", "warning": "33", "note": "36"}
 
 
 # Control characters but tab and newline, and the marks that change the direction of text: what a scheduler, a file or a
 # job's name says may not write to the terminal of who reads it.
-_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"} | {
+_ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"} | {
     code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x2028, 0x2029)
 }
 
-_JSON_CONTROLS = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 127}
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _ESCAPES if code >= 127}
 
 
-def plain(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with what a terminal would obey made visible, as ``\\x1b``."""
-    return text.translate(_CONTROLS)
+    return text.translate(_ESCAPES)
 
 
-def plain_json(text: str) -> str:
+def escape_json_controls(text: str) -> str:
     """The same for JSON, which stays the same JSON: only inside its texts are there such characters.
 
     Where the encoding of stdout has not all of its characters, they are written as ``\\u`` escapes.
     """
-    text = text.translate(_JSON_CONTROLS)
+    text = text.translate(_JSON_ESCAPES)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
@@ -57,27 +57,27 @@ def prepare_streams() -> None:
 
 
 @contextlib.contextmanager
-def said_even_if_lost(text: str) -> Iterator[None]:
+def fall_back_to_stderr(text: str) -> Iterator[None]:
     """Around the answer about something that was done: where stdout cannot be written, stderr gets ``text``."""
     try:
         yield
         sys.stdout.flush()
     except OSError:
-        print(plain(text), file=sys.stderr)
+        print(escape_controls(text), file=sys.stderr)
         raise
 
 
-def result(text: str) -> None:
+def print_result(text: str) -> None:
     """A line of the answer."""
-    print(plain(text))
+    print(escape_controls(text))
 
 
-def result_json(value: Any) -> None:
+def print_json(value: Any) -> None:
     """The answer for programs."""
-    print(plain_json(json.dumps(value, indent=1, ensure_ascii=False, default=str)))
+    print(escape_json_controls(json.dumps(value, indent=1, ensure_ascii=False, default=str)))
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Something beside the answer: progress, what to do next."""
     _print_message(text)
 
@@ -87,55 +87,55 @@ def _print_message(text: str) -> None:
     try:
         sys.stdout.flush()
     finally:  # whatever became of the answer
-        print(plain(text), file=sys.stderr)
+        print(escape_controls(text), file=sys.stderr)
 
 
-def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+def format_columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows as lines with aligned columns."""
-    table = [[plain(cell).replace("\n", "\\n") for cell in row] for row in rows]
+    table = [[escape_controls(cell).replace("\n", "\\n") for cell in row] for row in rows]
     if not table:
         return []
     widths = [max(len(row[index]) for row in table) for index in range(len(table[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
 
 
-def findings(found: Iterable[Finding], stream: Any = None) -> None:
+def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
     """Findings, one after the other, coloured where a person reads."""
     out = stream or sys.stdout
     if out is sys.stderr:
         sys.stdout.flush()  # as in _print_message
     colour = out.isatty() and "NO_COLOR" not in os.environ
-    for finding in found:
-        level = f"\033[{_COLOURS[finding.level]}m{finding.level}\033[0m" if colour else finding.level
-        print(f"{level}: {plain(str(finding))}", file=out)
+    for finding in items:
+        level = f"\033[{_COLORS[finding.level]}m{finding.level}\033[0m" if colour else finding.level
+        print(f"{level}: {escape_controls(str(finding))}", file=out)
 
 
-def fail(error: SupercloudError) -> int:
+def report_error(error: SupercloudError) -> int:
     """Say an error on stderr and return its exit code."""
     if isinstance(error, InputError) and error.findings:
         _print_message(f"supercloud: {error.args[0]}")
-        findings(error.findings, sys.stderr)
+        print_findings(error.findings, sys.stderr)
     else:
         _print_message(f"supercloud: {error}")
     return error.exit_code
 
 
-def fail_of_system(error: Exception) -> int:
+def report_system_error(error: Exception) -> int:
     """Say on stderr what the system refused, or which value is out of range; returns the exit code."""
     try:
         sys.stdout.flush()
-        said, code = _reason_of(error)
+        said, code = _describe_system_error(error)
     except OSError as lost:
-        discard(sys.stdout)
+        discard_output(sys.stdout)
         said, code = f"the answer could not be written to standard output: {lost.strerror}", 1
     try:
-        print(plain(f"supercloud: {said}"), file=sys.stderr)
+        print(escape_controls(f"supercloud: {said}"), file=sys.stderr)
     except OSError:
-        discard(sys.stderr)
+        discard_output(sys.stderr)
     return code
 
 
-def discard(stream: Any) -> None:
+def discard_output(stream: Any) -> None:
     """Let go of what a stream still has to write, which would be tried once more when the process ends."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
@@ -143,7 +143,7 @@ def discard(stream: Any) -> None:
         os.close(null)
 
 
-def _reason_of(error: Exception) -> tuple[str, int]:
+def _describe_system_error(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError):
         reason = error.strerror or str(error) or type(error).__name__
         return (f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason), 1

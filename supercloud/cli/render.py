@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json, plan_of
-from .output import note, result, result_json
+from .options import JsonOption, load_plan
+from .output import print_note, print_result, print_json
 
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
     from ..primitives.bundle import Bundle
 
 # More files than this are not listed one by one.
-_MANY = 100
+_MAX_LISTED_FILES = 100
 
 # Folders of schedulers: what is in the others is there for them.
 _SCHEDULERS = (["slurm"], ["kubernetes"])
@@ -39,53 +39,53 @@ def render(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a folder that holds other files, or those of another spec.")
     ] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the configuration of a cluster, or of every cluster of a fleet, into a folder, one subfolder a target.
 
     With --target only the subfolders of these targets are replaced.
     """
     is_fleet = _is_fleet(spec)
-    name, bundle = _fleet(spec, target) if is_fleet else _cluster(plan_of(spec), target)
+    name, bundle = _render_fleet(spec, target) if is_fleet else _render_cluster(load_plan(spec), target)
     folder = out or Path("out") / name
-    bundle.write(folder, force=force, source=spec, parts=_subfolders(bundle, is_fleet) if target else ())
+    bundle.write(folder, force=force, source=spec, subfolders=_list_subfolders(bundle, is_fleet) if target else ())
     if as_json:
-        result_json({"folder": str(folder), "files": list(bundle)})
+        print_json({"folder": str(folder), "files": list(bundle)})
         return
-    for line in _listed(bundle, folder):
-        result(line)
-    note(f"{len(bundle)} files written · next: {_read_first(bundle, folder)}")
+    for line in _format_files(bundle, folder):
+        print_result(line)
+    print_note(f"{len(bundle)} files written · next: {_describe_next_step(bundle, folder)}")
 
 
-def _cluster(plan: Plan, target: list[str] | None) -> tuple[str, Bundle]:
+def _render_cluster(plan: Plan, target: list[str] | None) -> tuple[str, Bundle]:
     from ..primitives.bundle import Bundle
     from ..targets import render as render_target
-    from ..targets import targets_for
+    from ..targets import list_targets
     from ..targets.installation import render_order
 
     # what is rendered for some targets only leaves the page of all of them as it is
     bundle = Bundle({}) if target else render_order(plan)
-    for name in target or targets_for(plan):
-        bundle |= render_target(plan, name).under(name)
+    for name in target or list_targets(plan):
+        bundle |= render_target(plan, name).with_prefix(name)
     return plan.name, bundle
 
 
 def _is_fleet(spec: Path) -> bool:
-    from ..spec.document import read
+    from ..spec.document import read_document
 
-    data = read(spec).data
+    data = read_document(spec).data
     return isinstance(data, Mapping) and "clusters" in data and "pools" not in data
 
 
-def _fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
+def _render_fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
     """Each cluster under its own name, as far as it has the targets; what is of the fleet itself under ``fleet``."""
     from ..errors import InputError
     from ..primitives.bundle import Bundle
     from ..spec.loader import load_fleet
-    from ..targets import TARGETS, targets_for
+    from ..targets import TARGETS, list_targets
 
     fleet = load_fleet(spec).model
-    plans = [plan_of(spec.parent / member.spec) for member in fleet.clusters]
+    plans = [load_plan(spec.parent / member.spec) for member in fleet.clusters]
     errors = [finding for plan in plans for finding in plan.errors]
     if errors:
         raise InputError(f"{fleet.name} cannot be rendered: the plans of its clusters have errors", errors)
@@ -95,15 +95,15 @@ def _fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
     bundle = Bundle({})
     for name, plan in named.items():
         # a target that nobody has is said by the first; one that only some have is rendered for those
-        known = [item for item in target or () if item not in TARGETS or item in targets_for(plan)]
+        known = [item for item in target or () if item not in TARGETS or item in list_targets(plan)]
         if target is None or known:
-            bundle |= _cluster(plan, known or None)[1].under(f"clusters/{name}")
+            bundle |= _render_cluster(plan, known or None)[1].with_prefix(f"clusters/{name}")
     if target and not bundle:
         raise InputError(f"no cluster of {fleet.name} has anything for {', '.join(target)}")
-    return fleet.name, bundle | _together(fleet.name, named, target)
+    return fleet.name, bundle | _render_common_queue(fleet.name, named, target)
 
 
-def _together(name: str, plans: Mapping[str, Plan], target: list[str] | None) -> Bundle:
+def _render_common_queue(name: str, plans: Mapping[str, Plan], target: list[str] | None) -> Bundle:
     """One queue over all clusters that have Kueue, where there are several."""
     from ..primitives.bundle import Bundle
     from ..targets.schedulers.kubernetes import render_fleet
@@ -112,11 +112,11 @@ def _together(name: str, plans: Mapping[str, Plan], target: list[str] | None) ->
     if len(able) < 2 or (target is not None and "kubernetes" not in target):
         return Bundle({})
     if left := sorted(set(plans) - set(able)):
-        note(f"not in the common queue, for they have no Kueue: {', '.join(left)}")
-    return render_fleet(name, able).under("fleet/kubernetes")
+        print_note(f"not in the common queue, for they have no Kueue: {', '.join(left)}")
+    return render_fleet(name, able).with_prefix("fleet/kubernetes")
 
 
-def _subfolders(bundle: Iterable[str], is_fleet: bool) -> set[str]:
+def _list_subfolders(bundle: Iterable[str], is_fleet: bool) -> set[str]:
     """The folder of each target in a bundle: ``slurm``, or of a fleet ``clusters/NAME/slurm`` and ``fleet/slurm``."""
     found = set()
     for path in bundle:
@@ -126,10 +126,10 @@ def _subfolders(bundle: Iterable[str], is_fleet: bool) -> set[str]:
     return found
 
 
-def _listed(bundle: Iterable[str], folder: Path) -> list[str]:
+def _format_files(bundle: Iterable[str], folder: Path) -> list[str]:
     """Every file, or where there are very many each target's folder with their number."""
     paths = list(bundle)
-    if len(paths) <= _MANY:
+    if len(paths) <= _MAX_LISTED_FILES:
         return [str(folder / path) for path in paths]
     folders = Counter(str(folder / path.split("/")[0]) for path in paths if "/" in path)
     return [str(folder / path) for path in paths if "/" not in path] + [
@@ -137,7 +137,7 @@ def _listed(bundle: Iterable[str], folder: Path) -> list[str]:
     ]
 
 
-def _read_first(bundle: Iterable[str], folder: Path) -> str:
+def _describe_next_step(bundle: Iterable[str], folder: Path) -> str:
     """The page that leads through the others: the outermost, which has their order; of several the scheduler's."""
     guides = [path for path in bundle if path.endswith(("INSTALL.md", "GUIDE.md"))]
     first = min(guides, key=lambda path: (path.count("/"), path.split("/")[-2:-1] not in _SCHEDULERS, path), default="")

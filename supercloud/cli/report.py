@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .options import Json, SpecFile, plan_of
-from .output import note, result, result_json
+from .options import JsonOption, SpecFile, load_plan
+from .output import print_note, print_result, print_json
 
 EPILOG = "Example: supercloud report cluster.yaml -o report.html · next: open it in a browser"
 
@@ -20,31 +20,31 @@ def report(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a folder of pictures that holds other files.")
     ] = False,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw a cluster: row plan, racks, fabrics, power, cooling, cost and findings on one page that fetches nothing."""
     from ..errors import OutputError
     from ..primitives.bundle import Bundle
     from ..primitives.output import write_file
-    from ..targets.report import pictures
-    from ..targets.report import report as page_of
+    from ..targets.report import render_pictures
+    from ..targets.report import render_report as page_of
 
-    decided = plan_of(spec)
+    decided = load_plan(spec)
     page = out or Path(f"{decided.name}.html")
     if page.is_dir():
         raise OutputError(f"{page} is a folder; name a file, such as {page / 'report.html'}")
     text = page_of(decided)
     write_file(page, text)
-    drawn = Bundle(pictures(decided)) if svg else Bundle({})
+    drawn = Bundle(render_pictures(decided)) if svg else Bundle({})
     if svg:
         drawn.write(svg, force=force, source=spec)
     if as_json:
-        result_json(
+        print_json(
             {"page": str(page), "bytes": len(text.encode()), "pictures": [str(svg / p) for p in drawn] if svg else []}
         )
     else:
-        result(str(page))
-        note(
+        print_result(str(page))
+        print_note(
             f"{len(text.encode()) / 1e6:.2f} MB"
             + (f" and {len(drawn)} pictures" if svg else "")
             + f" · next: open {page}"

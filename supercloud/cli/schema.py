@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .output import plain_json
+from .output import escape_json_controls
 
 EPILOG = "Example: supercloud schema cluster > cluster.schema.json · next: point your editor at it"
 
@@ -17,11 +17,11 @@ def schema(
     ] = "cluster",
 ) -> None:
     """Print the JSON Schema of a document."""
-    from ..spec.schema import schema_of, schema_text
+    from ..spec.schema import build_schema, format_schema
 
     if document == "plan":
-        from ..plan.publish.document import plan_schema
+        from ..plan.publish.document import build_plan_schema
 
-        typer.echo(plain_json(schema_text(plan_schema())), nl=False)
+        typer.echo(escape_json_controls(format_schema(build_plan_schema())), nl=False)
     else:
-        typer.echo(plain_json(schema_text(schema_of(document))), nl=False)
+        typer.echo(escape_json_controls(format_schema(build_schema(document))), nl=False)

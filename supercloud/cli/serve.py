@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import note, result
-from .submit import EngineName, Via
+from .output import print_note, print_result
+from .submit import EngineOption, ViaOption
 
 if TYPE_CHECKING:
     from threading import Event
@@ -21,8 +21,8 @@ EPILOG = "Example: supercloud serve fleet.yaml · next: supercloud submit job.ya
 
 def serve(
     on: Annotated[Path, typer.Argument(help="The spec of a fleet, or of a cluster.", metavar="SPEC")],
-    engine: EngineName = None,
-    via: Via = None,
+    engine: EngineOption = None,
+    via: ViaOption = None,
     every: Annotated[
         float, typer.Option(min=0.05, max=31_536_000, help="Seconds between two looks, at most a year.")
     ] = 5.0,
@@ -42,15 +42,15 @@ def serve(
     """
     from ..errors import InputError
     from ..jobs.broker import loop
-    from ..jobs.broker.lock import lock
+    from ..jobs.broker.lock import acquire_broker_lock
     from ..jobs.broker.serve import Broker
     from ..jobs.fleet.state import Fleet
-    from .place import where_of
-    from .submit import connection_of, fleet_of_one
+    from .place import load_destination
+    from .submit import build_connection, build_single_cluster_fleet
 
-    where = where_of(on, live=False)
-    connection = connection_of(where, engine, via)
-    fleet = where if isinstance(where, Fleet) else fleet_of_one(where, connection)
+    where = load_destination(on, live=False)
+    connection = build_connection(where, engine, via)
+    fleet = where if isinstance(where, Fleet) else build_single_cluster_fleet(where, connection)
     if not any(cluster.member.connect for cluster in fleet.clusters):
         raise InputError(f"{on}: no cluster says how it is reached; write connect: {{engine: slurm, via: ssh:HOST}}")
     if as_unit:
@@ -58,62 +58,62 @@ def serve(
                    "--lost-after": lost_after}  # fmt: skip
         _print_unit(fleet.spec.name, on, {name: str(value) for name, value in options.items() if value is not None})
         return
-    with loop.until_asked() as ended:
-        reporter = loop.Reporter(note)
-        store = _opened(reporter, ended, None if once else every)
+    with loop.handle_stop_signals() as ended:
+        reporter = loop.Reporter(print_note)
+        store = _open_checked_store(reporter, ended, None if once else every)
         if store is None:
             return
-        with lock(store.folder):
+        with acquire_broker_lock(store.folder):
             broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after,
-                            say=note, reporter=None if once else reporter)  # fmt: skip
+                            say=print_note, reporter=None if once else reporter)  # fmt: skip
             if once:
                 broker.step()
                 return
-            reporter.say(f"serving {fleet.spec.name} from {store.folder}")
-            loop.run(broker, every, reporter, ended)
-        reporter.say("asked to end: ended")
+            reporter.report(f"serving {fleet.spec.name} from {store.folder}")
+            loop.run_broker(broker, every, reporter, ended)
+        reporter.report("asked to end: ended")
 
 
-def _opened(reporter: Reporter, ended: Event, every: float | None) -> Store | None:
+def _open_checked_store(reporter: Reporter, stop_event: Event, every: float | None) -> Store | None:
     """The store, looked through for damage; waited for while it is locked or cannot be written (the disk is full).
 
     None where the end was asked for before. ``every`` is the pause in seconds; None does not wait for space.
     """
-    from ..jobs.store.database import StoreLocked, state_folder
+    from ..jobs.store.database import StoreLockedError, locate_state_folder
     from ..jobs.store.store import Store
 
-    while not ended.is_set():
+    while not stop_event.is_set():
         try:
-            store = Store(state_folder())
-            if store.unwritable and every is not None:
-                reporter.say(f"warning: {store.unwritable}")
+            store = Store(locate_state_folder())
+            if store.write_error and every is not None:
+                reporter.report(f"warning: {store.write_error}")
                 store.close()
-                ended.wait(every)
+                stop_event.wait(every)
                 continue
-            store.check()
+            store.require_integrity()
             reporter.end_step()
             return store
-        except StoreLocked as error:
-            reporter.say(f"warning: {error}")
+        except StoreLockedError as error:
+            reporter.report(f"warning: {error}")
     return None
 
 
-def _print_unit(name: str, on: Path, options: dict[str, str]) -> None:
+def _print_unit(name: str, path: Path, options: dict[str, str]) -> None:
     import os
     import shlex
     import sys
 
-    from ..jobs.broker.unit import environment_of, unit
-    from ..jobs.store.database import state_folder
+    from ..jobs.broker.unit import select_environment, render_unit
+    from ..jobs.store.database import locate_state_folder
 
     words = [word for pair in options.items() for word in pair]
-    passed_on, secret = environment_of(os.environ)
-    environment = passed_on | {"SUPERCLOUD_STATE": str(state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
-    result(unit(name, [sys.executable, "-m", "supercloud", "serve", str(on.absolute()), *words], environment).rstrip())
+    passed_on, secret = select_environment(os.environ)
+    environment = passed_on | {"SUPERCLOUD_STATE": str(locate_state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
+    print_result(render_unit(name, [sys.executable, "-m", "supercloud", "serve", str(path.absolute()), *words], environment).rstrip())
     if secret:
-        note(f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
+        print_note(f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
              f"each to ~/.config/supercloud/serve-{name}.env, and run chmod 600 on it")  # fmt: skip
     # the command that writes the unit must have the options that this one was given
-    again = shlex.join(["supercloud", "serve", str(on), *words, "--unit"])
-    note(f"next: mkdir -p ~/.config/systemd/user && {again} > ~/.config/systemd/user/supercloud-{name}.service && "
+    again = shlex.join(["supercloud", "serve", str(path), *words, "--unit"])
+    print_note(f"next: mkdir -p ~/.config/systemd/user && {again} > ~/.config/systemd/user/supercloud-{name}.service && "
          f"systemctl --user enable --now supercloud-{name}.service")  # fmt: skip

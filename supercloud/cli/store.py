@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from .output import note, result, said_even_if_lost
+from .output import print_note, print_result, fall_back_to_stderr
 
 EPILOG = "Example: supercloud store backup jobs.backup · next: supercloud store restore jobs.backup"
 
 
-class Action(StrEnum):
+class StoreAction(StrEnum):
     """What is done."""
 
     CHECK = "check"
@@ -23,7 +23,7 @@ class Action(StrEnum):
 
 
 def store(
-    action: Annotated[Action, typer.Argument(help="check, backup, restore or prune.")],
+    action: Annotated[StoreAction, typer.Argument(help="check, backup, restore or prune.")],
     file: Annotated[Path | None, typer.Argument(help="The backup: written by backup, read by restore.")] = None,
     older: Annotated[str, typer.Option(help="prune: forget jobs that ended longer ago than this.")] = "180 d",
 ) -> None:
@@ -37,40 +37,40 @@ def store(
 
     from ..errors import InputError
     from ..jobs.store import maintenance as upkeep
-    from ..jobs.store.database import state_folder
-    from ..jobs.store.store import default_store
+    from ..jobs.store.database import locate_state_folder
+    from ..jobs.store.store import open_default_store
 
-    if (file is None) != (action in (Action.CHECK, Action.PRUNE)):
+    if (file is None) != (action in (StoreAction.CHECK, StoreAction.PRUNE)):
         raise InputError(f"supercloud store {action} " + ("takes no file" if file else "needs the name of a file"))
-    if action is Action.RESTORE:
+    if action is StoreAction.RESTORE:
         assert file is not None
-        kept = upkeep.restore(state_folder().absolute(), file)
+        kept = upkeep.restore(locate_state_folder().absolute(), file)
         done = f"{file} is restored" + (f"; the store of before is {kept}" if kept else "")
-        with said_even_if_lost(f"supercloud: {done}"):
-            result(done)
-        note("next: supercloud jobs")
+        with fall_back_to_stderr(f"supercloud: {done}"):
+            print_result(done)
+        print_note("next: supercloud jobs")
         return
-    opened = default_store()
-    if action is Action.CHECK:
-        opened.check()
-        result(f"{opened.folder / 'jobs.db'}: no damage found")
-    elif action is Action.BACKUP:
+    opened = open_default_store()
+    if action is StoreAction.CHECK:
+        opened.require_integrity()
+        print_result(f"{opened.folder / 'jobs.db'}: no damage found")
+    elif action is StoreAction.BACKUP:
         assert file is not None
         upkeep.back_up(opened, file)
-        result(f"{file} written")
-        note(f"next: supercloud store restore {file}")
+        print_result(f"{file} written")
+        print_note(f"next: supercloud store restore {file}")
     else:
-        age = _age(older)
+        age = _parse_age(older)
         pruned = upkeep.prune(opened, time.time() - age)
         if pruned.problem is None:  # which says it, too
-            result(f"{pruned.forgotten:,} job{'' if pruned.forgotten == 1 else 's'} forgotten")
-        for line in pruned.kept:
-            result(line)
+            print_result(f"{pruned.pruned_jobs:,} job{'' if pruned.pruned_jobs == 1 else 's'} forgotten")
+        for line in pruned.kept_reasons:
+            print_result(line)
         if pruned.problem:
             raise pruned.problem
 
 
-def _age(text: str) -> float:
+def _parse_age(text: str) -> float:
     """Seconds of ``--older``; raises :class:`InputError` for a negative duration, which is later than now."""
     from ..errors import InputError
     from ..primitives.quantity import Duration

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from .options import Json, SpecFile, usable_plan_of
-from .output import note, result, result_json
+from .options import JsonOption, SpecFile, require_valid_plan
+from .output import print_note, print_result, print_json
 
 EPILOG = "Example: supercloud verify-cabling cluster.yaml found.txt · next: mend what it names, and compare again"
 
@@ -20,19 +20,19 @@ def verify_cabling(
         Path,
         typer.Argument(help="What ibnetdiscover printed, or LLDP: a file per device, or a folder.", metavar="OUTPUT"),
     ],
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare the cables that are there with the plan. Exit code 0 all right, 1 differences, 2 the input is wrong."""
-    from ..targets.site.cabling.verify import verify
+    from ..targets.site.cabling.verify import verify_output
 
-    answer = verify(usable_plan_of(spec), output)
+    answer = verify_output(require_valid_plan(spec), output)
     if as_json:
-        result_json(asdict(answer))
+        print_json(asdict(answer))
     else:
         for item in answer.differences:
-            result(f"{item.kind}: {item.problem}\n    because {item.cause}\n    → {item.remedy}")
+            print_result(f"{item.kind}: {item.problem}\n    because {item.cause}\n    → {item.remedy}")
         networks = ", ".join(answer.fabrics)
-        note(
+        print_note(
             f"{len(answer.differences)} differences in {answer.checked} of {answer.links} links of {networks}"
             if answer.differences
             else f"{answer.checked} of {answer.links} links of {networks} checked, all as planned"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import WorkError
-from .options import LARGEST, Json
-from .output import note, result, result_json
+from ..errors import OperationError
+from .options import MAX_JOB_ID, JsonOption
+from .output import print_note, print_result, print_json
 
 if TYPE_CHECKING:
     from ..jobs import Job
@@ -18,38 +18,38 @@ EPILOG = "Example: supercloud wait 1 && next-step.sh · next: supercloud logs 1"
 
 
 def wait(
-    numbers: Annotated[
+    job_ids: Annotated[
         list[int],
-        typer.Argument(min=1, max=LARGEST, help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID..."),
+        typer.Argument(min=1, max=MAX_JOB_ID, help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID..."),
     ],
     timeout: Annotated[float | None, typer.Option(min=0, help="Give up after so many seconds.")] = None,
-    as_json: Json = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Wait until jobs have ended. Exit code 0 when all completed, 1 otherwise."""
     from ..jobs import State, api
 
-    jobs = [api.get(number) for number in dict.fromkeys(numbers)]
+    jobs = [api.get(number) for number in dict.fromkeys(job_ids)]
     if held := [str(job.id) for job in jobs if job.record.state is State.HELD]:
-        note(f"held, until a broker gives it to a cluster: {', '.join(held)}; where none runs: supercloud serve SPEC")
-    _watched(jobs, timeout)
+        print_note(f"held, until a broker gives it to a cluster: {', '.join(held)}; where none runs: supercloud serve SPEC")
+    _wait_with_progress(jobs, timeout)
     left = [job for job in jobs if not job.record.state.is_final]
     if left:
         still = ", ".join(f"job {job.id} ({job.record.name}) is still {job.record.state}" for job in left[:5])
-        raise WorkError(f"{still}; it goes on" if len(left) == 1 else f"{len(left)} jobs go on: {still}")
+        raise OperationError(f"{still}; it goes on" if len(left) == 1 else f"{len(left)} jobs go on: {still}")
     if as_json:
         shown = [{"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code,
                   "reason": job.record.reason} for job in jobs]  # fmt: skip
-        result_json(shown[0] if len(shown) == 1 else shown)
+        print_json(shown[0] if len(shown) == 1 else shown)
     else:
         for job in jobs:
             said = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
-            result(said if len(jobs) == 1 else f"{job.id}  {said}")
+            print_result(said if len(jobs) == 1 else f"{job.id}  {said}")
         played = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
-        note(f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs")
+        print_note(f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs")
     raise typer.Exit(0 if all(job.record.state is State.COMPLETED for job in jobs) else 1)
 
 
-def _watched(jobs: list[Job], timeout: float | None) -> None:
+def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:
     """Wait; where a person looks on, show how far it is."""
     from ..jobs.futures import as_completed, wait
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UnknownName
-from .options import JobFile, Json
-from .output import columns, note, result, result_json
-from .place import Live, On, where_of
+from ..errors import UnknownNameError
+from .options import JobFile, JsonOption
+from .output import format_columns, print_note, print_result, print_json
+from .place import LiveOption, DestinationOption, load_destination
 
 if TYPE_CHECKING:
     from ..jobs.placement.place import Placement
@@ -20,10 +20,10 @@ EPILOG = "Example: supercloud why-not job.yaml --on cluster.yaml · next: superc
 
 def why_not(
     job: JobFile,
-    on: On,
+    on: DestinationOption,
     pool: Annotated[str | None, typer.Option(help="Only this pool.")] = None,
-    live: Live = False,
-    as_json: Json = False,
+    live: LiveOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it.
 
@@ -32,26 +32,26 @@ def why_not(
     """
     from ..jobs import Placement
     from ..jobs import why_not as ask
-    from ..jobs.job_rules import check
+    from ..jobs.job_rules import require_valid_job
     from ..spec.loader import load_job
 
     asked = load_job(job).model
-    check(asked)
-    answers = dict(ask(asked, where_of(on, live)))
+    require_valid_job(asked)
+    answers = dict(ask(asked, load_destination(on, live)))
     if pool is not None:
         if pool not in answers:
-            raise UnknownName("pool", pool, answers)
+            raise UnknownNameError("pool", pool, answers)
         answers = {pool: answers[pool]}
     fits = [name for name, answer in answers.items() if isinstance(answer, Placement)]
     if as_json:
-        result_json({name: {"fits": name in fits} | asdict(answer) for name, answer in answers.items()})
+        print_json({name: {"fits": name in fits} | asdict(answer) for name, answer in answers.items()})
         return
-    for line in columns(
-        (name, _word(answer), str(answer)) if isinstance(answer, Placement) else (name, answer.reason, answer.remedy)
+    for line in format_columns(
+        (name, _format_wait(answer), str(answer)) if isinstance(answer, Placement) else (name, answer.reason, answer.remedy)
         for name, answer in answers.items()
     ):
-        result(line)
-    note(
+        print_result(line)
+    print_note(
         f"next: supercloud submit {job} --on {on}"
         if fits
         else "nothing fits now: see the last column"
@@ -60,7 +60,7 @@ def why_not(
     )
 
 
-def _word(at: Placement) -> str:
-    if at.fits_now:
+def _format_wait(placement: Placement) -> str:
+    if placement.fits_now:
         return "fits"
-    return "waits" if at.wait is None else f"waits {at.wait / 3600:.1f} h"
+    return "waits" if placement.wait is None else f"waits {placement.wait / 3600:.1f} h"

@@ -5,53 +5,53 @@ One file an idea: ``racks`` (what fits), ``electricity`` (circuits and losses), 
 (PUE, WUE, CUE), ``energy`` (a year in money and carbon).
 """
 
-from .efficiency import Overhead, chiller_power, cue, makeup_water
-from .electricity import Circuits, at_load, breaker_for, circuit_power, losses
-from .energy import Part, Year, by_hour_of_day, mixed_carbon, mixed_price, year_of
-from .heat import Heat, flow_for, split
-from .loop import Loop, class_of, outdoor_limit, units_for
-from .racks import Fit, Limits, Run, fit, racks_for, share_out
-from .redundancy import SCHEMES, Feeds, Scheme, paths_of, supplies_left
-from .weather import Weather, WeatherError, column_of, free_hours, parse_weather, wet_bulb
+from .efficiency import SiteOverhead, compute_chiller_power, compute_cue, compute_wue
+from .electricity import Circuits, interpolate_efficiency, compute_breaker_rating, compute_circuit_power, compute_losses
+from .energy import EnergyShare, AnnualEnergy, compute_hourly_averages, compute_mix_carbon, compute_mix_price, compute_annual_energy
+from .heat import Heat, compute_flow, split_heat
+from .loop import LiquidLoop, find_thermal_class, compute_outdoor_limit, count_cdus
+from .racks import RackFit, RackLimits, EquipmentRun, compute_rack_fit, count_racks, distribute
+from .redundancy import SCHEMES, Feeds, RedundancyScheme, count_paths, count_remaining_supplies
+from .weather import Weather, WeatherError, parse_column, count_free_hours, parse_weather, compute_wet_bulb
 
 __all__ = [
     "SCHEMES",
     "Circuits",
     "Feeds",
-    "Fit",
+    "RackFit",
     "Heat",
-    "Limits",
-    "Loop",
-    "Overhead",
-    "Part",
-    "Run",
-    "Scheme",
+    "RackLimits",
+    "LiquidLoop",
+    "SiteOverhead",
+    "EnergyShare",
+    "EquipmentRun",
+    "RedundancyScheme",
     "Weather",
     "WeatherError",
-    "Year",
-    "at_load",
-    "breaker_for",
-    "by_hour_of_day",
-    "chiller_power",
-    "circuit_power",
-    "class_of",
-    "column_of",
-    "cue",
-    "fit",
-    "flow_for",
-    "free_hours",
-    "losses",
-    "makeup_water",
-    "mixed_carbon",
-    "mixed_price",
-    "outdoor_limit",
+    "AnnualEnergy",
+    "interpolate_efficiency",
+    "compute_breaker_rating",
+    "compute_hourly_averages",
+    "compute_chiller_power",
+    "compute_circuit_power",
+    "find_thermal_class",
+    "parse_column",
+    "compute_cue",
+    "compute_rack_fit",
+    "compute_flow",
+    "count_free_hours",
+    "compute_losses",
+    "compute_wue",
+    "compute_mix_carbon",
+    "compute_mix_price",
+    "compute_outdoor_limit",
     "parse_weather",
-    "paths_of",
-    "racks_for",
-    "share_out",
-    "split",
-    "supplies_left",
-    "units_for",
-    "wet_bulb",
-    "year_of",
+    "count_paths",
+    "count_racks",
+    "distribute",
+    "split_heat",
+    "count_remaining_supplies",
+    "count_cdus",
+    "compute_wet_bulb",
+    "compute_annual_energy",
 ]

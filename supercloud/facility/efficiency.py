@@ -11,48 +11,48 @@ from dataclasses import dataclass
 from ..catalog import HeatRejection
 from ..primitives.quantity import CarbonIntensity, Power
 
-__all__ = ["Overhead", "chiller_power", "cue", "makeup_water"]
+__all__ = ["SiteOverhead", "compute_chiller_power", "compute_cue", "compute_wue"]
 
 
 @dataclass(frozen=True, slots=True)
-class Overhead:
+class SiteOverhead:
     """What the site draws beside IT, on average over a year."""
 
-    it: Power
-    conversion: Power
+    it_power: Power
+    conversion_loss: Power
     """Lost in UPS and distribution."""
-    cooling: Power
+    cooling_power: Power
     """Pumps, fans and chillers."""
     missing: tuple[str, ...] = ()
     """What is not known and counted as nothing."""
 
     @property
-    def facility(self) -> Power:
+    def facility_power(self) -> Power:
         """Power at the meter: used and lost."""
-        return self.it + self.conversion + self.cooling
+        return self.it_power + self.conversion_loss + self.cooling_power
 
     @property
     def pue(self) -> float | None:
         """Facility over IT; a lower bound where something is missing."""
-        return float(self.facility.base / self.it.base) if self.it else None
+        return float(self.facility_power.base / self.it_power.base) if self.it_power else None
 
 
-def chiller_power(heat: Power, cop: float, hours: float, all_hours: float) -> Power:
+def compute_chiller_power(heat: Power, cop: float, running_hours: float, total_hours: float) -> Power:
     """Average electricity of a chiller that runs ``hours`` of ``all_hours``: Q / COP · part of the time."""
-    return Power.of_base(float(heat.base) / cop * hours / all_hours)
+    return Power.from_base(float(heat.base) / cop * running_hours / total_hours)
 
 
-def makeup_water(heat: Power, it: Power, tower: HeatRejection) -> float | None:
+def compute_wue(heat: Power, it_power: Power, tower: HeatRejection) -> float | None:
     """WUE of a tower in L/kWh: evaporation · c / (c − 1) over IT energy; None where the tower's file lacks a number.
 
     1.8 L/min for 100 kW is 1.08 L/kWh of heat, and with five cycles of concentration 1.35 L/kWh.
     """
-    if tower.evaporation is None or not tower.cycles or tower.cycles <= 1 or not it:
+    if tower.evaporation is None or not tower.cycles or tower.cycles <= 1 or not it_power:
         return None
     per_kwh_of_heat = float(tower.evaporation.base) * 60 / 100
-    return per_kwh_of_heat * tower.cycles / (tower.cycles - 1) * float(heat.base / it.base)
+    return per_kwh_of_heat * tower.cycles / (tower.cycles - 1) * float(heat.base / it_power.base)
 
 
-def cue(pue: float, carbon: CarbonIntensity) -> float:
+def compute_cue(pue: float, carbon: CarbonIntensity) -> float:
     """kgCO2e per kWh of IT."""
     return pue * carbon.to("gCO2e/kWh") / 1000

@@ -14,13 +14,13 @@ from itertools import pairwise
 
 from ..primitives.quantity import Current, Power, Voltage
 
-__all__ = ["Circuits", "at_load", "breaker_for", "circuit_power", "losses"]
+__all__ = ["Circuits", "interpolate_efficiency", "compute_breaker_rating", "compute_circuit_power", "compute_losses"]
 
 _SQRT3 = math.sqrt(3)
 
 
-def circuit_power(
-    voltage: Voltage, current: Current, power_factor: float = 1.0, continuous: float = 0.8, phases: int = 3
+def compute_circuit_power(
+    voltage: Voltage, current: Current, power_factor: float = 1.0, continuous_factor: float = 0.8, phases: int = 3
 ) -> Power:
     """P = √3 · V · I · pf · k (single phase: V · I · pf · k).
 
@@ -28,20 +28,20 @@ def circuit_power(
     34.5
     """
     root = _SQRT3 if phases == 3 else 1.0
-    return Power.of_base(root * float(voltage.base) * float(current.base) * power_factor * continuous)
+    return Power.from_base(root * float(voltage.base) * float(current.base) * power_factor * continuous_factor)
 
 
-def breaker_for(power: Power, voltage: Voltage, power_factor: float = 1.0, continuous: float = 0.8) -> Current:
+def compute_breaker_rating(power: Power, voltage: Voltage, power_factor: float = 1.0, continuous_factor: float = 0.8) -> Current:
     """The least rating of one three-phase breaker: I = P / (√3 · V · pf · k)."""
-    return Current.of_base(float(power.base) / (_SQRT3 * float(voltage.base) * power_factor * continuous))
+    return Current.from_base(float(power.base) / (_SQRT3 * float(voltage.base) * power_factor * continuous_factor))
 
 
-def losses(power: Power, efficiency: float) -> Power:
+def compute_losses(power: Power, efficiency: float) -> Power:
     """What a device of this efficiency turns into heat while it gives ``power``: P / η − P."""
-    return Power.of_base(power.base / Fraction(repr(efficiency)) - power.base)
+    return Power.from_base(power.base / Fraction(repr(efficiency)) - power.base)
 
 
-def at_load(points: Sequence[tuple[float, float]], load: float) -> float | None:
+def interpolate_efficiency(points: Sequence[tuple[float, float]], load: float) -> float | None:
     """Efficiency at a part of the rated load, linearly between (load, efficiency) pairs and flat beyond their ends.
 
     A UPS loses more of what it gives at light load, and in 2N each carries less than a half.
@@ -61,23 +61,23 @@ class Circuits:
 
     count: int
     feeds: int
-    each: Power | None
+    circuit_power: Power | None
     """What one carries continuously; None where neither breaker nor unit is rated."""
     paths: int | None = None
     """Groups of feeds that are lost together; None means that each feed is one."""
 
     @property
-    def lost(self) -> int:
+    def circuits_lost(self) -> int:
         """Circuits that go with the path that has most of them."""
         paths = self.paths or self.feeds
         return -(-self.count // paths) if paths > 1 else self.count
 
     @property
-    def total(self) -> Power | None:
+    def total_power(self) -> Power | None:
         """What all of them carry."""
-        return self.each * self.count if self.each else None
+        return self.circuit_power * self.count if self.circuit_power else None
 
     @property
-    def after_loss(self) -> Power | None:
+    def power_after_loss(self) -> Power | None:
         """What is left when the fullest path is gone."""
-        return self.each * (self.count - self.lost) if self.each else None
+        return self.circuit_power * (self.count - self.circuits_lost) if self.circuit_power else None

@@ -11,20 +11,20 @@ from fractions import Fraction
 
 from ..primitives.quantity import Flow, Power, TemperatureStep
 
-__all__ = ["Heat", "flow_for", "split"]
+__all__ = ["Heat", "compute_flow", "split_heat"]
 
-_NONE = Power(0, "W")
+_NO_POWER = Power(0, "W")
 
 
 @dataclass(frozen=True, slots=True)
 class Heat:
     """Heat by the way it leaves."""
 
-    liquid: Power = _NONE
+    liquid: Power = _NO_POWER
     """Through cold plates or a bath, to the distribution units."""
-    door: Power = _NONE
+    door: Power = _NO_POWER
     """Through air to the water of rear doors."""
-    air: Power = _NONE
+    air: Power = _NO_POWER
     """Into the room."""
 
     @property
@@ -39,28 +39,28 @@ class Heat:
         return Heat(self.liquid * count, self.door * count, self.air * count)
 
 
-def split(power: Power, hall: str, takes_liquid: bool, share: float | None) -> tuple[Heat, bool]:
+def split_heat(power: Power, cooling: str, can_take_liquid: bool, liquid_share: float | None) -> tuple[Heat, bool]:
     """The heat of a machine in a hall that cools by ``hall``, and whether the split is known.
 
     In a hall of cold plates, a machine made for them gives ``share`` to the liquid; where its share is not known all of
     it is counted there, the most the loop may have to carry. Immersion takes all, rear doors take all that is in air.
     """
-    if hall == "immersion":
+    if cooling == "immersion":
         return Heat(liquid=power), True
-    if hall == "rear-door":
+    if cooling == "rear-door":
         return Heat(door=power), True
-    if hall == "direct-liquid" and takes_liquid:
-        if share is None:
+    if cooling == "direct-liquid" and can_take_liquid:
+        if liquid_share is None:
             return Heat(liquid=power), False
-        liquid = Power.of_base(power.base * Fraction(repr(share)))
+        liquid = Power.from_base(power.base * Fraction(repr(liquid_share)))
         return Heat(liquid=liquid, air=power - liquid), True
     return Heat(air=power), True
 
 
-def flow_for(heat: Power, coolant: Flow, step: TemperatureStep) -> Flow:
+def compute_flow(heat: Power, coolant: Flow, temperature_rise: TemperatureStep) -> Flow:
     """Flow = (flow of 1 kW at 1 K) · Q / ΔT; for water 14.34 L/min · Q[kW] / ΔT[K].
 
     >>> flow_for(Power("100 kW"), Flow("14.34 L/min"), TemperatureStep("10 K")).to("L/min")
     143.4
     """
-    return Flow.of_base(coolant.base * (heat.base / 1000) / step.base)
+    return Flow.from_base(coolant.base * (heat.base / 1000) / temperature_rise.base)

@@ -10,13 +10,13 @@ from typing import Any, Generic, TypeVar
 
 from ..primitives.quantity import Mass, Power
 
-__all__ = ["Fit", "Limits", "Run", "fit", "racks_for", "share_out"]
+__all__ = ["RackFit", "RackLimits", "EquipmentRun", "compute_rack_fit", "count_racks", "distribute"]
 
 Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class RackFit:
     """How many things go into one rack; 0 where not one does."""
 
     count: int
@@ -24,15 +24,15 @@ class Fit:
     """units, power, weight: the limit that is reached first."""
 
 
-def fit(
+def compute_rack_fit(
     *,
     units: int | None,
     power: Power | None,
     weight: Mass | None,
     rack_units: int | None,
     rack_power: Power | None,
-    rack_load: Mass | None,
-) -> Fit | None:
+    rack_max_weight: Mass | None,
+) -> RackFit | None:
     """The number of equal things that fit a rack by units, power and weight; a limit that is not known does not count.
 
     Units are whole, power and weight are compared exactly. None where no limit is known on both sides.
@@ -41,18 +41,18 @@ def fit(
     if units and rack_units:
         limits.append((rack_units // units, "units"))
     if power and rack_power:
-        limits.append((_times(rack_power.base, power.base), "power"))
-    if weight and rack_load:
-        limits.append((_times(rack_load.base, weight.base), "weight"))
-    return Fit(*min(limits)) if limits else None
+        limits.append((_count_multiples(rack_power.base, power.base), "power"))
+    if weight and rack_max_weight:
+        limits.append((_count_multiples(rack_max_weight.base, weight.base), "weight"))
+    return RackFit(*min(limits)) if limits else None
 
 
-def _times(whole: Fraction, part: Fraction) -> int:
-    return max(0, int(whole // part))
+def _count_multiples(total: Fraction, unit: Fraction) -> int:
+    return max(0, int(total // unit))
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Generic[Key]):
+class EquipmentRun(Generic[Key]):
     """Equal things of one kind, in order."""
 
     key: Key
@@ -66,84 +66,84 @@ class Run(Generic[Key]):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RackLimits:
     """What one rack holds at most; None where nothing limits it."""
 
     units: int
     power: Power | None = None
-    things: int | None = None
+    max_count: int | None = None
 
-    def holds(self, content: Sequence[Run[Any]]) -> bool:
+    def can_hold(self, content: Sequence[EquipmentRun[Any]]) -> bool:
         """Whether a rack with these things is within all limits; one thing alone may be beyond the power."""
         count = sum(run.count for run in content)
-        if sum(run.units * run.count for run in content) > self.units or (self.things and count > self.things):
+        if sum(run.units * run.count for run in content) > self.units or (self.max_count and count > self.max_count):
             return False
         return not self.power or count == 1 or sum(run.power.base * run.count for run in content) <= self.power.base
 
-    def scaled(self, part: Fraction) -> Limits:
+    def scale(self, factor: Fraction) -> RackLimits:
         """A part of every limit."""
-        return Limits(
-            int(self.units * part),
-            Power.of_base(self.power.base * part) if self.power else None,
-            max(1, int(self.things * part)) if self.things else None,
+        return RackLimits(
+            int(self.units * factor),
+            Power.from_base(self.power.base * factor) if self.power else None,
+            max(1, int(self.max_count * factor)) if self.max_count else None,
         )
 
 
-def racks_for(runs: Sequence[Run[Any]], limits: Limits) -> int:
+def count_racks(runs: Sequence[EquipmentRun[Any]], limits: RackLimits) -> int:
     """The fewest racks that hold things of different size in their order, by units, power, and number of things.
 
     No rack is left empty, and a thing beyond the power of a rack has one.
     """
     if max((run.units for run in runs if run.count), default=0) > limits.units:
         return sum(run.count for run in runs)
-    return _count(runs, limits)
+    return _count_filled_racks(runs, limits)
 
 
-def share_out(runs: Sequence[Run[Key]], racks: int, limits: Limits | None = None) -> list[list[Run[Key]]]:
+def distribute(runs: Sequence[EquipmentRun[Key]], racks: int, limits: RackLimits | None = None) -> list[list[EquipmentRun[Key]]]:
     """The same things in the same order over so many racks: evenly by number where that keeps to the limits, else so
     that the fullest is as little full as can be."""
-    even = _evenly(runs, racks)
-    if limits is None or all(map(limits.holds, even)):
+    even = _distribute_evenly(runs, racks)
+    if limits is None or all(map(limits.can_hold, even)):
         return even
-    low, high = 1, _STEPS
+    low, high = 1, _SEARCH_STEPS
     while low < high:
         middle = (low + high) // 2
-        if _count(runs, limits.scaled(Fraction(middle, _STEPS))) <= racks:
+        if _count_filled_racks(runs, limits.scale(Fraction(middle, _SEARCH_STEPS))) <= racks:
             high = middle
         else:
             low = middle + 1
-    packed = _filled(runs, limits.scaled(Fraction(low, _STEPS)))
-    return packed if len(packed) == racks else even if len(packed) > racks else share_out(runs, len(packed), limits)
+    packed = _fill_racks(runs, limits.scale(Fraction(low, _SEARCH_STEPS)))
+    return packed if len(packed) == racks else even if len(packed) > racks else distribute(runs, len(packed), limits)
 
 
 # Fineness of the search for the most even filling.
-_STEPS = 256
+_SEARCH_STEPS = 256
 
 
-def _count(runs: Sequence[Run[Key]], limits: Limits) -> int:
+def _count_filled_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> int:
     """How many racks :func:`_filled` fills."""
-    return sum(times for _, times in _packed(runs, limits))
+    return sum(times for _, times in _pack_racks(runs, limits))
 
 
-def _filled(runs: Sequence[Run[Key]], limits: Limits) -> list[list[Run[Key]]]:
+def _fill_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[list[EquipmentRun[Key]]]:
     """Rack after rack, each as full as the limits allow; a rack holds one thing at least."""
-    result: list[list[Run[Key]]] = []
-    for content, times in _packed(runs, limits):
+    result: list[list[EquipmentRun[Key]]] = []
+    for content, times in _pack_racks(runs, limits):
         if times == 1:
             result.append(content)
             continue
         run = content[0]
         firsts = range(run.first, run.first + times * run.count, run.count)
-        result += ([Run(run.key, first, run.count, run.units, run.power)] for first in firsts)
+        result += ([EquipmentRun(run.key, first, run.count, run.units, run.power)] for first in firsts)
     return result
 
 
-def _packed(runs: Sequence[Run[Key]], limits: Limits) -> list[tuple[list[Run[Key]], int]]:
+def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[tuple[list[EquipmentRun[Key]], int]]:
     """The same racks; neighbours that hold equally many of one run, and nothing else, are one entry with their number:
     there are ten thousands of racks."""
     scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers are faster than fractions
     most = int(limits.power.base * scale) if limits.power else None
-    result: list[tuple[list[Run[Key]], int]] = []
+    result: list[tuple[list[EquipmentRun[Key]], int]] = []
     units = power = things = 0
     for run in runs:
         at, each = 0, int(run.power.base * scale)
@@ -155,8 +155,8 @@ def _packed(runs: Sequence[Run[Key]], limits: Limits) -> list[tuple[list[Run[Key
                 room = min(room, (most - power) // each)
             elif most is not None and power > most:
                 room = 0  # one thing over the limit stands alone, even beside what draws nothing
-            if limits.things:
-                room = min(room, limits.things - things)
+            if limits.max_count:
+                room = min(room, limits.max_count - things)
             if not result or (room < 1 and things):
                 result.append(([], 1))
                 units = power = things = 0
@@ -164,26 +164,26 @@ def _packed(runs: Sequence[Run[Key]], limits: Limits) -> list[tuple[list[Run[Key
             take = max(room, 1)
             if not things and (times := (run.count - at) // take) > 1:
                 # the last of them stays open for what comes after
-                result[-1:] = [([Run(run.key, run.first + at, take, run.units, run.power)], times - 1), ([], 1)]
+                result[-1:] = [([EquipmentRun(run.key, run.first + at, take, run.units, run.power)], times - 1), ([], 1)]
                 at += take * (times - 1)
-            result[-1][0].append(Run(run.key, run.first + at, take, run.units, run.power))
+            result[-1][0].append(EquipmentRun(run.key, run.first + at, take, run.units, run.power))
             at, things = at + take, things + take
             units, power = units + run.units * take, power + each * take
     return result
 
 
-def _evenly(runs: Sequence[Run[Key]], racks: int) -> list[list[Run[Key]]]:
+def _distribute_evenly(runs: Sequence[EquipmentRun[Key]], racks: int) -> list[list[EquipmentRun[Key]]]:
     total = sum(run.count for run in runs)
-    result: list[list[Run[Key]]] = []
+    result: list[list[EquipmentRun[Key]]] = []
     queue = list(runs)
     at = offset = 0
     for rack in range(racks):
         want = total * (rack + 1) // racks - total * rack // racks
-        content: list[Run[Key]] = []
+        content: list[EquipmentRun[Key]] = []
         while want and at < len(queue):
             run = queue[at]
             take = min(want, run.count - offset)
-            content.append(Run(run.key, run.first + offset, take, run.units, run.power))
+            content.append(EquipmentRun(run.key, run.first + offset, take, run.units, run.power))
             want -= take
             offset += take
             if offset == run.count:

@@ -10,38 +10,38 @@ from fractions import Fraction
 
 from ..primitives.quantity import Power
 
-__all__ = ["SCHEMES", "Feeds", "Scheme", "paths_of", "supplies_left"]
+__all__ = ["SCHEMES", "Feeds", "RedundancyScheme", "count_paths", "count_remaining_supplies"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scheme:
+class RedundancyScheme:
     """How feeds back each other."""
 
-    least: int
+    min_feeds: int
     """Feeds it takes at least."""
-    exact: bool
+    is_exact: bool
     """Whether the number of feeds is a multiple of ``least``."""
-    survives: bool
+    can_survive_loss: bool
     """Whether everything goes on after the loss of one feed."""
 
 
 # N: no spare. N+1: N units and one more. 2N: two full paths, each loaded to at most one half. 3N/2: three paths, each
 # loaded to at most two thirds. (Uptime Institute's terms, as data centre guides print them.)
 SCHEMES = {
-    "N": Scheme(1, False, False),
-    "N+1": Scheme(2, False, True),
-    "2N": Scheme(2, True, True),
-    "3N/2": Scheme(3, True, True),
+    "N": RedundancyScheme(1, False, False),
+    "N+1": RedundancyScheme(2, False, True),
+    "2N": RedundancyScheme(2, True, True),
+    "3N/2": RedundancyScheme(3, True, True),
 }
 
 
-def paths_of(scheme: str, feeds: int) -> int:
+def count_paths(scheme: str, feeds: int) -> int:
     """How many paths the feeds make; what is lost at once is a path. 2N over four feeds is two paths of two."""
     groups = {"2N": 2, "3N/2": 3}.get(scheme, feeds)
     return min(groups, feeds)
 
 
-def supplies_left(count: int, paths: int) -> int:
+def count_remaining_supplies(count: int, paths: int) -> int:
     """Power supplies of a machine that still have power after the loss of one path, the one with most of them.
 
     Six over two paths leave three, over three paths four.
@@ -63,31 +63,31 @@ class Feeds:
     @property
     def paths(self) -> int:
         """Groups of feeds that are lost together."""
-        return paths_of(self.scheme, self.count)
+        return count_paths(self.scheme, self.count)
 
     @property
-    def share(self) -> Power:
+    def feed_load(self) -> Power:
         """Load of each while all are there."""
-        return Power.of_base(self.load.base / self.count)
+        return Power.from_base(self.load.base / self.count)
 
     @property
-    def after_loss(self) -> Power | None:
+    def load_after_loss(self) -> Power | None:
         """Load of each that is left when one is gone; None where none is left, or the scheme does not carry on."""
-        if not SCHEMES[self.scheme].survives or self.count < 2:
+        if not SCHEMES[self.scheme].can_survive_loss or self.count < 2:
             return None
         lost = max(1, self.count // self.paths)
-        return Power.of_base(self.load.base / (self.count - lost)) if self.count > lost else None
+        return Power.from_base(self.load.base / (self.count - lost)) if self.count > lost else None
 
     @property
-    def limit(self) -> Fraction:
+    def max_utilization(self) -> Fraction:
         """The highest part of a feed that may be used while all are there."""
-        after = self.after_loss
-        return Fraction(1) if after is None or not after.base else self.share.base / after.base
+        after = self.load_after_loss
+        return Fraction(1) if after is None or not after.base else self.feed_load.base / after.base
 
     @property
-    def over(self) -> Power | None:
+    def overload(self) -> Power | None:
         """By how much a feed is over what it carries, in the worst case the scheme must stand; None where it is not."""
-        worst = self.after_loss or self.share
+        worst = self.load_after_loss or self.feed_load
         if self.capacity is None or worst <= self.capacity:
             return None
         return worst - self.capacity

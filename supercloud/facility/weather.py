@@ -15,18 +15,18 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Weather", "WeatherError", "column_of", "free_hours", "parse_weather", "wet_bulb"]
+__all__ = ["Weather", "WeatherError", "parse_column", "count_free_hours", "parse_weather", "compute_wet_bulb"]
 
 _EPW_HEADER, _EPW_DRY, _EPW_HUMIDITY = 8, 6, 8
 _EPW_MISSING = {_EPW_DRY: 99.9, _EPW_HUMIDITY: 999.0}
 _COLDEST, _HOTTEST = -90.0, 70.0
-_MOIST = 110.0  # instruments print a little more than 100 %; EPW allows 110
-_PREAMBLE = 40
+_MAX_HUMIDITY = 110.0  # instruments print a little more than 100 %; EPW allows 110
+_MAX_PREAMBLE_LINES = 40
 """Lines before a header at most."""
 
 # What a column is -> its names, without units and with signs made to underscores: ours, those of the hourly files of
 # PVGIS (T2m, RH), TMY3 (Dry-bulb (C), RHum (%)), Open-Meteo (temperature_2m (°C)), Meteostat (temp, rhum).
-_NAMES = {
+_COLUMN_NAMES = {
     "dry": ("dry_bulb", "dry_bulb_temperature", "t2m", "temperature_2m", "temp", "temp_air", "temperature"),
     "wet": ("wet_bulb", "wet_bulb_temperature", "wet_bulb_temperature_2m"),
     "moist": ("relative_humidity", "relative_humidity_2m", "rh", "rhum", "humidity"),
@@ -41,25 +41,25 @@ class WeatherError(ValueError):
 class Weather:
     """Outdoor temperatures hour by hour, in °C."""
 
-    dry: Sequence[float]
-    wet: Sequence[float] | None
+    dry_bulb: Sequence[float]
+    wet_bulb: Sequence[float] | None
     """None where the file has neither wet bulb nor humidity."""
 
     @property
     def hours(self) -> int:
         """Hours in the file; 8760 for a year."""
-        return len(self.dry)
+        return len(self.dry_bulb)
 
 
-def wet_bulb(dry: float, humidity: float) -> float:
+def compute_wet_bulb(dry_bulb: float, humidity: float) -> float:
     """Wet-bulb temperature in °C from dry bulb in °C and relative humidity in %, at sea level.
 
     R. Stull, Wet-Bulb Temperature from Relative Humidity and Air Temperature, J. Appl. Meteorol. Climatol. 50 (2011),
     equation 1; within 1 K between 5 % and 99 % and between −20 and 50 °C. His own example: 20 °C at 50 % is 13.7 °C.
     """
     result: float = (
-        dry * math.atan(0.151977 * math.sqrt(humidity + 8.313659))
-        + math.atan(dry + humidity)
+        dry_bulb * math.atan(0.151977 * math.sqrt(humidity + 8.313659))
+        + math.atan(dry_bulb + humidity)
         - math.atan(humidity - 1.676331)
         + 0.00391838 * humidity**1.5 * math.atan(0.023101 * humidity)
         - 4.686035
@@ -69,10 +69,10 @@ def wet_bulb(dry: float, humidity: float) -> float:
 
 def parse_weather(text: str) -> Weather:
     """Weather from the text of a CSV or EPW file."""
-    return _epw(text) if text.startswith("LOCATION,") else _table(text)
+    return _parse_epw(text) if text.startswith("LOCATION,") else _parse_csv(text)
 
 
-def _epw(text: str) -> Weather:
+def _parse_epw(text: str) -> Weather:
     dry, wet = array("d"), array("d")
     for number, row in enumerate(csv.reader(text.splitlines()[_EPW_HEADER:]), _EPW_HEADER + 1):
         if not row:
@@ -83,68 +83,68 @@ def _epw(text: str) -> Weather:
             raise WeatherError(f"line {number} has no dry bulb and humidity in columns 7 and 9") from None
         if air == _EPW_MISSING[_EPW_DRY] or humidity == _EPW_MISSING[_EPW_HUMIDITY]:
             raise WeatherError(f"line {number} is marked as missing")
-        _plausible(air, number)
-        _possible(humidity, number)
+        _require_plausible(air, number)
+        _require_possible(humidity, number)
         dry.append(air)
-        wet.append(min(air, wet_bulb(air, humidity)))
+        wet.append(min(air, compute_wet_bulb(air, humidity)))
     if not dry:
         raise WeatherError("it has no hours")
     return Weather(dry, wet)
 
 
-def _table(text: str) -> Weather:
+def _parse_csv(text: str) -> Weather:
     rows = text.splitlines()
-    start, head = _header(rows)
+    start, head = _find_header(rows)
     end = next((at for at in range(start + 2, len(rows)) if not rows[at].strip()), len(rows))
-    dry_at, wet_at, humid_at = (_column(head, kind) for kind in ("dry", "wet", "moist"))
+    dry_at, wet_at, humid_at = (_find_column(head, kind) for kind in ("dry", "wet", "moist"))
     if dry_at is None:
         raise WeatherError("its first line names no column 'dry_bulb'; an EPW file begins with 'LOCATION,'")
     second_at = humid_at if wet_at is None else wet_at
     dry, wet = array("d"), array("d")
-    for number, row in _rows(csv.reader(rows[start + 1 : end], delimiter=_delimiter(rows[start])), start + 2):
+    for number, row in _iter_rows(csv.reader(rows[start + 1 : end], delimiter=_detect_delimiter(rows[start])), start + 2):
         try:
             air = float(row[dry_at])
             second = float(row[second_at]) if second_at is not None else None
         except (IndexError, ValueError):
             raise WeatherError(f"line {number} is no row of numbers: {','.join(row)[:60]!r}") from None
-        _plausible(air, number)
+        _require_plausible(air, number)
         if second is not None and wet_at is not None:
             if second > air + 0.5:  # half a degree is what rounding makes
                 raise WeatherError(f"line {number}: a wet bulb of {second:g} °C over a dry bulb of {air:g} °C")
             wet.append(second)
         elif second is not None:
-            _possible(second, number)
-            wet.append(min(air, wet_bulb(air, second)))
+            _require_possible(second, number)
+            wet.append(min(air, compute_wet_bulb(air, second)))
         dry.append(air)
     if not dry:
         raise WeatherError("it has no hours")
     return Weather(dry, wet if wet else None)
 
 
-def _delimiter(line: str) -> str:
+def _detect_delimiter(line: str) -> str:
     return ";" if line.count(";") > line.count(",") else ","
 
 
-def _header(rows: Sequence[str]) -> tuple[int, list[str]]:
+def _find_header(rows: Sequence[str]) -> tuple[int, list[str]]:
     """Where the header is and the columns it names: the first line with a dry bulb among those that may be it."""
-    for number, line in enumerate(rows[:_PREAMBLE]):
-        head = [_plain(name) for name in next(csv.reader([line], delimiter=_delimiter(line)), [])]
-        if _column(head, "dry") is not None:
+    for number, line in enumerate(rows[:_MAX_PREAMBLE_LINES]):
+        head = [_strip_unit(name) for name in next(csv.reader([line], delimiter=_detect_delimiter(line)), [])]
+        if _find_column(head, "dry") is not None:
             return number, head
     return 0, []
 
 
-def _plain(name: str) -> str:
+def _strip_unit(name: str) -> str:
     """A column's name without its unit: ``Dry-bulb (C)`` is ``dry_bulb``."""
     bare = re.sub(r"[(\[].*", "", name.strip().lower())
     return re.sub(r"[^a-z0-9]+", "_", bare).strip("_")
 
 
-def _column(head: Sequence[str], kind: str) -> int | None:
-    return next((head.index(name) for name in _NAMES[kind] if name in head), None)
+def _find_column(head: Sequence[str], kind: str) -> int | None:
+    return next((head.index(name) for name in _COLUMN_NAMES[kind] if name in head), None)
 
 
-def column_of(text: str, *names: str) -> Sequence[float]:
+def parse_column(text: str, *names: str) -> Sequence[float]:
     """One column of numbers of a CSV file with a header, under the first of ``names`` that it has."""
     lines = csv.reader(text.splitlines())
     head = [name.strip().lower() for name in next(lines, [])]
@@ -152,7 +152,7 @@ def column_of(text: str, *names: str) -> Sequence[float]:
     if at is None:
         raise WeatherError(f"its first line names no column {' or '.join(map(repr, names))}")
     values = array("d")
-    for number, row in _rows(lines):
+    for number, row in _iter_rows(lines):
         try:
             value = float(row[at])
         except (IndexError, ValueError):
@@ -165,20 +165,20 @@ def column_of(text: str, *names: str) -> Sequence[float]:
     return values
 
 
-def _rows(lines: Iterator[list[str]], first: int = 2) -> Iterator[tuple[int, list[str]]]:
+def _iter_rows(lines: Iterator[list[str]], first: int = 2) -> Iterator[tuple[int, list[str]]]:
     return ((number, row) for number, row in enumerate(lines, first) if row and not row[0].startswith("#"))
 
 
-def _plausible(air: float, number: int) -> None:
-    if not _COLDEST <= air <= _HOTTEST:
-        raise WeatherError(f"line {number}: {air:g} °C is no weather on Earth")
+def _require_plausible(dry_bulb: float, number: int) -> None:
+    if not _COLDEST <= dry_bulb <= _HOTTEST:
+        raise WeatherError(f"line {number}: {dry_bulb:g} °C is no weather on Earth")
 
 
-def _possible(humidity: float, number: int) -> None:
-    if not 0 <= humidity <= _MOIST:
+def _require_possible(humidity: float, number: int) -> None:
+    if not 0 <= humidity <= _MAX_HUMIDITY:
         raise WeatherError(f"line {number}: a relative humidity of {humidity:g} %")
 
 
-def free_hours(temperatures: Sequence[float], limit: float) -> int:
+def count_free_hours(temperatures: Sequence[float], max_temperature: float) -> int:
     """Hours at or below ``limit`` °C: the outdoors alone then cools to the supply (see ``loop.outdoor_limit``)."""
-    return sum(1 for value in temperatures if value <= limit)
+    return sum(1 for value in temperatures if value <= max_temperature)

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from .api import Job as Job
     from .api import as_completed as as_completed
     from .api import get as get
-    from .api import jobs as jobs
+    from .api import list_jobs as list_jobs
     from .api import submit as submit
     from .api import wait as wait
     from .executor import Executor
     from .placement.place import Placement, Refusal, place, why_not
-    from .runtime.fencing import Fenced
+    from .runtime.fencing import FencedError
     from .store.states import State
     from .store.store import Store
 
 # Imported on first use: the agent of the local engine starts in this package and must start fast.
-_HOME = {
+_MODULES = {
     "Executor": "functions",
     "Fenced": "fencing",
     "Job": "api",
@@ -43,7 +43,7 @@ _HOME = {
 
 __all__ = [
     "Executor",
-    "Fenced",
+    "FencedError",
     "Job",
     "Placement",
     "Refusal",
@@ -51,7 +51,7 @@ __all__ = [
     "Store",
     "as_completed",
     "get",
-    "jobs",
+    "list_jobs",
     "place",
     "submit",
     "wait",
@@ -60,6 +60,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ..errors import check_type
+from ..errors import require_type
 from ..spec import JobSpec
 
-__all__ = ["check_job_and_place", "check_place"]
+__all__ = ["require_job_and_destination", "require_destination"]
 
 
-def check_job_and_place(job: object, where: object, kinds: type | tuple[type, ...], takes: str) -> None:
+def require_job_and_destination(job: object, destination: object, types: type | tuple[type, ...], requirement: str) -> None:
     """Refuse what is no job, or no place of these kinds. Raises InputError that says which function ``takes`` what."""
-    check_type(job, JobSpec, takes, "make a job: JobSpec(…), or load_job(path).model")
-    check_place(where, kinds, takes)
+    require_type(job, JobSpec, requirement, "make a job: JobSpec(…), or load_job(path).model")
+    require_destination(destination, types, requirement)
 
 
-def check_place(where: object, kinds: type | tuple[type, ...], takes: str) -> None:
+def require_destination(destination: object, types: type | tuple[type, ...], requirement: str) -> None:
     """Refuse a path, a document or a spec where a plan is asked for. Raises InputError."""
-    check_type(where, kinds, takes, 'make a plan: resolve(load("cluster.yaml"))')
+    require_type(destination, types, requirement, 'make a plan: resolve(load("cluster.yaml"))')

@@ -33,25 +33,25 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..catalog import Catalog
-from ..errors import InputError, JobFailed
+from ..errors import InputError, JobFailedError
 from ..plan.model.plan import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from .api import submit
-from .arguments import check_place
+from .arguments import require_destination
 from .fleet.state import Fleet
 from .job import Job
 from .runtime import remote_call as remote
-from .runtime.remote_call import SCRIPT, RemoteTraceback
+from .runtime.remote_call import SCRIPT_MODULE, RemoteTraceback
 from .store.states import State
 from .store.store import Store
 
-__all__ = ["Call", "Executor", "RemoteTraceback"]
+__all__ = ["FunctionJob", "Executor", "RemoteTraceback"]
 
-_MOST = 96_000  # characters of arguments: they travel in a variable, which the system holds below 128 KiB
+_MAX_PACKED_LENGTH = 96_000  # characters of arguments: they travel in a variable, which the system holds below 128 KiB
 
 
-class Call(Job):
+class FunctionJob(Job):
     """A function that runs as a job."""
 
     def result(self, timeout: float | None = None) -> Any:
@@ -61,19 +61,19 @@ class Call(Job):
             raise problem
         return self._value
 
-    def _problem(self) -> BaseException | None:
+    def _find_exception(self) -> BaseException | None:
         state = self.record.state
-        data = self.output() if state in (State.COMPLETED, State.FAILED) and self.record.connection else b""
+        data = self.read_output() if state in (State.COMPLETED, State.FAILED) and self.record.connection else b""
         if not data:
-            return self._failure()
-        sys.modules.setdefault(SCRIPT, sys.modules["__main__"])  # what its classes are called in an answer
+            return self._build_failure()
+        sys.modules.setdefault(SCRIPT_MODULE, sys.modules["__main__"])  # what its classes are called in an answer
         kind, *rest = pickle.loads(data)
         if kind == "returned":
             self._value = rest[0]
             return None
         error, text = rest
         if error is None:
-            return JobFailed(f"{self._failure()}\n{text}", state, self.record.exit_code)
+            return JobFailedError(f"{self._build_failure()}\n{text}", state, self.record.exit_code)
         assert isinstance(error, BaseException)
         error.__cause__ = RemoteTraceback(text)
         return error
@@ -83,28 +83,28 @@ class Executor:
     """Runs functions as jobs, as one of ``concurrent.futures`` does; ``fields`` are those of a job."""
 
     def __init__(
-        self, where: Plan | Fleet, *, engine: str | Connection | None = None, store: Store | None = None,
+        self, destination: Plan | Fleet, *, engine: str | Connection | None = None, store: Store | None = None,
         catalog: Catalog | None = None, python: str = "", name: str = "", **fields: Any,
     ):  # fmt: skip
-        check_place(where, (Plan, Fleet), "Executor takes a plan or a fleet")
-        self._where, self._engine, self._store, self._catalog = where, engine, store, catalog
+        require_destination(destination, (Plan, Fleet), "Executor takes a plan or a fleet")
+        self._where, self._engine, self._store, self._catalog = destination, engine, store, catalog
         self._python = python or ("python3" if fields.get("image") else sys.executable)
         self._name, self._fields = name, fields
-        self._calls: list[Call] = []
+        self._calls: list[FunctionJob] = []
         self._closed = False
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Call:
+    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> FunctionJob:
         """Run ``function(*args, **kwargs)`` as a job."""
         if self._closed:
             raise RuntimeError("this executor was shut down")
         job = JobSpec.model_validate(
             {"accelerators": {"count": 0}} | self._fields
-            | {"name": self._name or _name(function),
-               "command": [self._python, "-c", _remote()],
-               "env": {**self._fields.get("env", {}), remote.CALL: packed(function, args, kwargs)}}
+            | {"name": self._name or _build_job_name(function),
+               "command": [self._python, "-c", _read_remote_program()],
+               "env": {**self._fields.get("env", {}), remote.CALL_VARIABLE: pack_call(function, args, kwargs)}}
         )  # fmt: skip
         held = submit(job, self._where, engine=self._engine, store=self._store, catalog=self._catalog)
-        call = Call(held.record, held.store)
+        call = FunctionJob(held.record, held.store)
         self._calls.append(call)
         return call
 
@@ -132,7 +132,7 @@ class Executor:
             wait_for(self._calls)
 
 
-def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """A call as one word."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     paths = [path for path in sys.path if path]
@@ -150,19 +150,19 @@ def packed(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
                                  "module, or install cloudpickle here and there") from None  # fmt: skip
             call = pickle.dumps((paths, f"{Path(script).resolve()}:{name}", pickle.dumps((args, kwargs))))
     text = base64.urlsafe_b64encode(zlib.compress(call)).decode()
-    if len(text) > _MOST:
-        raise InputError(f"the arguments of {name} are {len(text)} characters when packed, at most {_MOST} travel with "
+    if len(text) > _MAX_PACKED_LENGTH:
+        raise InputError(f"the arguments of {name} are {len(text)} characters when packed, at most {_MAX_PACKED_LENGTH} travel with "
                          "a job; put them in a file and pass its path")  # fmt: skip
     return text
 
 
 @cache
-def _remote() -> str:
+def _read_remote_program() -> str:
     """The program that calls a function there."""
     return Path(remote.__file__).read_text()
 
 
-def _name(function: Callable[..., Any]) -> str:
+def _build_job_name(function: Callable[..., Any]) -> str:
     """A job's name for a function."""
     text = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in getattr(function, "__name__", "call"))
     return text.strip("-").lower()[:40].lstrip("0123456789-") or "call"

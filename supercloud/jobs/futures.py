@@ -9,14 +9,14 @@ from typing import Literal, NamedTuple
 from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
 from .engines.base import open_engine
-from .job import PATIENCE, Job, warn_once, warn_unwritable
+from .job import UNRESPONSIVE_TIMEOUT, Job, warn_once, warn_unwritable
 from .reconcile import reconcile
-from .store.database import StoreLocked
+from .store.database import StoreLockedError
 from .store.states import State
 
 __all__ = ["DoneAndNotDone", "as_completed", "wait"]
 
-When = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
+ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 
 
 class DoneAndNotDone(NamedTuple):
@@ -26,10 +26,10 @@ class DoneAndNotDone(NamedTuple):
     not_done: set[Job]
 
 
-def wait(jobs: Iterable[Job], timeout: float | None = None, return_when: When = "ALL_COMPLETED") -> DoneAndNotDone:
+def wait(jobs: Iterable[Job], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED") -> DoneAndNotDone:
     """Wait for jobs: for all, for the first to end, or for the first to end otherwise than COMPLETED."""
     left, done = set(jobs), set[Job]()
-    for ended in _ends(left, timeout):
+    for ended in _iter_ended(left, timeout):
         done |= ended
         left -= ended
         failed = any(job.record.state is not State.COMPLETED for job in ended)
@@ -41,7 +41,7 @@ def wait(jobs: Iterable[Job], timeout: float | None = None, return_when: When = 
 def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[Job]:
     """Jobs in the order in which they end; raises TimeoutError when some have not after ``timeout`` seconds."""
     left = set(jobs)
-    for ended in _ends(set(left), timeout):
+    for ended in _iter_ended(set(left), timeout):
         left -= ended
         yield from sorted(ended, key=lambda job: (job.record.ended or 0.0, job.id))
         if not left:
@@ -50,7 +50,7 @@ def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[
         raise TimeoutError(f"{len(left)} jobs have not ended")
 
 
-def _ends(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
+def _iter_ended(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
     """Look until all have ended or time is up; each look gives those that have ended since the last."""
     left, pause = set(jobs), 0.01
     end = None if timeout is None else time.monotonic() + timeout
@@ -62,13 +62,13 @@ def _ends(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
         yield ended
         if problems and not ended:
             silent_since = silent_since or time.monotonic()
-            if time.monotonic() - silent_since > PATIENCE:
+            if time.monotonic() - silent_since > UNRESPONSIVE_TIMEOUT:
                 raise problems[0]
         else:
             silent_since = None
         if not left or (end is not None and time.monotonic() >= end):
             return
-        pace = min((_pace(job) for job in left), default=1.0)
+        pace = min((_get_poll_interval(job) for job in left), default=1.0)
         rest = pace if end is None else max(0.0, end - time.monotonic())
         time.sleep(min(pause, pace, rest))
         pause = min(pause * 1.5, pace)
@@ -83,11 +83,11 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         problems += [error for error in found if isinstance(error, EngineError | StoreError)]
         warn_unwritable(store)
         for error in found:
-            if isinstance(error, StoreError) and error is not store.unwritable:
+            if isinstance(error, StoreError) and error is not store.write_error:
                 warn_once(f"warning: {error}")
         try:
-            records = store.among(list(mine))
-        except StoreLocked as error:  # another process works in it: the next look sees what this one does not
+            records = store.select_by_id(list(mine))
+        except StoreLockedError as error:  # another process works in it: the next look sees what this one does not
             problems.append(error)
             continue
         for record in records:
@@ -97,7 +97,7 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
     return problems
 
 
-def _pace(job: Job) -> float:
+def _get_poll_interval(job: Job) -> float:
     if not job.record.connection:
         return 1.0
-    return open_engine(Connection.model_validate_json(job.record.connection), job.store.folder).pace
+    return open_engine(Connection.model_validate_json(job.record.connection), job.store.folder).poll_interval

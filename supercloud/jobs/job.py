@@ -8,27 +8,27 @@ import time
 from collections.abc import Iterator
 from functools import cache
 
-from ..errors import EngineError, JobFailed, StoreError
+from ..errors import EngineError, JobFailedError, StoreError
 from ..spec.fleet import Connection
 from .engines.base import Engine, KeepsResults, StreamsLogs, open_engine
-from .engines.bounded_io import RESULT
+from .engines.bounded_io import MAX_RESULT_BYTES
 from .reconcile import copies_of, reconcile
-from .store.database import StoreLocked
-from .store.records import Event, JobRecord
+from .store.database import StoreLockedError
+from .store.records import JobEvent, JobRecord
 from .store.states import State
 from .store.store import Store
 
-__all__ = ["Job", "PATIENCE", "warn_once", "warn_unwritable"]
+__all__ = ["Job", "UNRESPONSIVE_TIMEOUT", "warn_once", "warn_unwritable"]
 
-PATIENCE = 300.0
+UNRESPONSIVE_TIMEOUT = 300.0
 """Seconds an engine may stay silent while somebody waits: controllers are restarted."""
-_HELD_PACE = 1.0
+_HELD_POLL_INTERVAL = 1.0
 
 
 def warn_unwritable(store: Store) -> None:
     """Say, once, that the store cannot be written: whoever waits sees no end of a job meanwhile."""
-    if store.unwritable:
-        warn_once(f"warning: {store.unwritable}; a job that ends now is not seen to end before it can be written again")
+    if store.write_error:
+        warn_once(f"warning: {store.write_error}; a job that ends now is not seen to end before it can be written again")
 
 
 @cache
@@ -43,7 +43,7 @@ class Job:
     def __init__(self, record: JobRecord, store: Store):
         self.record = record
         self.store = store
-        self._pause = 0.01
+        self._poll_delay = 0.01
 
     @property
     def id(self) -> int:
@@ -58,36 +58,36 @@ class Job:
     def __repr__(self) -> str:
         return f"<Job {self.id} {self.record.name} {self.record.state}>"
 
-    def state(self) -> State:
+    def get_state(self) -> State:
         """Where it is, as its engine sees it now."""
         if not self.record.state.is_final:
             problems = reconcile(self.store, [self.id])
-            self.look()
+            self.reload()
             if problems:
                 raise problems[0]
         return self.record.state
 
-    def look(self) -> JobRecord:
+    def reload(self) -> JobRecord:
         """What the store knows of it, without asking its engine."""
         self.record = self.store.get(self.id)
         return self.record
 
     def done(self) -> bool:
         """Whether it has ended."""
-        return self.state().is_final
+        return self.get_state().is_final
 
     def running(self) -> bool:
         """Whether it runs."""
-        return self.state() is State.RUNNING
+        return self.get_state() is State.RUNNING
 
     def cancelled(self) -> bool:
         """Whether it was ended because somebody asked for it."""
-        return self.state() is State.CANCELLED
+        return self.get_state() is State.CANCELLED
 
     def wait(self, timeout: float | None = None) -> State:
         """Wait until it has ended; raises TimeoutError when that takes longer than ``timeout`` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
-        for _ in self._changes(end):
+        for _ in self._poll_until_done(end):
             pass
         return self.record.state
 
@@ -101,18 +101,18 @@ class Job:
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Wait, and return what :meth:`result` would raise; None when it completed."""
         self.wait(timeout)
-        return self._problem()
+        return self._find_exception()
 
     def logs(self, follow: bool = False) -> Iterator[str]:
         """What it printed, in pieces; with ``follow`` until it has ended."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         offset, shown = 0, self.record.engine_key
-        for final in self._changes(None) if follow else [True]:
+        for final in self._poll_until_done(None) if follow else [True]:
             if not self.record.connection:
                 continue  # no engine has it yet
             if self.record.engine_key != shown:  # it was started anew elsewhere, with a log of its own
                 offset, shown = 0, self.record.engine_key
-            engine = self._engine()
+            engine = self._open_engine()
             if not isinstance(engine, StreamsLogs):
                 raise EngineError(f"the engine {self.record.engine} shows no logs")
             while data := engine.read_log(shown, offset):
@@ -121,19 +121,19 @@ class Job:
             if final and (rest := decoder.decode(b"", final=True)):
                 yield rest
 
-    def output(self) -> bytes:
+    def read_output(self) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names; empty where it left nothing.
 
         Raises :class:`EngineError` where that is more than ``bounded.RESULT`` bytes.
         """
-        engine = self._engine()
+        engine = self._open_engine()
         if not isinstance(engine, KeepsResults):
             raise EngineError(f"the engine {self.record.engine} keeps no results")
         data = bytearray()
         while piece := engine.read_result(self.record.engine_key, len(data)):
             data.extend(piece)
-            if len(data) > RESULT:
-                raise EngineError(f"the result of job {self.id} ({self.record.name}) has more than {RESULT:,} bytes, "
+            if len(data) > MAX_RESULT_BYTES:
+                raise EngineError(f"the result of job {self.id} ({self.record.name}) has more than {MAX_RESULT_BYTES:,} bytes, "
                                   "the most that are read into memory; let the job write a file on shared storage, and "
                                   "leave its path as the result")  # fmt: skip
         return bytes(data)
@@ -143,68 +143,68 @@ class Job:
 
         A job that has ended stays as it is.
         """
-        if self.state().is_final:
+        if self.get_state().is_final:
             if self.record.ref is not None:
-                self._cancel_copies(self._engine())
+                self._cancel_copies(self._open_engine())
             return self.record.state
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
-            return self.look().state
+            return self.reload().state
         if self.record.ref is None:
             raise EngineError(f"job {self.id} is being submitted; try again "
                               f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}")  # fmt: skip
-        self.store.keep(self.id, "cancel was asked for")
-        engine = self._engine()
+        self.store.disable_requeue(self.id, "cancel was asked for")
+        engine = self._open_engine()
         engine.cancel(self.record.ref)
         self._cancel_copies(engine)
-        return self.state()
+        return self.get_state()
 
     def _cancel_copies(self, engine: Engine) -> None:
         for ref in copies_of(engine, [self.record]).get(self.id, ()):
             said = f"{self.record.engine} job {ref}, which carries the key of job {self.id}, too, is asked to end"
             logging.getLogger("supercloud").warning("note: %s", said)
-            self.store.note(self.id, said)
+            self.store.add_note(self.id, said)
             engine.cancel(ref)
 
-    def history(self) -> list[Event]:
+    def list_events(self) -> list[JobEvent]:
         """Everything that happened to it."""
-        return self.store.history(self.id)
+        return self.store.list_events(self.id)
 
-    def _problem(self) -> BaseException | None:
+    def _find_exception(self) -> BaseException | None:
         """Why a job that has ended has no result; None where it has one."""
-        return None if self.record.state is State.COMPLETED else self._failure()
+        return None if self.record.state is State.COMPLETED else self._build_failure()
 
-    def _failure(self) -> JobFailed:
+    def _build_failure(self) -> JobFailedError:
         why = f": {self.record.reason}" if self.record.reason else ""
         text = f"job {self.id} ({self.record.name}) ended as {self.record.state}{why}"
-        return JobFailed(text, self.record.state, self.record.exit_code)
+        return JobFailedError(text, self.record.state, self.record.exit_code)
 
-    def _engine(self) -> Engine:
+    def _open_engine(self) -> Engine:
         return open_engine(Connection.model_validate_json(self.record.connection), self.store.folder)
 
-    def _changes(self, end: float | None) -> Iterator[bool]:
+    def _poll_until_done(self, end: float | None) -> Iterator[bool]:
         """Look again and again, first often and then at the engine's pace; each look says whether it was the last."""
         silent_since: float | None = None
         while True:
             warn_unwritable(self.store)
             try:
                 done, silent_since = self.done(), None
-            except StoreLocked:  # by another process: the next look sees what this one does not
+            except StoreLockedError:  # by another process: the next look sees what this one does not
                 done, silent_since = False, silent_since or time.monotonic()
-                if time.monotonic() - silent_since > PATIENCE:
+                if time.monotonic() - silent_since > UNRESPONSIVE_TIMEOUT:
                     raise
             except StoreError:
                 yield False  # what it printed is shown before that is said
                 raise
             except EngineError:
                 done, silent_since = False, silent_since or time.monotonic()
-                if time.monotonic() - silent_since > PATIENCE:
+                if time.monotonic() - silent_since > UNRESPONSIVE_TIMEOUT:
                     raise
             yield done
             if done:
                 return
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"job {self.id} ({self.record.name}) is still {self.record.state}")
-            pace = self._engine().pace if self.record.connection else _HELD_PACE
+            pace = self._open_engine().poll_interval if self.record.connection else _HELD_POLL_INTERVAL
             left = pace if end is None else max(0.0, end - time.monotonic())
-            time.sleep(min(self._pause, pace, left))
-            self._pause = min(self._pause * 1.5, pace)
+            time.sleep(min(self._poll_delay, pace, left))
+            self._poll_delay = min(self._poll_delay * 1.5, pace)

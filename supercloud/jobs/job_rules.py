@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from ..errors import Finding, SpecError
 from ..spec import JobSpec
-from .engines.secrets import NAME
-from .engines.shebang import interpreter
-from .runtime.remote_call import CALL
+from .engines.secrets import NAME_PATTERN
+from .engines.shebang import parse_shebang
+from .runtime.remote_call import CALL_VARIABLE
 
-__all__ = ["check"]
+__all__ = ["require_valid_job"]
 
 _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
-def check(job: JobSpec) -> None:
+def require_valid_job(job: JobSpec) -> None:
     """Raise :class:`SpecError` with everything in the job that cannot be carried out."""
     findings: list[Finding] = []
     if not job.preemptible and job.priority != "high":
@@ -21,7 +21,7 @@ def check(job: JobSpec) -> None:
                                 "work that may not be interrupted is a matter of its priority",
                                 "set priority to high"))  # fmt: skip
     for index, secret in enumerate(job.secrets):
-        if not NAME.fullmatch(secret.name):
+        if not NAME_PATTERN.fullmatch(secret.name):
             findings.append(Finding("job-secret", "error", f"secrets[{index}].name", f"{secret.name!r} is no name",
                                     "write the name of a file: letters, digits, dots and dashes"))  # fmt: skip
     if job.retry_rules and not job.retries:
@@ -33,7 +33,7 @@ def check(job: JobSpec) -> None:
         findings.append(Finding("job-image", "error", "image", f"{job.image!r} is no image",
                                 "write it as registry/name:tag, or the path of a file"))  # fmt: skip
     for name in job.env:
-        if name.startswith(("SUPERCLOUD_", "SLURM_")) and name != CALL:
+        if name.startswith(("SUPERCLOUD_", "SLURM_")) and name != CALL_VARIABLE:
             findings.append(Finding("job-env", "error", f"env.{name}", "is set by the engine", "take another name"))
     if job.command and (job.command[0].startswith("-") or not job.command[0]):
         findings.append(Finding("job-command", "error", "command[0]", f"{job.command[0]!r} is no program",
@@ -41,7 +41,7 @@ def check(job: JobSpec) -> None:
     if (
         job.script
         and job.script.startswith("#!")
-        and (program := "".join(interpreter(job.script)[:1]).rpartition("/")[2]) not in _SHELLS
+        and (program := "".join(parse_shebang(job.script)[:1]).rpartition("/")[2]) not in _SHELLS
     ):
         findings.append(Finding("job-script", "error", "script", f"{program!r} is no shell",
                                 f"put the text in a file and write command: [{program}, FILE]"))  # fmt: skip

@@ -9,19 +9,19 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engines.base import Engine, Finds, FindsCopies, SeesSubmissions, TakesLate, Unsure, defect_of, open_engine
-from .engines.identity import digests_of
-from .engines.submission import Status, Submission, digest_of_spec
-from .store.leases import has_run_out, renewed, seconds_left
+from .engines.base import Engine, FindsByKey, FindsCopies, SeesSubmissions, TakesLate, SubmissionUnknownError, defect_of, open_engine
+from .engines.identity import find_digests
+from .engines.submission import Status, Submission, compute_spec_digest
+from .store.leases import has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
 from .store.states import State
 from .store.store import JobRecord, Store
 
-__all__ = ["copies_of", "hand_over", "in_hand", "reconcile"]
+__all__ = ["copies_of", "submit_recorded", "submission_in_progress", "reconcile"]
 
 
 def reconcile(
-    store: Store, only: Collection[int] | None = None, silent: dict[str, EngineError] | None = None,
+    store: Store, job_ids: Collection[int] | None = None, unresponsive: dict[str, EngineError] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[SupercloudError]:  # fmt: skip
     """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
@@ -37,78 +37,78 @@ def reconcile(
         return [error]
     groups: dict[str, list[JobRecord]] = {}
     damaged: list[StoreError] = []
-    for record in store.live(damaged) if only is None else store.among(only, damaged):
+    for record in store.list_live(damaged) if job_ids is None else store.select_by_id(job_ids, damaged):
         if not record.state.is_final and record.state is not State.HELD:  # those are the broker's
             groups.setdefault(record.connection, []).append(record)
     problems += damaged
     for connection, records in groups.items():
         try:
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
-            problems += _recover(store, engine, [record for record in records if record.ref is None], clock)
-            _refresh(store, engine, [record for record in records if record.ref is not None])
+            problems += _recover_submissions(store, engine, [record for record in records if record.ref is None], clock)
+            _poll_statuses(store, engine, [record for record in records if record.ref is not None])
         except (EngineError, InputError, StoreError) as error:  # a disk that is full forbids no look at what is known
             problems.append(error)
-            if silent is not None and isinstance(error, EngineError):
-                silent[connection] = error
+            if unresponsive is not None and isinstance(error, EngineError):
+                unresponsive[connection] = error
         except OSError as error:  # of this machine: a full disk, no more processes
-            problem = EngineError(f"{_place(records[0])} is left out: {error.filename or 'this machine'}: "
+            problem = EngineError(f"{_describe_location(records[0])} is left out: {error.filename or 'this machine'}: "
                                   f"{error.strerror or error}")  # fmt: skip
             problems.append(problem)
-            if silent is not None:
-                silent[connection] = problem
+            if unresponsive is not None:
+                unresponsive[connection] = problem
         except Exception as error:  # a defect of an engine, or an answer that it does not check
-            problem = defect_of(f"{_place(records[0])} is left out", error)
+            problem = defect_of(f"{_describe_location(records[0])} is left out", error)
             problems.append(problem)
-            if silent is not None:
-                silent[connection] = problem
+            if unresponsive is not None:
+                unresponsive[connection] = problem
     return problems
 
 
-def _place(record: JobRecord) -> str:
+def _describe_location(record: JobRecord) -> str:
     return f"{record.cluster or 'a cluster'} ({record.engine})"
 
 
 # What this process is in the middle of handing over, as folder and key. A job of which the store says that this process
 # submits it, and which is not here, was left behind when not even that could be written down: the disk was full.
-_in_hand: set[tuple[str, str]] = set()
+_submissions_in_progress: set[tuple[str, str]] = set()
 
 
 @contextlib.contextmanager
-def in_hand(store: Store, key: str) -> Iterator[None]:
+def submission_in_progress(store: Store, key: str) -> Iterator[None]:
     """Around everything from the record to the hand-over of a job: other threads of this process leave it alone."""
     item = (str(store.folder), key)
-    mine = item not in _in_hand
-    _in_hand.add(item)
+    mine = item not in _submissions_in_progress
+    _submissions_in_progress.add(item)
     try:
         yield
     finally:
         if mine:
-            _in_hand.discard(item)
+            _submissions_in_progress.discard(item)
 
 
-def hand_over(store: Store, engine: Engine, number: int, submission: Submission) -> None:
+def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submission) -> None:
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
-    record = store.get(number)
-    submission = replace(submission, recorded=record.recorded, spec=digest_of_spec(record.spec))
+    record = store.get(job_id)
+    submission = replace(submission, recorded=record.recorded, spec=compute_spec_digest(record.spec))
     with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
-        broken_off.callback(_leave, store, engine, number)
+        broken_off.callback(_leave, store, engine, job_id)
         try:
-            with renewed(store, number):
+            with hold_lease(store, job_id):
                 ref = engine.submit(submission)
-        except Unsure:
+        except SubmissionUnknownError:
             raise
         except EngineError as error:
             broken_off.pop_all()
-            if not store.put_back(number, str(error)):
-                store.observe({number: Status(State.FAILED, reason=str(error))})
+            if not store.requeue(job_id, str(error)):
+                store.record_statuses({job_id: Status(State.FAILED, reason=str(error))})
             raise
         broken_off.pop_all()
-    store.submitted(number, ref)
+    store.record_submitted(job_id, ref)
 
 
 def _leave(store: Store, engine: Engine, number: int) -> None:
     """Write down that a submission is over and that nobody knows what became of it; its time is counted from now."""
-    store.leave(number)
+    store.release_ownership(number)
     if _late_arrival(engine):
         _must_wait(store, engine, store.get(number), time.monotonic)
 
@@ -135,40 +135,40 @@ def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[
 _LOOKED_FOR = "submission unknown, looked for again until"
 
 
-def _recover(
+def _recover_submissions(
     store: Store, engine: Engine, records: Sequence[JobRecord], clock: Callable[[], float]
 ) -> list[EngineError]:
     """Jobs that were recorded, but not that an engine has them: their submitter died in between, or still lives."""
     orphans = []
     for record in records:
         owner = ProcessId.parse(record.owner)
-        left = owner == ProcessId.own() and (str(store.folder), record.key) not in _in_hand
-        alive = owner.alive if owner else False
-        if left or alive is False or (alive is None and has_run_out(store, record, clock)):
+        left = owner == ProcessId.get_current() and (str(store.folder), record.key) not in _submissions_in_progress
+        alive = owner.is_alive if owner else False
+        if left or alive is False or (alive is None and has_expired(store, record, clock)):
             orphans.append(record)
     problems: list[EngineError] = []
     if not orphans:
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
-    found = _found(engine, asked) if asked else {}
+    found = _find_refs(engine, asked) if asked else {}
     open_ = [record.engine_key for record in asked if record.engine_key not in found]
     busy = engine.on_its_way(open_) if open_ and isinstance(engine, SeesSubmissions) else set()
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
-            store.submitted(record.id, ref, record.launch)
+            store.record_submitted(record.id, ref, record.launch)
         elif record.state is State.PENDING or record.engine_key in found:
             if _must_wait(store, engine, record, clock):
                 continue
-            with in_hand(store, record.key):
-                if store.begin(record.id, record.owner, record.lease):
+            with submission_in_progress(store, record.key):
+                if store.begin_submission(record.id, record.owner, record.lease):
                     try:
-                        hand_over(store, engine, record.id, Submission.of_json(record.submission))
+                        submit_recorded(store, engine, record.id, Submission.from_json(record.submission))
                     except EngineError as error:
                         problems.append(error)
-        elif not isinstance(engine, Finds):
+        elif not isinstance(engine, FindsByKey):
             said = "its submitter died, and this engine cannot say whether it has the job"
-            store.observe({record.id: Status(State.UNKNOWN, reason=said)})
+            store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
         elif record.engine_key in busy:  # its time is counted from the end of the submission
             _explain(store, record, f"its submitter has ended, and the submission to {record.engine} has not: the job "
                      "is looked for when it has")  # fmt: skip
@@ -185,22 +185,22 @@ def _explain(store: Store, record: JobRecord, reason: str) -> None:
         store.explain_submission(record.id, record.owner, reason)
 
 
-def _found(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:
+def _find_refs(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:
     """What the engine has under the keys of jobs. A job that was submitted for another spec is not theirs: the engine
     refuses to take the key again, or takes it for a second job.
     """
-    if not isinstance(engine, Finds):
+    if not isinstance(engine, FindsByKey):
         return {}
     since = min(record.recorded for record in records)
     found = engine.find([record.engine_key for record in records], since)
     refs = [ref for ref in found.values() if ref is not None]
-    digests = digests_of(engine, refs, since)
-    wanted = {record.engine_key: digest_of_spec(record.spec) for record in records}
+    digests = find_digests(engine, refs, since)
+    wanted = {record.engine_key: compute_spec_digest(record.spec) for record in records}
     return {key: None if ref is not None and digests.get(ref, wanted[key]) != wanted[key] else ref
             for key, ref in found.items()}  # fmt: skip
 
 
-def _refresh(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None:
+def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None:
     if not records:
         return
     known = {record.id: record for record in records}
@@ -213,7 +213,7 @@ def _refresh(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None
                 f"{'it' if len(refs) == 1 else 'them'}: supercloud cancel {number}")  # fmt: skip
         why = answers[number].reason
         answers[number] = replace(answers[number], reason=f"{why}; {said}" if why else said)
-    store.observe(answers, known)
+    store.record_statuses(answers, known)
 
 
 def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, Sequence[str]]:
@@ -224,7 +224,7 @@ def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, Seque
     asked = {record.ref: record for record in records if record.ref is not None}
     if not asked or not isinstance(engine, FindsCopies):
         return {}
-    found = engine.copies({ref: (record.engine_key, digest_of_spec(record.spec)) for ref, record in asked.items()})
+    found = engine.copies({ref: (record.engine_key, compute_spec_digest(record.spec)) for ref, record in asked.items()})
     return {asked[ref].id: refs for ref, refs in found.items() if refs}
 
 

@@ -7,43 +7,43 @@ from pathlib import Path
 from typing import cast
 
 from ..catalog import Catalog, Location
-from ..catalog.kubernetes_parts import XidCatalog
-from ..errors import check_type
+from ..catalog.kubernetes_parts import XidTable
+from ..errors import require_type
 from ..spec import ClusterSpec, SlurmScheduler
-from ..spec.loader import Loaded
-from .build.cloud.place import region_place
-from .build.cloud.site import cloud_of
+from ..spec.loader import LoadedSpec
+from .build.cloud.place import find_region_location
+from .build.cloud.site import build_cloud_plan
 from .build.fabric.tenant_hosts import find_pool_tenants
-from .build.facility.layout import layout_of
+from .build.facility.layout import build_layout
 from .build.kubernetes.releases import with_kubernetes
-from .build.localities import localities_of
-from .build.network.networks import networks_of
-from .build.physical import physical_of
-from .build.pools import network_and_pools
+from .build.localities import build_localities
+from .build.network.networks import build_networks_plan
+from .build.physical import build_physical_plan
+from .build.pools import build_network_and_pools
 from .build.problems import Problems
-from .build.scheduling import scheduler_of, tenants_of
+from .build.scheduling import build_scheduler_plan, build_tenants
 from .build.service_hosts import with_service_hosts
-from .build.storage.products import storage_of
+from .build.storage.products import build_storage
 from .checks import run_checks
 from .model.plan import Plan, SitePlan
 
 __all__ = ["decide", "resolve"]
 
-_NVIDIA = "nvidia.com/gpu"
+_NVIDIA_GPU = "nvidia.com/gpu"
 """Resource name of the accelerators whose driver reports XIDs."""
 
 
-def resolve(spec: ClusterSpec | Loaded[ClusterSpec], catalog: Catalog | None = None) -> Plan:
+def resolve(spec: ClusterSpec | LoadedSpec[ClusterSpec], catalog: Catalog | None = None) -> Plan:
     """Decide everything about a cluster. Never raises for what a spec says: what is wrong is in ``plan.findings``.
 
     Given a loaded spec, findings name file and line, and an overlay folder named in it is used.
     """
-    check_type(spec, (ClusterSpec, Loaded), "resolve takes a cluster spec",
+    require_type(spec, (ClusterSpec, LoadedSpec), "resolve takes a cluster spec",
                "read one with load(path), or take ClusterSpec.model_validate(…)")  # fmt: skip
-    loaded = spec if isinstance(spec, Loaded) else None
+    loaded = spec if isinstance(spec, LoadedSpec) else None
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
     folder = Path(loaded.document.file).parent if loaded else Path()
-    facts = catalog or catalog_for(declared, folder)
+    facts = catalog or load_catalog(declared, folder)
     plan = run_checks(decide(declared, facts, folder), facts)
     return replace(plan, findings=tuple(map(loaded.locate, plan.findings))) if loaded else plan
 
@@ -52,22 +52,22 @@ def decide(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
     """The plan before any check looks at it; files that the spec names are in ``folder``."""
     problems = Problems()
     declared = with_service_hosts(declared, facts, problems)
-    site = _site(declared, facts)
-    network, pools = network_and_pools(declared, facts, problems)
+    site = _build_site_plan(declared, facts)
+    network, pools = build_network_and_pools(declared, facts, problems)
     whose = find_pool_tenants(declared, pools)
     pools = tuple(replace(pool, tenants=whose.get(pool.name, ())) for pool in pools)
-    scheduler = scheduler_of(declared, network, pools, facts, problems)
+    scheduler = build_scheduler_plan(declared, network, pools, facts, problems)
     scheduler = with_kubernetes(scheduler, declared, pools, facts, problems)
-    if any(pool.accelerator and pool.accelerator.kubernetes == _NVIDIA for pool in pools):
-        scheduler = replace(scheduler, xids=cast(XidCatalog, facts.get("xids", "nvidia")))
-    storage = storage_of(declared, network, pools, facts, problems)
+    if any(pool.accelerator and pool.accelerator.kubernetes == _NVIDIA_GPU for pool in pools):
+        scheduler = replace(scheduler, xids=cast(XidTable, facts.get("xids", "nvidia")))
+    storage = build_storage(declared, network, pools, facts, problems)
     servers = tuple(group for item in storage for group in item.servers)
-    fabrics, facility = physical_of(declared, site, pools, servers, facts, folder, problems)
-    localities = localities_of(declared, pools, fabrics)
-    networks = networks_of(declared, network, pools, fabrics, servers, facility, facts, folder, problems)
-    layout = layout_of(declared, pools, fabrics, facility, servers)
-    tenants = tenants_of(declared, problems)
-    cloud = cloud_of(declared, pools, storage, facts, problems)
+    fabrics, facility = build_physical_plan(declared, site, pools, servers, facts, folder, problems)
+    localities = build_localities(declared, pools, fabrics)
+    networks = build_networks_plan(declared, network, pools, fabrics, servers, facility, facts, folder, problems)
+    layout = build_layout(declared, pools, fabrics, facility, servers)
+    tenants = build_tenants(declared, problems)
+    cloud = build_cloud_plan(declared, pools, storage, facts, problems)
 
     slurm = declared.scheduler if isinstance(declared.scheduler, SlurmScheduler) else None
     return Plan(
@@ -92,13 +92,13 @@ def decide(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
     )
 
 
-def catalog_for(spec: ClusterSpec, folder: Path) -> Catalog:
+def load_catalog(spec: ClusterSpec, folder: Path) -> Catalog:
     """The shipped catalog with the overlays of the environment and of the spec, whose folder is given."""
-    return Catalog.default(folder / spec.catalog) if spec.catalog else Catalog.default()
+    return Catalog.load_default(folder / spec.catalog) if spec.catalog else Catalog.load_default()
 
 
-def _site(spec: ClusterSpec, catalog: Catalog) -> SitePlan:
+def _build_site_plan(spec: ClusterSpec, catalog: Catalog) -> SitePlan:
     place = spec.site.location if spec.site.kind == "onprem" else spec.site.region
-    known = place.lower() in catalog.names("locations")
-    location = cast(Location, catalog.get("locations", place.lower())) if known else region_place(spec, catalog)
+    known = place.lower() in catalog.list_names("locations")
+    location = cast(Location, catalog.get("locations", place.lower())) if known else find_region_location(spec, catalog)
     return SitePlan(spec.site.kind, place, location)

@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from ..errors import InputError
 
-__all__ = ["AddressRun", "Block", "addresses_for", "allocate", "room_of"]
+__all__ = ["AddressRun", "Block", "compute_block_size", "allocate_blocks", "count_block_hosts"]
 
 Block = ipaddress.IPv4Network
 
-_PER_256 = 250
+_HOSTS_PER_256 = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class AddressRun:
     block: Block
     start: int
     count: int
-    PER_256: ClassVar[int] = _PER_256
+    HOSTS_PER_256: ClassVar[int] = _HOSTS_PER_256
     """Hosts that are numbered in each 256 addresses."""
 
     def __getitem__(self, index: int) -> str:
         if not 0 <= index < self.count:
             raise IndexError(index)
         number = self.start + index
-        return str(self.block.network_address + number // _PER_256 * 256 + number % _PER_256 + 1)
+        return str(self.block.network_address + number // _HOSTS_PER_256 * 256 + number % _HOSTS_PER_256 + 1)
 
     def __contains__(self, address: object) -> bool:
         """Whether a text is one of its addresses."""
@@ -42,9 +42,9 @@ class AddressRun:
             high, low = divmod(int(ipaddress.IPv4Address(address)) - int(self.block.network_address), 256)
         except (ValueError, TypeError):
             return False
-        return 1 <= low <= _PER_256 and self.start <= high * _PER_256 + low - 1 < self.start + self.count
+        return 1 <= low <= _HOSTS_PER_256 and self.start <= high * _HOSTS_PER_256 + low - 1 < self.start + self.count
 
-    def part(self, start: int, stop: int) -> AddressRun:
+    def slice(self, start: int, stop: int) -> AddressRun:
         """Addresses ``start`` to ``stop`` (not included)."""
         return AddressRun(self.block, self.start + start, stop - start)
 
@@ -53,26 +53,26 @@ class AddressRun:
         texts = []
         number, end = self.start, self.start + self.count
         while number < end:
-            stop = min(end, (number // _PER_256 + 1) * _PER_256)
-            head = str(self.block.network_address + number // _PER_256 * 256).rsplit(".", 1)[0]
-            low, high = number % _PER_256 + 1, (stop - 1) % _PER_256 + 1
+            stop = min(end, (number // _HOSTS_PER_256 + 1) * _HOSTS_PER_256)
+            head = str(self.block.network_address + number // _HOSTS_PER_256 * 256).rsplit(".", 1)[0]
+            low, high = number % _HOSTS_PER_256 + 1, (stop - 1) % _HOSTS_PER_256 + 1
             texts.append(f"{head}.{low}" if low == high else f"{head}.[{low}-{high}]")
             number = stop
         return ",".join(texts)
 
 
-def addresses_for(hosts: int) -> int:
+def compute_block_size(hosts: int) -> int:
     """The size of the smallest block that holds so many hosts of one run: a power of two, at least 256."""
-    blocks = -(-hosts // _PER_256)
+    blocks = -(-hosts // _HOSTS_PER_256)
     return 256 * (1 << (blocks - 1).bit_length())
 
 
-def room_of(block: Block) -> int:
+def count_block_hosts(block: Block) -> int:
     """How many hosts of one run a block holds."""
-    return max(1, block.num_addresses // 256) * _PER_256
+    return max(1, block.num_addresses // 256) * _HOSTS_PER_256
 
 
-def allocate(cidr: str, needs: Mapping[str, int]) -> dict[str, Block]:
+def allocate_blocks(cidr: str, needs: Mapping[str, int]) -> dict[str, Block]:
     """Carve a block for each need (name -> hosts) out of ``cidr``, in the order given, aligned, without overlap.
 
     Blocks get room to grow: each is made the largest power of two of which all fit, at most 65,536 addresses where
@@ -86,7 +86,7 @@ def allocate(cidr: str, needs: Mapping[str, int]) -> dict[str, Block]:
         raise InputError(f"{cidr!r} is no network: {error}") from None
     if not isinstance(network, ipaddress.IPv4Network):
         raise InputError(f"{cidr!r}: hosts get IPv4 addresses")
-    smallest = {name: addresses_for(max(hosts, 1)) for name, hosts in needs.items()}
+    smallest = {name: compute_block_size(max(hosts, 1)) for name, hosts in needs.items()}
     for room in (1 << 16, 1 << 14, 1 << 12, 1 << 10, 1 << 8):
         sizes = {name: max(size, room) for name, size in smallest.items()}
         blocks: dict[str, Block] = {}

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from ..errors import OutputError, WorkError
+from ..errors import OutputError, OperationError
 
 __all__ = ["MANIFEST", "Bundle", "File"]
 
@@ -61,7 +61,7 @@ class Bundle(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"<Bundle of {len(self)} files>"
 
-    def under(self, folder: str) -> Bundle:
+    def with_prefix(self, folder: str) -> Bundle:
         """The same files inside a folder."""
         return Bundle({f"{folder}/{path}": file for path, file in self.files.items()})
 
@@ -70,7 +70,7 @@ class Bundle(Mapping[str, str]):
 
     def write(
         self, folder: str | os.PathLike[str], force: bool = False, *, source: str | os.PathLike[str] | None = None,
-        parts: Collection[str] = (),
+        subfolders: Collection[str] = (),
     ) -> None:  # fmt: skip
         """Make ``folder`` hold exactly these files; with ``parts``, only those of its subfolders.
 
@@ -85,29 +85,29 @@ class Bundle(Mapping[str, str]):
         # relative, so that a checkout elsewhere that holds both is the same
         origin = os.path.relpath(os.path.realpath(source), os.path.realpath(target)) if source is not None else ""
         if force:
-            _refuse_home(target, source)
+            _refuse_protected(target, source)
         else:
-            _refuse_foreign(target, origin, parts)
-        old = _manifest_of(target)
-        kept = parts if old and old.origin in ("", origin) else ()
+            _refuse_foreign(target, origin, subfolders)
+        old = _read_manifest(target)
+        kept = subfolders if old and old.origin in ("", origin) else ()
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         except OSError as error:
-            raise WorkError(f"cannot write beside {target}: {error.strerror or error}") from None
+            raise OperationError(f"cannot write beside {target}: {error.strerror or error}") from None
         try:
-            files = {path: _digest(text.encode()) for path, text in self.items()}
+            files = {path: _compute_digest(text.encode()) for path, text in self.items()}
             if old and kept:
-                _copy_others(target, fresh, kept)
+                _copy_unselected(target, fresh, kept)
                 files |= {path: digest for path, digest in old.files.items() if not _is_inside(path, kept)}
-            self._fill(fresh, _Manifest(files, origin))
-            _swap(fresh, target)
+            self._write_files(fresh, _Manifest(files, origin))
+            _replace_folder(fresh, target)
         except OSError as error:
-            raise WorkError(f"cannot write {target}: {error.strerror or error}; nothing was changed") from None
+            raise OperationError(f"cannot write {target}: {error.strerror or error}; nothing was changed") from None
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
-    def _fill(self, folder: Path, manifest: _Manifest) -> None:
+    def _write_files(self, folder: Path, manifest: _Manifest) -> None:
         folder.chmod(0o755)
         for path, file in self.files.items():
             place = folder / path
@@ -131,7 +131,7 @@ class _Manifest:
         return json.dumps({**said, "files": dict(sorted(self.files.items()))}, indent=1) + "\n"
 
 
-def _manifest_of(target: Path) -> _Manifest | None:
+def _read_manifest(target: Path) -> _Manifest | None:
     """None where there is none, or none that can be read."""
     try:
         said = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
@@ -140,28 +140,28 @@ def _manifest_of(target: Path) -> _Manifest | None:
         return None
 
 
-def _is_inside(path: str, parts: Collection[str]) -> bool:
-    return any(path == part or path.startswith(f"{part}/") for part in parts)
+def _is_inside(path: str, subfolders: Collection[str]) -> bool:
+    return any(path == part or path.startswith(f"{part}/") for part in subfolders)
 
 
-def _copy_others(target: Path, fresh: Path, parts: Collection[str]) -> None:
+def _copy_unselected(target: Path, fresh: Path, subfolders: Collection[str]) -> None:
     """Copy all but the parts and the manifest."""
 
-    def left_out(folder: str, names: list[str]) -> list[str]:
+    def list_ignored(folder: str, names: list[str]) -> list[str]:
         inside = Path(folder).relative_to(target)
-        return [name for name in names if _is_inside((inside / name).as_posix(), (*parts, MANIFEST))]
+        return [name for name in names if _is_inside((inside / name).as_posix(), (*subfolders, MANIFEST))]
 
     try:
-        shutil.copytree(target, fresh, symlinks=True, ignore=left_out, dirs_exist_ok=True)
+        shutil.copytree(target, fresh, symlinks=True, ignore=list_ignored, dirs_exist_ok=True)
     except shutil.Error as error:  # a list of (from, to, why)
         raise OSError(str(error.args[0][0][2])) from None
 
 
-def _digest(content: bytes) -> str:
+def _compute_digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _swap(fresh: Path, target: Path) -> None:
+def _replace_folder(fresh: Path, target: Path) -> None:
     """Put ``fresh`` in the place of ``target``; afterwards ``fresh`` is what is to be thrown away."""
     if not target.exists():
         fresh.rename(target)
@@ -176,7 +176,7 @@ def _swap(fresh: Path, target: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _refuse_home(target: Path, source: str | os.PathLike[str] | None) -> None:
+def _refuse_protected(target: Path, source: str | os.PathLike[str] | None) -> None:
     """Raise where a folder would be replaced that is more than an output folder, whatever was asked for."""
     places = {"the working folder": Path.cwd(), **({"the spec": Path(source)} if source is not None else {})}
     with contextlib.suppress(RuntimeError):  # no home folder is known
@@ -189,7 +189,7 @@ def _refuse_home(target: Path, source: str | os.PathLike[str] | None) -> None:
         raise OutputError(f"{target} holds {' and '.join(held)} and is never replaced; choose another output folder")
 
 
-def _refuse_foreign(target: Path, origin: str, parts: Collection[str]) -> None:
+def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> None:
     """Raise where writing (with ``parts``: these subfolders) would lose what is not ours or of another origin."""
     if not target.exists() and not target.is_symlink():
         return
@@ -199,26 +199,26 @@ def _refuse_foreign(target: Path, origin: str, parts: Collection[str]) -> None:
     if not present:
         return
     if MANIFEST not in present:
-        raise OutputError(f"{target} holds files that supercloud did not write ({_some(present)}); "
+        raise OutputError(f"{target} holds files that supercloud did not write ({_format_paths(present)}); "
                           "choose another folder, or use --force to replace it")  # fmt: skip
-    manifest = _manifest_of(target)
+    manifest = _read_manifest(target)
     if manifest is None:
         raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the folder")
     if manifest.origin and manifest.origin != origin:
         raise OutputError(f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
                           "choose another folder (--out), or use --force to replace it")  # fmt: skip
-    lost = [path for path in present if path != MANIFEST and (not parts or _is_inside(path, parts))]
+    lost = [path for path in present if path != MANIFEST and (not subfolders or _is_inside(path, subfolders))]
     try:
-        digests = {path: _digest((target / path).read_bytes()) for path in lost if path in manifest.files}
+        digests = {path: _compute_digest((target / path).read_bytes()) for path in lost if path in manifest.files}
     except OSError as error:
         raise OutputError(f"{target} cannot be read: {error}; use --force to replace the folder") from None
     if foreign := [path for path in lost if path not in manifest.files]:
-        raise OutputError(f"{target} holds files that supercloud did not write ({_some(foreign)}); "
+        raise OutputError(f"{target} holds files that supercloud did not write ({_format_paths(foreign)}); "
                           "move them away, or use --force to lose them")  # fmt: skip
     if edited := [path for path, digest in digests.items() if digest != manifest.files[path]]:
-        raise OutputError(f"{target} was changed by hand ({_some(edited)}); "
+        raise OutputError(f"{target} was changed by hand ({_format_paths(edited)}); "
                           "put the change into the spec, or use --force to lose it")  # fmt: skip
 
 
-def _some(paths: list[str]) -> str:
+def _format_paths(paths: list[str]) -> str:
     return ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")

@@ -14,64 +14,64 @@ from pathlib import Path
 
 from ..errors import InputError
 
-__all__ = ["LARGEST", "FileProblem", "read_bytes", "read_text"]
+__all__ = ["MAX_FILE_SIZE", "FileReadError", "read_bytes", "read_text"]
 
-LARGEST = 16 * 2**20
+MAX_FILE_SIZE = 16 * 2**20
 """Bytes. The hours of a year in EPW are 2 MB, a spec of 4,096 pools less than 4 MB."""
 
-_KINDS = (
+_FILE_KINDS = (
     (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )  # fmt: skip
 
 
-class FileProblem(InputError):
+class FileReadError(InputError):
     """A file cannot be read; the text says why, without the path."""
 
 
-def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
     """The bytes of an ordinary file. Raises :class:`FileProblem` for anything else and for more than ``largest``."""
     try:
         # a pipe that nobody writes would be waited for, and a terminal become that of this process
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise FileProblem("there is no such file") from None
+        raise FileReadError("there is no such file") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise FileProblem(str(getattr(error, "strerror", None) or "this is no path of a file")) from None
+        raise FileReadError(str(getattr(error, "strerror", None) or "this is no path of a file")) from None
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
-            raise FileProblem(f"it is {next((name for is_it, name in _KINDS if is_it(mode)), 'no file')}, not a file")
+            raise FileReadError(f"it is {next((name for is_it, name in _FILE_KINDS if is_it(mode)), 'no file')}, not a file")
         with open(handle, "rb", closefd=False) as file:
-            data = file.read(largest + 1)
+            data = file.read(max_size + 1)
         if data is None:  # a file of the kernel that has nothing to say now
-            raise FileProblem("it is no file that can be read to its end")
+            raise FileReadError("it is no file that can be read to its end")
     except OSError as error:
-        raise FileProblem(str(error.strerror or error)) from None
+        raise FileReadError(str(error.strerror or error)) from None
     finally:
         os.close(handle)
-    if len(data) > largest:
-        raise FileProblem(f"it has more than {_size_text(largest)}")
+    if len(data) > max_size:
+        raise FileReadError(f"it has more than {_format_size(max_size)}")
     return data
 
 
-def read_text(path: Path, largest: int = LARGEST) -> str:
+def read_text(path: Path, max_size: int = MAX_FILE_SIZE) -> str:
     """The text of an ordinary file in UTF-8, with or without a mark of the byte order at its beginning."""
-    data = read_bytes(path, largest)
+    data = read_bytes(path, max_size)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise FileProblem(f"it is not UTF-8 text (line {line}, byte {error.start}): {_encoding_hint(data)}") from None
+        raise FileReadError(f"it is not UTF-8 text (line {line}, byte {error.start}): {_suggest_encoding(data)}") from None
 
 
-_MARKS = (("UTF-32", codecs.BOM_UTF32_LE), ("UTF-32", codecs.BOM_UTF32_BE), ("UTF-16", codecs.BOM_UTF16_LE),
+_BYTE_ORDER_MARKS = (("UTF-32", codecs.BOM_UTF32_LE), ("UTF-32", codecs.BOM_UTF32_BE), ("UTF-16", codecs.BOM_UTF16_LE),
           ("UTF-16", codecs.BOM_UTF16_BE))  # fmt: skip
 
 
-def _encoding_hint(data: bytes) -> str:
+def _suggest_encoding(data: bytes) -> str:
     """How to get UTF-8 out of a file, by the marks that begin it."""
-    for name, mark in _MARKS:
+    for name, mark in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return f"it is {name}; save it as UTF-8, for example with iconv -f {name} -t UTF-8"
     if b"\0" in data[:1024]:
@@ -79,5 +79,5 @@ def _encoding_hint(data: bytes) -> str:
     return "save it as UTF-8"
 
 
-def _size_text(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size // 2**20} MiB" if size >= 2**20 else f"{size} bytes"

@@ -8,25 +8,25 @@ from dataclasses import dataclass, field
 
 from ..errors import InputError
 
-__all__ = ["Discovered", "End", "looks_like", "plain_name", "read"]
+__all__ = ["DiscoveredSubnet", "Endpoint", "is_ibnetdiscover_output", "parse_device_name", "parse_output"]
 
 _DEVICE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"([^"]+)"\s*(?:#\s*"([^"]*)".*)?$')
 _PORT = re.compile(r'^\[(\d+)\](?:\(([0-9a-fA-F]+)\))?\s+"([^"]+)"\[(\d+)\](?:\(([0-9a-fA-F]+)\))?\s*(?:#.*)?$')
 _FIELD = re.compile(r"^(vendid|devid|sysimgguid|switchguid|caguid|rtguid)=0x([0-9a-fA-F]+)(?:\([0-9a-fA-F]+\))?$")
 _MANAGED = re.compile(r"^MF0;([^:]+):")
 
-End = tuple[str, int]
+Endpoint = tuple[str, int]
 """A device's description and one of its ports."""
 
 
 @dataclass
-class Discovered:
+class DiscoveredSubnet:
     """Devices and links of one subnet."""
 
     ports: dict[str, int] = field(default_factory=dict)
     """Device -> how many ports it has."""
     switches: set[str] = field(default_factory=set)
-    links: list[tuple[End, End, int]] = field(default_factory=list)
+    links: list[tuple[Endpoint, Endpoint, int]] = field(default_factory=list)
     """Both ends and the line, each link once."""
     guids: dict[str, str] = field(default_factory=dict)
     """Switch -> GUID of the switch."""
@@ -36,25 +36,25 @@ class Discovered:
     """Device -> where it is described."""
 
 
-def looks_like(text: str) -> bool:
+def is_ibnetdiscover_output(text: str) -> bool:
     """Whether a text may come from ibnetdiscover."""
     return bool(re.search(r'^(Switch|Ca)\s+\d+\s+"', text, re.MULTILINE)) or "guid=0x" in text[:2000]
 
 
-def plain_name(description: str) -> str:
+def parse_device_name(description: str) -> str:
     """The name in a description: managed switches put their maker's model around it."""
     managed = _MANAGED.match(description)
     return managed[1] if managed else description
 
 
-def read(text: str, file: str = "") -> Discovered:
+def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
     """Everything in a text of ibnetdiscover. Raises InputError with the line of the first thing that is wrong."""
-    found = Discovered()
+    found = DiscoveredSubnet()
     place = f"{file}:" if file else "line "
     names: dict[str, str] = {}
     raw: dict[tuple[str, int], tuple[str, int, int]] = {}
     owner, guid = "", ""
-    for number, line in enumerate(_lines(text, place), 1):
+    for number, line in enumerate(_split_lines(text, place), 1):
         if not line or line.startswith("#") or line.isspace():
             continue
         port = _PORT.match(line) if line[0] == "[" else None
@@ -74,7 +74,7 @@ def read(text: str, file: str = "") -> Discovered:
         device = _DEVICE.match(line)
         if device:
             owner = device[3]
-            name = plain_name(device[4] or device[3])
+            name = parse_device_name(device[4] or device[3])
             if owner in names:
                 raise InputError(f"{place}{number}: {owner} is described twice")
             if name in found.ports:
@@ -105,8 +105,8 @@ def read(text: str, file: str = "") -> Discovered:
     return found
 
 
-def _lines(text: str, place: str) -> Iterator[str]:
+def _split_lines(text: str, location: str) -> Iterator[str]:
     if text and not text.endswith("\n"):
         count = text.count("\n") + 1
-        raise InputError(f"{place}{count}: the last line has no end; the text was cut off")
+        raise InputError(f"{location}{count}: the last line has no end; the text was cut off")
     return iter(text.splitlines())

@@ -20,15 +20,15 @@ __all__ = ["PRODUCTS", "Quantity"]
 
 Number = int | float | Fraction | Decimal
 
-_TEXT = re.compile(
+_QUANTITY_PATTERN = re.compile(
     r"\s*([+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(\S.*?)?\s*", re.ASCII
 )  # digits of other scripts would reach rendered files
-_MAX_TEXT = 64
-_FARTHEST = 10**60
+_MAX_TEXT_LENGTH = 64
+_MAX_MAGNITUDE = 10**60
 """Nothing that is declared is so many base units, or one part in so many: what is computed from it stays a float."""
 
 
-def _exact(value: Number) -> Fraction:
+def _to_fraction(value: Number) -> Fraction:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise QuantityError(f"{value!r} is no finite number")
@@ -44,35 +44,35 @@ class Quantity:
 
     dimension: ClassVar[str] = "quantity"
     units: ClassVar[dict[str, Fraction]] = {}
-    shown: ClassVar[tuple[str, ...]] = ()
+    display_units: ClassVar[tuple[str, ...]] = ()
     example: ClassVar[str] = ""
 
     def __init__(self, value: Number | str, unit: str | None = None):
         if isinstance(value, str):
             if unit is not None:
                 raise TypeError("give either a text, or a number and a unit")
-            number, unit = self._split(value)
+            number, unit = self._parse(value)
         else:
-            number = _exact(value)
+            number = _to_fraction(value)
             if unit is None:
                 raise TypeError(f"a {self.dimension} needs a unit")
-        base = number * self._factor(unit, value)
-        if base and not 1 <= abs(base) * _FARTHEST <= _FARTHEST**2:
+        base = number * self._get_factor(unit, value)
+        if base and not 1 <= abs(base) * _MAX_MAGNITUDE <= _MAX_MAGNITUDE**2:
             raise QuantityError(f"{value!r} is too {'large' if abs(base) > 1 else 'small'} for a {self.dimension}")
         object.__setattr__(self, "base", base)
 
     @classmethod
-    def _split(cls, text: str) -> tuple[Fraction, str]:
-        match = _TEXT.fullmatch(text) if len(text) <= _MAX_TEXT else None
+    def _parse(cls, text: str) -> tuple[Fraction, str]:
+        match = _QUANTITY_PATTERN.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
         if match is None or match[2] is None:
-            raise QuantityError(f"{text[:_MAX_TEXT]!r} is no {cls.dimension}; write for example '{cls.example}'")
+            raise QuantityError(f"{text[:_MAX_TEXT_LENGTH]!r} is no {cls.dimension}; write for example '{cls.example}'")
         try:
             return Fraction(Decimal(match[1].replace("_", ""))), match[2]
         except (InvalidOperation, ValueError):
             raise QuantityError(f"{text!r} is no {cls.dimension}; write for example '{cls.example}'") from None
 
     @classmethod
-    def _factor(cls, unit: str, value: object) -> Fraction:
+    def _get_factor(cls, unit: str, value: object) -> Fraction:
         try:
             return cls.units[unit]
         except KeyError:
@@ -81,17 +81,17 @@ class Quantity:
             ) from None
 
     @classmethod
-    def of_base(cls, base: Number) -> Self:
+    def from_base(cls, base: Number) -> Self:
         """The quantity that has this number of base units."""
         new = object.__new__(cls)
-        object.__setattr__(new, "base", _exact(base))
+        object.__setattr__(new, "base", _to_fraction(base))
         return new
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self).of_base, (self.base,))
+        return (type(self).from_base, (self.base,))
 
     def __copy__(self) -> Self:
         return self
@@ -103,26 +103,26 @@ class Quantity:
 
     def to(self, unit: str) -> float:
         """The number of ``unit`` as a float."""
-        return float(self.base / self._factor(unit, unit))
+        return float(self.base / self._get_factor(unit, unit))
 
-    def whole(self, unit: str) -> int:
+    def to_whole(self, unit: str) -> int:
         """The number of ``unit`` as an integer; refuses to lose a remainder."""
-        number = self.base / self._factor(unit, unit)
+        number = self.base / self._get_factor(unit, unit)
         if number.denominator != 1:
             raise QuantityError(f"{self} is not a whole number of {unit}")
         return number.numerator
 
     def ceil(self, unit: str) -> int:
         """The smallest whole number of ``unit`` that is not less than this."""
-        return math.ceil(self.base / self._factor(unit, unit))
+        return math.ceil(self.base / self._get_factor(unit, unit))
 
     def floor(self, unit: str) -> int:
         """The largest whole number of ``unit`` that is not more than this."""
-        return math.floor(self.base / self._factor(unit, unit))
+        return math.floor(self.base / self._get_factor(unit, unit))
 
     def __str__(self) -> str:
-        best = self.shown[0]
-        for unit in self.shown:  # shown is written from small to large
+        best = self.display_units[0]
+        for unit in self.display_units:  # shown is written from small to large
             if abs(self.base) >= self.units[unit]:
                 best = unit
         number = self.base / self.units[best]
@@ -134,48 +134,48 @@ class Quantity:
 
     # -- algebra -----------------------------------------------------------------------------------------------------
 
-    def _same(self, other: object) -> bool:
+    def _has_same_dimension(self, other: object) -> bool:
         return type(other) is type(self)
 
     def __eq__(self, other: object) -> bool:
-        return self._same(other) and self.base == other.base  # type: ignore[attr-defined]
+        return self._has_same_dimension(other) and self.base == other.base  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash((self.dimension, self.base))
 
     def __lt__(self, other: Self) -> bool:
-        return self.base < other.base if self._same(other) else NotImplemented
+        return self.base < other.base if self._has_same_dimension(other) else NotImplemented
 
     def __le__(self, other: Self) -> bool:
-        return self.base <= other.base if self._same(other) else NotImplemented
+        return self.base <= other.base if self._has_same_dimension(other) else NotImplemented
 
     def __gt__(self, other: Self) -> bool:
-        return self.base > other.base if self._same(other) else NotImplemented
+        return self.base > other.base if self._has_same_dimension(other) else NotImplemented
 
     def __ge__(self, other: Self) -> bool:
-        return self.base >= other.base if self._same(other) else NotImplemented
+        return self.base >= other.base if self._has_same_dimension(other) else NotImplemented
 
     def __bool__(self) -> bool:
         return self.base != 0
 
     def __add__(self, other: Self) -> Self:
-        return self.of_base(self.base + other.base) if self._same(other) else NotImplemented
+        return self.from_base(self.base + other.base) if self._has_same_dimension(other) else NotImplemented
 
     def __radd__(self, other: object) -> Self:
         return self if other == 0 else NotImplemented  # so that sum() works
 
     def __sub__(self, other: Self) -> Self:
-        return self.of_base(self.base - other.base) if self._same(other) else NotImplemented
+        return self.from_base(self.base - other.base) if self._has_same_dimension(other) else NotImplemented
 
     def __neg__(self) -> Self:
-        return self.of_base(-self.base)
+        return self.from_base(-self.base)
 
     def __mul__(self, other: object) -> Any:
         if isinstance(other, Quantity):
             row = PRODUCTS.get((type(self), type(other))) or PRODUCTS.get((type(other), type(self)))
-            return row[0].of_base(self.base * other.base * row[1]) if row else NotImplemented
+            return row[0].from_base(self.base * other.base * row[1]) if row else NotImplemented
         if isinstance(other, int | float | Fraction | Decimal):
-            return self.of_base(self.base * _exact(other))
+            return self.from_base(self.base * _to_fraction(other))
         return NotImplemented
 
     __rmul__ = __mul__
@@ -184,14 +184,14 @@ class Quantity:
         if isinstance(other, Quantity):
             if not other.base:
                 raise ZeroDivisionError(f"{self} / {other}")
-            if self._same(other):
+            if self._has_same_dimension(other):
                 return float(self.base / other.base)
             for (left, right), (product, factor) in PRODUCTS.items():
                 if product is type(self) and type(other) in (left, right):
-                    return (right if type(other) is left else left).of_base(self.base / other.base / factor)
+                    return (right if type(other) is left else left).from_base(self.base / other.base / factor)
             return NotImplemented
         if isinstance(other, int | float | Fraction | Decimal):
-            return self.of_base(self.base / _exact(other))
+            return self.from_base(self.base / _to_fraction(other))
         return NotImplemented
 
     # -- pydantic ----------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ from pydantic import ConfigDict, Field
 
 from ..errors import InputError
 
-__all__ = ["NameRule", "bounded"]
+__all__ = ["NameRule", "build_bounded_name"]
 
-_DIGEST = 8
+_DIGEST_LENGTH = 8
 _Letters = Annotated[str, Field(pattern=r"^[ -~]*$")]
 
 
@@ -41,7 +41,7 @@ class NameRule:
     refused_all: _Letters | None = None
     """A whole name that matches this is refused."""
 
-    def problem(self, name: str) -> str:
+    def find_problem(self, name: str) -> str:
         """Why a name is refused, with the value and the limit; empty where it is accepted."""
         if not self.min <= len(name) <= self.max:
             return f"{name!r} has {len(name)} characters, {self.min} to {self.max} are accepted"
@@ -66,7 +66,7 @@ class NameRule:
         return ""
 
 
-def bounded(parts: Sequence[str], rule: NameRule) -> str:
+def build_bounded_name(parts: Sequence[str], rule: NameRule) -> str:
     """The parts as one name that the rule accepts; the same parts always give the same name.
 
     A name that is refused or too long is changed: letters become small where the rule has no capitals, whatever is
@@ -76,18 +76,18 @@ def bounded(parts: Sequence[str], rule: NameRule) -> str:
     Raises :class:`InputError` where nothing that is left of the parts is accepted.
     """
     plain = rule.separator.join(parts)
-    if not rule.problem(plain):
+    if not rule.find_problem(plain):
         return plain
     text = plain if re.search("A-Z", rule.characters) else plain.lower()
     text = re.sub("[^A-Za-z0-9]+", rule.separator, text)
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGEST]
-    room = rule.max - len(rule.separator) - _DIGEST
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:_DIGEST_LENGTH]
+    room = rule.max - len(rule.separator) - _DIGEST_LENGTH
     if room < 1:
         raise InputError(f"no name can be made of {plain!r}: {rule.max} characters have no room for it and its digest")
     kept = re.sub(f"^[^{rule.starts}]+", "", text[-room:]).rstrip(rule.separator)
     name = f"{kept}{rule.separator}{digest}" if kept else digest
     if not re.match(f"[{rule.starts}]", name):
         name = f"n{name}"
-    if rule.problem(name):
-        raise InputError(f"no name can be made of {plain!r}: {rule.problem(name)}")
+    if rule.find_problem(name):
+        raise InputError(f"no name can be made of {plain!r}: {rule.find_problem(name)}")
     return name

@@ -37,7 +37,7 @@ class HostRange:
         there = digits.isascii() and digits.isdigit() and self.first <= int(digits) <= self.last
         return there and digits == f"{int(digits):0{self.width}d}"
 
-    def part(self, start: int, stop: int) -> HostRange:
+    def slice(self, start: int, stop: int) -> HostRange:
         """Hosts ``start`` to ``stop`` (not included), counted from 0 within the range."""
         if not 0 <= start < stop <= len(self):
             raise IndexError(f"{start}:{stop} of {len(self)} hosts")
@@ -60,14 +60,14 @@ class HostSet:
     def __iter__(self) -> Iterator[str]:
         return (host for hosts in self.ranges for host in hosts)
 
-    def part(self, start: int, stop: int) -> HostSet:
+    def slice(self, start: int, stop: int) -> HostSet:
         """Hosts ``start`` to ``stop`` (not included), counted from 0 over all ranges."""
         parts = []
         offset = 0
         for hosts in self.ranges:
             low, high = max(start - offset, 0), min(stop - offset, len(hosts))
             if low < high:
-                parts.append(hosts.part(low, high))
+                parts.append(hosts.slice(low, high))
             offset += len(hosts)
         return HostSet(tuple(parts))
 
@@ -78,11 +78,11 @@ class HostSet:
         return ",".join(map(str, self.ranges))
 
 
-_MOST_HOSTS = 100_000
+_MAX_HOSTS = 100_000
 """In one folded text: twice what a subnet of InfiniBand addresses."""
 
 
-def _node_set(text: str) -> Any:
+def _parse_node_set(text: str) -> Any:
     """A set of hosts: names and ranges only. ClusterShell's groups (``@all``) are left alone, since looking one up may
     run a command of this machine's configuration."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
@@ -101,12 +101,12 @@ def _count_hosts(text: str) -> int:
     for name in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+", text):
         count = 1
         for ranges in re.findall(r"\[([^\]]*)", name):
-            count *= sum(_length(part) for part in ranges.split(","))
+            count *= sum(_count_range(part) for part in ranges.split(","))
         total += count
     return total
 
 
-def _length(part: str) -> int:
+def _count_range(part: str) -> int:
     bounds = re.match(r"\s*([0-9]{1,30})\s*-\s*([0-9]+)", part)
     return max(1, int(bounds[2][:30]) - int(bounds[1]) + 1) if bounds else 1
 
@@ -117,7 +117,7 @@ def fold(hosts: Iterable[str]) -> str:
     >>> fold(["gpu-2", "gpu-1", "gpu-3"])
     'gpu-[1-3]'
     """
-    return str(_node_set(",".join(hosts)))
+    return str(_parse_node_set(",".join(hosts)))
 
 
 def expand(text: str) -> list[str]:
@@ -126,6 +126,6 @@ def expand(text: str) -> list[str]:
     >>> expand("gpu-[1-2],login")
     ['gpu-1', 'gpu-2', 'login']
     """
-    if _count_hosts(text) > _MOST_HOSTS:
-        raise InputError(f"{text[:80]!r} are more than {_MOST_HOSTS:,} hosts")
-    return list(_node_set(text))
+    if _count_hosts(text) > _MAX_HOSTS:
+        raise InputError(f"{text[:80]!r} are more than {_MAX_HOSTS:,} hosts")
+    return list(_parse_node_set(text))

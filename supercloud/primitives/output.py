@@ -6,11 +6,11 @@ import os
 import tempfile
 from pathlib import Path
 
-from ..errors import OutputError, WorkError
+from ..errors import OutputError, OperationError
 
 __all__ = ["write_file"]
 
-_MODE = 0o644
+_FILE_MODE = 0o644
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> None:
@@ -28,7 +28,7 @@ def write_file(path: str | os.PathLike[str], text: str) -> None:
     fresh = ""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o777 if target.exists() else _MODE & ~_umask()
+        mode = target.stat().st_mode & 0o777 if target.exists() else _FILE_MODE & ~_read_umask()
         handle, fresh = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
@@ -38,13 +38,13 @@ def write_file(path: str | os.PathLike[str], text: str) -> None:
         os.replace(fresh, target)
         fresh = ""
     except OSError as error:
-        raise WorkError(f"cannot write {target}: {error.strerror or error}; nothing was changed") from None
+        raise OperationError(f"cannot write {target}: {error.strerror or error}; nothing was changed") from None
     finally:
         if fresh:
             Path(fresh).unlink(missing_ok=True)
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     """The mask of the process; it can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-def _units(**factors: int | str) -> dict[str, Fraction]:
+def _build_units(**factors: int | str) -> dict[str, Fraction]:
     return {name: Fraction(factor) for name, factor in factors.items()}
 
 
@@ -54,7 +54,7 @@ class Size(Quantity):
     __slots__ = ()
     dimension, example = "data size", "2 PiB"
     units = {"B": Fraction(1)} | {p + "B": Fraction(f) for p, f in (_SI | _IEC).items()} | {"KB": Fraction(1000)}
-    shown = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+    display_units = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
     def __str__(self) -> str:
         decimal = super().__str__()
@@ -78,7 +78,7 @@ class Rate(Quantity):
         | {"B/s": Fraction(8)}
         | {f"{p}B/s": Fraction(8 * f) for p, f in (_SI | _IEC).items()}
     )
-    shown = ("b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s")
+    display_units = ("b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s")
 
     @property
     def bytes_text(self) -> str:
@@ -92,8 +92,8 @@ class Power(Quantity):
 
     __slots__ = ()
     dimension, example = "power", "120 kW"
-    units = _units(W=1, kW=1000, MW=10**6, GW=10**9)
-    shown = ("W", "kW", "MW", "GW")
+    units = _build_units(W=1, kW=1000, MW=10**6, GW=10**9)
+    display_units = ("W", "kW", "MW", "GW")
 
 
 class Energy(Quantity):
@@ -101,8 +101,8 @@ class Energy(Quantity):
 
     __slots__ = ()
     dimension, example = "energy", "5 MWh"
-    units = _units(J=1, kJ=1000, MJ=10**6, Wh=3600, kWh=3600 * 10**3, MWh=3600 * 10**6, GWh=3600 * 10**9)
-    shown = ("J", "Wh", "kWh", "MWh", "GWh")
+    units = _build_units(J=1, kJ=1000, MJ=10**6, Wh=3600, kWh=3600 * 10**3, MWh=3600 * 10**6, GWh=3600 * 10**9)
+    display_units = ("J", "Wh", "kWh", "MWh", "GWh")
 
 
 class Duration(Quantity):
@@ -110,8 +110,8 @@ class Duration(Quantity):
 
     __slots__ = ()
     dimension, example = "duration", "24 h"
-    units = _units(ms="1/1000", s=1, sec=1, min=60, h=3600, d=86400, day=86400, days=86400, week=604800, weeks=604800)
-    shown = ("ms", "s", "min", "h", "d")
+    units = _build_units(ms="1/1000", s=1, sec=1, min=60, h=3600, d=86400, day=86400, days=86400, week=604800, weeks=604800)
+    display_units = ("ms", "s", "min", "h", "d")
 
     def __str__(self) -> str:
         for unit in ("d", "h", "min", "s"):
@@ -127,15 +127,15 @@ class Temperature(Quantity):
     __slots__ = ()
     dimension, example = "temperature", "32 °C"
     units = {"°C": Fraction(1), "C": Fraction(1), "℃": Fraction(1)}
-    shown = ("°C",)
+    display_units = ("°C",)
 
     def __sub__(self, other: Any) -> Any:
         if type(other) is Temperature:
-            return TemperatureStep.of_base(self.base - other.base)
-        return Temperature.of_base(self.base - other.base) if type(other) is TemperatureStep else NotImplemented
+            return TemperatureStep.from_base(self.base - other.base)
+        return Temperature.from_base(self.base - other.base) if type(other) is TemperatureStep else NotImplemented
 
     def __add__(self, other: Any) -> Any:
-        return Temperature.of_base(self.base + other.base) if type(other) is TemperatureStep else NotImplemented
+        return Temperature.from_base(self.base + other.base) if type(other) is TemperatureStep else NotImplemented
 
 
 class TemperatureStep(Quantity):
@@ -144,7 +144,7 @@ class TemperatureStep(Quantity):
     __slots__ = ()
     dimension, example = "temperature difference", "10 K"
     units = {"K": Fraction(1)}
-    shown = ("K",)
+    display_units = ("K",)
 
 
 class Length(Quantity):
@@ -152,8 +152,8 @@ class Length(Quantity):
 
     __slots__ = ()
     dimension, example = "length", "3 m"
-    units = _units(mm="1/1000", cm="1/100", m=1, km=1000)
-    shown = ("mm", "m", "km")
+    units = _build_units(mm="1/1000", cm="1/100", m=1, km=1000)
+    display_units = ("mm", "m", "km")
 
 
 class Area(Quantity):
@@ -162,7 +162,7 @@ class Area(Quantity):
     __slots__ = ()
     dimension, example = "area", "400 m2"
     units = {"m2": Fraction(1), "m²": Fraction(1)}
-    shown = ("m2",)
+    display_units = ("m2",)
 
 
 class Mass(Quantity):
@@ -170,8 +170,8 @@ class Mass(Quantity):
 
     __slots__ = ()
     dimension, example = "mass", "1360 kg"
-    units = _units(g="1/1000", kg=1, t=1000)
-    shown = ("g", "kg", "t")
+    units = _build_units(g="1/1000", kg=1, t=1000)
+    display_units = ("g", "kg", "t")
 
 
 class Flow(Quantity):
@@ -181,7 +181,7 @@ class Flow(Quantity):
     dimension, example = "flow", "180 L/min"
     units = {"L/min": Fraction(1), "LPM": Fraction(1), "L/s": Fraction(60), "m3/h": Fraction(1000, 60)}
     units |= {"CFM": Fraction("28.316846592")}
-    shown = ("L/min",)
+    display_units = ("L/min",)
 
 
 class Voltage(Quantity):
@@ -189,8 +189,8 @@ class Voltage(Quantity):
 
     __slots__ = ()
     dimension, example = "voltage", "415 V"
-    units = _units(V=1, kV=1000)
-    shown = ("V", "kV")
+    units = _build_units(V=1, kV=1000)
+    display_units = ("V", "kV")
 
 
 class Current(Quantity):
@@ -198,8 +198,8 @@ class Current(Quantity):
 
     __slots__ = ()
     dimension, example = "current", "63 A"
-    units = _units(A=1, kA=1000)
-    shown = ("A", "kA")
+    units = _build_units(A=1, kA=1000)
+    display_units = ("A", "kA")
 
 
 class Money(Quantity):
@@ -208,7 +208,7 @@ class Money(Quantity):
     __slots__ = ()
     dimension, example = "amount of money", "400000 USD"
     units = {"USD": Fraction(1)}
-    shown = ("USD",)
+    display_units = ("USD",)
 
 
 class Price(Quantity):
@@ -217,7 +217,7 @@ class Price(Quantity):
     __slots__ = ()
     dimension, example = "price per time", "60 USD/h"
     units = {"USD/h": Fraction(1, 3600), "USD/d": Fraction(1, 86400)}
-    shown = ("USD/h",)
+    display_units = ("USD/h",)
 
 
 class UnitPrice(Quantity):
@@ -226,7 +226,7 @@ class UnitPrice(Quantity):
     __slots__ = ()
     dimension, example = "energy price", "0.08 USD/kWh"
     units = {"USD/kWh": Fraction(1, 3_600_000), "USD/MWh": Fraction(1, 3_600_000_000)}
-    shown = ("USD/kWh",)
+    display_units = ("USD/kWh",)
 
 
 class Carbon(Quantity):
@@ -234,8 +234,8 @@ class Carbon(Quantity):
 
     __slots__ = ()
     dimension, example = "amount of carbon", "12 tCO2e"
-    units = _units(gCO2e=1, kgCO2e=1000, tCO2e=10**6)
-    shown = ("gCO2e", "kgCO2e", "tCO2e")
+    units = _build_units(gCO2e=1, kgCO2e=1000, tCO2e=10**6)
+    display_units = ("gCO2e", "kgCO2e", "tCO2e")
 
 
 class CarbonIntensity(Quantity):
@@ -244,7 +244,7 @@ class CarbonIntensity(Quantity):
     __slots__ = ()
     dimension, example = "carbon intensity", "39 gCO2e/kWh"
     units = {"gCO2e/kWh": Fraction(1, 3_600_000), "g/kWh": Fraction(1, 3_600_000)}
-    shown = ("gCO2e/kWh",)
+    display_units = ("gCO2e/kWh",)
 
 
 class Operations(Quantity):
@@ -253,7 +253,7 @@ class Operations(Quantity):
     __slots__ = ()
     dimension, example = "arithmetic rate", "989 TFLOPS"
     units = {f"{p}{kind}": Fraction(f) for p, f in _SI.items() for kind in ("FLOPS", "OPS")}
-    shown = ("GFLOPS", "TFLOPS", "PFLOPS", "EFLOPS")
+    display_units = ("GFLOPS", "TFLOPS", "PFLOPS", "EFLOPS")
 
 
 # What a product of two quantities is, and the factor between the base units (a rate counts bits, a size bytes).

@@ -10,34 +10,34 @@ from typing import Any
 
 import yaml
 
-__all__ = ["csv_text", "plain_cell", "yaml_text"]
+__all__ = ["format_csv", "escape_cell", "format_yaml"]
 
 # What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Scalars that only YAML 1.2 reads as something else than text: what reads the file may follow either.
 _OCTAL = re.compile(r"[-+]?0o[0-7]+")
 
 
-def plain_cell(value: object) -> object:
+def escape_cell(value: object) -> object:
     """A value as a cell that no spreadsheet computes: what begins like a formula has an apostrophe before it.
 
     A number keeps its sign. The apostrophe is what spreadsheets themselves write to say that a cell is text.
     """
-    if isinstance(value, str) and value.startswith(_FORMULA) and not _is_number(value):
+    if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
         return f"'{value}"
     return value
 
 
-def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table with a line of names, no cell of which is a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(head)
-    writer.writerows(map(plain_cell, row) for row in rows)
+    writer.writerow(columns)
+    writer.writerows(map(escape_cell, row) for row in rows)
     return text.getvalue()
 
 
-def yaml_text(value: Any) -> str:
+def format_yaml(value: Any) -> str:
     """A document that YAML 1.1 and 1.2 read alike: text that either would take for something else is quoted."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
 
@@ -49,12 +49,12 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = "'" if _OCTAL.fullmatch(value) or _is_number(value) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
 def _is_number(text: str) -> bool:

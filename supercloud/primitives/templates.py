@@ -29,16 +29,16 @@ import jinja2
 import yaml
 from jinja2.runtime import Context
 
-__all__ = ["Quoted", "fill", "quote_shell", "quote_yaml"]
+__all__ = ["Quoted", "render_template", "quote_shell", "quote_yaml"]
 
-_PACKAGE = Path(__file__).parent.parent
+_PACKAGE_DIRECTORY = Path(__file__).parent.parent
 
 # Characters without a meaning for the shell, inside double quotes or outside, that end no word but the space. Brackets
 # stand in ranges of hosts.
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./ \[\]-]*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_SHELL_SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./ \[\]-]*")
+_CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Pages for browsers quote by themselves (``targets/pictures/svg.py``, ``targets/report``).
-_PAGES = ("report/", "pictures/")
+_HTML_TEMPLATES = ("report/", "pictures/")
 
 
 class Quoted(str):
@@ -47,7 +47,7 @@ class Quoted(str):
 
 def quote_shell(value: object) -> Quoted:
     """One word of a shell's command line."""
-    return Quoted(shlex.quote(_CONTROL.sub(" ", str(value))))
+    return Quoted(shlex.quote(_CONTROL_CHARACTERS.sub(" ", str(value))))
 
 
 def _quote_words(values: Iterable[object]) -> Quoted:
@@ -55,7 +55,7 @@ def _quote_words(values: Iterable[object]) -> Quoted:
 
 
 def _keep_on_line(value: object) -> Quoted:
-    return Quoted(_CONTROL.sub(" ", str(value)))
+    return Quoted(_CONTROL_CHARACTERS.sub(" ", str(value)))
 
 
 def quote_yaml(value: object) -> Quoted:
@@ -69,19 +69,19 @@ def quote_yaml(value: object) -> Quoted:
 def _check_value(context: Context, value: object) -> object:
     """The value of an expression as it goes into the file; refuses what would be read as more than a value."""
     name = context.name or ""
-    if isinstance(value, Quoted | int | float) or name.startswith(_PAGES):
+    if isinstance(value, Quoted | int | float) or name.startswith(_HTML_TEMPLATES):
         return value
     text = str(value)
-    if name.endswith(".sh.j2") and not _PLAIN.fullmatch(text):
+    if name.endswith(".sh.j2") and not _SHELL_SAFE.fullmatch(text):
         raise ValueError(f"{name}: {text[:60]!r} goes into a shell script: use the filter sh, sh_words or comment")
-    if _CONTROL.search(text):
+    if _CONTROL_CHARACTERS.search(text):
         raise ValueError(f"{name}: {text[:60]!r} has a control character")
     return value
 
 
 @cache
-def _environment() -> jinja2.Environment:
-    inside, beside = _PACKAGE / "templates", _PACKAGE.parent / "templates"
+def _build_environment() -> jinja2.Environment:
+    inside, beside = _PACKAGE_DIRECTORY / "templates", _PACKAGE_DIRECTORY.parent / "templates"
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(inside if inside.is_dir() else beside),
         undefined=jinja2.StrictUndefined,
@@ -97,6 +97,6 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def fill(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """The text of a template (``slurm/slurm.conf.j2``) with values put in."""
-    return _environment().get_template(template).render(**values)
+    return _build_environment().get_template(template).render(**values)

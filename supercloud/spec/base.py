@@ -37,13 +37,13 @@ __all__ = [
     "OptionValue",
     "PairLinks",
     "Parameters",
-    "PlacedProblem",
-    "PlacedProblems",
+    "LocatedProblem",
+    "LocatedProblemsError",
     "Ratio",
     "ReleaseText",
     "StoredSize",
     "Text",
-    "Whole",
+    "IntegerRange",
 ]
 
 
@@ -55,12 +55,12 @@ class Model(BaseModel):
     )
 
 
-def _whole(value: object) -> object:
+def _to_integer(value: object) -> object:
     # `1e3` in YAML is a float; a whole float is what the user meant
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
-def _release(value: object) -> object:
+def _to_release_text(value: object) -> object:
     # YAML reads 22.05 as a number; the loader keeps the text that stood in the file
     return getattr(value, "text", value)
 
@@ -68,48 +68,48 @@ def _release(value: object) -> object:
 _Q = TypeVar("_Q", bound=Quantity)
 
 
-def more_than_nothing(value: _Q) -> _Q:
+def require_positive(value: _Q) -> _Q:
     """A quantity over 0: engines take a time of 0 as no limit, and nothing is divided by it."""
     if value.base <= 0:
         raise ValueError(f"{value} is not more than 0")
     return value
 
 
-Time = Annotated[Duration, AfterValidator(more_than_nothing)]
+PositiveDuration = Annotated[Duration, AfterValidator(require_positive)]
 
 
-def no_more_than(most: _Q) -> AfterValidator:
+def build_maximum(maximum: _Q) -> AfterValidator:
     """A bound of the language for a quantity: more than any site has, and few enough to be planned for."""
 
-    def check(value: _Q) -> _Q:
-        if value > most:
-            raise ValueError(f"{value.to(most.shown[-1]):.6g} {most.shown[-1]} is more than {most}, the most that is "
+    def check_maximum(value: _Q) -> _Q:
+        if value > maximum:
+            raise ValueError(f"{value.to(maximum.display_units[-1]):.6g} {maximum.display_units[-1]} is more than {maximum}, the most that is "
                              "planned for")  # fmt: skip
         return value
 
-    return AfterValidator(check)
+    return AfterValidator(check_maximum)
 
 
-MOST_STORED = Size("1000 EB")
-MOST_RATE = Rate("1000 PB/s")
-StoredSize = Annotated[Size, no_more_than(MOST_STORED)]
+MAX_STORED = Size("1000 EB")
+MAX_RATE = Rate("1000 PB/s")
+StoredSize = Annotated[Size, build_maximum(MAX_STORED)]
 """Data at rest, of one file system, data set or disk."""
-DataRate = Annotated[Rate, no_more_than(MOST_RATE)]
+DataRate = Annotated[Rate, build_maximum(MAX_RATE)]
 """Of a whole file system, or of a link."""
 
 
-_COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMBT])")
-_TIMES = {"K": 3, "M": 6, "B": 9, "T": 12}
+_PARAMETER_COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMBT])")
+_EXPONENTS = {"K": 3, "M": 6, "B": 9, "T": 12}
 
 
-def _parameters(value: object) -> object:
+def _parse_parameters(value: object) -> object:
     # 70B is how everybody writes the size of a model
     if not isinstance(value, str):
         return value
-    said = _COUNTED.fullmatch(value)
+    said = _PARAMETER_COUNT.fullmatch(value)
     if said is None:
         raise ValueError(f"{value!r} is no number of parameters; write 70B, or 70e9")
-    return float(f"{said[1]}e{_TIMES[said[2]]}")
+    return float(f"{said[1]}e{_EXPONENTS[said[2]]}")
 
 
 NAME_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
@@ -123,9 +123,9 @@ Name = Annotated[
 ]
 # Control characters of ASCII and ISO 8859-1, and the line separators of Unicode: readers of YAML, of terminals and of
 # line-based files take them as more than a letter.
-_LINE = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
-Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^{_LINE}+$")]
-OptionValue = Annotated[str, Field(strict=True, max_length=4096, pattern=rf"^{_LINE}*$")] | Annotated[
+_LINE_CHARACTER = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^{_LINE_CHARACTER}+$")]
+OptionValue = Annotated[str, Field(strict=True, max_length=4096, pattern=rf"^{_LINE_CHARACTER}*$")] | Annotated[
     StrictInt, Field(ge=-(2**63), lt=2**63)] | StrictBool  # fmt: skip
 """A value of an option in somebody else's terms: one line of text, a whole number, or a truth value."""
 # Linux: a name of a network interface has at most 15 characters (IFNAMSIZ in linux/if.h), one of an RDMA device at
@@ -144,79 +144,79 @@ DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 
 
 @dataclass(frozen=True)
-class Whole:
+class IntegerRange:
     """Annotation of a whole number: ``Annotated[int, Whole(least, most)]``. Both bounds are in the JSON Schema too.
 
     A ``Field(le=…)`` around it would be checked, but pydantic cannot put bounds of a validated value into the schema.
     """
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
-        number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
-        return core_schema.no_info_before_validator_function(_whole, number)
+        number = core_schema.int_schema(strict=True, ge=self.minimum, le=self.maximum)
+        return core_schema.no_info_before_validator_function(_to_integer, number)
 
 
-Count = Annotated[int, Whole(1, 10_000_000)]
-NodeCount = Annotated[int, Whole(1, 131_072)]
-Natural = Annotated[int, Whole(0, 10_000_000)]
+Count = Annotated[int, IntegerRange(1, 10_000_000)]
+NodeCount = Annotated[int, IntegerRange(1, 131_072)]
+Natural = Annotated[int, IntegerRange(0, 10_000_000)]
 # Bounds of the language: more than any site has, and few enough to be planned in seconds.
-MOST_MACHINES = 65_536
+MAX_MACHINES = 65_536
 """Of one group of equal machines that are no nodes: servers of a file system, service machines."""
-MachineCount = Annotated[int, Whole(1, MOST_MACHINES)]
-Links = Annotated[int, Whole(0, 65_536)]
+MachineCount = Annotated[int, IntegerRange(1, MAX_MACHINES)]
+Links = Annotated[int, IntegerRange(0, 65_536)]
 """Links of one kind in a whole network."""
-PairLinks = Annotated[int, Whole(0, 1024)]
+PairLinks = Annotated[int, IntegerRange(0, 1024)]
 """Links of one machine or switch, or between two of them: no switch of the catalog has so many ports."""
 Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 Parameters = Annotated[
     Number,
-    BeforeValidator(_parameters),
+    BeforeValidator(_parse_parameters),
     WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1e15},
-                              {"type": "string", "pattern": rf"^{_COUNTED.pattern}$"}]}),
+                              {"type": "string", "pattern": rf"^{_PARAMETER_COUNT.pattern}$"}]}),
 ]  # fmt: skip
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = StrictBool
-_RELEASE = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
+_RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
 ReleaseText = Annotated[
     str,
-    Field(pattern=_RELEASE, description="A release such as '22.05'."),
-    BeforeValidator(_release),
+    Field(pattern=_RELEASE_PATTERN, description="A release such as '22.05'."),
+    BeforeValidator(_to_release_text),
     # without quotes it is a number of YAML, which other readers see as one
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _RELEASE}, {"type": "number", "minimum": 0}],
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
                     "description": "A release such as '22.05'."}),
 ]  # fmt: skip
 
 
-class TwiceNamed(ValueError):
+class DuplicateNameError(ValueError):
     """Two things of one list have the same name."""
 
 
-class PlacedProblem(NamedTuple):
+class LocatedProblem(NamedTuple):
     """Something wrong at a place below the one that a validator looks at."""
 
-    place: tuple[str | int, ...]
-    other: tuple[str | int, ...] | None
+    path: tuple[str | int, ...]
+    related_path: tuple[str | int, ...] | None
     """The place that it contradicts; its line is said too, where it is known."""
     problem: str
     hint: str
 
-    def described(self, line: Callable[[tuple[str | int, ...]], int]) -> str:
+    def describe(self, find_line: Callable[[tuple[str | int, ...]], int]) -> str:
         """What is wrong, with the line of the other place (``line`` gives 0 where no file is known)."""
-        at = line(self.other) if self.other else 0
+        at = find_line(self.related_path) if self.related_path else 0
         return f"{self.problem}, at line {at}" if at else self.problem
 
 
-class PlacedProblems(ValueError):
+class LocatedProblemsError(ValueError):
     """Several of them, found by one validator."""
 
-    def __init__(self, problems: Sequence[PlacedProblem]):
+    def __init__(self, problems: Sequence[LocatedProblem]):
         super().__init__("; ".join(f"{item.problem}: {item.hint}" for item in problems))
         self.problems = tuple(problems)
 
 
-def unique(items: tuple[Any, ...], key: str = "name") -> list[str]:
+def find_duplicates(items: tuple[Any, ...], key: str = "name") -> list[str]:
     """Values of ``key`` that occur more than once among ``items``."""
     seen: set[str] = set()
     twice: list[str] = []

@@ -7,25 +7,25 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
-from .base import Flag, Model, Name, Text, TwiceNamed, Whole, unique
+from .base import Flag, Model, Name, Text, DuplicateNameError, IntegerRange, find_duplicates
 from .fabric import Cidr, Fabric
 from .facility import Facility
-from .pool import Pool, twice_named
+from .pool import Pool, find_shared_prefixes
 from .scheduler import Scheduler
 from .site import Site
 from .storage import Storage
 from .tenant import Tenant
 
-__all__ = ["PASSED", "Blocks", "ClusterSpec", "GivenSubnet", "Network", "Suppression"]
+__all__ = ["PASSED_IDENTIFIER", "SubnetRanges", "ClusterSpec", "ExistingSubnet", "Network", "Suppression"]
 
-PASSED = "passed-to-the-component"
+PASSED_IDENTIFIER = "passed-to-the-component"
 """Stands for an identifier that a program knows only later; with ``-<number>`` for one of several."""
 
 
-_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
-class GivenSubnet(Model):
+class ExistingSubnet(Model):
     """An existing subnet, with what is known of it."""
 
     id: Text
@@ -34,7 +34,7 @@ class GivenSubnet(Model):
     """Whether the internet is reached directly from it."""
 
 
-class Blocks(Model):
+class SubnetRanges(Model):
     """Ranges of subnets, one a zone in the order of the zones."""
 
     public: tuple[Cidr, ...] = ()
@@ -48,7 +48,7 @@ class Network(Model):
 
     cidr: Cidr | None = None
     """Addresses of the whole cluster; empty means 10.0.0.0/8 on-prem and 10.0.0.0/16 on a cloud."""
-    domain: Annotated[str, Field(pattern=rf"^{_LABEL}(\.{_LABEL})*$", max_length=253)] | None = None
+    domain: Annotated[str, Field(pattern=rf"^{_DNS_LABEL}(\.{_DNS_LABEL})*$", max_length=253)] | None = None
     """DNS domain of the hosts; empty means <name>.internal."""
     fabrics: Cidr | None = None
     """On-prem only: addresses of the nodes' links to fabrics; empty means 172.16.0.0/12."""
@@ -56,15 +56,15 @@ class Network(Model):
     """On-prem only: addresses of BMCs and switches; empty means 100.64.0.0/10."""
     macs: Text | None = None
     """On-prem only: a CSV file of host,network,mac (network is in-band, bmc or switch), relative to the spec's file."""
-    vlans: dict[Text, Annotated[int, Whole(1, 4093)]] = {}
+    vlans: dict[Text, Annotated[int, IntegerRange(1, 4093)]] = {}
     """On-prem only: VLANs of bridged subnets of the plan, such as ``{service: 10}``; the others are numbered."""
     id: Text | None = None
     """Clouds only: an existing network to use."""
-    subnets: tuple[Text | GivenSubnet, ...] = ()
+    subnets: tuple[Text | ExistingSubnet, ...] = ()
     """Clouds only: existing subnets to use."""
     cidrs: tuple[Cidr, ...] = ()
     """Clouds only: further ranges of the network besides ``cidr``; empty means: as many as the nodes need."""
-    blocks: Blocks = Blocks()
+    blocks: SubnetRanges = SubnetRanges()
     """Clouds only: ranges of the subnets, where they are not to be worked out."""
     access: tuple[Cidr, ...] = ()
     """Clouds only: ranges from which public machines are reached by ssh (empty means none), and the API of a managed
@@ -103,10 +103,10 @@ class ClusterSpec(Model):
     """Clouds only: of a month; the cloud warns when it is about to be spent."""
 
     @model_validator(mode="after")
-    def _unique_names(self) -> ClusterSpec:
+    def _check_unique_names(self) -> ClusterSpec:
         for kind in ("pools", "fabrics", "storage", "tenants"):
-            for twice in unique(getattr(self, kind)):
-                raise TwiceNamed(f"{kind}: {twice!r} is there twice; names are unique")
-        for twice in twice_named(self.pools):
+            for twice in find_duplicates(getattr(self, kind)):
+                raise DuplicateNameError(f"{kind}: {twice!r} is there twice; names are unique")
+        for twice in find_shared_prefixes(self.pools):
             raise ValueError(f"pools: two of them would give hosts the name {twice!r}-…; set another hostname")
         return self

@@ -17,11 +17,11 @@ from typing import Any, cast
 import yaml
 
 from ..errors import Finding, SpecError
-from ..primitives.files import FileProblem, read_text
+from ..primitives.files import FileReadError, read_text
 
-__all__ = ["Document", "Place", "place_text", "read", "read_json", "read_yaml"]
+__all__ = ["Document", "DocumentPath", "format_path", "read_document", "read_json", "read_yaml"]
 
-Place = tuple[str | int, ...]
+DocumentPath = tuple[str | int, ...]
 
 _MAX_DEPTH = 64
 _MAX_VALUES = 400_000
@@ -49,56 +49,56 @@ class Document:
 
     file: str
     data: Any
-    lines: Mapping[Place, int] = field(repr=False)
-    twice: tuple[Finding, ...] = ()
+    lines: Mapping[DocumentPath, int] = field(repr=False)
+    duplicates: tuple[Finding, ...] = ()
     """Keys that stand in one mapping more than once: said beside whatever else is wrong (:meth:`checked`)."""
 
-    def checked(self) -> Document:
+    def require_unique_keys(self) -> Document:
         """The document, for readers that look for nothing else; raises :class:`SpecError` for keys that occur twice."""
-        if self.twice:
-            raise SpecError(f"{self.file or 'the text'}: {len(self.twice)} problem(s)", self.twice)
+        if self.duplicates:
+            raise SpecError(f"{self.file or 'the text'}: {len(self.duplicates)} problem(s)", self.duplicates)
         return self
 
-    def line(self, place: Place) -> int:
+    def find_line(self, path: DocumentPath) -> int:
         """The line of a place, or of the nearest thing around it."""
-        while place and place not in self.lines:
-            place = place[:-1]
-        return self.lines.get(place, 1)
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
 
 
-def place_text(place: Place) -> str:
+def format_path(path: DocumentPath) -> str:
     """A place as people write it: ``pools[0].machine``."""
     text = ""
-    for part in place:
+    for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
 
 
-MOST_SHOWN = 200
+MAX_SHOWN = 200
 """Problems of one document that are said one by one: nobody reads more before the first are corrected."""
-FIELD_NAME = re.compile(r"[A-Za-z_][\w-]{0,40}")
+FIELD_NAME_PATTERN = re.compile(r"[A-Za-z_][\w-]{0,40}")
 """A key that looks like the name of a field: what is shown of a file of which it is not known that it is a spec."""
 
 
-def key_text(key: str) -> str:
-    return repr(key) if FIELD_NAME.fullmatch(key) else "a key"
+def format_key(key: str) -> str:
+    return repr(key) if FIELD_NAME_PATTERN.fullmatch(key) else "a key"
 
 
-def read(path: Path) -> Document:
+def read_document(path: Path) -> Document:
     """Read a spec file by its suffix; anything but ``.json`` is YAML."""
     return read_json(path) if path.suffix == ".json" else read_yaml(path)
 
 
-def _text_of(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return read_text(path)
-    except FileProblem as error:
+    except FileReadError as error:
         raise SpecError(f"{path}: {error}") from None
 
 
 def read_yaml(path: Path) -> Document:
     """Read a YAML file; raises :class:`SpecError` with line and column for what is no YAML."""
-    return parse_yaml(_text_of(path), str(path))
+    return parse_yaml(_read_text(path), str(path))
 
 
 def parse_yaml(text: str, file: str = "") -> Document:
@@ -108,20 +108,20 @@ def parse_yaml(text: str, file: str = "") -> Document:
     except SpecError:
         raise
     except yaml.MarkedYAMLError as error:
-        raise SpecError(f"{file or 'the text'} cannot be read", [_syntax(error, text, file)]) from None
+        raise SpecError(f"{file or 'the text'} cannot be read", [_describe_syntax_error(error, text, file)]) from None
     except yaml.reader.ReaderError:
-        raise SpecError(f"{file or 'the text'} cannot be read", [_odd_character(text, file)]) from None
+        raise SpecError(f"{file or 'the text'} cannot be read", [_describe_invalid_character(text, file)]) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         first = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise SpecError(f"{file or 'the text'} cannot be read: {first}") from None
-    reader = _Reader(file)
-    data = reader.value(node, (), 0) if node is not None else None
+    reader = _NodeReader(file)
+    data = reader.read_value(node, (), 0) if node is not None else None
     if reader.findings:
         raise SpecError(f"{file or 'the text'}: {len(reader.findings)} problem(s)", reader.findings)
-    return Document(file, data, reader.lines, tuple(reader.twice[:MOST_SHOWN]))
+    return Document(file, data, reader.lines, tuple(reader.duplicates[:MAX_SHOWN]))
 
 
-def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
+def _describe_syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
     """What is wrong with the syntax, at which line, and how to correct it."""
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 0
@@ -131,14 +131,14 @@ def _syntax(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
     lines = text.splitlines()
     beginning = re.match(r"[ \t]*", lines[line - 1] if 0 < line <= len(lines) else "")
     hint = "correct the syntax at this line"
-    if error.problem == _SECOND:
+    if error.problem == _SECOND_DOCUMENT:
         hint = "write each document into a file of its own"
     elif beginning and "\t" in beginning[0]:
         problem, hint = "the line begins with a tab, and YAML is indented by spaces", "replace the tab by spaces"
     return Finding("yaml", "error", "", problem, hint, file, line)
 
 
-def _odd_character(text: str, file: str) -> Finding:
+def _describe_invalid_character(text: str, file: str) -> Finding:
     """Which character no YAML may have, and where it stands."""
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if found is None:
@@ -150,7 +150,7 @@ def _odd_character(text: str, file: str) -> Finding:
     return Finding("yaml", "error", "", problem, hint, file, text.count("\n", 0, found.start()) + 1)
 
 
-_SECOND = "a second document begins here; a file has one"
+_SECOND_DOCUMENT = "a second document begins here; a file has one"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -189,10 +189,10 @@ def _compose(text: str, file: str) -> _Node | None:
                 open_nodes.pop()
             continue
         if len(open_nodes) == 1 and root.inner:
-            raise yaml.MarkedYAMLError(None, None, _SECOND, mark)
+            raise yaml.MarkedYAMLError(None, None, _SECOND_DOCUMENT, mark)
         count += 1
         if len(open_nodes) > _MAX_DEPTH + 2 or count > 2 * _MAX_VALUES:
-            raise _too_much(f"{file or 'the text'}:{line}", count)
+            raise _build_size_error(f"{file or 'the text'}:{line}", count)
         open_nodes[-1].inner.append(node)
         if not isinstance(event, yaml.AliasEvent):
             if event.anchor is not None:
@@ -202,73 +202,73 @@ def _compose(text: str, file: str) -> _Node | None:
     return root.inner[0] if root.inner else None
 
 
-def _too_much(where: str, count: int) -> SpecError:
+def _build_size_error(location: str, count: int) -> SpecError:
     if count > _MAX_VALUES:
-        return SpecError(f"{where}: here the file has more than {_MAX_VALUES:,} values, or aliases repeat so many: "
+        return SpecError(f"{location}: here the file has more than {_MAX_VALUES:,} values, or aliases repeat so many: "
                          "leave some out, or declare several clusters")  # fmt: skip
-    return SpecError(f"{where}: nested too deeply; no spec needs more than {_MAX_DEPTH} levels")
+    return SpecError(f"{location}: nested too deeply; no spec needs more than {_MAX_DEPTH} levels")
 
 
-class _Reader:
+class _NodeReader:
     """Turns nodes into plain values, keeping lines and collecting problems."""
 
     def __init__(self, file: str):
         self.file = file
-        self.lines: dict[Place, int] = {}
+        self.lines: dict[DocumentPath, int] = {}
         self.findings: list[Finding] = []
-        self.twice: list[Finding] = []
+        self.duplicates: list[Finding] = []
         self.count = 0
 
-    def problem(self, node: _Node, place: Place, text: str, hint: str) -> Finding:
-        return Finding("yaml", "error", place_text(place), text, hint, self.file, node.line)
+    def build_finding(self, node: _Node, path: DocumentPath, text: str, hint: str) -> Finding:
+        return Finding("yaml", "error", format_path(path), text, hint, self.file, node.line)
 
-    def value(self, node: _Node, place: Place, depth: int) -> Any:
+    def read_value(self, node: _Node, path: DocumentPath, depth: int) -> Any:
         self.count += 1  # aliases count each time they are used: a "billion laughs" ends here
         if depth > _MAX_DEPTH or self.count > _MAX_VALUES:
-            raise _too_much(f"{self.file or 'the text'}:{node.line}", self.count)
-        self.lines[place] = node.line
+            raise _build_size_error(f"{self.file or 'the text'}:{node.line}", self.count)
+        self.lines[path] = node.line
         if node.kind == "scalar":
-            return self.scalar(node, place)
+            return self.read_scalar(node, path)
         if node.kind == "sequence":
-            return [self.value(item, (*place, index), depth + 1) for index, item in enumerate(node.inner)]
-        return self.mapping(node, place, depth)
+            return [self.read_value(item, (*path, index), depth + 1) for index, item in enumerate(node.inner)]
+        return self.read_mapping(node, path, depth)
 
-    def mapping(self, node: _Node, place: Place, depth: int) -> dict[str, Any]:
+    def read_mapping(self, node: _Node, path: DocumentPath, depth: int) -> dict[str, Any]:
         result: dict[str, Any] = {}
         merged: dict[str, Any] = {}
         for key_node, value_node in zip(node.inner[::2], node.inner[1::2], strict=True):
             if key_node.kind == "scalar" and key_node.text == "<<":
                 for source in value_node.inner if value_node.kind == "sequence" else [value_node]:
-                    value = self.value(source, place, depth + 1)
+                    value = self.read_value(source, path, depth + 1)
                     if isinstance(value, dict):
                         merged = value | merged
                     else:
                         self.findings.append(
-                            self.problem(
-                                value_node, place, "'<<' merges mappings only", "give it an alias of a mapping"
+                            self.build_finding(
+                                value_node, path, "'<<' merges mappings only", "give it an alias of a mapping"
                             )
                         )
                 continue
             if key_node.kind != "scalar":
-                self.findings.append(self.problem(key_node, place, "a key is a word", "write 'key: value'"))
+                self.findings.append(self.build_finding(key_node, path, "a key is a word", "write 'key: value'"))
                 continue
             key = key_node.text
             if key in result:
-                named = (*place, key) if FIELD_NAME.fullmatch(key) else place
-                self.twice.append(
-                    self.problem(key_node, named, f"{key_text(key)} is there twice", "remove one of them")
+                named = (*path, key) if FIELD_NAME_PATTERN.fullmatch(key) else path
+                self.duplicates.append(
+                    self.build_finding(key_node, named, f"{format_key(key)} is there twice", "remove one of them")
                 )
-            result[key] = self.value(value_node, (*place, key), depth + 1)
-            self.lines[(*place, key)] = key_node.line
+            result[key] = self.read_value(value_node, (*path, key), depth + 1)
+            self.lines[(*path, key)] = key_node.line
         return merged | result
 
-    def scalar(self, node: _Node, place: Place) -> Any:
+    def read_scalar(self, node: _Node, path: DocumentPath) -> Any:
         text = node.text
         if not node.plain:
             return text
         if node.tag is not None and node.tag not in _PLAIN_TAGS:
             self.findings.append(
-                self.problem(node, place, f"the tag {node.tag!r} is not understood", "write the value plainly")
+                self.build_finding(node, path, f"the tag {node.tag!r} is not understood", "write the value plainly")
             )
             return None
         if text in ("", "~", "null", "Null", "NULL"):
@@ -278,9 +278,9 @@ class _Reader:
         if text in ("false", "False", "FALSE"):
             return False
         if _INT.fullmatch(text) and not (len(text.lstrip("+-")) > 1 and text.lstrip("+-")[0] == "0"):
-            return _written(_WrittenInt(int(text)), text)
+            return _remember_text(_WrittenInt(int(text)), text)
         if _FLOAT.fullmatch(text) and not text.isdigit():
-            return _written(_WrittenFloat(text), text)
+            return _remember_text(_WrittenFloat(text), text)
         return text
 
 
@@ -289,17 +289,17 @@ _PLAIN_TAGS = {
 }
 
 
-def _written(number: Any, text: str) -> Any:
+def _remember_text(number: Any, text: str) -> Any:
     number.text = text
     return number
 
 
 def read_json(path: Path) -> Document:
     """Read a JSON file. Values come from the JSON parser, lines from reading the same text as YAML, its superset."""
-    text = _text_of(path)
+    text = _read_text(path)
     twice: list[str] = []
     try:
-        data = json.loads(text, object_pairs_hook=_pairs(twice), parse_constant=_no_constant)
+        data = json.loads(text, object_pairs_hook=_collect_pairs(twice), parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         problem = f"{error.msg}, column {error.colno}"
         raise SpecError(
@@ -311,23 +311,23 @@ def read_json(path: Path) -> Document:
     try:
         same = parse_yaml(text.replace("\t", " "), str(path))
     except SpecError:  # an escape that YAML does not know: the values hold, only the lines are lost
-        said = [Finding("json", "error", key if FIELD_NAME.fullmatch(key) else "", f"{key_text(key)} is there twice",
+        said = [Finding("json", "error", key if FIELD_NAME_PATTERN.fullmatch(key) else "", f"{format_key(key)} is there twice",
                         "remove one of them", str(path), 1) for key in twice]  # fmt: skip
         return Document(str(path), data, {(): 1}, tuple(said))
-    return Document(str(path), data, same.lines, same.twice)
+    return Document(str(path), data, same.lines, same.duplicates)
 
 
-def _pairs(twice: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+def _collect_pairs(twice: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
     """Pairs of an object as a mapping; keys that are there more than once are added to ``twice``."""
 
-    def found(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) != len(pairs):
             twice.extend(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         return result
 
-    return found
+    return collect
 
 
-def _no_constant(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no number of JSON")

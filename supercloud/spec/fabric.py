@@ -17,23 +17,23 @@ from .base import (
     PairLinks,
     StoredSize,
     Text,
-    TwiceNamed,
-    Whole,
-    unique,
+    DuplicateNameError,
+    IntegerRange,
+    find_duplicates,
 )
 
-__all__ = ["Cabling", "Fabric", "FabricKind", "Join", "Manager", "Oversubscription", "Partition", "Service",
+__all__ = ["Cabling", "Fabric", "FabricKind", "FabricInterconnect", "SubnetManager", "Oversubscription", "Partition", "Service",
            "Switches"]  # fmt: skip
 
 FabricKind = Literal["infiniband", "roce", "ethernet", "efa", "gpudirect-tcpx", "ici"]
 
 
 Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}/\d{1,3}$")]
-Dscp = Annotated[int, Whole(0, 63)]
-Priority = Annotated[int, Whole(0, 7)]
-Mtu = Annotated[int, Whole(1280, 9216)]
+Dscp = Annotated[int, IntegerRange(0, 63)]
+Priority = Annotated[int, IntegerRange(0, 7)]
+Mtu = Annotated[int, IntegerRange(1280, 9216)]
 
-_MOST_SERVICE_LINKS = 1_000_000
+_MAX_SERVICE_LINKS = 1_000_000
 """Of a fabric, those between machines of a pair included: each is a row of cabling, and more would take seconds."""
 
 
@@ -45,7 +45,7 @@ class Switches(Model):
     core: Text | None = None
 
 
-class Systems(Model):
+class SwitchSystems(Model):
     """The operating system of the switches of each tier, where they differ."""
 
     leaf: Text
@@ -67,7 +67,7 @@ class Ecn(Model):
 
     min: StoredSize
     max: StoredSize
-    probability: Annotated[int, Whole(1, 100)]
+    probability: Annotated[int, IntegerRange(1, 100)]
     """Percent at ``max``."""
 
 
@@ -93,7 +93,7 @@ class Oversubscription(Model):
     spine: Annotated[float, Field(strict=True, ge=0.1, le=1000)] = 1
 
 
-class Manager(Model):
+class SubnetManager(Model):
     """Subnet-manager appliances on ports of the leaves."""
 
     links: Links
@@ -123,7 +123,7 @@ class Service(Model):
     name: Name
     count: MachineCount
     """Machines."""
-    links: Annotated[int, Whole(1, 1024)] = 1
+    links: Annotated[int, IntegerRange(1, 1024)] = 1
     """Of each machine."""
     speed: DataRate | None = None
     """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
@@ -145,18 +145,18 @@ class Service(Model):
     """False: whoever brings the machines also brings their optics and manages them."""
 
 
-class Join(Model):
+class FabricInterconnect(Model):
     """Links from every leaf into the topmost switches of another fabric, over the leaves' uplink ports."""
 
     fabric: Name
-    links: Annotated[int, Whole(1, 1024)]
+    links: Annotated[int, IntegerRange(1, 1024)]
 
 
 class Partition(Model):
     """Who may talk to whom on an InfiniBand fabric."""
 
     tenant: Name
-    pkey: Annotated[int, Whole(1, 0x7FFE)] | None = None
+    pkey: Annotated[int, IntegerRange(1, 0x7FFE)] | None = None
     """15 bits, without the bit of membership; empty means one that follows from the tenant's name alone."""
     hosts: Text | None = None
     """Whose adapters are in it, such as train-[0001-0064]; empty means all of the fabric."""
@@ -191,7 +191,7 @@ class Fabric(Model):
     """Instead of ``switch``: one for each tier."""
     os: Text | None = None
     """Operating system of the switches, in the catalog's ``network-systems``; empty means the maker's."""
-    systems: Systems | None = None
+    systems: SwitchSystems | None = None
     """Instead of ``os``: one for each tier."""
     routing: Routing = Routing()
     qos: Qos = Qos()
@@ -201,10 +201,10 @@ class Fabric(Model):
     """Speed of a node's link; empty means what the machine's adapters and the switch have in common."""
     rails: Count | None = None
     """Links per node and plane; empty means what the machine's adapters give."""
-    leaf_rails: Annotated[int, Whole(1, 64)] | None = None
+    leaf_rails: Annotated[int, IntegerRange(1, 64)] | None = None
     """Rail-optimized only: rails of a node that share a leaf; empty means one, or, where compute nodes are fewer than a
     scalable unit and nothing else is said of leaves and spines, as many as take the fewest switches."""
-    planes: Annotated[int, Whole(1, 64)] | None = None
+    planes: Annotated[int, IntegerRange(1, 64)] | None = None
     """Independent copies of the network; empty means what the machine's adapters give."""
     su: Count | None = None
     """Nodes of one scalable unit; empty means what the machine's reference design or the switch gives."""
@@ -212,7 +212,7 @@ class Fabric(Model):
     """Node-facing ports per leaf; empty means half of them, or whole scale-up domains."""
     leaf_up: Count | None = None
     """Uplinks per leaf; empty means as many as ``oversubscription`` asks for."""
-    tiers: Annotated[int, Whole(1, 3)] | None = None
+    tiers: Annotated[int, IntegerRange(1, 3)] | None = None
     """Switch tiers; empty means as few as will do."""
     pod: Literal["su", "rail"] | None = None
     """What shares its spines in three tiers: all rails of scalable units, or one rail of one."""
@@ -221,7 +221,7 @@ class Fabric(Model):
     oversubscription: Oversubscription = Oversubscription()
     dims: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
     """Torus only: nodes along each dimension."""
-    manager: Manager | None = None
+    manager: SubnetManager | None = None
     services: Annotated[tuple[Service, ...], Field(max_length=256)] = ()
     """Further machines on leaf ports."""
     spines: Count | None = None
@@ -230,7 +230,7 @@ class Fabric(Model):
     """Links between the two leaves of a pair, where a node has one port on each (multi-chassis link aggregation)."""
     exits: Links = 0
     """Links from the topmost switches to the building's network."""
-    joins: Join | None = None
+    joins: FabricInterconnect | None = None
     cabling: Cabling | None = None
     sharp: Flag = False
     """InfiniBand: reductions in the switches (SHARP), where it is licensed."""
@@ -247,18 +247,18 @@ class Fabric(Model):
     """InfiniBand, opensm: a file with the M_Key, on the hosts of the subnet manager only; it is never in the spec."""
 
     @model_validator(mode="after")
-    def _unique_services(self) -> Fabric:
-        for twice in unique(self.services):
-            raise TwiceNamed(f"services: {twice!r} is there twice; names are unique")
+    def _check_unique_services(self) -> Fabric:
+        for twice in find_duplicates(self.services):
+            raise DuplicateNameError(f"services: {twice!r} is there twice; names are unique")
         return self
 
     @model_validator(mode="after")
-    def _has_bounded_links(self) -> Fabric:
+    def _check_link_count(self) -> Fabric:
         links = {item.name: item.count * (item.links + item.peer_links) for item in self.services}
-        if sum(links.values()) > _MOST_SERVICE_LINKS:
+        if sum(links.values()) > _MAX_SERVICE_LINKS:
             largest = max(links, key=links.__getitem__)
             raise ValueError(
                 f"services: {sum(links.values())} links in all, {links[largest]} of them of {largest!r}; a fabric has "
-                f"at most {_MOST_SERVICE_LINKS}. Take fewer machines (count) or fewer links of each (links, peer_links)"
+                f"at most {_MAX_SERVICE_LINKS}. Take fewer machines (count) or fewer links of each (links, peer_links)"
             )
         return self

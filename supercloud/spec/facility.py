@@ -18,14 +18,14 @@ from ..primitives.quantity import (
     UnitPrice,
     Voltage,
 )
-from .base import Count, MachineCount, Model, Name, Number, Ratio, Text, TwiceNamed, Whole, unique
+from .base import Count, MachineCount, Model, Name, Number, Ratio, Text, DuplicateNameError, IntegerRange, find_duplicates
 
 __all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
            "ServiceMachines"]  # fmt: skip
 
 
-Few = Annotated[int, Whole(1, 256)]
-Method = Literal["air", "rear-door", "direct-liquid", "immersion"]
+SmallCount = Annotated[int, IntegerRange(1, 256)]
+CoolingKind = Literal["air", "rear-door", "direct-liquid", "immersion"]
 
 
 class RackChoice(Model):
@@ -39,10 +39,10 @@ class RackChoice(Model):
     """Power a rack may draw; empty means what the rack is made for."""
     pdu: Text | None = None
     """Distribution unit in the catalog."""
-    pdus: Few | None = None
+    pdus: SmallCount | None = None
     """Distribution units of a rack, one circuit each; empty means as many of the named unit as carry a full rack after
     the loss that the redundancy asks for, or one for each feed where none is named or its rating is not known."""
-    cooling: Method | None = None
+    cooling: CoolingKind | None = None
     """How these racks are cooled; empty means as the hall (``facility.cooling.kind``)."""
 
 
@@ -59,7 +59,7 @@ class ManagementRacks(Model):
     """Most switches and machines in one, as cables leave room for no more."""
     pdu: Text | None = None
     """Distribution unit in the catalog."""
-    pdus: Few | None = None
+    pdus: SmallCount | None = None
     """Distribution units of a rack; empty means two of a named unit, on two feeds, or one for each feed."""
 
 
@@ -76,7 +76,7 @@ class PowerSupply(Model):
 
     budget: Power | None = None
     """IT power of the hall."""
-    feeds: Few = 2
+    feeds: SmallCount = 2
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
     """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None
@@ -106,7 +106,7 @@ class PowerSupply(Model):
 class Cooling(Model):
     """How heat leaves."""
 
-    kind: Method = "air"
+    kind: CoolingKind = "air"
     """That of all racks that do not name another."""
     supply: Temperature | None = None
     """Temperature of the water (or, for air, of the air) given to the machines."""
@@ -118,9 +118,9 @@ class Cooling(Model):
     """Of the loop through the racks."""
     cdu: Text | None = None
     """Coolant distribution unit in the catalog."""
-    cdus: Few | None = None
+    cdus: SmallCount | None = None
     """Distribution units of each zone; empty means those that are needed and the spares."""
-    cdu_spares: Annotated[int, Whole(0, 256)] = 1
+    cdu_spares: Annotated[int, IntegerRange(0, 256)] = 1
     """Units that may fail in each zone."""
     zone: Count | None = None
     """Racks that share distribution units; empty means all."""
@@ -165,9 +165,9 @@ class EnergySupply(Model):
     """Contracts and own generation; what they leave comes from the grid."""
 
     @model_validator(mode="after")
-    def _parts(self) -> EnergySupply:
-        for twice in unique(self.sources):
-            raise TwiceNamed(f"sources: {twice!r} is there twice; names are unique")
+    def _check_sources(self) -> EnergySupply:
+        for twice in find_duplicates(self.sources):
+            raise DuplicateNameError(f"sources: {twice!r} is there twice; names are unique")
         total = sum(source.share for source in self.sources)
         if total > 1 + 1e-9:
             raise ValueError(f"the shares of the sources add up to {total:g}: more than all of the energy")
@@ -195,7 +195,7 @@ class Facility(Model):
     """Longest cable run there may be; leaves then stand among the racks they serve. Empty means no limit."""
 
     @model_validator(mode="after")
-    def _unique_machines(self) -> Facility:
-        for twice in unique(self.machines):
-            raise TwiceNamed(f"machines: {twice!r} is there twice; names are unique")
+    def _check_unique_machines(self) -> Facility:
+        for twice in find_duplicates(self.machines):
+            raise DuplicateNameError(f"machines: {twice!r} is there twice; names are unique")
         return self

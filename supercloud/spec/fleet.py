@@ -14,22 +14,22 @@ from .base import (
     Model,
     Name,
     Natural,
-    PlacedProblem,
-    PlacedProblems,
+    LocatedProblem,
+    LocatedProblemsError,
     Ratio,
     StoredSize,
     Text,
-    TwiceNamed,
-    unique,
+    DuplicateNameError,
+    find_duplicates,
 )
-from .hints import add_pattern, suggest_via
-from .schedulers import same_schedulers, unused_options
-from .tenant import Budget, Limits
+from .hints import register_pattern, suggest_connection
+from .schedulers import find_shared_schedulers, find_unused_options
+from .tenant import Budget, TenantLimits
 
-__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "Member", "Policy"]
+__all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "FleetMember", "FleetPolicy"]
 
-_VIA = add_pattern(
-    r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$", "does not say how the scheduler is reached", suggest_via
+_VIA_PATTERN = register_pattern(
+    r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$", "does not say how the scheduler is reached", suggest_connection
 )
 
 
@@ -38,7 +38,7 @@ class Connection(Model):
 
     engine: Literal["local", "slurm", "kubernetes"] | Name = ""
     """Empty means what the stack says."""
-    via: Annotated[str, Field(pattern=_VIA)] | None = None
+    via: Annotated[str, Field(pattern=_VIA_PATTERN)] | None = None
     """``ssh:host`` or an address of the scheduler's own service; empty means: its commands are here."""
     context: Text | None = None
     """Kubernetes: the context of the kubeconfig."""
@@ -47,7 +47,7 @@ class Connection(Model):
 
     @field_validator("via")
     @classmethod
-    def _is_address(cls, via: str | None) -> str | None:
+    def _check_address(cls, via: str | None) -> str | None:
         if via and via.startswith("http"):
             try:
                 parts = urlsplit(via)
@@ -59,13 +59,13 @@ class Connection(Model):
         return via
 
     @model_validator(mode="after")
-    def _says_something(self) -> Connection:
+    def _check_engine(self) -> Connection:
         if not self.engine and not self.stack:
             raise ValueError("name the engine, or the stack whose outputs do")
         return self
 
 
-class Member(Model):
+class FleetMember(Model):
     """A cluster of the fleet."""
 
     spec: Text
@@ -80,20 +80,20 @@ class Member(Model):
     """How fast data leaves it; empty means that nobody knows."""
 
 
-def _some_time(value: Duration) -> Duration:
+def _require_duration(value: Duration) -> Duration:
     if not value.base:
         raise ValueError("nothing would be remembered; write a time such as 7 d")
     return value
 
 
-class Policy(Model):
+class FleetPolicy(Model):
     """What is preferred over the whole fleet."""
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
     max_wait: Duration | None = None
     """A job that would wait longer goes to a dearer place."""
-    half_life: Annotated[Duration, AfterValidator(_some_time)] = Duration("7 d")
+    half_life: Annotated[Duration, AfterValidator(_require_duration)] = Duration("7 d")
     """After so long what a tenant has used counts half in its fair share, as with Slurm's PriorityDecayHalfLife."""
     failures: Text = "meta-rsc-1"
     """How often nodes fail: failure-rates of the catalog. Checkpoints are proposed from it."""
@@ -105,7 +105,7 @@ class FleetTenant(Model):
     name: Name
     share: Natural | None = None
     """Weight among the fleet's tenants; empty means: what its clusters say, by their sizes."""
-    limits: Limits = Limits()
+    limits: TenantLimits = TenantLimits()
 
 
 class DataSet(Model):
@@ -122,24 +122,24 @@ class FleetSpec(Model):
     """Several clusters under one policy."""
 
     name: Name
-    clusters: Annotated[tuple[Member, ...], Field(min_length=1)]
-    policy: Policy = Policy()
+    clusters: Annotated[tuple[FleetMember, ...], Field(min_length=1)]
+    policy: FleetPolicy = FleetPolicy()
     tenants: tuple[FleetTenant, ...] = ()
     budgets: tuple[Budget, ...] = ()
     data: tuple[DataSet, ...] = ()
 
     @model_validator(mode="after")
-    def _unique(self) -> FleetSpec:
+    def _check_unique_members(self) -> FleetSpec:
         specs = [member.spec for member in self.clusters]
-        problems = [PlacedProblem(("clusters", index, "spec"), ("clusters", specs.index(spec), "spec"),
+        problems = [LocatedProblem(("clusters", index, "spec"), ("clusters", specs.index(spec), "spec"),
                                   f"{spec!r} is there twice, first as clusters[{specs.index(spec)}]",
                                   "remove one of them, or write another spec for it")
                     for index, spec in enumerate(specs) if specs.index(spec) < index]  # fmt: skip
         for index, member in enumerate(self.clusters):
-            for option, problem, hint in unused_options(member.connect) if member.connect else ():
-                problems.append(PlacedProblem(("clusters", index, "connect", option), None, problem, hint))
-        if problems := problems + same_schedulers(self.clusters):
-            raise PlacedProblems(problems)
-        for twice in unique(self.tenants):
-            raise TwiceNamed(f"tenants: {twice!r} is there twice")
+            for option, problem, hint in find_unused_options(member.connect) if member.connect else ():
+                problems.append(LocatedProblem(("clusters", index, "connect", option), None, problem, hint))
+        if problems := problems + find_shared_schedulers(self.clusters):
+            raise LocatedProblemsError(problems)
+        for twice in find_duplicates(self.tenants):
+            raise DuplicateNameError(f"tenants: {twice!r} is there twice")
         return self

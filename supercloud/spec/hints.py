@@ -17,7 +17,7 @@ from ..errors import SpecError
 from .base import MIG_PROFILE, NAME_PATTERN
 from .document import parse_yaml
 
-__all__ = ["hint_for_field", "hint_for_mapping", "hint_for_pattern", "is_valid", "models_in", "rewritten",
+__all__ = ["find_field_hint", "find_mapping_hint", "find_pattern_hint", "is_valid", "models_in", "iter_rewrites",
            "suggest_name"]  # fmt: skip
 
 _ANY_NUMBER = "a number"
@@ -29,11 +29,11 @@ _CLOCK = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,6})(?::([0-9]{1,4}))")
 _CUT = re.compile(r", |; | for | or | and |$")
 """Where what is advised may end, and words about it begin."""
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
-_MEASURED = re.compile(r"([0-9.]+) *([A-Za-z]+)")
+_QUANTITY = re.compile(r"([0-9.]+) *([A-Za-z]+)")
 
 
 @cache
-def _known() -> Mapping[str, Any]:
+def _load_hints() -> Mapping[str, Any]:
     """The file of names, with a key for each of the names that stand together."""
     data = yaml.safe_load(files(__package__).joinpath("other-names.yaml").read_text())
     data["fields"] = {model: {name: text for names, text in hints.items()
@@ -43,11 +43,11 @@ def _known() -> Mapping[str, Any]:
     return data  # type: ignore[no-any-return]
 
 
-def hint_for_field(key: str, value: object, models: Sequence[type[BaseModel]]) -> str:
+def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]]) -> str:
     """What to write in place of a field that none of the models has; empty where nobody knows."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").replace(".", "_")
     for model in models:
-        hints = _known()["fields"].get(model.__name__, {})
+        hints = _load_hints()["fields"].get(model.__name__, {})
         text = hints.get(name)
         if text is None and isinstance(value, int) and not isinstance(value, bool) and _PLAIN.fullmatch(key):
             text = hints.get(_ANY_NUMBER)
@@ -60,13 +60,13 @@ def _filled(text: str, value: object, model: type[BaseModel]) -> str:
     """A hint with the value in it, in a form that its field takes; without one with what stands for such a value."""
     if "%s" not in text:
         return text
-    for other in (value, *rewritten(value, "a whole number")):
-        plain = _plain(other)
+    for other in (value, *iter_rewrites(value, "a whole number")):
+        plain = _format_plain(other)
         if plain and _accepts(model, text.replace("%s", plain)):
             return text.replace("%s", plain)
     field = re.match(r"write (\w+):", text)
     inner = models_in(model.model_fields[field[1]]) if field and field[1] in model.model_fields else []
-    if field and (better := hint_for_mapping(value, inner)):
+    if field and (better := find_mapping_hint(value, inner)):
         return f"write {field[1]}: {better.removeprefix('write ')}"
     for example, shown in (("1", "N"), ("a", "NAME")):
         if _accepts(model, text.replace("%s", example)):
@@ -74,7 +74,7 @@ def _filled(text: str, value: object, model: type[BaseModel]) -> str:
     return text.replace("%s", "…")
 
 
-def _plain(value: object) -> str:
+def _format_plain(value: object) -> str:
     """A word or a number as it is written; empty for anything else."""
     text = str(getattr(value, "text", value))
     return text if isinstance(value, str | int | float) and _PLAIN.fullmatch(text) else ""
@@ -115,13 +115,13 @@ def models_in(info: FieldInfo | Any) -> list[type[BaseModel]]:
     return [found for argument in get_args(annotation) for found in models_in(argument)]
 
 
-def hint_for_mapping(value: object, models: Sequence[type[BaseModel]]) -> str:
+def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
     """How a single value is written as the mapping that one of the models wants; empty where nothing fits."""
     text = str(getattr(value, "text", value))
     if not isinstance(value, str | int | float) or isinstance(value, bool) or len(text) > 80:
         return ""
     for model in models:
-        for pattern, form in _known()["shapes"].get(model.__name__, {}).items():
+        for pattern, form in _load_hints()["shapes"].get(model.__name__, {}).items():
             if (found := re.fullmatch(pattern, text)) and _may_be_written(model, found.expand(form)):
                 return f"write {found.expand(form)}"
         kind = model.model_fields.get("kind")
@@ -133,7 +133,7 @@ def hint_for_mapping(value: object, models: Sequence[type[BaseModel]]) -> str:
     for model in models:
         for name in model.model_fields:
             form = f"{{{name}: {text}}}"
-            if _PLAIN.fullmatch(text.lstrip("/")) and _takes(model, {name: value}) and _accepts(model, form):
+            if _PLAIN.fullmatch(text.lstrip("/")) and _is_accepted(model, {name: value}) and _accepts(model, form):
                 return f"write {form}"
     return ""
 
@@ -143,7 +143,7 @@ def _may_be_written(model: type[BaseModel], form: str) -> bool:
     return _accepts(model, re.sub(r"\bN\b", "1", form))
 
 
-def _takes(model: type[BaseModel], data: Mapping[str, object]) -> bool:
+def _is_accepted(model: type[BaseModel], data: Mapping[str, object]) -> bool:
     try:
         model.model_validate(data)
     except ValidationError:
@@ -151,23 +151,23 @@ def _takes(model: type[BaseModel], data: Mapping[str, object]) -> bool:
     return True
 
 
-def rewritten(value: object, wanted: str) -> Iterator[object]:
+def iter_rewrites(value: object, expected: str) -> Iterator[object]:
     """Other forms of a value that is not what was wanted (``a whole number`` …, or empty), the likeliest first."""
     if isinstance(value, str) and len(value) <= 80:
-        if wanted == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
+        if expected == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
             yield value.lower() in ("yes", "on", "y")
         elif found := re.fullmatch(r"([0-9]{1,15})(?:\.0)?( *[A-Za-z]+)?", value):
             yield int(found[1])
         if found := _RANGE.fullmatch(value):
             yield int(found[2]) - int(found[1]) + 1
         yield from _times(value)
-        if (found := _MEASURED.fullmatch(value)) and (unit := _known()["units"].get(found[2])):
+        if (found := _QUANTITY.fullmatch(value)) and (unit := _load_hints()["units"].get(found[2])):
             yield f"{found[1]} {unit}"
     elif isinstance(value, int) and not isinstance(value, bool):
         yield from _times(str(value))
-    if wanted == "a mapping" and isinstance(value, list) and value and all(_is_pair(item) for item in value):
+    if expected == "a mapping" and isinstance(value, list) and value and all(_is_pair(item) for item in value):
         yield {item["name"]: item["value"] for item in value}
-    elif wanted == "a mapping":
+    elif expected == "a mapping":
         pairs = [re.split(r"[=:]", item, maxsplit=1) for item in (value if isinstance(value, list) else [value])
                  if isinstance(item, str)]  # fmt: skip
         if pairs and all(len(pair) == 2 and all(map(_PLAIN.fullmatch, pair)) for pair in pairs):
@@ -191,10 +191,10 @@ def _times(text: str) -> Iterator[str]:
             return
 
 
-def _is_pair(item: object) -> bool:
+def _is_pair(value: object) -> bool:
     """Whether it is a variable as Kubernetes has it: a name and a value."""
-    return (isinstance(item, Mapping) and set(item) == {"name", "value"}
-            and all(isinstance(text, str) and _PLAIN.fullmatch(text) for text in item.values()))  # fmt: skip
+    return (isinstance(value, Mapping) and set(value) == {"name", "value"}
+            and all(isinstance(text, str) and _PLAIN.fullmatch(text) for text in value.values()))  # fmt: skip
 
 
 def suggest_name(text: str) -> str:
@@ -204,7 +204,7 @@ def suggest_name(text: str) -> str:
     return (f"n{words}" if words[:1].isdigit() else words)[:40].rstrip("-")
 
 
-def suggest_via(text: str) -> str:
+def suggest_connection(text: str) -> str:
     """How a connection is written, where a host or an address of another form was."""
     found = re.fullmatch(r"(?:([a-z0-9+]+)://)?((?:[A-Za-z0-9._-]+@)?[A-Za-z0-9._-]+)(:\d+)?(/.*)?", text)
     if found is None:
@@ -224,13 +224,13 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], str]]] = {
 }
 
 
-def add_pattern(pattern: str, problem: str, suggest: Callable[[str], str]) -> str:
+def register_pattern(pattern: str, problem: str, suggest: Callable[[str], str]) -> str:
     """The pattern, which errors put into words from now on: what a text that breaks it is not, and what to write."""
     _PATTERNS[pattern] = problem, suggest
     return pattern
 
 
-def hint_for_pattern(pattern: str, text: str) -> tuple[str, str]:
+def find_pattern_hint(pattern: str, text: str) -> tuple[str, str]:
     """In words what a text breaks, and what to write instead; both empty where the pattern has no words."""
     problem, suggest = _PATTERNS.get(pattern, ("", lambda text: ""))
     better = suggest(text) if len(text) <= 200 else ""

@@ -17,20 +17,20 @@ from .base import (
     Ratio,
     StoredSize,
     Text,
-    Time,
-    Whole,
-    more_than_nothing,
+    PositiveDuration,
+    IntegerRange,
+    require_positive,
 )
-from .hints import add_pattern
+from .hints import register_pattern
 from .storage import Mount
 from .tenant import Priority
 from .training import ModelShape
 
-__all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism", "Place", "RetryRule", "Secret"]
+__all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism", "PlacementSpec", "RetryRule", "Secret"]
 
-_VARIABLE = add_pattern(r"^[A-Za-z_][A-Za-z0-9_]*$", "is not the name of a variable: letters, digits and underscores",
+_VARIABLE_PATTERN = register_pattern(r"^[A-Za-z_][A-Za-z0-9_]*$", "is not the name of a variable: letters, digits and underscores",
                         lambda text: "")  # fmt: skip
-EnvName = Annotated[str, Field(pattern=_VARIABLE, max_length=128)]
+EnvName = Annotated[str, Field(pattern=_VARIABLE_PATTERN, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
 LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
 
@@ -38,27 +38,27 @@ LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-
 _Q = TypeVar("_Q", bound=Quantity)
 
 
-def _no_debt(value: _Q) -> _Q:
+def _require_not_negative(value: _Q) -> _Q:
     if value.base < 0:
         raise ValueError(f"{value} is less than 0")
     return value
 
 
-Bytes = Annotated[StoredSize, AfterValidator(more_than_nothing)]
+PositiveSize = Annotated[StoredSize, AfterValidator(require_positive)]
 
 
-def _as_tuple(value: object) -> object:
+def _to_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
 class Accelerators(Model):
     """How many accelerators, and which will do."""
 
-    type: Annotated[tuple[Text, ...], BeforeValidator(_as_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
+    type: Annotated[tuple[Text, ...], BeforeValidator(_to_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
     """A name (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
     count: Natural = 0
     """Empty means: as many as ``parallelism`` multiplies to; without that, none."""
-    memory: Bytes | None = None
+    memory: PositiveSize | None = None
     """At least this much memory each."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     """A part of one accelerator, where the pool is sliced."""
@@ -66,7 +66,7 @@ class Accelerators(Model):
     """A MIG profile; ``count`` then counts instances."""
 
     @model_validator(mode="after")
-    def _one_way(self) -> Accelerators:
+    def _check_one_method(self) -> Accelerators:
         if self.fraction is not None and self.profile is not None:
             raise ValueError("a part of an accelerator is asked for by 'fraction' or by 'profile', not both")
         if not self.count and (self.fraction is not None or self.profile is not None):
@@ -94,11 +94,11 @@ class Checkpoint(Model):
     """Where state is saved and how often."""
 
     path: Mount
-    every: Time | None = None
+    every: PositiveDuration | None = None
     """Empty means: proposed from the fleet's failure rate."""
-    size: Bytes | None = None
+    size: PositiveSize | None = None
     """Of one checkpoint; empty means: 14 bytes for each parameter of ``model``."""
-    write: Time | None = None
+    write: PositiveDuration | None = None
     """Training stands still so long for it; empty means: its size at the write throughput of its file system."""
 
 
@@ -116,7 +116,7 @@ class Secret(Model):
     name: Text
 
 
-class Place(Model):
+class PlacementSpec(Model):
     """Where the job may go, and what to prefer."""
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
@@ -124,7 +124,7 @@ class Place(Model):
     pools: tuple[Name, ...] = ()
     nodes: tuple[Text, ...] = ()
     """Pinned nodes, for those who must."""
-    max_price: Annotated[Price, AfterValidator(_no_debt)] | None = None
+    max_price: Annotated[Price, AfterValidator(_require_not_negative)] | None = None
     """Of one node."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
     data: tuple[Name, ...] = ()
@@ -155,29 +155,29 @@ class JobSpec(Model):
     """What it trains: says whether it fits the memory, and what would."""
     licenses: dict[LicenceName, Count] = {}
     """How many of each licence it holds while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
-    time_limit: Time | None = None
+    time_limit: PositiveDuration | None = None
     tenant: Name | None = None
     priority: Priority = "normal"
     preemptible: Flag = True
     checkpoint: Checkpoint | None = None
-    retries: Annotated[int, Whole(0, 1000)] = 0
+    retries: Annotated[int, IntegerRange(0, 1000)] = 0
     retry_rules: tuple[RetryRule, ...] = ()
     env: dict[EnvName, Argument] = {}
     secrets: tuple[Secret, ...] = ()
     workdir: Mount | None = None
-    array: Annotated[int, Whole(0, 1_000_000)] | None = None
+    array: Annotated[int, IntegerRange(0, 1_000_000)] | None = None
     """So many copies with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
     after: tuple[Text, ...] = ()
     """Jobs that must have completed before."""
-    deadline: Time | None = None
+    deadline: PositiveDuration | None = None
     """Latest end, counted from the submission."""
-    budget: Annotated[Money, AfterValidator(_no_debt)] | None = None
+    budget: Annotated[Money, AfterValidator(_require_not_negative)] | None = None
     """The most it may cost until its time limit."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
-    place: Place = Place()
+    place: PlacementSpec = PlacementSpec()
 
     @model_validator(mode="after")
-    def _consistent(self) -> JobSpec:
+    def _check_consistency(self) -> JobSpec:
         if (self.command is None) == (self.script is None):
             raise ValueError("a job has either a 'command' (a list of arguments) or a 'script'")
         if self.parallelism and self.accelerators.count and self.parallelism.total != self.accelerators.count:
@@ -190,33 +190,33 @@ class JobSpec(Model):
             if "count" not in self.accelerators.model_fields_set:
                 raise ValueError("accelerators.count is missing: how many, or how the model is spread (parallelism)")
         if self.parallelism:
-            self._divides(self.parallelism)
+            self._check_divisibility(self.parallelism)
         if self.parallelism and (self.accelerators.fraction or self.accelerators.profile):
             raise ValueError("parallelism is over whole accelerators; leave out accelerators.fraction and profile")
         if self.deadline and self.time_limit and self.time_limit > self.deadline:
             raise ValueError(f"time_limit {self.time_limit} is more than the deadline, {self.deadline}")
         return self
 
-    def _divides(self, of: Parallelism) -> None:
+    def _check_divisibility(self, parallelism: Parallelism) -> None:
         """What must divide what, and does not."""
-        if (of.data * of.context) % of.expert:
+        if (parallelism.data * parallelism.context) % parallelism.expert:
             raise ValueError(
-                f"parallelism: expert {of.expert} does not divide data {of.data} × context {of.context}: "
+                f"parallelism: expert {parallelism.expert} does not divide data {parallelism.data} × context {parallelism.context}: "
                 "expert groups lie inside the data groups"
             )
         if (model := self.model) is None:
             return
         for what, count, by, ways in (
-            ("model.layers", model.layers, "pipeline stages", of.pipeline),
-            ("model.sequence", model.sequence, "context-parallel parts", of.context),
-            ("model.heads", model.heads, "tensor-parallel parts", of.tensor),
+            ("model.layers", model.layers, "pipeline stages", parallelism.pipeline),
+            ("model.sequence", model.sequence, "context-parallel parts", parallelism.context),
+            ("model.heads", model.heads, "tensor-parallel parts", parallelism.tensor),
         ):
             if count is not None and ways > count:
                 raise ValueError(f"parallelism: {ways} {by} are more than {what}, {count}")
         for what, count, by, ways in (
-            ("model.sequence", model.sequence, "context", of.context),
-            ("model.heads", model.heads, "tensor", of.tensor),
-            ("model.hidden", model.hidden, "tensor", of.tensor),
+            ("model.sequence", model.sequence, "context", parallelism.context),
+            ("model.heads", model.heads, "tensor", parallelism.tensor),
+            ("model.hidden", model.hidden, "tensor", parallelism.tensor),
         ):
             if count is not None and count % ways:
                 raise ValueError(f"parallelism: {by} {ways} does not divide {what}, {count}")

@@ -10,20 +10,20 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from ..errors import Finding, SpecError, check_type
+from ..errors import Finding, SpecError, require_type
 from .base import Model
 from .cluster import ClusterSpec
-from .document import Document, Place, parse_yaml, place_text, read
+from .document import Document, DocumentPath, parse_yaml, format_path, read_document
 from .fleet import FleetSpec
 from .job import JobSpec
-from .problems import findings_of, twice_named
+from .problems import build_findings, find_duplicate_names
 
-__all__ = ["Loaded", "load", "load_fleet", "load_job", "loads"]
+__all__ = ["LoadedSpec", "load", "load_fleet", "load_job", "loads"]
 
 M = TypeVar("M", bound=Model)
 
 
-class Loaded(Generic[M]):
+class LoadedSpec(Generic[M]):
     """A model together with the document it came from, so that later findings can name file and line."""
 
     def __init__(self, model: M, document: Document):
@@ -34,49 +34,49 @@ class Loaded(Generic[M]):
         """The finding with file and line of its path, where the path is in the document."""
         if not self.document.file or finding.file:
             return finding
-        return finding.at(self.document.file, self.document.line(_place_of(finding.path, self.document.data)))
+        return finding.with_location(self.document.file, self.document.find_line(_parse_path(finding.path, self.document.data)))
 
 
-def load(path: str | os.PathLike[str]) -> Loaded[ClusterSpec]:
+def load(path: str | os.PathLike[str]) -> LoadedSpec[ClusterSpec]:
     """Read a cluster spec from YAML or JSON; raises :class:`SpecError` with everything that is wrong."""
-    _check_path(path, ClusterSpec, "load")
+    _require_path(path, ClusterSpec, "load")
     return _load(path, ClusterSpec, "a cluster spec")
 
 
-def load_job(path: str | os.PathLike[str]) -> Loaded[JobSpec]:
+def load_job(path: str | os.PathLike[str]) -> LoadedSpec[JobSpec]:
     """Read a job."""
-    _check_path(path, JobSpec, "load_job")
+    _require_path(path, JobSpec, "load_job")
     return _load(path, JobSpec, "a job")
 
 
-def load_fleet(path: str | os.PathLike[str]) -> Loaded[FleetSpec]:
+def load_fleet(path: str | os.PathLike[str]) -> LoadedSpec[FleetSpec]:
     """Read a fleet; a single cluster's file is a fleet of one."""
-    _check_path(path, FleetSpec, "load_fleet")
-    document = _read(path, FleetSpec)
+    _require_path(path, FleetSpec, "load_fleet")
+    document = _read_document(path, FleetSpec)
     if isinstance(document.data, Mapping) and "pools" in document.data:
-        _model_of(document, ClusterSpec, "a cluster spec")
+        _validate_document(document, ClusterSpec, "a cluster spec")
         data: dict[str, Any] = {"name": document.data["name"], "clusters": [{"spec": Path(path).name}]}
-        return Loaded(FleetSpec.model_validate(data), document)
-    return Loaded(_model_of(document, FleetSpec, "a fleet"), document)
+        return LoadedSpec(FleetSpec.model_validate(data), document)
+    return LoadedSpec(_validate_document(document, FleetSpec, "a fleet"), document)
 
 
-def loads(text: str, file: str = "") -> Loaded[ClusterSpec]:
+def loads(text: str, file: str = "") -> LoadedSpec[ClusterSpec]:
     """Read a cluster spec from YAML text."""
     document = parse_yaml(text, file)
-    return Loaded(_model_of(document, ClusterSpec, "a cluster spec"), document)
+    return LoadedSpec(_validate_document(document, ClusterSpec, "a cluster spec"), document)
 
 
-def _check_path(path: object, model: type[Model], function: str) -> None:
-    check_type(path, (str, os.PathLike), f"{function} takes the path of a file",
+def _require_path(path: object, model: type[Model], function: str) -> None:
+    require_type(path, (str, os.PathLike), f"{function} takes the path of a file",
                f"what is in memory becomes a {model.__name__} by {model.__name__}.model_validate")  # fmt: skip
 
 
-def _load(path: str | os.PathLike[str], model: type[M], what: str) -> Loaded[M]:
-    document = _read(path, model)
-    return Loaded(_model_of(document, model, what), document)
+def _load(path: str | os.PathLike[str], model: type[M], document_kind: str) -> LoadedSpec[M]:
+    document = _read_document(path, model)
+    return LoadedSpec(_validate_document(document, model, document_kind), document)
 
 
-_FIRST: Mapping[type[Model], str] = {
+_FIRST_FILE_HINTS: Mapping[type[Model], str] = {
     ClusterSpec: "'supercloud init FILE' writes a first spec of a cluster",
     FleetSpec: "'supercloud init FILE' writes a first spec of a cluster, and a fleet is a file such as {name: all, "
     "clusters: [{spec: cluster.yaml, connect: {engine: slurm, via: 'ssh:HOST'}}]}",
@@ -85,46 +85,46 @@ _FIRST: Mapping[type[Model], str] = {
 """How one comes to a first file of each kind."""
 
 
-def _read(path: str | os.PathLike[str], model: type[Model]) -> Document:
+def _read_document(path: str | os.PathLike[str], model: type[Model]) -> Document:
     """The document of a file; where there is no such file, :class:`SpecError` says how to get one."""
     if not os.path.lexists(path):
-        raise SpecError(f"{os.fspath(path)}: there is no such file; {_FIRST[model]}")
-    return read(Path(path))
+        raise SpecError(f"{os.fspath(path)}: there is no such file; {_FIRST_FILE_HINTS[model]}")
+    return read_document(Path(path))
 
 
-def _model_of(document: Document, model: type[M], what: str) -> M:
+def _validate_document(document: Document, model: type[M], document_kind: str) -> M:
     name = document.file or "the text"
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
-        wanted = _wanted(document.data, model) or f"{what} is a mapping that starts with 'name:'"
+        wanted = _suggest_script_conversion(document.data, model) or f"{document_kind} is a mapping that starts with 'name:'"
         raise SpecError(f"{name} {found}; {wanted}")
     if {"apiVersion", "kind"} <= set(document.data):
-        raise SpecError(f"{name} is an object of Kubernetes, not {what}; {_SCRIPTS[model is JobSpec]}")
-    if other := _other_kind(document.data, model):
-        raise SpecError(f"{name} is {other}, not {what}; {_wanted_instead(document.data, model)}")
+        raise SpecError(f"{name} is an object of Kubernetes, not {document_kind}; {_KUBERNETES_HINTS[model is JobSpec]}")
+    if other := _find_other_kind(document.data, model):
+        raise SpecError(f"{name} is {other}, not {document_kind}; {_suggest_other_file(document.data, model)}")
     problems = [
-        replace(finding, path=place_text(place)).at(document.file, document.line(place))
-        for place, finding in twice_named(document.data, model)
+        replace(finding, path=format_path(place)).with_location(document.file, document.find_line(place))
+        for place, finding in find_duplicate_names(document.data, model)
     ]
     try:
         valid = model.model_validate(document.data)
     except ValidationError as error:
         problems += [
-            finding.at(document.file, document.line(place))
-            for place, finding in findings_of(error, document.data, model, line=document.line)
+            finding.with_location(document.file, document.find_line(place))
+            for place, finding in build_findings(error, document.data, model, find_line=document.find_line)
         ]
-    findings = sorted({*problems, *document.twice}, key=lambda finding: (finding.line, finding.path, finding.problem))
+    findings = sorted({*problems, *document.duplicates}, key=lambda finding: (finding.line, finding.path, finding.problem))
     if findings:
-        raise SpecError(f"{name}: {len(findings)} problem(s) in {what}", findings)
+        raise SpecError(f"{name}: {len(findings)} problem(s) in {document_kind}", findings)
     return valid
 
 
-_SCRIPTS = {True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
+_KUBERNETES_HINTS = {True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
                   "accelerators: {type: h100, count: 8}}; write it into a file of its own",
             False: "see 'supercloud init cluster.yaml' for one"}  # fmt: skip
 
 
-def _wanted(data: object, model: type[Model]) -> str:
+def _suggest_script_conversion(data: object, model: type[Model]) -> str:
     """What to write where a file is a script, such as one for sbatch."""
     if model is not JobSpec or not isinstance(data, str) or "\n" not in data and " " not in data:
         return ""
@@ -134,7 +134,7 @@ def _wanted(data: object, model: type[Model]) -> str:
     )
 
 
-_MARKS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {
+_DOCUMENT_MARKERS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {
     ClusterSpec: ("a cluster spec", ("pools",)),
     FleetSpec: ("a fleet", ("clusters",)),
     JobSpec: ("a job", ("command", "script")),
@@ -142,13 +142,13 @@ _MARKS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {
 """What each kind of file is called, and the fields that no other kind has at its top."""
 
 
-def _other_kind(data: Mapping[str, Any], model: type[Model]) -> str:
+def _find_other_kind(data: Mapping[str, Any], model: type[Model]) -> str:
     """What a file is that is meant to be of a model and is of another kind; empty where one cannot tell."""
-    found = [kind for kind, (_, marks) in _MARKS.items() if any(mark in data for mark in marks)]
-    return _MARKS[found[0]][0] if len(found) == 1 and model in _MARKS and found[0] is not model else ""
+    found = [kind for kind, (_, marks) in _DOCUMENT_MARKERS.items() if any(mark in data for mark in marks)]
+    return _DOCUMENT_MARKERS[found[0]][0] if len(found) == 1 and model in _DOCUMENT_MARKERS and found[0] is not model else ""
 
 
-def _wanted_instead(data: Mapping[str, Any], model: type[Model]) -> str:
+def _suggest_other_file(data: Mapping[str, Any], model: type[Model]) -> str:
     """What to give instead of a file of another kind."""
     if model is JobSpec:
         return "write the job (name, command, accelerators) into a file of its own, and give this one as --on"
@@ -157,7 +157,7 @@ def _wanted_instead(data: Mapping[str, Any], model: type[Model]) -> str:
     return "give the spec of a cluster; a job is checked by 'supercloud place JOB --on SPEC'"
 
 
-def _place_of(path: str, data: Any) -> Place:
+def _parse_path(path: str, data: Any) -> DocumentPath:
     """The place a path such as ``pools[0].machine`` or ``pools[train].nodes`` means in the data."""
     place: list[str | int] = []
     here = data

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Price
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, StoredSize, Text, Whole, unique
+from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, StoredSize, Text, IntegerRange, find_duplicates
 from .facility import RackChoice
 from .storage import Mount
 
@@ -84,7 +84,7 @@ class Slicing(Model):
     """How many accelerators of each node are sliced; empty means all."""
 
     @model_validator(mode="after")
-    def _one_way(self) -> Slicing:
+    def _check_one_method(self) -> Slicing:
         if bool(self.mig) == bool(self.shards):
             raise ValueError("slicing is either by 'mig' profiles or by 'shards'")
         return self
@@ -126,9 +126,9 @@ class Pool(Model):
     zones: tuple[Text, ...] = ()
     """Clouds only: zones the machines may be in; empty means the site's, and of those the first where they have a
     fabric, which never spans zones."""
-    min: Annotated[int, Whole(0, 131_072)] | None = None
+    min: Annotated[int, IntegerRange(0, 131_072)] | None = None
     """Clouds only: machines that are always there; empty means none."""
-    initial: Annotated[int, Whole(0, 131_072)] | None = None
+    initial: Annotated[int, IntegerRange(0, 131_072)] | None = None
     """Clouds only: machines that are there at first; empty means all of them, by the first way to get them."""
     placement: Literal["none", "cluster"] | None = None
     """Clouds only: whether a placement group keeps them near to each other; empty means where they have a fabric and
@@ -140,7 +140,7 @@ class Pool(Model):
     that the nodes fill."""
 
     @model_validator(mode="after")
-    def _counts(self) -> Pool:
+    def _check_counts(self) -> Pool:
         if self.spares >= self.nodes:
             raise ValueError(f"{self.spares} spares leave nothing of {self.nodes} nodes")
         for count, what in ((self.min, "min"), (self.initial, "initial")):
@@ -153,7 +153,7 @@ class Pool(Model):
         return self
 
 
-def twice_named(pools: tuple[Pool, ...]) -> list[str]:
+def find_shared_prefixes(pools: tuple[Pool, ...]) -> list[str]:
     """Host-name prefixes that two pools would share."""
     prefixes = [pool.hostname or pool.name for pool in pools]
-    return sorted({prefix for prefix in prefixes if prefixes.count(prefix) > 1}) or unique(pools)
+    return sorted({prefix for prefix in prefixes if prefixes.count(prefix) > 1}) or find_duplicates(pools)

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration
-from .base import Count, Flag, Model, Name, ReleaseText, StoredSize, Text, TwiceNamed, Whole, unique
+from .base import Count, Flag, Model, Name, ReleaseText, StoredSize, Text, DuplicateNameError, IntegerRange, find_duplicates
 
-__all__ = ["Host", "KubernetesScheduler", "Machines", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
+__all__ = ["Host", "KubernetesScheduler", "ServiceHosts", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
 
 TopologyKind = Literal["tree", "block", "torus3d", "ring", "flat"]
 
@@ -31,7 +31,7 @@ class Partition(Model):
     max_time: Duration | None = None
     default_time: Duration | None = None
     max_nodes: Count | None = None
-    priority: Annotated[int, Whole(0, 65533)] = 1
+    priority: Annotated[int, IntegerRange(0, 65533)] = 1
     """Priority tier: partitions of a higher one are scheduled first."""
     topology: TopologyKind | None = None
     """Which of the rendered topologies it uses (Slurm 25.05 and later)."""
@@ -41,12 +41,12 @@ class Partition(Model):
     """Whether a job gets whole nodes."""
 
 
-class Machines(Model):
+class ServiceHosts(Model):
     """Service machines of a cloud."""
 
     machine: Text | None = None
     """Empty means a usual one."""
-    count: Annotated[int, Whole(0, 4096)] = 1
+    count: Annotated[int, IntegerRange(0, 4096)] = 1
     disk: StoredSize | None = None
     """Of the root."""
     public: Flag = False
@@ -84,7 +84,7 @@ class SlurmScheduler(Model):
     """Clouds only: the protected disk with the controller's state."""
     public: Flag = False
     """Clouds only: controllers have an address in the internet."""
-    login: Machines | None = None
+    login: ServiceHosts | None = None
     """Clouds only: machines for users; empty means one."""
     managed_database: Flag = False
     """Clouds only: accounting uses a database that the cloud runs."""
@@ -93,11 +93,11 @@ class SlurmScheduler(Model):
     a finding."""
 
     @model_validator(mode="after")
-    def _names(self) -> SlurmScheduler:
-        for twice in unique(self.partitions):
-            raise TwiceNamed(f"two partitions are called {twice!r}")
-        for twice in unique(self.controllers):
-            raise TwiceNamed(f"two controllers are called {twice!r}")
+    def _check_names(self) -> SlurmScheduler:
+        for twice in find_duplicates(self.partitions):
+            raise DuplicateNameError(f"two partitions are called {twice!r}")
+        for twice in find_duplicates(self.controllers):
+            raise DuplicateNameError(f"two controllers are called {twice!r}")
         if sum(partition.default for partition in self.partitions) > 1:
             raise ValueError("more than one partition is the default")
         return self
@@ -124,15 +124,15 @@ class KubernetesScheduler(Model):
     devices: Literal["plugin", "claims"] = "plugin"
     """Who hands out NVIDIA GPUs: the device plugin, or claims (dynamic resource allocation), for which each tenant gets
     templates; jobs that ask for ``nvidia.com/gpu`` are served by either."""
-    system: Machines | None = None
+    system: ServiceHosts | None = None
     """Clouds only: machines for what the cluster itself runs; empty means two usual ones."""
     gitops: Literal["none", "flux", "argocd"] = "none"
     """Wrappers for a GitOps controller around the bundle."""
 
     @model_validator(mode="after")
-    def _names(self) -> KubernetesScheduler:
-        for twice in unique(self.controllers):
-            raise TwiceNamed(f"two controllers are called {twice!r}")
+    def _check_names(self) -> KubernetesScheduler:
+        for twice in find_duplicates(self.controllers):
+            raise DuplicateNameError(f"two controllers are called {twice!r}")
         for twice in sorted({name for name in self.levels if self.levels.count(name) > 1}):
             raise ValueError(f"levels: {twice!r} is there twice")
         return self

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from .base import PlacedProblem
+from .base import LocatedProblem
 
 if TYPE_CHECKING:
-    from .fleet import Connection, Member
+    from .fleet import Connection, FleetMember
 
-__all__ = ["same_schedulers", "scheduler_address", "unused_options"]
+__all__ = ["find_shared_schedulers", "normalize_address", "find_unused_options"]
 
-_PORTS = {"ssh": 22, "http": 80, "https": 443}
-_HERE = "localhost"
-_OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context",)}
+_DEFAULT_PORTS = {"ssh": 22, "http": 80, "https": 443}
+_LOCALHOST = "localhost"
+_ENGINE_OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context",)}
 """What an engine reads of a connection; another distribution's engine may read anything."""
 ApiServer = Callable[[str | None], tuple[str, str, str]]
 _COMPARED = {
@@ -24,7 +24,7 @@ _COMPARED = {
     "context": "contexts are compared by the server, proxy-url and tls-server-name of their cluster in the kubeconfig",
 }
 """What decides whether two connections reach one scheduler, by the option that says it."""
-_HINTS = {
+_ENGINE_HINTS = {
     "local": "leave it out: engine local simulates the cluster on this machine and reaches nothing; or leave out the "
     "engine, so that the job goes to the cluster's own scheduler",
     "slurm": "name its login node, via ssh:HOST, or slurmrestd, via https://HOST:PORT",
@@ -32,9 +32,9 @@ _HINTS = {
 }
 
 
-def same_schedulers(
-    members: Sequence[Member], api_server: ApiServer = lambda context: (context or "", "", "")
-) -> list[PlacedProblem]:
+def find_shared_schedulers(
+    members: Sequence[FleetMember], find_api_server: ApiServer = lambda context: (context or "", "", "")
+) -> list[LocatedProblem]:
     """Members that reach one and the same scheduler, which would give out its nodes twice: each with the first of them.
 
     ``api_server`` says which address, proxy and TLS name a context of the kubeconfig stands for (None: the current
@@ -43,14 +43,14 @@ def same_schedulers(
     first: dict[tuple[str, ...], int] = {}
     problems = []
     for index, member in enumerate(members):
-        if not member.connect or (key := _key(member.connect, api_server)) is None:
+        if not member.connect or (key := _build_key(member.connect, find_api_server)) is None:
             continue
         before = first.setdefault(key, index)
         if before == index:
             continue
         option = "context" if key[0] == "kubernetes" else "via"
-        this, that = (_written(members[at], option) for at in (index, before))
-        problems.append(PlacedProblem(
+        this, that = (_format_option(members[at], option) for at in (index, before))
+        problems.append(LocatedProblem(
             ("clusters", index, "connect"), ("clusters", before, "connect"),
             f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
             f"({members[before].spec}), {that}",
@@ -60,57 +60,57 @@ def same_schedulers(
     return problems
 
 
-def unused_options(connection: Connection) -> list[tuple[str, str, str]]:
+def find_unused_options(connection: Connection) -> list[tuple[str, str, str]]:
     """Options of a connection that its engine does not read: each with what is wrong, and how to write it."""
-    if connection.engine not in _OPTIONS:
+    if connection.engine not in _ENGINE_OPTIONS:
         return []
-    wrong = [name for name in ("via", "context") if name not in _OPTIONS[connection.engine]]
+    wrong = [name for name in ("via", "context") if name not in _ENGINE_OPTIONS[connection.engine]]
     said = [(name, getattr(connection, name)) for name in wrong] + [("stack", connection.stack)] * (
         connection.engine == "local"
     )
-    return [(name, f"{name} {value!r} is not used by engine {connection.engine}", _HINTS[connection.engine])
+    return [(name, f"{name} {value!r} is not used by engine {connection.engine}", _ENGINE_HINTS[connection.engine])
             for name, value in said if value]  # fmt: skip
 
 
-def _key(connection: Connection, api_server: ApiServer) -> tuple[str, ...] | None:
+def _build_key(connection: Connection, find_api_server: ApiServer) -> tuple[str, ...] | None:
     """The engine, and which of its schedulers; None where two members may have the same."""
     engine, via, context = connection.engine, connection.via, connection.context
     if engine not in ("slurm", "kubernetes") or (connection.stack and not (via or context)):
         return None
     if engine == "slurm":
-        return engine, scheduler_address(via)
-    address, proxy, tls_name = api_server(context)
-    return engine, scheduler_address(address), proxy, tls_name
+        return engine, normalize_address(via)
+    address, proxy, tls_name = find_api_server(context)
+    return engine, normalize_address(address), proxy, tls_name
 
 
-def scheduler_address(written: str | None) -> str:
+def normalize_address(address: str | None) -> str:
     """One form for all ways to write an address; empty for this machine, and a name that is no address as it is.
 
     Neither the case of the host, a dot at its end, the default port, a slash at the end, http or https at one port, nor
     who logs in makes another scheduler.
     """
-    scheme, _, rest = (written or "").partition(":")
-    if scheme not in _PORTS:
-        return written or ""
+    scheme, _, rest = (address or "").partition(":")
+    if scheme not in _DEFAULT_PORTS:
+        return address or ""
     try:
-        parts = urlsplit(written or "" if scheme != "ssh" else f"ssh://{rest}")
-        host, port = _host(parts.hostname or ""), parts.port or _PORTS[scheme]
+        parts = urlsplit(address or "" if scheme != "ssh" else f"ssh://{rest}")
+        host, port = _normalize_host(parts.hostname or ""), parts.port or _DEFAULT_PORTS[scheme]
     except ValueError:
-        return written or ""
+        return address or ""
     if scheme == "ssh":
-        return "" if (host, port) == (_HERE, _PORTS["ssh"]) else f"ssh:{host}:{port}"
+        return "" if (host, port) == (_LOCALHOST, _DEFAULT_PORTS["ssh"]) else f"ssh:{host}:{port}"
     return f"{host}:{port}{parts.path.rstrip('/')}"
 
 
-def _host(name: str) -> str:
+def _normalize_host(name: str) -> str:
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
         return name.lower().rstrip(".")
-    return _HERE if address.is_loopback else str(address)
+    return _LOCALHOST if address.is_loopback else str(address)
 
 
-def _written(member: Member, option: str) -> str:
+def _format_option(member: FleetMember, option: str) -> str:
     value = getattr(member.connect, option)
     usual = "the current context of the kubeconfig" if option == "context" else "the Slurm of this host"
     return f"{option} {value!r}" if value else usual

@@ -5,26 +5,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..errors import UnknownName
+from ..errors import UnknownNameError
 from .base import Model
 from .cluster import ClusterSpec
 from .fleet import FleetSpec
 from .job import JobSpec
 
-__all__ = ["DOCUMENTS", "schema_of", "schema_text"]
+__all__ = ["DOCUMENTS", "build_schema", "format_schema"]
 
 DOCUMENTS: dict[str, type[Model]] = {"cluster": ClusterSpec, "fleet": FleetSpec, "job": JobSpec}
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def schema_of(document: str) -> dict[str, Any]:
+def build_schema(document: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a document: cluster, fleet or job."""
     if document not in DOCUMENTS:
-        raise UnknownName("document", document, DOCUMENTS)
+        raise UnknownNameError("document", document, DOCUMENTS)
     return {"$schema": _DIALECT} | DOCUMENTS[document].model_json_schema()
 
 
-def schema_text(schema: dict[str, Any]) -> str:
+def format_schema(schema: dict[str, Any]) -> str:
     """A schema as it is committed: sorted, indented, ending in a newline."""
     return json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

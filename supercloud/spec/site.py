@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .base import Model, Name, Text, Whole
+from .base import Model, Name, Text, IntegerRange
 
 __all__ = ["AwsSite", "AzureSite", "GcpSite", "OnPremSite", "Site"]
 
@@ -31,7 +31,7 @@ class AwsSite(_CloudSite):
     """A region of Amazon Web Services."""
 
     kind: Literal["aws"]
-    metadata_hops: Annotated[int, Whole(1, 64)] = 1
+    metadata_hops: Annotated[int, IntegerRange(1, 64)] = 1
     """Hops that answers of the instance metadata service may take. Containers with a network of their own are one away:
     with more than 1 they get the credentials of the instance's role."""
 

@@ -20,16 +20,16 @@ from .base import (
     Parameters,
     StoredSize,
     Text,
-    Time,
+    PositiveDuration,
 )
-from .hints import add_pattern
+from .hints import register_pattern
 
-__all__ = ["Checkpoint", "Mount", "Protection", "Servers", "Storage", "Throughput"]
+__all__ = ["CheckpointSizing", "Mount", "Protection", "StorageServers", "Storage", "Throughput"]
 
-_PATH = add_pattern(r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
+_PATH_PATTERN = register_pattern(r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
                     "is not an absolute path of letters, digits, dots, dashes and underscores, without . and ..",
                     lambda text: "a path such as /scratch/run")  # fmt: skip
-Mount = Annotated[str, Field(pattern=_PATH, min_length=1, max_length=255)]
+Mount = Annotated[str, Field(pattern=_PATH_PATTERN, min_length=1, max_length=255)]
 
 
 class Throughput(Model):
@@ -39,7 +39,7 @@ class Throughput(Model):
     write: DataRate | None = None
 
 
-class Servers(Model):
+class StorageServers(Model):
     """On-prem: the machines that serve it."""
 
     machine: Text
@@ -63,16 +63,16 @@ class Protection(Model):
     """Storage Scale: copies of data and metadata."""
 
 
-class Checkpoint(Model):
+class CheckpointSizing(Model):
     """The training state it must take: throughput and capacity follow from it."""
 
     parameters: Parameters
     """Of the model: 405e9, or 405B."""
     bytes_per_parameter: Number = 14
     """Of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
-    stall: Time | None = None
+    stall: PositiveDuration | None = None
     """Training may stand still so long while it is written."""
-    interval: Time | None = None
+    interval: PositiveDuration | None = None
     """Or: it is written beside training, and done before the next one begins."""
     keep: Count = 1
     """How many are kept."""
@@ -100,11 +100,11 @@ class Storage(Model):
     """Where nodes see it; empty means nowhere (an object store)."""
     fabric: Name | None = None
     """Fabric it is reached over; empty means the ordinary network."""
-    servers: Servers | None = None
-    metadata: Servers | None = None
+    servers: StorageServers | None = None
+    metadata: StorageServers | None = None
     """Lustre: the metadata servers; empty means machines like the others."""
     protection: Protection = Protection()
-    checkpoint: Checkpoint | None = None
+    checkpoint: CheckpointSizing | None = None
     """Sizes it for saving the training state, too."""
     average_file: StoredSize | None = None
     """Lustre: sizes the metadata; empty means what its manual takes as an example."""

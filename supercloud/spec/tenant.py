@@ -9,13 +9,13 @@ from pydantic import Field
 from ..primitives.quantity import Duration, Money
 from .base import Flag, Model, Name, Natural
 
-__all__ = ["Budget", "Limits", "Priority", "Tenant"]
+__all__ = ["Budget", "TenantLimits", "Priority", "Tenant"]
 
 Priority = Literal["low", "normal", "high"]
 UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*\$?$", max_length=32)]
 
 
-class Limits(Model):
+class TenantLimits(Model):
     """What a tenant may use at one time."""
 
     accelerators: Natural | None = None
@@ -36,7 +36,7 @@ class Tenant(Model):
     priority: Priority = "normal"
     """The highest priority its jobs may have."""
     users: tuple[UserName, ...] = ()
-    limits: Limits = Limits()
+    limits: TenantLimits = TenantLimits()
     borrow: Flag = True
     """Whether it may use what others leave idle."""
 

@@ -60,7 +60,7 @@ class ModelShape(Model):
     """Part of the memory that is left to buffers and fragments."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> ModelShape:
+    def _check_consistency(self) -> ModelShape:
         if self.expert_parameters > self.parameters:
             raise ValueError(
                 f"expert_parameters {self.expert_parameters:g} are more than all parameters, {self.parameters:g}"

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from ..errors import InputError, UnknownName, check_type
+from ..errors import InputError, UnknownNameError, require_type
 from ..plan.build.fabric.roles import is_routed
 from ..plan.model.plan import Plan
 from ..primitives.bundle import Bundle
 
-__all__ = ["TARGETS", "render", "targets_for"]
+__all__ = ["TARGETS", "render", "list_targets"]
 
 TARGETS: dict[str, str] = {
     "bom": "supercloud.targets.site.bom:render",
@@ -33,19 +33,19 @@ TARGETS: dict[str, str] = {
 }
 
 
-def _has_bridges(plan: Plan) -> bool:
+def _has_bridged_fabrics(plan: Plan) -> bool:
     """Whether there are Ethernet switches of ours whose links are not routed."""
     return any(
         item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role) for item in plan.fabrics
     )
 
 
-_FITS: dict[str, Callable[[Plan], bool]] = {
+_CONDITIONS: dict[str, Callable[[Plan], bool]] = {
     "bom": lambda plan: plan.site.kind == "onprem",
     "boot": lambda plan: plan.cloud is not None and plan.scheduler.kind == "slurm",
     "cabling": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
     "diagram": lambda plan: any(fabric.tiers for fabric in plan.fabrics),
-    "ethernet": _has_bridges,
+    "ethernet": _has_bridged_fabrics,
     "hosts": lambda plan: plan.networks is not None,
     "infiniband": lambda plan: any(fabric.tiers and fabric.kind == "infiniband" for fabric in plan.fabrics),
     "kubernetes": lambda plan: plan.scheduler.kind == "kubernetes",
@@ -56,19 +56,19 @@ _FITS: dict[str, Callable[[Plan], bool]] = {
 }
 
 
-def targets_for(plan: Plan) -> list[str]:
+def list_targets(plan: Plan) -> list[str]:
     """Names of the targets that have something to make of this plan."""
-    return [name for name in TARGETS if name not in _FITS or _FITS[name](plan)]
+    return [name for name in TARGETS if name not in _CONDITIONS or _CONDITIONS[name](plan)]
 
 
 def render(plan: Plan, target: str) -> Bundle:
     """What a target makes of a plan. A plan with errors is not rendered: they are raised, all at once."""
-    check_type(plan, Plan, "render takes a plan", 'make one: resolve(load("cluster.yaml"))')
+    require_type(plan, Plan, "render takes a plan", 'make one: resolve(load("cluster.yaml"))')
     if target not in TARGETS:
-        raise UnknownName("target", target, TARGETS)
+        raise UnknownNameError("target", target, TARGETS)
     if plan.errors:
         raise InputError(f"{plan.name} cannot be rendered: the plan has errors", plan.errors)
-    if target not in targets_for(plan):
-        raise InputError(f"{plan.name} has nothing for the target {target!r}; it has {', '.join(targets_for(plan))}")
+    if target not in list_targets(plan):
+        raise InputError(f"{plan.name} has nothing for the target {target!r}; it has {', '.join(list_targets(plan))}")
     module, _, function = TARGETS[target].partition(":")
     return cast(Callable[[Plan], Bundle], getattr(import_module(module), function))(plan)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ..plan.build.fabric.partitions import find_manager_node, manager_hosts
 from ..plan.build.fabric.roles import is_routed
 from ..plan.build.network.address_servers import address_servers
-from ..plan.build.network.bonds import bond_groups
-from ..plan.build.storage.clients import client_pools, has_service_hosts
+from ..plan.build.network.bonds import find_bond_groups
+from ..plan.build.storage.clients import list_client_pools, has_service_hosts
 from ..plan.model.plan import FabricPlan, HostPlan, Plan, PoolPlan
 from ..primitives.bundle import Bundle
-from ..primitives.templates import fill
-from . import targets_for
+from ..primitives.templates import render_template
+from . import list_targets
 
 __all__ = ["render_order"]
 
@@ -25,12 +25,12 @@ def render_order(plan: Plan) -> Bundle:
     others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
     joined = [fabric for fabric in plan.fabrics if fabric.tiers]
     return Bundle({
-        "INSTALL.md": fill(
-            "installation/INSTALL.md.j2", plan=plan, targets=targets_for(plan), servers=servers,
+        "INSTALL.md": render_template(
+            "installation/INSTALL.md.j2", plan=plan, targets=list_targets(plan), servers=servers,
             bridged=[item for item in joined if item.kind != "infiniband" and not is_routed(item.kind, item.role)],
             routed=[item for item in joined if item.kind != "infiniband" and is_routed(item.kind, item.role)],
             managers=[(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
-            bonds=any(bond_groups(item) for item in joined if item.role == "in-band"),
+            bonds=any(find_bond_groups(item) for item in joined if item.role == "in-band"),
             drivers=[pool for pool in plan.pools if pool.accelerator],
             schedulers=schedulers, others=[name for name in others if name not in served], is_switched=_is_switched,
             outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
@@ -45,7 +45,7 @@ def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:
 
 def _clients(plan: Plan, index: int) -> str:
     """The hosts that mount a store in words."""
-    nodes = [str(pool.hosts) for pool in client_pools(plan, index)]
+    nodes = [str(pool.hosts) for pool in list_client_pools(plan, index)]
     logins = plan.scheduler.kind == "slurm" and has_service_hosts(plan, index)
     return ", ".join([*nodes, *["login hosts"] * logins]) or "its clients"
 

@@ -10,41 +10,41 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .domains import Level
-    from .errors import NoFreePorts, TopologyError
+    from .errors import NoFreePortsError, TopologyError
     from .graph import Axis, Fabric, FabricColumns, Tier
-    from .grid import Grid, faces
-    from .links import Columns, Link, LinkGroup
-    from .shapes.clos import clos
-    from .shapes.fat_tree import fat_tree
-    from .shapes.rail import rail_optimized
-    from .shapes.scale_up import ScaleUp, scale_up_mesh, scale_up_switched, scale_up_torus
-    from .shapes.torus import torus
-    from .sharing import Arrangement, Ports, compute_arrangements
+    from .grid import Grid, count_surface_links
+    from .links import LinkColumns, Link, LinkGroup
+    from .shapes.clos import build_clos
+    from .shapes.fat_tree import build_fat_tree
+    from .shapes.rail import build_rail_optimized
+    from .shapes.scale_up import ScaleUp, build_mesh_scale_up, build_switched_scale_up, build_torus_scale_up
+    from .shapes.torus import build_torus
+    from .sharing import LeafArrangement, LeafRequirements, compute_arrangements
 
 __all__ = [
-    "Arrangement",
+    "LeafArrangement",
     "Axis",
-    "Columns",
+    "LinkColumns",
     "Fabric",
     "FabricColumns",
     "Grid",
     "Level",
     "Link",
     "LinkGroup",
-    "NoFreePorts",
-    "Ports",
+    "NoFreePortsError",
+    "LeafRequirements",
     "ScaleUp",
     "Tier",
     "TopologyError",
-    "clos",
+    "build_clos",
     "compute_arrangements",
-    "faces",
-    "fat_tree",
-    "rail_optimized",
-    "scale_up_mesh",
-    "scale_up_switched",
-    "scale_up_torus",
-    "torus",
+    "count_surface_links",
+    "build_fat_tree",
+    "build_rail_optimized",
+    "build_mesh_scale_up",
+    "build_switched_scale_up",
+    "build_torus_scale_up",
+    "build_torus",
 ]
 
 _MODULES = {

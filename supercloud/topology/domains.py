@@ -22,38 +22,38 @@ class Level:
     nodes: int
     size: int  # nodes in a full domain
     hops: int
-    share: float = 0.0
-    within: int = 0  # domains start afresh at multiples of this; 0 = they follow each other without a break
+    uplink_ratio: float = 0.0
+    section_nodes: int = 0  # domains start afresh at multiples of this; 0 = they follow each other without a break
 
     @property
-    def _span(self) -> tuple[int, int]:
+    def _section(self) -> tuple[int, int]:
         """Nodes after which domains start afresh, and the number of domains in them."""
-        span = self.within or self.size
+        span = self.section_nodes or self.size
         return span, -(-span // self.size)
 
     @property
     def count(self) -> int:
         """How many domains there are, short ones included."""
-        span, per_span = self._span
+        span, per_span = self._section
         return self.nodes // span * per_span + -(-(self.nodes % span) // self.size)
 
-    def domain_of(self, node: int) -> int:
+    def find_domain(self, node: int) -> int:
         """The domain that a node is in. Raises IndexError for a node that is not there."""
         if not 0 <= node < self.nodes:
             raise IndexError(f"node {node} is not one of the {self.nodes} nodes")
-        span, per_span = self._span
+        span, per_span = self._section
         return node // span * per_span + node % span // self.size
 
-    def domain(self, index: int) -> range:
+    def list_domain_nodes(self, index: int) -> range:
         """The nodes of one domain. Raises IndexError for a domain that is not there."""
         if not 0 <= index < self.count:
             raise IndexError(f"domain {index} is not one of the {self.count} of level {self.name}")
-        span, per_span = self._span
+        span, per_span = self._section
         start = index // per_span * span + index % per_span * self.size
         return range(start, min(start + self.size, (index // per_span + 1) * span, self.nodes))
 
     def __iter__(self) -> Iterator[range]:
-        return (self.domain(index) for index in range(self.count))
+        return (self.list_domain_nodes(index) for index in range(self.count))
 
     def __len__(self) -> int:
         return self.count

@@ -15,17 +15,17 @@ class TopologyError(ValueError):
         return f"{self.problem}; {self.hint}"
 
 
-class NoFreePorts(TopologyError):
+class NoFreePortsError(TopologyError):
     """Nodes and uplinks leave too few ports of leaves for the links that are reserved: ``lacking`` of them find none,
     and each node has ``per_node`` ports that it would leave free."""
 
-    def __init__(self, problem: str, hint: str, lacking: int, per_node: int) -> None:
+    def __init__(self, problem: str, hint: str, missing_ports: int, ports_per_node: int) -> None:
         super().__init__(problem, hint)
-        self.lacking, self.per_node = lacking, per_node
+        self.lacking, self.per_node = missing_ports, ports_per_node
 
 
-def require(least: int, **values: int | None) -> None:
+def require_at_least(minimum: int, **values: int | None) -> None:
     """Refuse a value below `least`; None means "not given" and passes."""
     for name, value in values.items():
-        if value is not None and value < least:
-            raise TopologyError(f"{name} is {value}", f"{name} must be {least} or more")
+        if value is not None and value < minimum:
+            raise TopologyError(f"{name} is {value}", f"{name} must be {minimum} or more")

@@ -46,7 +46,7 @@ class Tier:
         return prod(axis.size for axis in self.axes)
 
     @property
-    def spare(self) -> int:
+    def spare_ports(self) -> int:
         """Ports that even a fully used switch leaves free."""
         return self.radix - self.down - self.up
 
@@ -55,7 +55,7 @@ class Tier:
         """Ports down per port up: 1 is non-blocking, 0 says that there is nothing above."""
         return self.down / self.up if self.up else 0.0
 
-    def coordinates(self, index: int) -> tuple[int, ...]:
+    def compute_coordinates(self, index: int) -> tuple[int, ...]:
         """The place of a switch along each axis. Raises IndexError for a switch that is not there."""
         if not 0 <= index < self.count:
             raise IndexError(f"{self.name} {index} is not one of the {self.count}")
@@ -65,17 +65,17 @@ class Tier:
             places.append(place)
         return tuple(reversed(places))
 
-    def index(self, *places: int) -> int:
+    def compute_index(self, *coordinates: int) -> int:
         """The switch at a place. Raises IndexError for a place that is not there."""
         index = 0
-        for place, axis in zip(places, self.axes, strict=True):
+        for place, axis in zip(coordinates, self.axes, strict=True):
             if not 0 <= place < axis.size:
                 raise IndexError(f"{axis.name} {place} is not one of the {axis.size} of tier {self.name}")
             index = index * axis.size + place
         return index
 
 
-_Named = TypeVar("_Named", Tier, Level)
+_NamedT = TypeVar("_Named", Tier, Level)
 
 
 class FabricColumns(NamedTuple):
@@ -114,12 +114,12 @@ class Fabric:
     rails_per_leaf: int = 1
 
     @property
-    def rails_are_disjoint(self) -> bool:
+    def has_disjoint_rails(self) -> bool:
         """True if no switch path leads from one rail to another."""
         return self.cross_rail_hops is None
 
     @property
-    def kinds(self) -> tuple[str, ...]:
+    def device_kinds(self) -> tuple[str, ...]:
         """The kinds of device that links join, in order of first mention: node, leaf, ..."""
         return tuple(dict.fromkeys(k for g in self.link_groups for k in (g.source_kind, g.target_kind)))
 
@@ -136,52 +136,52 @@ class Fabric:
             counts[group.name] = counts.get(group.name, 0) + group.count
         return counts
 
-    def tier(self, name: str) -> Tier:
+    def get_tier(self, name: str) -> Tier:
         """The tier of that name. Raises LookupError."""
-        return _named(self.tiers, name)
+        return _get_by_name(self.tiers, name)
 
-    def level(self, name: str) -> Level:
+    def get_level(self, name: str) -> Level:
         """The level of locality of that name. Raises LookupError."""
-        return _named(self.levels, name)
+        return _get_by_name(self.levels, name)
 
-    def attachment(self, node: int, nic: int, plane: int = 0) -> Link:
+    def get_node_link(self, node: int, nic: int, plane: int = 0) -> Link:
         """The link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
         group = self.link_groups[0]
         if not isinstance(group, NodeLinks):
             raise LookupError(f"the nodes of a {self.shape} are not attached to switches")
         if not (0 <= node < group.nodes and 0 <= nic < group.nics and 0 <= plane < group.planes):
             raise IndexError(f"node {node}, nic {nic}, plane {plane} is not in this fabric")
-        number = group.number(node, nic, plane)
-        return next(group.links(number, number + 1))
+        number = group.compute_number(node, nic, plane)
+        return next(group.iter_links(number, number + 1))
 
-    def hops(self, one: int, other: int, rails: tuple[int, int] = (0, 0)) -> int | None:
+    def count_hops(self, source: int, target: int, rails: tuple[int, int] = (0, 0)) -> int | None:
         """Switches on the shortest way between two nodes: 0 same node, 1 leaf, 3 by spine, 5 by core.
 
         `rails` are the rails it leaves and arrives on; None says that there is no way between them. In a torus:
         links.
         """
         if self.grid is not None:
-            return self.grid.distance(one, other)
-        inside = next(level for level in self.levels if level.domain_of(one) == level.domain_of(other))
-        if one == other:
+            return self.grid.compute_distance(source, target)
+        inside = next(level for level in self.levels if level.find_domain(source) == level.find_domain(target))
+        if source == target:
             return 0
         if rails[0] // self.rails_per_leaf == rails[1] // self.rails_per_leaf:
             return inside.hops
         return None if self.cross_rail_hops is None else max(inside.hops, self.cross_rail_hops)
 
-    def links(self) -> Iterator[Link]:
+    def iter_links(self) -> Iterator[Link]:
         """Every link once, group by group, one at a time."""
         for group in self.link_groups:
             yield from group
 
-    def columns(self) -> FabricColumns:
+    def build_columns(self) -> FabricColumns:
         """Every link once, in the order of `links`, as arrays."""
         import numpy as np
 
-        parts = [group.columns() for group in self.link_groups]
+        parts = [group.build_columns() for group in self.link_groups]
         sizes = [group.count for group in self.link_groups]
-        source_kinds = [self.kinds.index(group.source_kind) for group in self.link_groups]
-        target_kinds = [self.kinds.index(group.target_kind) for group in self.link_groups]
+        source_kinds = [self.device_kinds.index(group.source_kind) for group in self.link_groups]
+        target_kinds = [self.device_kinds.index(group.target_kind) for group in self.link_groups]
         empty = np.zeros(0, dtype=np.int64)
         source, source_port, target, target_port, plane = (
             (np.concatenate([empty, *column]) for column in zip(*parts, strict=True)) if parts else (empty,) * 5
@@ -197,8 +197,8 @@ class Fabric:
         )
 
 
-def _named(things: tuple[_Named, ...], name: str) -> _Named:
-    for thing in things:
+def _get_by_name(items: tuple[_NamedT, ...], name: str) -> _NamedT:
+    for thing in items:
         if thing.name == name:
             return thing
-    raise LookupError(f"no {name}: there is {', '.join(thing.name for thing in things) or 'nothing'}")
+    raise LookupError(f"no {name}: there is {', '.join(thing.name for thing in items) or 'nothing'}")

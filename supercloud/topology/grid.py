@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from .errors import TopologyError, require
+from .errors import TopologyError, require_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,31 +25,31 @@ class Grid:
         if not self.dims or len(self.dims) != len(self.wrap):
             raise TopologyError(f"{len(self.dims)} dims and {len(self.wrap)} wraps", "give one wrap per axis")
         for length in self.dims:
-            require(1, dims=length)
+            require_at_least(1, dims=length)
 
     @property
     def nodes(self) -> int:
         return prod(self.dims)
 
-    def closes(self, axis: int) -> bool:
+    def has_wrap_link(self, axis: int) -> bool:
         """True if the last node along the axis has a link of its own to the first."""
         return self.wrap[axis] and self.dims[axis] > 2
 
-    def stride(self, axis: int) -> int:
+    def compute_stride(self, axis: int) -> int:
         """How far apart in number two neighbours along the axis are."""
         return prod(self.dims[axis + 1 :])
 
-    def rings(self, axis: int) -> int:
+    def count_rings(self, axis: int) -> int:
         """How many lines of nodes run along the axis."""
         return self.nodes // self.dims[axis]
 
-    def coordinates(self, node: int) -> tuple[int, ...]:
+    def compute_coordinates(self, node: int) -> tuple[int, ...]:
         """Where a node is. Raises IndexError for a node that is not there."""
         if not 0 <= node < self.nodes:
             raise IndexError(f"node {node} is not one of the {self.nodes} nodes")
-        return tuple(node // self.stride(axis) % length for axis, length in enumerate(self.dims))
+        return tuple(node // self.compute_stride(axis) % length for axis, length in enumerate(self.dims))
 
-    def index(self, coordinates: Sequence[int]) -> int:
+    def compute_index(self, coordinates: Sequence[int]) -> int:
         """The node at a place; axes that wrap are taken modulo their length. Raises IndexError outside the grid."""
         node = 0
         for place, length, wraps in zip(coordinates, self.dims, self.wrap, strict=True):
@@ -58,20 +58,20 @@ class Grid:
             node = node * length + place % length
         return node
 
-    def neighbours(self, node: int) -> tuple[int, ...]:
+    def list_neighbours(self, node: int) -> tuple[int, ...]:
         """The nodes linked to this one, axis by axis, forward before backward, each once."""
-        here = self.coordinates(node)
+        here = self.compute_coordinates(node)
         found: dict[int, None] = {}
         for axis, length in enumerate(self.dims):
             for there in (here[axis] + 1, here[axis] - 1):
                 if length > 1 and (self.wrap[axis] or 0 <= there < length):
-                    found[node + (there % length - here[axis]) * self.stride(axis)] = None
+                    found[node + (there % length - here[axis]) * self.compute_stride(axis)] = None
         return tuple(found)
 
-    def distance(self, one: int, other: int) -> int:
+    def compute_distance(self, source: int, target: int) -> int:
         """Links on the shortest way between two nodes."""
         total = 0
-        for axis, (a, b) in enumerate(zip(self.coordinates(one), self.coordinates(other), strict=True)):
+        for axis, (a, b) in enumerate(zip(self.compute_coordinates(source), self.compute_coordinates(target), strict=True)):
             apart = abs(a - b)
             total += min(apart, self.dims[axis] - apart) if self.wrap[axis] else apart
         return total
@@ -79,32 +79,32 @@ class Grid:
     @property
     def bisection_links(self) -> int:
         """Links cut when the grid is halved across its most weakly linked axis; 0 for a single node."""
-        cuts = [self.rings(a) * (2 if self.closes(a) else 1) for a, s in enumerate(self.dims) if s > 1]
+        cuts = [self.count_rings(a) * (2 if self.has_wrap_link(a) else 1) for a, s in enumerate(self.dims) if s > 1]
         return min(cuts, default=0)
 
-    def blocks(self, shape: Sequence[int]) -> Grid:
+    def build_block_grid(self, shape: Sequence[int]) -> Grid:
         """The grid of the blocks that tile this one (TPU v4: cubes of 4x4x4). Raises TopologyError if none do."""
         if len(shape) != len(self.dims) or any(s < 1 or d % s for d, s in zip(self.dims, shape, strict=False)):
             raise TopologyError(f"blocks of {tuple(shape)} do not tile {self.dims}", "each length must divide its axis")
         return Grid(tuple(d // s for d, s in zip(self.dims, shape, strict=True)), self.wrap)
 
-    def block_of(self, node: int, shape: Sequence[int]) -> int:
+    def find_block(self, node: int, shape: Sequence[int]) -> int:
         """The block a node is in, numbered in `blocks(shape)`."""
-        places = zip(self.coordinates(node), shape, strict=True)
-        return self.blocks(shape).index([place // length for place, length in places])
+        places = zip(self.compute_coordinates(node), shape, strict=True)
+        return self.build_block_grid(shape).compute_index([place // length for place, length in places])
 
-    def block_nodes(self, block: int, shape: Sequence[int]) -> Iterator[int]:
+    def iter_block_nodes(self, block: int, shape: Sequence[int]) -> Iterator[int]:
         """The nodes of one block, in order."""
-        corner = self.blocks(shape).coordinates(block)
+        corner = self.build_block_grid(shape).compute_coordinates(block)
         for offset in product(*map(range, shape)):
-            yield self.index([c * s + o for c, s, o in zip(corner, shape, offset, strict=True)])
+            yield self.compute_index([c * s + o for c, s, o in zip(corner, shape, offset, strict=True)])
 
-    def block_shapes(self, nodes: int) -> Iterator[tuple[int, ...]]:
+    def iter_block_shapes(self, nodes: int) -> Iterator[tuple[int, ...]]:
         """Every shape of a block of so many nodes that tiles the grid, the most cubic (fewest links out) first."""
         choices = product(*([s for s in range(1, d + 1) if d % s == 0 and nodes % s == 0] for d in self.dims))
-        yield from sorted((s for s in choices if prod(s) == nodes), key=lambda s: (faces(s), s))
+        yield from sorted((s for s in choices if prod(s) == nodes), key=lambda s: (count_surface_links(s), s))
 
 
-def faces(shape: Sequence[int]) -> int:
+def count_surface_links(shape: Sequence[int]) -> int:
     """Links out of a block in a larger torus, one per node face on its surface (TPU v4 cube of 4x4x4: 96)."""
     return sum(2 * prod(shape) // length for length in shape)

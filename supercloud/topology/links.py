@@ -31,7 +31,7 @@ class Link(NamedTuple):
     plane: int
 
 
-class Columns(NamedTuple):
+class LinkColumns(NamedTuple):
     """Many links as equally long integer arrays; the kinds are those of the group they come from."""
 
     source: NDArray[np.int64]
@@ -59,24 +59,24 @@ class LinkGroup(ABC):
         """How many links there are; O(1)."""
 
     @abstractmethod
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
         """Source, source port, target, target port and plane of link `number`, an integer or an integer array."""
 
-    def links(self, start: int = 0, stop: int | None = None) -> Iterator[Link]:
+    def iter_links(self, start: int = 0, stop: int | None = None) -> Iterator[Link]:
         """The links numbered start to stop, one at a time."""
         for number in range(*slice(start, stop).indices(self.count)):
-            source, source_port, target, target_port, plane = self.ends(number)
+            source, source_port, target, target_port, plane = self.compute_ends(number)
             yield Link(self.source_kind, source, source_port, self.target_kind, target, target_port, plane)
 
-    def columns(self, start: int = 0, stop: int | None = None) -> Columns:
+    def build_columns(self, start: int = 0, stop: int | None = None) -> LinkColumns:
         """The links numbered start to stop, as arrays of int64."""
         import numpy as np
 
         first, last, _ = slice(start, stop).indices(self.count)
-        return Columns(*self.ends(np.arange(first, max(first, last), dtype=np.int64)))
+        return LinkColumns(*self.compute_ends(np.arange(first, max(first, last), dtype=np.int64)))
 
     def __iter__(self) -> Iterator[Link]:
-        return self.links()
+        return self.iter_links()
 
     def __len__(self) -> int:
         return self.count
@@ -94,9 +94,9 @@ class NodeLinks(LinkGroup):
     nodes: int
     planes: int
     nics: int  # node ports per plane
-    unit: int  # nodes per unit
-    block: int  # nodes per block
-    sides: int  # leaves per block
+    unit_nodes: int  # nodes per unit
+    block_nodes: int  # nodes per block
+    leaves_per_block: int  # leaves per block
     unit_stride: int
     side_stride: int
     leaves: int  # per plane
@@ -106,22 +106,22 @@ class NodeLinks(LinkGroup):
         return self.nodes * self.nics * self.planes
 
     @property
-    def nics_per_side(self) -> int:
+    def nics_per_leaf(self) -> int:
         """Ports of one node on one leaf."""
-        return -(-self.nics // self.sides)
+        return -(-self.nics // self.leaves_per_block)
 
-    def number(self, node: int, nic: int, plane: int = 0) -> int:
+    def compute_number(self, node: int, nic: int, plane: int = 0) -> int:
         """The number of the link at that port of that node."""
         return (plane * self.nodes + node) * self.nics + nic
 
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
         per_plane = self.nodes * self.nics
         plane, rest = number // per_plane, number % per_plane
         node, nic = rest // self.nics, rest % self.nics
-        unit, place = node // self.unit, node % self.unit
-        side = nic // self.nics_per_side
-        leaf = plane * self.leaves + unit * self.unit_stride + side * self.side_stride + place // self.block
-        port = place % self.block * self.nics_per_side + nic % self.nics_per_side
+        unit, place = node // self.unit_nodes, node % self.unit_nodes
+        side = nic // self.nics_per_leaf
+        leaf = plane * self.leaves + unit * self.unit_stride + side * self.side_stride + place // self.block_nodes
+        port = place % self.block_nodes * self.nics_per_leaf + nic % self.nics_per_leaf
         return node, nic * self.planes + plane, leaf, port, plane
 
 
@@ -135,33 +135,33 @@ class TierLinks(LinkGroup):
     """
 
     planes: int
-    per_plane: int  # lower switches per plane
+    switches_per_plane: int  # lower switches per plane
     uplinks: int  # of each lower switch
     first_port: int  # of the uplinks
-    section: int  # lower switches per section
-    size: int
-    strided: bool
-    width: int  # upper switches per group
+    section_switches: int  # lower switches per section
+    group_switches: int
+    is_strided: bool
+    upper_switches: int  # upper switches per group
 
     @property
     def count(self) -> int:
-        return self.planes * self.per_plane * self.uplinks
+        return self.planes * self.switches_per_plane * self.uplinks
 
-    def group_of(self, switch: Any) -> tuple[Any, Any]:
+    def find_group(self, switch: Any) -> tuple[Any, Any]:
         """The group of a lower switch, counted over all planes, and its place in the group."""
-        section, rest = switch // self.section, switch % self.section
-        high, low = rest // self.size, rest % self.size
-        if self.strided:
-            return section * self.size + low, high
-        return section * -(-self.section // self.size) + high, low
+        section, rest = switch // self.section_switches, switch % self.section_switches
+        high, low = rest // self.group_switches, rest % self.group_switches
+        if self.is_strided:
+            return section * self.group_switches + low, high
+        return section * -(-self.section_switches // self.group_switches) + high, low
 
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
         switch, uplink = number // self.uplinks, number % self.uplinks
-        group, place = self.group_of(switch)
-        parallel = self.uplinks // self.width
-        upper = group * self.width + uplink // parallel
+        group, place = self.find_group(switch)
+        parallel = self.uplinks // self.upper_switches
+        upper = group * self.upper_switches + uplink // parallel
         upper_port = place * parallel + uplink % parallel
-        return switch, self.first_port + uplink, upper, upper_port, switch // self.per_plane
+        return switch, self.first_port + uplink, upper, upper_port, switch // self.switches_per_plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +172,14 @@ class RingLinks(LinkGroup):
     size: int  # nodes along the axis
     stride: int  # distance of neighbours in node numbers
     rings: int  # lines of nodes along this axis
-    closed: bool  # the last node is linked to the first
+    is_closed: bool  # the last node is linked to the first
 
     @property
     def count(self) -> int:
-        return self.rings * (self.size if self.closed else self.size - 1)
+        return self.rings * (self.size if self.is_closed else self.size - 1)
 
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
-        per_ring = self.size if self.closed else self.size - 1
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        per_ring = self.size if self.is_closed else self.size - 1
         ring, here = number // per_ring, number % per_ring
         corner = ring // self.stride * self.stride * self.size + ring % self.stride
         there = (here + 1) % self.size

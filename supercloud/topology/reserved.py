@@ -8,52 +8,52 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .errors import NoFreePorts, require
+from .errors import NoFreePortsError, require_at_least
 from .links import LinkGroup, NodeLinks
 
-__all__ = ["Reserve", "Reserved", "ReservedLinks", "ReservedPorts", "asks_of", "check_reserved",
-           "count_free", "place_reserved"]  # fmt: skip
+__all__ = ["PortRequest", "PlacedPorts", "ReservedLinks", "ReservedPorts", "to_port_requests", "check_reserved",
+           "count_free_ports", "assign_reserved_ports"]  # fmt: skip
 
 
-class Reserve(NamedTuple):
+class PortRequest(NamedTuple):
     """Ports of one plane that belong together."""
 
     ports: int
-    apart: bool = False
+    needs_own_cage: bool = False
     """In cages that links of another kind do not share, as far as there are such cages."""
-    together: int = 1
+    ports_per_cage: int = 1
     """So many ports at a time in one cage; more than 1 must find such a cage."""
 
 
-Reserved: TypeAlias = int | Sequence[Reserve]
+PlacedPorts: TypeAlias = int | Sequence[PortRequest]
 
 
-def asks_of(reserved: Reserved) -> tuple[Reserve, ...]:
+def to_port_requests(reserved: PlacedPorts) -> tuple[PortRequest, ...]:
     """A plain number of ports, or several asks, as asks. Raises TopologyError for less than none."""
     if isinstance(reserved, int):
-        require(0, reserved=reserved)
-        return (Reserve(reserved),) if reserved else ()
+        require_at_least(0, reserved=reserved)
+        return (PortRequest(reserved),) if reserved else ()
     return tuple(ask for ask in reserved if ask.ports)
 
 
-class _Leaf:
+class _LeafPorts:
     """The ports of one leaf that neither nodes nor uplinks have, the last ones first.
 
     Ports are taken from ``plain`` only after all that need cages have theirs, so ``clean`` is not told of them.
     """
 
-    def __init__(self, number: int, low: int, room: int, cage: int, kept: range) -> None:
-        self.number, self.low, self.room, self.cage, self.kept = number, low, room, cage, kept
-        self.begun: list[int] = []
+    def __init__(self, number: int, first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> None:
+        self.number, self.low, self.room, self.cage, self.kept = number, first_free, usable_ports, cage_ports, kept_ports
+        self.partial: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
 
     @cached_property
-    def plain(self) -> list[int]:
+    def free(self) -> list[int]:
         """Free ports; the last one is taken first."""
         return [port for port in range(self.low, self.room) if port not in self.kept]
 
     @cached_property
-    def clean(self) -> dict[int, None]:
+    def free_cages(self) -> dict[int, None]:
         """Cages of which no port is taken, in the order of taking."""
         cages = range(self.room // self.cage - 1, -(-self.low // self.cage) - 1, -1)
         first, last = self.kept.start // self.cage, -(-self.kept.stop // self.cage)
@@ -61,11 +61,11 @@ class _Leaf:
 
     def take_cage(self, ports: int) -> list[int]:
         """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
-        number = next(iter(self.clean))
-        del self.clean[number]
+        number = next(iter(self.free_cages))
+        del self.free_cages[number]
         whole = [number * self.cage + at for at in range(self.cage)]
-        self.plain = [port for port in self.plain if port not in whole]
-        self.begun += whole[:-ports]
+        self.free = [port for port in self.free if port not in whole]
+        self.partial += whole[:-ports]
         return whole[-ports:]
 
 
@@ -78,7 +78,7 @@ class ReservedPorts(NamedTuple):
 
     hosts: NodeLinks
     units: int
-    asks: tuple[Reserve, ...]
+    asks: tuple[PortRequest, ...]
     room: int
     cage: int = 1
     kept: range = range(0)
@@ -97,7 +97,7 @@ class ReservedLinks(LinkGroup):
     def places(self) -> tuple[tuple[int, int], ...]:
         """A (leaf, port) of one plane for each link. They are placed only when asked for: a search for the size of
         units that fits builds a network many times, and counts its switches only."""
-        return place_reserved(self.ports)
+        return assign_reserved_ports(self.ports)
 
     @property
     def count(self) -> int:
@@ -118,117 +118,117 @@ class ReservedLinks(LinkGroup):
 def check_reserved(ports: ReservedPorts) -> None:
     """Raises NoFreePorts if there are too few ports, or too few whole cages where those are asked for."""
     hosts, units, asks, room, _, _ = ports
-    count, total = sum(ask.ports for ask in asks), count_free(ports)
+    count, total = sum(ask.ports for ask in asks), count_free_ports(ports)
     if total < count:
-        raise _too_few(hosts, units, count, room, total)
-    if whole := tuple(ask for ask in asks if ask.together > 1):  # these choose first, and only they can fail
-        place_reserved(ports._replace(asks=whole))
+        raise _build_no_free_ports_error(hosts, units, count, room, total)
+    if whole := tuple(ask for ask in asks if ask.ports_per_cage > 1):  # these choose first, and only they can fail
+        assign_reserved_ports(ports._replace(asks=whole))
 
 
-def count_free(ports: ReservedPorts) -> int:
+def count_free_ports(ports: ReservedPorts) -> int:
     """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane.
 
     Leaves of equal occupancy are counted at once: a search for a size that fits asks this of thousands of networks.
     """
     hosts, units, _, room, _, kept = ports
-    blocks = -(-hosts.unit // hosts.block)
+    blocks = -(-hosts.unit_nodes // hosts.block_nodes)
 
-    def of_leaf(nodes: int) -> int:
-        low = nodes * hosts.nics_per_side
+    def count_in_leaf(nodes: int) -> int:
+        low = nodes * hosts.nics_per_leaf
         return room - low - len(range(max(low, kept.start), min(room, kept.stop))) if low < room else 0
 
-    def of_unit(nodes: int) -> int:
-        full, rest = divmod(nodes, hosts.block)
+    def count_in_unit(nodes: int) -> int:
+        full, rest = divmod(nodes, hosts.block_nodes)
         begun = full + bool(rest)
-        return full * of_leaf(hosts.block) + bool(rest) * of_leaf(rest) + (blocks - begun) * of_leaf(0)
+        return full * count_in_leaf(hosts.block_nodes) + bool(rest) * count_in_leaf(rest) + (blocks - begun) * count_in_leaf(0)
 
-    full, rest = divmod(min(hosts.nodes, units * hosts.unit), hosts.unit)
+    full, rest = divmod(min(hosts.nodes, units * hosts.unit_nodes), hosts.unit_nodes)
     begun = full + bool(rest)
-    leaves = full * of_unit(hosts.unit) + bool(rest) * of_unit(rest) + (units - begun) * of_unit(0)
-    return leaves * hosts.sides
+    leaves = full * count_in_unit(hosts.unit_nodes) + bool(rest) * count_in_unit(rest) + (units - begun) * count_in_unit(0)
+    return leaves * hosts.leaves_per_block
 
 
 @lru_cache(maxsize=8)
-def place_reserved(ports: ReservedPorts) -> tuple[tuple[int, int], ...]:
+def assign_reserved_ports(ports: ReservedPorts) -> tuple[tuple[int, int], ...]:
     """A (leaf, port) of one plane for each port asked for, in the order of the asks: leaf after leaf, last port first.
 
     What needs cages of its own chooses first. Raises NoFreePorts where whole cages lack; ``check_reserved`` is asked
     before.
     """
     hosts, units, asks, room, cage, kept = ports
-    leaves = [_Leaf(*leaf, room, cage, kept) for leaf in _free(hosts, units, room)]
+    leaves = [_LeafPorts(*leaf, room, cage, kept) for leaf in _iter_free_leaves(hosts, units, room)]
     found: dict[int, list[tuple[int, int]]] = {}
-    for index in sorted(range(len(asks)), key=lambda item: (-asks[item].together, not asks[item].apart, item)):
+    for index in sorted(range(len(asks)), key=lambda item: (-asks[item].ports_per_cage, not asks[item].needs_own_cage, item)):
         ask = asks[index]
-        if ask.together > 1:
-            found[index] = _cages(hosts, leaves, ask)
-        elif ask.apart:
-            found[index] = _apart(leaves, ask.ports)
+        if ask.ports_per_cage > 1:
+            found[index] = _take_cages(hosts, leaves, ask)
+        elif ask.needs_own_cage:
+            found[index] = _take_separate_ports(leaves, ask.ports)
         else:
-            found[index] = _plain(leaves, ask.ports)
+            found[index] = _take_ports(leaves, ask.ports)
     return tuple(place for index in range(len(asks)) for place in found[index])
 
 
-def _free(hosts: NodeLinks, units: int, room: int) -> Iterator[tuple[int, int]]:
+def _iter_free_leaves(node_links: NodeLinks, units: int, usable_ports: int) -> Iterator[tuple[int, int]]:
     """Leaves with ports left, and how many of them nodes have."""
     for unit in range(units):
-        for block, start in enumerate(range(0, hosts.unit, hosts.block)):
-            here = min(hosts.block, hosts.unit - start, hosts.nodes - unit * hosts.unit - start)
-            taken = max(0, here) * hosts.nics_per_side
-            if taken < room:
-                leaf = unit * hosts.unit_stride + block
-                yield from ((leaf + side * hosts.side_stride, taken) for side in range(hosts.sides))
+        for block, start in enumerate(range(0, node_links.unit_nodes, node_links.block_nodes)):
+            here = min(node_links.block_nodes, node_links.unit_nodes - start, node_links.nodes - unit * node_links.unit_nodes - start)
+            taken = max(0, here) * node_links.nics_per_leaf
+            if taken < usable_ports:
+                leaf = unit * node_links.unit_stride + block
+                yield from ((leaf + side * node_links.side_stride, taken) for side in range(node_links.leaves_per_block))
 
 
-def _first(leaves: Sequence[_Leaf], what: Literal["plain", "clean", "begun"], count: int) -> list[_Leaf]:
+def _select_leaves(leaves: Sequence[_LeafPorts], attribute: Literal["plain", "clean", "begun"], count: int) -> list[_LeafPorts]:
     """So many leaves, from the first on, that have such ports or cages; there may be many others."""
-    return list(islice((leaf for leaf in leaves if getattr(leaf, what)), count))
+    return list(islice((leaf for leaf in leaves if getattr(leaf, attribute)), count))
 
 
-def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tuple[int, int]]:
+def _take_cages(node_links: NodeLinks, leaves: Sequence[_LeafPorts], request: PortRequest) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    while len(found) < ask.ports:
-        able = _first(leaves, "clean", -(-(ask.ports - len(found)) // ask.together))
+    while len(found) < request.ports:
+        able = _select_leaves(leaves, "clean", -(-(request.ports - len(found)) // request.ports_per_cage))
         if not able:
-            lacking = -(-(ask.ports - len(found)) // ask.together)
-            raise NoFreePorts(
-                f"{-(-ask.ports // ask.together)} cages of {ask.together} ports are wanted for cables that fill a "
-                f"cage, {lacking} more than {hosts.leaves} leaves have free",
+            lacking = -(-(request.ports - len(found)) // request.ports_per_cage)
+            raise NoFreePortsError(
+                f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are wanted for cables that fill a "
+                f"cage, {lacking} more than {node_links.leaves} leaves have free",
                 "take fewer nodes or services, larger leaves, or cables that take one port",
-                lacking * ask.together,
-                hosts.nics,
+                lacking * request.ports_per_cage,
+                node_links.nics,
             )
         for leaf in able:
-            found += [(leaf.number, port) for port in leaf.take_cage(ask.together)]
-    return found[: ask.ports]
+            found += [(leaf.number, port) for port in leaf.take_cage(request.ports_per_cage)]
+    return found[: request.ports]
 
 
-def _apart(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
+def _take_separate_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int]]:
     """Cages of their own, leaf after leaf; then what is left in those; at last whatever port there is."""
     found: list[tuple[int, int]] = []
-    while len(found) < ports and (able := _first(leaves, "clean", ports - len(found))):
+    while len(found) < ports and (able := _select_leaves(leaves, "clean", ports - len(found))):
         found += [(leaf.number, leaf.take_cage(1)[0]) for leaf in able]
-    while len(found) < ports and (able := _first(leaves, "begun", ports - len(found))):
-        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able]
-    return found + _plain(leaves, ports - len(found))
+    while len(found) < ports and (able := _select_leaves(leaves, "begun", ports - len(found))):
+        found += [(leaf.number, leaf.partial.pop(0)) for leaf in able]
+    return found + _take_ports(leaves, ports - len(found))
 
 
-def _plain(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
+def _take_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    while len(found) < ports and (able := _first(leaves, "plain", ports - len(found))):
-        found += [(leaf.number, leaf.plain.pop()) for leaf in able]
-    while len(found) < ports and (able := _first(leaves, "begun", ports - len(found))):
-        found += [(leaf.number, leaf.begun.pop(0)) for leaf in able]
+    while len(found) < ports and (able := _select_leaves(leaves, "plain", ports - len(found))):
+        found += [(leaf.number, leaf.free.pop()) for leaf in able]
+    while len(found) < ports and (able := _select_leaves(leaves, "begun", ports - len(found))):
+        found += [(leaf.number, leaf.partial.pop(0)) for leaf in able]
     return found
 
 
-def _too_few(hosts: NodeLinks, units: int, count: int, room: int, total: int) -> NoFreePorts:
-    lacking = max(count - total, 1)
-    fewer = hosts.nodes - -(-lacking // hosts.nics)
-    return NoFreePorts(
-        f"{count} reserved links need {count} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports "
-        f"each leave {total} free on {hosts.leaves} leaves with {room} ports for them",
+def _build_no_free_ports_error(node_links: NodeLinks, units: int, count: int, usable_ports: int, free_ports: int) -> NoFreePortsError:
+    lacking = max(count - free_ports, 1)
+    fewer = node_links.nodes - -(-lacking // node_links.nics)
+    return NoFreePortsError(
+        f"{count} reserved links need {count} free leaf ports, but {node_links.nodes} nodes with {node_links.nics} ports "
+        f"each leave {free_ports} free on {node_links.leaves} leaves with {usable_ports} ports for them",
         f"take {fewer} nodes, or smaller units (su)" if fewer > 0 else "take larger leaves",
         lacking,
-        hosts.nics,
+        node_links.nics,
     )

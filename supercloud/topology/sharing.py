@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .errors import require
-from .tiers import ports_up, spread_uplinks
+from .errors import require_at_least
+from .tiers import compute_uplinks, spread_uplinks
 
-__all__ = ["Arrangement", "Ports", "compute_arrangements"]
+__all__ = ["LeafArrangement", "LeafRequirements", "compute_arrangements"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class LeafRequirements:
     """What the leaves of one plane must offer, and of what switches they are made."""
 
     leaf_radix: int
@@ -30,23 +30,23 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrangement:
+class LeafArrangement:
     """Leaves of one size under the fewest spines that join them."""
 
     rails_per_leaf: int
-    unit: int  # nodes on the same leaves
+    unit_nodes: int  # nodes on the same leaves
     uplinks: int  # of a leaf; 0 where there is one leaf and nothing above it
     leaves: int
     spines: int
 
     @property
-    def switches(self) -> int:
+    def switch_count(self) -> int:
         return self.leaves + self.spines
 
 
 def compute_arrangements(
-    nodes: int, rails: int, ports: Ports, *, domain: int = 1, rails_per_leaf: int | None = None
-) -> list[Arrangement]:
+    nodes: int, rails: int, ports: LeafRequirements, *, domain_nodes: int = 1, rails_per_leaf: int | None = None
+) -> list[LeafArrangement]:
     """Every arrangement of the rails of so many nodes, best first: few switches, few rails on a leaf, few leaves.
 
     Nodes of a scale-up `domain` are not spread over different leaves. `rails_per_leaf` leaves only those with so many
@@ -54,50 +54,50 @@ def compute_arrangements(
 
     Raises TopologyError for numbers below 1.
     """
-    require(1, nodes=nodes, rails=rails, leaf_radix=ports.leaf_radix, spine_radix=ports.spine_radix, domain=domain)
-    require(1, rails_per_leaf=rails_per_leaf)
-    found: list[Arrangement] = []
+    require_at_least(1, nodes=nodes, rails=rails, leaf_radix=ports.leaf_radix, spine_radix=ports.spine_radix, domain=domain_nodes)
+    require_at_least(1, rails_per_leaf=rails_per_leaf)
+    found: list[LeafArrangement] = []
     if rails_per_leaf in (None, rails) and nodes * rails + ports.reserved + ports.links <= ports.leaf_radix:
-        found.append(Arrangement(rails, ports.leaf_radix // rails, 0, 1, 0))
+        found.append(LeafArrangement(rails, ports.leaf_radix // rails, 0, 1, 0))
     for sharing in range(1, rails + 1):
         if rails % sharing == 0 and rails_per_leaf in (None, sharing):
-            found += _two_tiers(nodes, rails, sharing, ports, domain)
-    return sorted(found, key=lambda item: (item.switches, item.rails_per_leaf, item.leaves, -item.unit))
+            found += _iter_two_tiers(nodes, rails, sharing, ports, domain_nodes)
+    return sorted(found, key=lambda item: (item.switch_count, item.rails_per_leaf, item.leaves, -item.unit_nodes))
 
 
-def _two_tiers(nodes: int, rails: int, sharing: int, ports: Ports, domain: int) -> Iterator[Arrangement]:
+def _iter_two_tiers(nodes: int, rails: int, rails_per_leaf: int, ports: LeafRequirements, domain_nodes: int) -> Iterator[LeafArrangement]:
     """Leaves with so many rails: for each number of leaves the largest unit, and smaller ones that need fewer spines.
 
     A large unit leaves room to grow without moving a cable."""
     room = ports.leaf_radix - ports.peers
     down = room
-    while down > 0 and down + ports_up(down, ports.oversubscription) > room:
+    while down > 0 and down + compute_uplinks(down, ports.oversubscription) > room:
         down -= 1
-    most = down // sharing
-    if domain > 1 and not nodes <= most < domain:
-        most = most // domain * domain
+    most = down // rails_per_leaf
+    if domain_nodes > 1 and not nodes <= most < domain_nodes:
+        most = most // domain_nodes * domain_nodes
     if most < 1:
         return
     for units in range(-(-nodes // most), nodes + 1):
         least = -(-nodes // units)
-        if domain > 1 and units > 1:
-            least = -(-least // domain) * domain
+        if domain_nodes > 1 and units > 1:
+            least = -(-least // domain_nodes) * domain_nodes
         if -(-nodes // least) != units:
             continue  # the same as with fewer units
-        leaves = units * rails // sharing
+        leaves = units * rails // rails_per_leaf
         largest = most if units == -(-nodes // most) else -(-nodes // (units - 1)) - 1
-        step = domain if domain > 1 and units > 1 else 1
+        step = domain_nodes if domain_nodes > 1 and units > 1 else 1
         fewest: int | None = None
         for unit in range(largest // step * step, least - 1, -step):
-            upper = _spines(leaves, nodes * rails, unit * sharing, ports)
+            upper = _compute_spines(leaves, nodes * rails, unit * rails_per_leaf, ports)
             if upper and (fewest is None or upper[0] < fewest):
                 fewest = upper[0]
-                yield Arrangement(sharing, unit, upper[1], leaves, upper[0])
+                yield LeafArrangement(rails_per_leaf, unit, upper[1], leaves, upper[0])
 
 
-def _spines(leaves: int, links: int, down: int, ports: Ports) -> tuple[int, int] | None:
+def _compute_spines(leaves: int, links: int, down: int, ports: LeafRequirements) -> tuple[int, int] | None:
     """The fewest spines for leaves with so many ports down, and the uplinks of a leaf; None where none will do."""
-    least = ports_up(down, ports.oversubscription)
+    least = compute_uplinks(down, ports.oversubscription)
     radix = ports.leaf_radix - ports.peers
     most = min(radix - down, (leaves * radix - links - ports.reserved) // leaves)
     return spread_uplinks(leaves, least, most, ports.spine_radix, links=ports.links)

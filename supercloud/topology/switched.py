@@ -8,47 +8,47 @@ from .domains import Level
 from .errors import TopologyError
 from .graph import Axis, Fabric, Tier
 from .links import LinkGroup, NodeLinks, TierLinks
-from .reserved import Reserved, ReservedLinks, ReservedPorts, asks_of, check_reserved
-from .tiers import Layout, Radix, Units, Upper, most_down, per_tier, ports_up
+from .reserved import PlacedPorts, ReservedLinks, ReservedPorts, to_port_requests, check_reserved
+from .tiers import TierLayout, Radix, LeafUnits, UpperTiers, compute_max_down, expand_radix, compute_uplinks
 
 
-def leaf_ports(
+def compute_leaf_ports(
     radix: int,
     oversubscription: float,
     *,
     down: int | None,
     uplinks: int | None,
-    step: int,
-    wanted: int | None = None,
-    alone: bool = False,
+    multiple: int,
+    max_down: int | None = None,
+    is_alone: bool = False,
 ) -> tuple[int, int]:
     """Ports down and up of a leaf: those given, else as many down as fit, a multiple of `step`, `wanted` at most.
 
     A leaf `alone` has nothing above it and no uplinks. Raises TopologyError if the radix is too small.
     """
-    if alone:
+    if is_alone:
         uplinks = 0
     if down is None:
-        most = most_down(radix, oversubscription) if uplinks is None else radix - uplinks
-        down = max(0, min(most, wanted or most) // step * step)
+        most = compute_max_down(radix, oversubscription) if uplinks is None else radix - uplinks
+        down = max(0, min(most, max_down or most) // multiple * multiple)
     if uplinks is None:
-        uplinks = ports_up(down, oversubscription)
-    if down < step or (uplinks < 1 and not alone) or down + uplinks > radix:
+        uplinks = compute_uplinks(down, oversubscription)
+    if down < multiple or (uplinks < 1 and not is_alone) or down + uplinks > radix:
         raise TopologyError(
-            f"a leaf of {radix} ports cannot have {down} ports down (at least {step}) and {uplinks} up",
-            f"take a radix of {max(down, step) + uplinks} or more, or other ports down and up",
+            f"a leaf of {radix} ports cannot have {down} ports down (at least {multiple}) and {uplinks} up",
+            f"take a radix of {max(down, multiple) + uplinks} or more, or other ports down and up",
         )
     return down, uplinks
 
 
-def check_fit(
+def require_fit(
     nodes: int,
     nics: int,
-    unit: int,
-    units: Units,
-    upper: Upper,
+    unit_nodes: int,
+    units: LeafUnits,
+    upper_tiers: UpperTiers,
     radix: Radix,
-    limit: Callable[[int, float], int] | None = None,
+    compute_max_nodes: Callable[[int, float], int] | None = None,
     *alternatives: str,
 ) -> None:
     """Refuse what the tiers cannot join, with the numbers and what would fit.
@@ -56,46 +56,46 @@ def check_fit(
     `unit` is the nodes of a unit; `limit` the most nodes at another radix and another leaf oversubscription, None
     where the leaf is given by hand.
     """
-    tiers = upper.choose_tiers(units)
-    most = upper.max_units(tiers, units)
+    tiers = upper_tiers.select_tier_count(units)
+    most = upper_tiers.compute_max_units(tiers, units)
     if units.count <= most:
         return
-    hints = [f"{most * unit} nodes fit" if most else f"not even one unit of {unit} nodes fits"]
-    leaf, spine, core = per_tier(radix)
+    hints = [f"{most * unit_nodes} nodes fit" if most else f"not even one unit of {unit_nodes} nodes fits"]
+    leaf, spine, core = expand_radix(radix)
     one_size = leaf == spine == core
-    if limit is not None and one_size:
-        larger = next((r for r in range(leaf + 1, 1025) if limit(r, 1.0) >= nodes), None)
+    if compute_max_nodes is not None and one_size:
+        larger = next((r for r in range(leaf + 1, 1025) if compute_max_nodes(r, 1.0) >= nodes), None)
         if larger is not None:
             hints.append(f"{nodes} need a radix of {larger}")
             if larger <= 2 * leaf:
                 hints.append(f"or 2 planes with every port split in two (radix {2 * leaf})")
-        ratio = next((o for o in range(2, 17) if limit(leaf, o) >= nodes), None)
+        ratio = next((o for o in range(2, 17) if compute_max_nodes(leaf, o) >= nodes), None)
         if ratio is not None:
             hints.append(f"or leaves oversubscribed {ratio}:1")
     if tiers < 3:
         hints.append(f"or allow {tiers + 1} tiers")
     size = f"radix {leaf}" if one_size else f"radix {leaf} (leaf), {spine} (spine), {core} (core)"
-    reason = f"which join at most {most * unit * nics} ports" if most else upper.describe_shortage(tiers, units)
+    reason = f"which join at most {most * unit_nodes * nics} ports" if most else upper_tiers.describe_shortage(tiers, units)
     raise TopologyError(
-        f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {units.total} leaves, do not fit "
+        f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {units.leaf_count} leaves, do not fit "
         f"{tiers} tier{'s' * (tiers > 1)} of {size}{', ' if most else ': '}{reason}",
         ", ".join([*hints, *alternatives]),
     )
 
 
-def assemble(
+def assemble_fabric(
     shape: str,
-    hosts: NodeLinks,
-    layout: Layout,
+    node_links: NodeLinks,
+    layout: TierLayout,
     *,
     radix: Radix,
     down: int,
     leaf_axes: tuple[Axis, ...],
     unit_name: str,
     rails: int = 1,
-    reserved: Reserved = 0,
-    cage: int = 1,
-    peers: int = 0,
+    reserved: PlacedPorts = 0,
+    cage_ports: int = 1,
+    peer_ports: int = 0,
     cross_rail_hops: int | None = 1,
     rails_per_leaf: int = 1,
 ) -> Fabric:
@@ -104,22 +104,22 @@ def assemble(
     Of several leaves each keeps the `peers` ports after those for nodes; a single leaf has no other one. Raises
     TopologyError where they do not fit beside nodes and uplinks, or reserved links find no port.
     """
-    leaf_radix, spine_radix, core_radix = per_tier(radix)
-    units, spines, planes = layout.units, layout.spines, hosts.planes
-    peers = peers if units.total * planes > 1 else 0
-    if down + units.uplinks + peers > leaf_radix:
+    leaf_radix, spine_radix, core_radix = expand_radix(radix)
+    units, spines, planes = layout.units, layout.spines, node_links.planes
+    peer_ports = peer_ports if units.leaf_count * planes > 1 else 0
+    if down + units.uplinks + peer_ports > leaf_radix:
         raise TopologyError(
-            f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peers} to the other "
+            f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peer_ports} to the other "
             "leaf of its pair",
-            _describe_smaller_leaves(leaf_radix, down, units.uplinks, peers),
+            _describe_smaller_leaves(leaf_radix, down, units.uplinks, peer_ports),
         )
     plane = Axis("plane", planes)
     tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
-    groups: list[LinkGroup] = [hosts]
-    if asks := asks_of(reserved):
-        ports = ReservedPorts(hosts, units.count, asks, leaf_radix - units.uplinks, cage, range(down, down + peers))
+    groups: list[LinkGroup] = [node_links]
+    if asks := to_port_requests(reserved):
+        ports = ReservedPorts(node_links, units.count, asks, leaf_radix - units.uplinks, cage_ports, range(down, down + peer_ports))
         check_reserved(ports)
-        groups.append(ReservedLinks("reserved", "leaf", ports, planes, units.total))
+        groups.append(ReservedLinks("reserved", "leaf", ports, planes, units.leaf_count))
     if layout.tiers > 1:
         pods = (Axis("rail", units.sections),) * (units.sections > 1)
         pods += (Axis("pod", layout.section_pods),) * (layout.tiers > 2)
@@ -129,13 +129,13 @@ def assemble(
             "leaf",
             "spine",
             planes=planes,
-            per_plane=units.total,
+            switches_per_plane=units.leaf_count,
             uplinks=units.uplinks,
             first_port=leaf_radix - units.uplinks,
-            section=units.count * units.leaves,
-            size=layout.pod_units * units.leaves,
-            strided=False,
-            width=spines,
+            section_switches=units.count * units.section_leaves,
+            group_switches=layout.pod_units * units.section_leaves,
+            is_strided=False,
+            upper_switches=spines,
         )
         groups.append(leaf_spine)
     if layout.tiers > 2:
@@ -145,51 +145,51 @@ def assemble(
             "spine",
             "core",
             planes=planes,
-            per_plane=layout.pods * spines,
+            switches_per_plane=layout.pods * spines,
             uplinks=layout.spine_up,
             first_port=spine_radix - layout.spine_up,
-            section=layout.pods * spines,
-            size=spines,
-            strided=True,
-            width=layout.cores,
+            section_switches=layout.pods * spines,
+            group_switches=spines,
+            is_strided=True,
+            upper_switches=layout.cores,
         )
         groups.append(spine_core)
-    levels = _levels(hosts, layout, unit_name)
+    levels = _build_levels(node_links, layout, unit_name)
     return Fabric(
         shape=shape,
-        nodes=hosts.nodes,
-        node_ports=hosts.nics * planes,
+        nodes=node_links.nodes,
+        node_ports=node_links.nics * planes,
         planes=planes,
         rails=rails,
         tiers=tuple(tiers),
         link_groups=tuple(groups),
         levels=levels,
-        bisection=min([1.0, *(level.share for level in levels[:-1] if level.count > 1)]),
+        bisection=min([1.0, *(level.uplink_ratio for level in levels[:-1] if level.count > 1)]),
         cross_rail_hops=cross_rail_hops,
         rails_per_leaf=rails_per_leaf,
     )
 
 
-def _describe_smaller_leaves(radix: int, down: int, up: int, peers: int) -> str:
+def _describe_smaller_leaves(radix: int, down: int, up: int, peer_ports: int) -> str:
     """Each number of ports that fits beside the two others, if there is one."""
-    rest = {"up (leaf_up)": radix - down - peers, "down (leaf_down)": radix - up - peers,
+    rest = {"up (leaf_up)": radix - down - peer_ports, "down (leaf_down)": radix - up - peer_ports,
             "to the other leaf (peer_links)": radix - down - up}  # fmt: skip
     able = [f"{ports} {where}" for where, ports in rest.items() if ports > 0]
     return f"take at most {', or '.join(able)}" if able else "take larger leaves, or fewer links to the other leaf"
 
 
-def _levels(hosts: NodeLinks, layout: Layout, unit_name: str) -> tuple[Level, ...]:
+def _build_levels(node_links: NodeLinks, layout: TierLayout, unit_name: str) -> tuple[Level, ...]:
     """Leaf-set, unit, pod and fabric, innermost first; a level that is the next one by construction is left out."""
-    nodes, units, pod = hosts.nodes, layout.units, layout.pod_units * hosts.unit
-    blocks = -(-hosts.unit // hosts.block)
+    nodes, units, pod = node_links.nodes, layout.units, layout.pod_units * node_links.unit_nodes
+    blocks = -(-node_links.unit_nodes // node_links.block_nodes)
     levels: list[Level] = []
     if blocks > 1:
-        share = hosts.sides * units.uplinks / (hosts.block * hosts.nics)
-        levels.append(Level("leaf-set", nodes, hosts.block, 1, share, hosts.unit))
-    share = blocks * hosts.sides * units.uplinks / (hosts.unit * hosts.nics)
-    out_of_pod = min(share, units.sections * layout.spines * layout.spine_up / (pod * hosts.nics))
+        share = node_links.leaves_per_block * units.uplinks / (node_links.block_nodes * node_links.nics)
+        levels.append(Level("leaf-set", nodes, node_links.block_nodes, 1, share, node_links.unit_nodes))
+    share = blocks * node_links.leaves_per_block * units.uplinks / (node_links.unit_nodes * node_links.nics)
+    out_of_pod = min(share, units.sections * layout.spines * layout.spine_up / (pod * node_links.nics))
     unit_is_pod = layout.tiers == 3 and layout.pod_units == 1
-    levels.append(Level(unit_name, nodes, hosts.unit, 1 if blocks == 1 else 3, out_of_pod if unit_is_pod else share))
+    levels.append(Level(unit_name, nodes, node_links.unit_nodes, 1 if blocks == 1 else 3, out_of_pod if unit_is_pod else share))
     if layout.tiers == 3 and not unit_is_pod:
         levels.append(Level("pod", nodes, pod, 3, out_of_pod))
     return (*levels, Level("fabric", nodes, nodes, 2 * layout.tiers - 1))

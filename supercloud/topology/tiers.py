@@ -15,18 +15,18 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeAlias
 
-from .errors import TopologyError, require
+from .errors import TopologyError, require_at_least
 
 Radix: TypeAlias = int | tuple[int, int, int]  # ports per switch, of all tiers or of leaf, spine and core
 Oversubscription: TypeAlias = float | tuple[float, float]  # ports down per port up, of leaf and spine
 
 
-def ports_up(down: int, oversubscription: float) -> int:
+def compute_uplinks(down: int, oversubscription: float) -> int:
     """Uplinks for so many ports down: `ceil(down / oversubscription)`, safe against 4/3 not being a binary fraction."""
     return ceil(round(down / oversubscription, 9))
 
 
-def most_down(radix: int, oversubscription: float = 1.0) -> int:
+def compute_max_down(radix: int, oversubscription: float = 1.0) -> int:
     """The most ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1.
 
     A whole ratio is kept exactly: then uplinks spread evenly over few spines (85 down and 43 up would need 43 of them).
@@ -35,14 +35,14 @@ def most_down(radix: int, oversubscription: float = 1.0) -> int:
     if ratio == oversubscription and radix > ratio:
         return radix // (ratio + 1) * ratio
     down = min(radix, int(radix * oversubscription / (1 + oversubscription)) + 1)
-    while down > 0 and down + ports_up(down, oversubscription) > radix:
+    while down > 0 and down + compute_uplinks(down, oversubscription) > radix:
         down -= 1
     return down
 
 
-def least_divisor(number: int, at_least: int) -> int:
+def find_least_divisor(number: int, minimum: int) -> int:
     """The least divisor of `number` that is not below `at_least`, which is not above `number`."""
-    return next(d for d in range(max(1, at_least), number + 1) if number % d == 0)
+    return next(d for d in range(max(1, minimum), number + 1) if number % d == 0)
 
 
 def spread_uplinks(
@@ -62,14 +62,14 @@ def spread_uplinks(
     return None
 
 
-def per_tier(radix: Radix) -> tuple[int, int, int]:
+def expand_radix(radix: Radix) -> tuple[int, int, int]:
     """The radix of leaf, spine and core."""
     leaf, spine, core = (radix, radix, radix) if isinstance(radix, int) else radix
-    require(1, leaf_radix=leaf, spine_radix=spine, core_radix=core)
+    require_at_least(1, leaf_radix=leaf, spine_radix=spine, core_radix=core)
     return leaf, spine, core
 
 
-def per_step(oversubscription: Oversubscription) -> tuple[float, float]:
+def expand_oversubscription(oversubscription: Oversubscription) -> tuple[float, float]:
     """The oversubscription at leaf and spine; one number is that of the leaf, over a non-blocking spine."""
     pair = oversubscription if isinstance(oversubscription, tuple) else (oversubscription, 1.0)
     if min(pair) <= 0:
@@ -78,26 +78,26 @@ def per_step(oversubscription: Oversubscription) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class LeafUnits:
     """The leaves, in units that stay together: an SU, or the leaves of one node, or a rack."""
 
     count: int
-    leaves: int  # of one unit in one section
+    section_leaves: int  # of one unit in one section
     sections: int  # sets of leaves that only meet in the core: the rails where a pod is of one rail, else 1
     uplinks: int  # of a leaf
 
     @property
-    def total(self) -> int:
+    def leaf_count(self) -> int:
         """Leaves in all."""
-        return self.count * self.leaves * self.sections
+        return self.count * self.section_leaves * self.sections
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class TierLayout:
     """Switch counts of one plane and how they are grouped."""
 
     tiers: int
-    units: Units
+    units: LeafUnits
     pod_units: int  # units in a full pod
     spines: int = 0  # of a pod; also the number of core groups
     spine_down: int = 0
@@ -114,7 +114,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Upper:
+class UpperTiers:
     """What is above the leaves: the inputs of the rules. None means "let the rule decide"."""
 
     spine_radix: int
@@ -123,88 +123,88 @@ class Upper:
     tiers: int | None = None
     pod_units: int | None = None
     spines: int | None = None  # of a pod
-    large_pods: bool = False  # as large as the spine allows (fat-tree), else as small as the core allows
+    has_large_pods: bool = False  # as large as the spine allows (fat-tree), else as small as the core allows
 
     def __post_init__(self) -> None:
-        require(1, tiers=self.tiers, pod_units=self.pod_units, spines=self.spines)
+        require_at_least(1, tiers=self.tiers, pod_units=self.pod_units, spines=self.spines)
         if self.tiers is not None and self.tiers > 3:
             raise TopologyError(f"tiers is {self.tiers}", "a fabric has 1 to 3 tiers")
 
-    def _room(self, tiers: int) -> int:
+    def _count_ports_down(self, tiers: int) -> int:
         """Ports of a spine that face leaves."""
-        return self.spine_radix if tiers == 2 else most_down(self.spine_radix, self.oversubscription)
+        return self.spine_radix if tiers == 2 else compute_max_down(self.spine_radix, self.oversubscription)
 
-    def _pod_limit(self, tiers: int, units: Units) -> int:
+    def _compute_max_pod_units(self, tiers: int, units: LeafUnits) -> int:
         """The most units that the spines of a pod have ports for: at least one link from every leaf to every spine."""
-        return self._room(tiers) * (self.spines or units.uplinks) // units.uplinks // units.leaves
+        return self._count_ports_down(tiers) * (self.spines or units.uplinks) // units.uplinks // units.section_leaves
 
-    def max_units(self, tiers: int, units: Units) -> int:
+    def compute_max_units(self, tiers: int, units: LeafUnits) -> int:
         """The most units of this kind that so many tiers can join."""
         if tiers == 1:
-            return int(units.leaves == 1)
-        pod_units = self._pod_limit(tiers, units)
+            return int(units.section_leaves == 1)
+        pod_units = self._compute_max_pod_units(tiers, units)
         if tiers == 3:
             pod_units = pod_units if self.pod_units is None else self.pod_units * (self.pod_units <= pod_units)
             pod_units *= self.core_radix // units.sections
         return pod_units
 
-    def describe_shortage(self, tiers: int, units: Units) -> str:
+    def describe_shortage(self, tiers: int, units: LeafUnits) -> str:
         """Why so many tiers join not even one unit (or, where its size is given, one pod)."""
         if tiers == 1:
-            return f"one tier has a single leaf, and a unit {units.leaves}"
+            return f"one tier has a single leaf, and a unit {units.section_leaves}"
         count, spines = self.pod_units or 1, self.spines or units.uplinks
-        if self._pod_limit(tiers, units) < count:
+        if self._compute_max_pod_units(tiers, units) < count:
             return (
-                f"the {count * units.leaves} leaves of a pod have {count * units.leaves * units.uplinks} uplinks, and "
-                f"its {spines} spine{'s' * (spines > 1)} {spines * self._room(tiers)} ports for them"
+                f"the {count * units.section_leaves} leaves of a pod have {count * units.section_leaves * units.uplinks} uplinks, and "
+                f"its {spines} spine{'s' * (spines > 1)} {spines * self._count_ports_down(tiers)} ports for them"
             )
         return f"{units.sections} sets of leaves meet in the core only, whose switches have {self.core_radix} ports"
 
-    def choose_tiers(self, units: Units) -> int:
+    def select_tier_count(self, units: LeafUnits) -> int:
         """Those asked for; else 1 if there is one leaf, 2 if the spines reach all leaves that must meet, else 3."""
         if self.tiers is not None:
             return self.tiers
-        if units.total == 1:
+        if units.leaf_count == 1:
             return 1
         one_pod = (units.sections == 1 or units.count == 1) and (self.pod_units or units.count) >= units.count
-        return 2 if one_pod and units.count <= self.max_units(2, units) else 3
+        return 2 if one_pod and units.count <= self.compute_max_units(2, units) else 3
 
-    def lay_out(self, units: Units) -> Layout:
+    def build_layout(self, units: LeafUnits) -> TierLayout:
         """Apply the rules to units that fit (see `max_units`)."""
-        tiers = self.choose_tiers(units)
+        tiers = self.select_tier_count(units)
         if tiers == 1:
-            return Layout(1, replace(units, uplinks=0), units.count)
-        pod_units = units.count if tiers == 2 else self._pod_size(units)
-        links = pod_units * units.leaves * units.uplinks
-        spines = self._spines(links, units.uplinks, self._room(tiers))
+            return TierLayout(1, replace(units, uplinks=0), units.count)
+        pod_units = units.count if tiers == 2 else self._compute_pod_units(units)
+        links = pod_units * units.section_leaves * units.uplinks
+        spines = self._compute_spines(links, units.uplinks, self._count_ports_down(tiers))
         down = links // spines
         if tiers == 2:
-            return Layout(2, units, pod_units, spines, down)
+            return TierLayout(2, units, pod_units, spines, down)
         pods = -(-units.count // pod_units) * units.sections
         cores, up = self._cores(pods, down)
-        return Layout(3, units, pod_units, spines, down, up, cores)
+        return TierLayout(3, units, pod_units, spines, down, up, cores)
 
     def _cores(self, pods: int, down: int) -> tuple[int, int]:
         """Cores of a group and uplinks of a spine: as many uplinks more than are needed as let fewer cores do."""
-        up = ports_up(down, self.oversubscription)
+        up = compute_uplinks(down, self.oversubscription)
         found = spread_uplinks(pods, up, max(up, self.spine_radix - down), self.core_radix)
-        return found or (least_divisor(up, -(-pods * up // self.core_radix)), up)
+        return found or (find_least_divisor(up, -(-pods * up // self.core_radix)), up)
 
-    def _pod_size(self, units: Units) -> int:
+    def _compute_pod_units(self, units: LeafUnits) -> int:
         """Units of a pod under a core: as few as leave the core a port for every pod, or evenly shared large pods."""
         if self.pod_units is not None:
             return self.pod_units
-        if self.large_pods:
-            pods = -(-units.count // self._pod_limit(3, units))
+        if self.has_large_pods:
+            pods = -(-units.count // self._compute_max_pod_units(3, units))
             return -(-units.count // pods)
         return -(-units.count // (self.core_radix // units.sections))
 
-    def _spines(self, links: int, uplinks: int, room: int) -> int:
+    def _compute_spines(self, links: int, uplinks: int, ports_down: int) -> int:
         """Spines of a pod: `min{d | d divides uplinks, d >= ceil(links/room)}`, or the number asked for."""
         if self.spines is None:
-            return least_divisor(uplinks, -(-links // room))
+            return find_least_divisor(uplinks, -(-links // ports_down))
         if uplinks % self.spines:
-            even = least_divisor(uplinks, self.spines) if self.spines < uplinks else uplinks
+            even = find_least_divisor(uplinks, self.spines) if self.spines < uplinks else uplinks
             problem = f"{uplinks} uplinks of a leaf do not spread evenly over {self.spines} spines"
             raise TopologyError(problem, f"take {even} spines")
         return self.spines

@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from supercloud.plan.build.facility.facility import facility_of
-from supercloud.plan.build.facility.layout import layout_of
+from supercloud.plan.build.facility.facility import build_facility_plan
+from supercloud.plan.build.facility.layout import build_layout
 from supercloud.plan.build.problems import Problems
 from supercloud.plan.checks import cooling, power, racks
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.document import document
-from supercloud.plan.resolve import catalog_for, resolve
+from supercloud.plan.publish.document import build_document
+from supercloud.plan.resolve import load_catalog, resolve
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
@@ -58,12 +58,12 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def _hall(plan: Plan) -> None:
-    catalog = catalog_for(plan.spec, Path())
-    hall = facility_of(plan.spec, plan.site, plan.pools, plan.fabrics, catalog, Problems())
-    layout_of(plan.spec, plan.pools, plan.fabrics, hall)
+    catalog = load_catalog(plan.spec, Path())
+    hall = build_facility_plan(plan.spec, plan.site, plan.pools, plan.fabrics, catalog, Problems())
+    build_layout(plan.spec, plan.pools, plan.fabrics, hall)
     for check in (*cooling.CHECKS, *power.CHECKS, *racks.CHECKS):
         list(check(plan, catalog))
-    document(plan)
+    build_document(plan)
 
 
 def _best(act: Callable[[], object]) -> float:

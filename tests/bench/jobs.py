@@ -116,7 +116,7 @@ def fill(store: object, count: int, state: str, first: int = 0) -> None:
            '{"cluster": "bench", "pool": "train", "nodes": 1, "accelerators_per_node": 8}',
            '{"key": "k", "argv": ["true"], "stdin": "", "env": {}, "settings": {}}', "bench", '{"engine":"fake"}',
            "fake", state, 1.8e9, "fleet" if state == "HELD" else "")  # fmt: skip
-    with store.writing() as database:
+    with store.transaction() as database:
         database.executemany(
             "INSERT INTO jobs (key, ref, name, spec, placement, submission, cluster, connection, engine, state,"
             " recorded, fleet) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

@@ -38,15 +38,15 @@ Row = tuple[str, str, str, str]
 def cluster(machine: str, nodes: int, busy: float = 0.0, broken: float = 0.0) -> Cluster:
     """A cluster with a part of its nodes in use and a part of them broken."""
     plan = resolve(loads(SPEC.format(machine=machine, nodes=nodes, shape=RAIL)))
-    planned = Cluster.of_plan(plan)
+    planned = Cluster.from_plan(plan)
     if not busy and not broken:
         return planned
     dice, pool = random.Random(0), plan.pools[0]
     states = []
     for number, host in enumerate(pool.hosts):
-        in_use = pool.per_node if dice.random() < busy else 0
+        in_use = pool.accelerators_per_node if dice.random() < busy else 0
         states.append(NodeState(host, "down" if dice.random() < broken else "up", in_use, 60.0 + number))
-    return planned.seen(states, 0.0)
+    return planned.with_observations(states, 0.0)
 
 
 def job(**fields: Any) -> JobSpec:
@@ -66,7 +66,7 @@ def quickest(work: Callable[[], object]) -> float:
 
 def rows(folder: Path | None = None) -> list[Row]:
     """The figures as rows of a table: what, measured, of the budget, ratio within the run."""
-    catalog = Catalog.default()
+    catalog = Catalog.load_default()
     fleets = {"empty": cluster("dgx-h100", 12_500), "half in use, 2 % broken": cluster("dgx-h100", 12_500, 0.5, 0.02)}
     small = cluster("dgx-h100", 16)
     one = job(accelerators={"count": 8})

@@ -24,7 +24,7 @@ def rows() -> list[tuple[str, str, str, str]]:
             bundle = sc.render(plan, target)
             best = min(best, time.perf_counter() - start)
             size, files = sum(map(len, bundle.values())), len(bundle)
-        switches = sum(fabric.switches(tier.name) for fabric in plan.fabrics for tier in fabric.tiers)
+        switches = sum(fabric.count_switches(tier.name) for fabric in plan.fabrics for tier in fabric.tiers)
         table.append((
             f"render {target}, 24,576 accelerators, {switches:,} switches",
             f"{best:.3f} s ({files:,} files, {size / 1e6:.1f} MB)",

@@ -24,12 +24,12 @@ def aws(catalog: Catalog) -> Provider:
 
 
 def machines(catalog: Catalog) -> list[Machine]:
-    return [item for item in map(catalog.machine, catalog.names("machines")) if item.provider == "aws"]
+    return [item for item in map(catalog.get_machine, catalog.list_names("machines")) if item.provider == "aws"]
 
 
 def fast(machine: Machine) -> list[tuple[int, int]]:
     assert machine.instance is not None
-    return [(card, item.device) for item in machine.instance.layout for card in item.cards()
+    return [(card, item.device) for item in machine.instance.layout for card in item.iter_cards()
             if item.kind.startswith("efa")]  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def test_every_machine_is_one(catalog: Catalog) -> None:
 def test_layouts_follow_the_rule(catalog: Catalog) -> None:
     for item in machines(catalog):
         assert item.instance is not None
-        places = [(card, row.device) for row in item.instance.layout for card in row.cards()]
+        places = [(card, row.device) for row in item.instance.layout for card in row.iter_cards()]
         assert len(places) == len(set(places)), item.name
         cards = [card for card, _ in fast(item)]
         assert len(cards) == len(set(cards)), f"{item.name}: two EFA on one card"
@@ -67,7 +67,7 @@ def test_numbers_of_a_machine_agree(catalog: Catalog) -> None:
     for item in machines(catalog):
         instance = item.instance
         assert instance is not None
-        on_card = Counter(card for row in instance.layout for card in row.cards())
+        on_card = Counter(card for row in instance.layout for card in row.iter_cards())
         per_card = -(-instance.interfaces // (instance.cards or 1)) if instance.interfaces else None
         assert per_card is None or max(on_card.values(), default=0) <= per_card, item.name
         for adapter in item.adapters:
@@ -109,45 +109,45 @@ def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
      ("g5.4xlarge", ()), ("g5.8xlarge", range(1)), ("dl1.24xlarge", ())],
 )  # fmt: skip
 def test_cards_with_efa(catalog: Catalog, name: str, cards: object) -> None:
-    assert [card for card, _ in fast(catalog.machine(name))] == list(cards)  # type: ignore[call-overload]
+    assert [card for card, _ in fast(catalog.get_machine(name))] == list(cards)  # type: ignore[call-overload]
 
 
 def test_what_nobody_sourced_is_absent(catalog: Catalog) -> None:
-    assert "p5e.48xlarge" not in catalog.names("prices")
-    assert "p6e-gb300.36xlarge" not in catalog.names("machines")
-    assert not [name for name in catalog.names("machines") if name.startswith("trn3")]
+    assert "p5e.48xlarge" not in catalog.list_names("prices")
+    assert "p6e-gb300.36xlarge" not in catalog.list_names("machines")
+    assert not [name for name in catalog.list_names("machines") if name.startswith("trn3")]
     assert set(cast(Provider, catalog.get("providers", "aws")).unsourced) == {"p6e-gb300", "trn3"}
     prices = cast(Prices, catalog.get("prices", "p5.48xlarge"))
-    assert prices.at("sa-east-1", "on-demand") is None and prices.at("us-east-1", "spot") is None
+    assert prices.find_price("sa-east-1", "on-demand") is None and prices.find_price("us-east-1", "spot") is None
 
 
 def test_prices(catalog: Catalog) -> None:
-    regions = set(catalog.names("regions"))
-    for name in catalog.names("prices"):
+    regions = set(catalog.list_names("regions"))
+    for name in catalog.list_names("prices"):
         found = cast(Prices, catalog.get("prices", name))
-        assert name in catalog.names("machines")
+        assert name in catalog.list_names("machines")
         keys = [(row.region, row.kind) for row in found.prices]
         assert len(keys) == len(set(keys)) and {region for region, _ in keys} <= regions
         assert all(row.price.to("USD/h") > 0 for row in found.prices)
-    p5 = cast(Prices, catalog.get("prices", "p5.48xlarge")).at("us-east-1", "on-demand")
+    p5 = cast(Prices, catalog.get("prices", "p5.48xlarge")).find_price("us-east-1", "on-demand")
     assert p5 is not None and (p5.price.to("USD/h"), p5.date) == (55.04, "2026-07-20")
 
 
 def test_ultraservers(catalog: Catalog) -> None:
-    gb200, trn2u = (catalog.machine(name) for name in ("p6e-gb200.36xlarge", "trn2u.48xlarge"))
+    gb200, trn2u = (catalog.get_machine(name) for name in ("p6e-gb200.36xlarge", "trn2u.48xlarge"))
     assert gb200.instance and [item.nodes for item in gb200.instance.domains] == [9, 18]
     assert trn2u.instance and [item.nodes for item in trn2u.instance.domains] == [4]
     assert gb200.instance.arch == "aarch64" and gb200.adapters[0].count * gb200.adapters[0].speed.to("Gb/s") == 1600
 
 
 def test_trainium2_has_the_memory_of_the_neuron_documentation(catalog: Catalog) -> None:
-    memory = catalog.accelerator("trainium2").memory
+    memory = catalog.get_accelerator("trainium2").memory
     assert memory is not None and memory.to("GiB") == 96
 
 
 def test_regions(catalog: Catalog, aws: Provider) -> None:
     families = {item.instance.family for item in machines(catalog) if item.instance and item.accelerators}
-    ours = [cast(Region, catalog.get("regions", name)) for name in catalog.names("regions")]
+    ours = [cast(Region, catalog.get("regions", name)) for name in catalog.list_names("regions")]
     ours = [region for region in ours if region.provider == "aws"]
     assert len(ours) == 39
     listed = {family for region in ours for family in region.families or ()}
@@ -176,10 +176,10 @@ def test_every_family_is_sold_somewhere_or_said_to_be_unlisted(catalog: Catalog,
 
 
 def test_rules_of_capacity(aws: Provider) -> None:
-    block, reservation = aws.way("capacity-block"), aws.way("reservation")
+    block, reservation = aws.find_capacity_rule("capacity-block"), aws.find_capacity_rule("reservation")
     assert block and (block.placement, block.price) == ("refused", "capacity-block") and block.reason
     assert reservation and (reservation.placement, reservation.price) == ("allowed", "on-demand")
-    assert aws.way("flex-start") is None and aws.cannot["capacity:flex-start"]
+    assert aws.find_capacity_rule("flex-start") is None and aws.cannot["capacity:flex-start"]
     for rule in aws.capacity:
         assert rule.id_pattern is None or re.compile(rule.id_pattern)
 
@@ -189,7 +189,7 @@ def test_defaults_exist(catalog: Catalog, aws: Provider) -> None:
     names = [defaults.controller, defaults.controller_large, defaults.login, defaults.database, defaults.system,
              *defaults.backend.values()]  # fmt: skip
     for name in (*names, *defaults.arm.values()):
-        assert catalog.machine(name).provider == "aws"
+        assert catalog.get_machine(name).provider == "aws"
     assert set(defaults.arm) >= {*names[:5]}
     for kind, name in defaults.storage.items():
         assert kind in cast(StorageService, catalog.get("storage-services", name)).kinds
@@ -213,13 +213,13 @@ def test_images(aws: Provider) -> None:
      ("tag-value", "", True), ("tag-key", "a;b", False), ("log-group", "/slurm/c", True), ("role", "r" * 65, False)],
 )  # fmt: skip
 def test_names(aws: Provider, kind: str, name: str, good: bool) -> None:
-    assert (aws.names[kind].problem(name) == "") is good
+    assert (aws.names[kind].find_problem(name) == "") is good
 
 
 def test_names_accept_something(aws: Provider) -> None:
     for kind, rule in aws.names.items():
-        assert rule.problem("abc") == "", kind
-        assert rule.problem("x" * (rule.max + 1))
+        assert rule.find_problem("abc") == "", kind
+        assert rule.find_problem("x" * (rule.max + 1))
 
 
 def test_closed_network_has_the_ten_endpoints(aws: Provider) -> None:
@@ -229,17 +229,17 @@ def test_closed_network_has_the_ten_endpoints(aws: Provider) -> None:
 
 def test_lustre(catalog: Catalog) -> None:
     service = cast(StorageService, catalog.get("storage-services", "fsx-lustre"))
-    second = service.deployment("PERSISTENT_2")
+    second = service.find_deployment("PERSISTENT_2")
     assert second and [rate.to("MB/s") for rate in second.per_tib] == [125, 250, 500, 1000]
     assert service.fabric
     steps = {text: size.to("GiB") for text, size in service.fabric.steps.items()}
     assert steps == {"125 MB/s": 38400, "250 MB/s": 19200, "500 MB/s": 9600, "1000 MB/s": 4800}
-    first = service.deployment("SCRATCH_1")
+    first = service.find_deployment("SCRATCH_1")
     assert first and not first.linked
-    assert service.deployment("PERSISTENT_9") is None
+    assert service.find_deployment("PERSISTENT_9") is None
 
 
 def test_reading_one_machine_reads_no_other() -> None:
     catalog = Catalog()
-    catalog.machine("p5.48xlarge")
+    catalog.get_machine("p5.48xlarge")
     assert len(catalog._read) == 1

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
-from supercloud.catalog import Catalog, Contract, NetworkOs
+from supercloud.catalog import Catalog, RoceProfile, NetworkOs
 from supercloud.targets.site.roce.bundle import DIALECTS
 
 
 def test_every_dialect_has_a_system_and_every_system_a_dialect() -> None:
-    systems = [cast(NetworkOs, item) for item in Catalog.default().all("network-systems")]
+    systems = [cast(NetworkOs, item) for item in Catalog.load_default().iter_entries("network-systems")]
     assert {item.dialect for item in systems} == set(DIALECTS)
     assert sum("*" in item.vendors for item in systems) == 1
     named = [vendor for item in systems for vendor in item.vendors]
@@ -17,17 +17,17 @@ def test_every_dialect_has_a_system_and_every_system_a_dialect() -> None:
 
 
 def test_port_names_are_different_on_every_switch() -> None:
-    catalog = Catalog.default()
-    for system in (cast(NetworkOs, item) for item in catalog.all("network-systems")):
-        for name in catalog.names("switches"):
-            switch = catalog.switch(name)
+    catalog = Catalog.load_default()
+    for system in (cast(NetworkOs, item) for item in catalog.iter_entries("network-systems")):
+        for name in catalog.list_names("switches"):
+            switch = catalog.get_switch(name)
             for mode in switch.modes if switch.kind == "ethernet" else ():
-                names = [system.port_name(switch, mode.ports, index) for index in range(mode.ports)]
+                names = [system.format_port_name(switch, mode.ports, index) for index in range(mode.ports)]
                 assert len(set(names)) == mode.ports, (system.name, name)
 
 
 def test_the_contract_is_consistent() -> None:
-    contract = cast(Contract, Catalog.default().get("contracts", "roce"))
+    contract = cast(RoceProfile, Catalog.load_default().get("contracts", "roce"))
     assert contract.dscp != contract.cnp_dscp and contract.priority != contract.cnp_priority
     assert contract.ecn.min < contract.ecn.max and contract.ecn_oversubscribed.min < contract.ecn.min
     assert contract.host_mtu < contract.mtu and contract.asn_first < contract.asn_last

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from samples import EXAMPLES, ROOT
 
-from supercloud.cli import VERBS
+from supercloud.cli import COMMANDS
 
 Cli = Callable[..., tuple[int, str, str]]
 SUPERPOD = ROOT / "examples/02-superpod/cluster.yaml"
@@ -224,7 +224,7 @@ def test_every_verb_has_a_file_of_its_name() -> None:
         "output",
         "options",
     }
-    assert files == set(VERBS)
+    assert files == set(COMMANDS)
 
 
 def test_every_example_plans_without_errors(cli: Cli) -> None:

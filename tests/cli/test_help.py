@@ -13,8 +13,8 @@ import typer
 from samples import ROOT
 
 from supercloud.catalog.reader import OVERLAY_VARIABLE
-from supercloud.cli import VERBS, app, main
-from supercloud.cli.commands import _VERBS
+from supercloud.cli import COMMANDS, app, main
+from supercloud.cli.commands import _FOREIGN_COMMANDS
 from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.slurm import tokens
@@ -40,14 +40,14 @@ def test_commands_and_options_of_other_systems_are_answered(
 
 
 def test_no_verb_of_others_hides_a_verb() -> None:
-    others = [word for words in _VERBS.values() for word in words]
-    assert not set(others) & set(VERBS) and len(set(others)) == len(others)
-    assert {verb.split()[0] for verb in _VERBS} <= set(VERBS)
+    others = [word for words in _FOREIGN_COMMANDS.values() for word in words]
+    assert not set(others) & set(COMMANDS) and len(set(others)) == len(others)
+    assert {verb.split()[0] for verb in _FOREIGN_COMMANDS} <= set(COMMANDS)
 
 
 def commands() -> Iterator[tuple[str, str]]:
     """Every command that a verb's help or a page shows whole, with where it stands."""
-    for verb in VERBS:
+    for verb in COMMANDS:
         epilog = import_module(f"supercloud.cli.{verb.replace('-', '_')}").EPILOG
         yield from ((verb, found) for found in re.findall(r"supercloud [^\u00b7&]+", epilog))
     for page in (ROOT / "README.md", *sorted(ROOT.glob("examples/*/README.md"))):
@@ -66,11 +66,11 @@ def test_each_command_that_is_shown_is_taken() -> None:
         if words:  # else the verb alone is meant
             group.commands[verb].make_context(verb, words)  # type: ignore[attr-defined]
             count += 1
-        assert verb in VERBS, where
+        assert verb in COMMANDS, where
     assert count > 40
 
 
 def test_each_variable_that_users_set_is_in_the_readme_and_in_help() -> None:
     pages = (ROOT / "README.md").read_text(), str(app.info.epilog)
-    for name in ("SUPERCLOUD_STATE", secrets.VARIABLE, OVERLAY_VARIABLE, tokens.ADDRESS, web.PROXY):
+    for name in ("SUPERCLOUD_STATE", secrets.FOLDER_VARIABLE, OVERLAY_VARIABLE, tokens.ADDRESS_VARIABLE, web.PROXY_VARIABLE):
         assert all(name in page for page in pages)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog import Catalog
-from supercloud.cli.init import list_ways, write_smallest_without_errors
+from supercloud.cli.init import list_spec_options, render_best_spec
 from supercloud.errors import InputError
 from supercloud.plan.build.cabling.unknown import count_unknown_links
 from supercloud.plan.build.network.adapter_qos import find_adapter_qos
@@ -16,21 +16,21 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
 Cli = Callable[..., tuple[int, str, str]]
-FACTS = Catalog.default()
+FACTS = Catalog.load_default()
 NODES = (1, 2, 8, 64, 144, 512, 4096)
 # Machines that servers are made of: no cluster is made of them alone.
 NO_NODES = {"management-server", "nvidia-ufm-appliance"}
 
 
-@pytest.mark.parametrize("machine", FACTS.names("machines"))
+@pytest.mark.parametrize("machine", FACTS.list_names("machines"))
 def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: str) -> None:
-    of = FACTS.machine(machine)
+    of = FACTS.get_machine(machine)
     for nodes in NODES:
         fixed = {"name": "pod1", "machine": machine, "nodes": nodes, "provider": of.provider, "scheduler": "slurm",
-                 "version": FACTS.names("slurm")[-1]}  # fmt: skip
+                 "version": FACTS.list_names("slurm")[-1]}  # fmt: skip
         try:
-            ways = [fixed | way for way in list_ways(FACTS, of, None, None)]
-            text, _ = write_smallest_without_errors(ways, "cluster.yaml", FACTS)
+            ways = [fixed | way for way in list_spec_options(FACTS, of, None, None)]
+            text, _ = render_best_spec(ways, "cluster.yaml", FACTS)
         except InputError as error:
             assert "\n" not in str(error) and machine in str(error)
             assert of.provider != "onprem" or machine in NO_NODES, (
@@ -60,19 +60,19 @@ def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path
 
 @pytest.mark.parametrize(("machine", "nodes"), [("dgx-gb300", 36), ("dgx-b300", 512)])
 def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, nodes: int) -> None:
-    of = FACTS.machine(machine)
+    of = FACTS.get_machine(machine)
     fixed = {"name": "pod1", "machine": machine, "nodes": nodes, "provider": of.provider, "scheduler": "slurm",
-             "version": FACTS.names("slurm")[-1]}  # fmt: skip
-    ways = [fixed | way for way in list_ways(FACTS, of, None, None)]
+             "version": FACTS.list_names("slurm")[-1]}  # fmt: skip
+    ways = [fixed | way for way in list_spec_options(FACTS, of, None, None)]
 
     def count_switches(text: str) -> int:
         plan = resolve(loads(text, "cluster.yaml"), FACTS)
         return sum(tier.count for tier in plan.fabrics[0].tiers)
 
-    alone = [count_switches(write_smallest_without_errors([way], "cluster.yaml", FACTS)[0]) for way in ways]
+    alone = [count_switches(render_best_spec([way], "cluster.yaml", FACTS)[0]) for way in ways]
     assert alone[0] > min(alone), "the first name is not the best, or the test shows nothing"
     for order in (ways, ways[::-1]):
-        assert count_switches(write_smallest_without_errors(order, "cluster.yaml", FACTS)[0]) == min(alone)
+        assert count_switches(render_best_spec(order, "cluster.yaml", FACTS)[0]) == min(alone)
 
 
 @pytest.mark.parametrize(("machine", "switch"), [("dgx-a100", "nvidia-qm8700"), ("dgx-h100", "nvidia-qm9700")])
@@ -81,7 +81,7 @@ def test_a_switch_is_written_whose_links_have_a_cable(machine: str, switch: str,
     assert cli("init", file, "--machine", machine, "--nodes", 140)[0] == 0
     assert f"switch: {switch}\n" in file.read_text()
     plan = resolve(loads(file.read_text(), str(file)), FACTS)
-    assert not [item for item in count_unknown_links(plan, plan.fabrics[0]) if not item.services]
+    assert not [item for item in count_unknown_links(plan, plan.fabrics[0]) if not item.has_service_end]
 
 
 def test_where_no_switch_is_known_to_take_the_nodes_cables_the_fewest_are_written(cli: Cli, tmp_path: Path) -> None:

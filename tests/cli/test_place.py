@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.cli.place import _taken
+from supercloud.cli.place import _format_domains
 
 CLUSTER = """
 name: {name}
@@ -95,6 +95,6 @@ def test_no_place_at_all(folder: Path) -> None:
 
 def test_many_domains_are_told_together() -> None:
     few = tuple((f"su{n}", 2) for n in range(1, 4))
-    assert list(_taken(few)) == ["2 of su1", "2 of su2", "2 of su3"]
+    assert list(_format_domains(few)) == ["2 of su1", "2 of su2", "2 of su3"]
     many = (*((f"su{n}", 2) for n in range(1, 65)), ("su65", 1), ("su66", 2))
-    assert list(_taken(many)) == ["2 each of 64: su1 to su64", "1 of su65", "2 of su66"]
+    assert list(_format_domains(many)) == ["2 each of 64: su1 to su64", "1 of su65", "2 of su66"]

@@ -110,22 +110,22 @@ def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
     import errno
     import fcntl
 
-    from supercloud.errors import WorkError
-    from supercloud.jobs.broker.lock import lock
+    from supercloud.errors import OperationError
+    from supercloud.jobs.broker.lock import acquire_broker_lock
 
     def refused(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
     with monkeypatch.context() as patched:
         patched.setattr(fcntl, "flock", refused)
-        with pytest.raises(WorkError, match="No locks available.*set SUPERCLOUD_STATE"), lock(tmp_path / "a"):
+        with pytest.raises(OperationError, match="No locks available.*set SUPERCLOUD_STATE"), acquire_broker_lock(tmp_path / "a"):
             pass
     (tmp_path / "b").mkdir(0o700)
     (tmp_path / "b/broker.lock").mkdir()
-    with pytest.raises(WorkError, match="cannot be made"), lock(tmp_path / "b"):
+    with pytest.raises(OperationError, match="cannot be made"), acquire_broker_lock(tmp_path / "b"):
         pass
     shutil.rmtree(tmp_path / "b")
     with monkeypatch.context() as patched:
         patched.setattr(os, "ftruncate", refused)
-        with lock(tmp_path / "c"), pytest.raises(WorkError, match="already serves"), lock(tmp_path / "c"):
+        with acquire_broker_lock(tmp_path / "c"), pytest.raises(OperationError, match="already serves"), acquire_broker_lock(tmp_path / "c"):
             pass

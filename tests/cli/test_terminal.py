@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.cli import output
-from supercloud.errors import Finding, InputError, WorkError
+from supercloud.errors import Finding, InputError, OperationError
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
@@ -28,30 +28,30 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
-    for call in (lambda: output.result(EVIL), lambda: output.note(EVIL),
-                 lambda: output.fail(WorkError(EVIL)),
-                 lambda: output.fail(InputError(EVIL, [Finding("x", "error", EVIL, EVIL, EVIL)])),
-                 lambda: output.findings([Finding("x", "note", EVIL, EVIL)]),
-                 lambda: output.result("\n".join(output.columns([[EVIL, "x"], ["y", EVIL]])))):  # fmt: skip
+    for call in (lambda: output.print_result(EVIL), lambda: output.print_note(EVIL),
+                 lambda: output.report_error(OperationError(EVIL)),
+                 lambda: output.report_error(InputError(EVIL, [Finding("x", "error", EVIL, EVIL, EVIL)])),
+                 lambda: output.print_findings([Finding("x", "note", EVIL, EVIL)]),
+                 lambda: output.print_result("\n".join(output.format_columns([[EVIL, "x"], ["y", EVIL]])))):  # fmt: skip
         call()
         assert "\\x1b]0;title\\x07" in said(capsys)
 
 
 def test_what_people_write_stays(capsys: pytest.CaptureFixture[str]) -> None:
-    output.result("größe\t8 × h100 → 東京\nnext")
+    output.print_result("größe\t8 × h100 → 東京\nnext")
     assert capsys.readouterr().out == "größe\t8 × h100 → 東京\nnext\n"
-    assert output.columns([["a\nb", "c"]]) == ["a\\nb  c"], "a cell is one line"
+    assert output.format_columns([["a\nb", "c"]]) == ["a\\nb  c"], "a cell is one line"
 
 
 def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
-    output.result_json({EVIL: [EVIL, "größe\n"]})
+    output.print_json({EVIL: [EVIL, "größe\n"]})
     assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
 
 
 def test_the_answer_of_a_scheduler_and_an_unknown_key(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
-        record, _ = store.record(key="k", name="job", spec="{}", fleet="f", held=True)
-        store.observe({record.id: Status(State.FAILED, 1, EVIL)})
+        record, _ = store.record(key="k", name="job", spec="{}", fleet="f", is_held=True)
+        store.record_statuses({record.id: Status(State.FAILED, 1, EVIL)})
     (tmp_path / "spec.yaml").write_text('name: a\n"pools\\e[2J": 1\n')
     for words in (["jobs"], ["plan", "spec.yaml"], ["catalog", "up\x1b[2J"]):
         command = [sys.executable, "-m", "supercloud", *words]

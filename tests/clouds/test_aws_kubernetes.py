@@ -50,8 +50,8 @@ def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
     found = record(cluster(spec=spec))
     for pool in plan.pools:
         nodes = found.one(NODES, f"prod-{pool.name}-on-demand").inputs
-        assert nodes["labels"] == bundle.pool_labels(plan, pool)
-        assert [taint["key"] for taint in nodes["taints"]] == [taint["key"] for taint in bundle.taints_of(plan, pool)]
+        assert nodes["labels"] == bundle.build_pool_labels(plan, pool)
+        assert [taint["key"] for taint in nodes["taints"]] == [taint["key"] for taint in bundle.build_taints(plan, pool)]
         assert all(taint["effect"] == "NO_SCHEDULE" for taint in nodes["taints"])
 
 

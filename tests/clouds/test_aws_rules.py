@@ -11,7 +11,7 @@ from offline.recorder import record
 from programs import SPECS, cluster, graph, small
 
 import supercloud as sc
-from supercloud.plan.checks.cloud.rules import rules_of
+from supercloud.plan.checks.cloud.rules import count_security_rules
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -35,7 +35,7 @@ def check(spec: Any, found: Any) -> None:
         sides = Counter(entry.inputs["securityGroupId"] for entry in found.of_type(token))
         made |= sides  # the fuller direction
     plan = sc.resolve(spec)
-    counted = {what: count for what, count, _ in rules_of(plan)}
+    counted = {what: count for what, count, _ in count_security_rules(plan)}
     assert counted["machines of the cluster"] == made["prod-cluster-walls-id"]
     assert counted.get("hosts that users log in to", 0) == made["prod-access-walls-id"]
     for what, count in counted.items():

@@ -14,7 +14,7 @@ from samples import ROOT
 
 import supercloud as sc
 from supercloud.pulumi import Cluster
-from supercloud.targets import targets_for
+from supercloud.targets import list_targets
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -130,7 +130,7 @@ def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, sche
     plan = sc.resolve(sc.ClusterSpec.model_validate(spec))
     assert plan.errors == () and plan.cloud is None
     assert [item.path for item in plan.findings if item.check == "cloud-provider"] == ["site.kind"]
-    targets = targets_for(plan)
+    targets = list_targets(plan)
     assert scheduler["kind"] in targets and "boot" not in targets
     assert all(len(sc.render(plan, target)) for target in targets)
     error, found = refused(spec)

@@ -20,9 +20,9 @@ from samples import EXAMPLES, ROOT
 import supercloud as sc
 from supercloud.pulumi import OUTPUTS, Cluster
 from supercloud.spec.fleet import Connection
-from supercloud.spec.loader import Loaded
-from supercloud.targets.clouds.declared import declared
-from supercloud.targets.clouds.work import Given
+from supercloud.spec.loader import LoadedSpec
+from supercloud.targets.clouds.declared import load_spec
+from supercloud.targets.clouds.work import ExistingResources
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -144,8 +144,8 @@ def test_a_name_of_another_alphabet_is_a_name(name: str) -> None:
 
 def test_any_text_of_a_mapping_is_read_as_it_stands() -> None:
     reason = "caf\u00e9 \\ud83d \\ \U0001f389"
-    found = declared(small(suppress=[{"check": "cloud-image", "reason": reason}]), Given())
-    assert isinstance(found, Loaded) and found.model.suppress[0].reason == reason
+    found = load_spec(small(suppress=[{"check": "cloud-image", "reason": reason}]), ExistingResources())
+    assert isinstance(found, LoadedSpec) and found.model.suppress[0].reason == reason
 
 
 def test_an_output_inside_the_spec_is_refused() -> None:

@@ -14,7 +14,7 @@ from offline.recorder import record
 from programs import HERE, cluster, document, started
 
 import supercloud as sc
-from supercloud.plan.build.kubernetes.labels import pool_labels, taints_of
+from supercloud.plan.build.kubernetes.labels import build_pool_labels, build_taints
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
 pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
@@ -58,11 +58,11 @@ def test_nothing_forbids_it_and_a_preview_shows_what_an_update_makes(name: str) 
 def test_trainium_under_eks() -> None:
     found, plan = graph("trn1-eks"), sc.resolve(sc.load(SPECS["trn1-eks"]))
     for group in ("reserved", "on-demand"):
-        nodes, pool = found.one(NODES, f"prod-trn-{group}").inputs, plan.pool("trn")
+        nodes, pool = found.one(NODES, f"prod-trn-{group}").inputs, plan.get_pool("trn")
         assert nodes["amiType"] == "AL2023_x86_64_NEURON"
-        assert nodes["labels"] == pool_labels(plan, pool)
+        assert nodes["labels"] == build_pool_labels(plan, pool)
         assert nodes["labels"]["feature.supercloud.dev/neuron"] == "true"
-        assert [item["key"] for item in nodes["taints"]] == [item["key"] for item in taints_of(plan, pool)]
+        assert [item["key"] for item in nodes["taints"]] == [item["key"] for item in build_taints(plan, pool)]
         template = found.one(LAUNCH, f"prod-trn-{group}-launch").inputs
         assert [item["interfaceType"] for item in template["networkInterfaces"]].count("efa-only") == 8
         assert template["blockDeviceMappings"][0]["deviceName"] == "/dev/xvda"

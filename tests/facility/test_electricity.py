@@ -12,12 +12,12 @@ from supercloud.facility import (
     SCHEMES,
     Circuits,
     Feeds,
-    at_load,
-    breaker_for,
-    circuit_power,
-    losses,
-    paths_of,
-    supplies_left,
+    interpolate_efficiency,
+    compute_breaker_rating,
+    compute_circuit_power,
+    compute_losses,
+    count_paths,
+    count_remaining_supplies,
 )
 from supercloud.primitives.quantity import Current, Power, Voltage
 
@@ -33,44 +33,44 @@ from supercloud.primitives.quantity import Current, Power, Voltage
     ],
 )
 def test_three_phase_circuits(voltage: str, current: str, kw: float) -> None:
-    power = circuit_power(Voltage(voltage), Current(current))
+    power = compute_circuit_power(Voltage(voltage), Current(current))
     assert power.to("kW") == pytest.approx(kw, abs=0.001)
-    assert breaker_for(power, Voltage(voltage)).to("A") == pytest.approx(Current(current).to("A"))
+    assert compute_breaker_rating(power, Voltage(voltage)).to("A") == pytest.approx(Current(current).to("A"))
 
 
 def test_power_factor_and_continuous_part() -> None:
-    whole = circuit_power(Voltage("400 V"), Current("100 A"), continuous=1.0)
+    whole = compute_circuit_power(Voltage("400 V"), Current("100 A"), continuous_factor=1.0)
     assert whole.to("kW") == pytest.approx(69.282, abs=0.001)
-    assert circuit_power(Voltage("400 V"), Current("100 A"), 0.95, 0.8).to("kW") == pytest.approx(
+    assert compute_circuit_power(Voltage("400 V"), Current("100 A"), 0.95, 0.8).to("kW") == pytest.approx(
         69.282 * 0.76, abs=0.001
     )
-    assert circuit_power(Voltage("230 V"), Current("16 A"), phases=1).to("W") == pytest.approx(230 * 16 * 0.8)
+    assert compute_circuit_power(Voltage("230 V"), Current("16 A"), phases=1).to("W") == pytest.approx(230 * 16 * 0.8)
 
 
 def test_published_circuits_of_dgx_b200_racks() -> None:
     """Two per rack of two at 380 V and 32 A; two per rack of four at 415 V and 60 A: each half of the peak."""
-    two = circuit_power(Voltage("380 V"), Current("32 A"))
-    four = circuit_power(Voltage("415 V"), Current("60 A"))
+    two = compute_circuit_power(Voltage("380 V"), Current("32 A"))
+    four = compute_circuit_power(Voltage("415 V"), Current("60 A"))
     assert two * 2 >= Power("28.6 kW") and two < Power("28.6 kW")
     assert four * 2 >= Power("57.2 kW") and four < Power("57.2 kW")
     assert two >= Power("14.3 kW") and four >= Power("28.6 kW")
 
 
 def test_paths_and_part_load() -> None:
-    assert [paths_of(*pair) for pair in (("2N", 4), ("3N/2", 6), ("N+1", 5), ("2N", 2), ("N", 1))] == [2, 3, 5, 2, 1]
-    assert Circuits(4, 4, Power("10 kW"), paths_of("2N", 4)).after_loss == Power("20 kW")
-    assert Circuits(4, 4, Power("10 kW")).after_loss == Power("30 kW")
+    assert [count_paths(*pair) for pair in (("2N", 4), ("3N/2", 6), ("N+1", 5), ("2N", 2), ("N", 1))] == [2, 3, 5, 2, 1]
+    assert Circuits(4, 4, Power("10 kW"), count_paths("2N", 4)).power_after_loss == Power("20 kW")
+    assert Circuits(4, 4, Power("10 kW")).power_after_loss == Power("30 kW")
     curve = ((0.25, 0.94), (0.5, 0.96), (1.0, 0.95))
     loads = (0.0, 0.25, 0.4, 0.75, 1.2)
-    assert [at_load(curve, load) for load in loads] == pytest.approx([0.94, 0.94, 0.952, 0.955, 0.95])
-    assert at_load((), 0.5) is None
+    assert [interpolate_efficiency(curve, load) for load in loads] == pytest.approx([0.94, 0.94, 0.952, 0.955, 0.95])
+    assert interpolate_efficiency((), 0.5) is None
 
 
 def test_supplies_over_feeds() -> None:
-    assert supplies_left(6, 2) == 3  # of a 4+2 supply: not 2N
-    assert supplies_left(6, 3) == 4  # one of three units gone: what three rack units are for
-    assert supplies_left(12, 2) == 6  # N+N
-    assert supplies_left(8, 2) == 4 and supplies_left(5, 2) == 2 and supplies_left(6, 1) == 0
+    assert count_remaining_supplies(6, 2) == 3  # of a 4+2 supply: not 2N
+    assert count_remaining_supplies(6, 3) == 4  # one of three units gone: what three rack units are for
+    assert count_remaining_supplies(12, 2) == 6  # N+N
+    assert count_remaining_supplies(8, 2) == 4 and count_remaining_supplies(5, 2) == 2 and count_remaining_supplies(6, 1) == 0
 
 
 @pytest.mark.parametrize(
@@ -86,38 +86,38 @@ def test_supplies_over_feeds() -> None:
 )
 def test_schemes(scheme: str, count: int, share: Fraction, after: Fraction | None, limit: Fraction) -> None:
     feeds = Feeds(count, scheme, Power("1000 kW"), None)
-    assert feeds.share == Power(share, "kW") and feeds.limit == limit
-    assert feeds.after_loss == (None if after is None else Power(after, "kW"))
+    assert feeds.feed_load == Power(share, "kW") and feeds.max_utilization == limit
+    assert feeds.load_after_loss == (None if after is None else Power(after, "kW"))
 
 
 def test_a_feed_over_after_one_loss() -> None:
     feeds = Feeds(2, "2N", Power("1000 kW"), Power("900 kW"))
-    assert feeds.over == Power("100 kW")
-    assert Feeds(2, "N", Power("1000 kW"), Power("900 kW")).over is None
-    assert Feeds(2, "2N", Power("900 kW"), Power("900 kW")).over is None
-    assert Feeds(2, "2N", Power("900 kW"), None).over is None
+    assert feeds.overload == Power("100 kW")
+    assert Feeds(2, "N", Power("1000 kW"), Power("900 kW")).overload is None
+    assert Feeds(2, "2N", Power("900 kW"), Power("900 kW")).overload is None
+    assert Feeds(2, "2N", Power("900 kW"), None).overload is None
 
 
 def test_circuits_of_a_rack() -> None:
     circuits = Circuits(3, 2, Power("10 kW"))
-    assert circuits.lost == 2 and circuits.total == Power("30 kW") and circuits.after_loss == Power("10 kW")
-    assert Circuits(3, 3, Power("10 kW")).after_loss == Power("20 kW")
-    assert Circuits(2, 1, Power("10 kW")).after_loss == Power("0 W")
+    assert circuits.circuits_lost == 2 and circuits.total_power == Power("30 kW") and circuits.power_after_loss == Power("10 kW")
+    assert Circuits(3, 3, Power("10 kW")).power_after_loss == Power("20 kW")
+    assert Circuits(2, 1, Power("10 kW")).power_after_loss == Power("0 W")
 
 
 def test_losses_of_a_ups() -> None:
     # 1000 kW at 95 %: 1052.63 kW in
-    assert losses(Power("1000 kW"), 0.95).to("kW") == pytest.approx(52.632, abs=0.001)
-    assert not losses(Power("1000 kW"), 1.0)
+    assert compute_losses(Power("1000 kW"), 0.95).to("kW") == pytest.approx(52.632, abs=0.001)
+    assert not compute_losses(Power("1000 kW"), 1.0)
 
 
-powers = st.integers(1, 10**9).map(Power.of_base)
+powers = st.integers(1, 10**9).map(Power.from_base)
 
 
 @given(powers, st.floats(0.5, 1), st.floats(0.5, 1))
 def test_power_in_is_power_used_and_lost(used: Power, ups: float, distribution: float) -> None:
-    below = losses(used, distribution)
-    above = losses(used + below, ups)
+    below = compute_losses(used, distribution)
+    above = compute_losses(used + below, ups)
     meter = used + below + above
     assert meter.base * Fraction(repr(ups)) * Fraction(repr(distribution)) == used.base
 
@@ -125,6 +125,6 @@ def test_power_in_is_power_used_and_lost(used: Power, ups: float, distribution: 
 @given(powers, st.sampled_from(sorted(SCHEMES)), st.integers(1, 12))
 def test_feeds_conserve_the_load(load: Power, scheme: str, count: int) -> None:
     feeds = Feeds(count, scheme, load, None)
-    assert feeds.share * count == load
-    after = feeds.after_loss
-    assert after is None or (after > feeds.share and (load.base / after.base).denominator == 1)
+    assert feeds.feed_load * count == load
+    after = feeds.load_after_loss
+    assert after is None or (after > feeds.feed_load and (load.base / after.base).denominator == 1)

@@ -5,24 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.facility import Fit, Limits, Run, fit, racks_for, share_out
+from supercloud.facility import RackFit, RackLimits, EquipmentRun, compute_rack_fit, count_racks, distribute
 from supercloud.primitives.quantity import Mass, Power
 
 
 def test_the_first_limit_that_is_reached() -> None:
-    def dgx(units: int, power: str | None, load: str | None) -> Fit | None:
-        return fit(units=8, power=Power("10.2 kW"), weight=Mass("130.45 kg"), rack_units=units,
-                   rack_power=Power(power) if power else None, rack_load=Mass(load) if load else None)  # fmt: skip
+    def dgx(units: int, power: str | None, load: str | None) -> RackFit | None:
+        return compute_rack_fit(units=8, power=Power("10.2 kW"), weight=Mass("130.45 kg"), rack_units=units,
+                   rack_power=Power(power) if power else None, rack_max_weight=Mass(load) if load else None)  # fmt: skip
 
-    assert dgx(48, None, None) == Fit(6, "units")
-    assert dgx(48, "45 kW", None) == Fit(4, "power")
-    assert dgx(48, "45 kW", "400 kg") == Fit(3, "weight")
-    assert dgx(7, None, None) == Fit(0, "units")
-    assert fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_load=None) is None
+    assert dgx(48, None, None) == RackFit(6, "units")
+    assert dgx(48, "45 kW", None) == RackFit(4, "power")
+    assert dgx(48, "45 kW", "400 kg") == RackFit(3, "weight")
+    assert dgx(7, None, None) == RackFit(0, "units")
+    assert compute_rack_fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_max_weight=None) is None
 
 
-def _runs(items: list[tuple[int, int, int]]) -> list[Run]:
-    return [Run(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)]
+def _runs(items: list[tuple[int, int, int]]) -> list[EquipmentRun]:
+    return [EquipmentRun(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)]
 
 
 THING = st.tuples(st.integers(1, 40), st.integers(1, 8), st.integers(0, 3000))
@@ -30,8 +30,8 @@ RUNS = st.lists(THING, min_size=1, max_size=6).map(_runs)
 
 
 @given(RUNS, st.integers(1, 50))
-def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[Run], racks: int) -> None:
-    shared = share_out(runs, racks)
+def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[EquipmentRun], racks: int) -> None:
+    shared = distribute(runs, racks)
     assert len(shared) == racks
     things = [(run.key, run.first + index) for rack in shared for run in rack for index in range(run.count)]
     assert things == [(run.key, index) for run in runs for index in range(run.count)]
@@ -43,31 +43,31 @@ def test_sharing_out_loses_nothing_and_keeps_the_order(runs: list[Run], racks: i
     RUNS, st.integers(8, 60), st.none() | st.integers(1000, 40_000), st.none() | st.integers(1, 30), st.integers(0, 3)
 )
 def test_racks_hold_what_they_are_given(
-    runs: list[Run], units: int, watts: int | None, things: int | None, more: int
+    runs: list[EquipmentRun], units: int, watts: int | None, things: int | None, more: int
 ) -> None:
-    limits = Limits(units, Power(watts, "W") if watts else None, things)
+    limits = RackLimits(units, Power(watts, "W") if watts else None, things)
     total = sum(run.count for run in runs)
-    count = min(racks_for(runs, limits) + more, total)
-    shared = share_out(runs, count, limits)
-    assert all(map(limits.holds, shared)) and all(shared)
+    count = min(count_racks(runs, limits) + more, total)
+    shared = distribute(runs, count, limits)
+    assert all(map(limits.can_hold, shared)) and all(shared)
     assert [(run.key, run.first + at) for rack in shared for run in rack for at in range(run.count)] == [
         (run.key, at) for run in runs for at in range(run.count)
     ]
-    assert len(shared) <= count and share_out(runs, len(shared), limits) == shared
+    assert len(shared) <= count and distribute(runs, len(shared), limits) == shared
     assert count >= -(-sum(run.units * run.count for run in runs) // units)
 
 
 @given(RUNS, st.integers(8, 60), st.integers(3000, 40_000))
-def test_one_rack_fewer_would_not_do(runs: list[Run], units: int, watts: int) -> None:
+def test_one_rack_fewer_would_not_do(runs: list[EquipmentRun], units: int, watts: int) -> None:
     """In their order: what is put into a rack as long as there is room is never put better."""
-    limits = Limits(units, Power(watts, "W"))
-    count = racks_for(runs, limits)
+    limits = RackLimits(units, Power(watts, "W"))
+    count = count_racks(runs, limits)
     things = [run for run in runs for _ in range(run.count)]
     best = [0] + [len(things)] * len(things)
     for stop in range(1, len(things) + 1):
         for start in range(stop - 1, -1, -1):
-            held = [Run(run.key, 0, 1, run.units, run.power) for run in things[start:stop]]
-            if not limits.holds(held):
+            held = [EquipmentRun(run.key, 0, 1, run.units, run.power) for run in things[start:stop]]
+            if not limits.can_hold(held):
                 break
             best[stop] = min(best[stop], best[start] + 1)
     assert count == best[-1]

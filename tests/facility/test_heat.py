@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from supercloud.catalog import Catalog, Cdu, Coolant, HeatRejection, ThermalClass
 from supercloud.facility import (
     Heat,
-    Overhead,
-    chiller_power,
-    class_of,
-    cue,
-    flow_for,
-    makeup_water,
-    outdoor_limit,
-    split,
-    units_for,
+    SiteOverhead,
+    compute_chiller_power,
+    find_thermal_class,
+    compute_cue,
+    compute_flow,
+    compute_wue,
+    compute_outdoor_limit,
+    split_heat,
+    count_cdus,
 )
 from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
 
@@ -42,48 +42,48 @@ def coolant(name: str) -> Flow:
     ],
 )
 def test_flow(fluid: str, kw: float, step: float, unit: str, flow: float) -> None:
-    assert flow_for(Power(kw, "kW"), coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
+    assert compute_flow(Power(kw, "kW"), coolant(fluid), TemperatureStep(step, "K")).to(unit) == pytest.approx(
         flow, rel=1e-4
     )
 
 
 def test_water_by_first_principles() -> None:
     """Q = ρ c V ΔT: 1 kg/L · 4.184 kJ/(kg K) · 1 L/s · 10 K = 41.84 kW."""
-    assert flow_for(Power("41.84 kW"), coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
+    assert compute_flow(Power("41.84 kW"), coolant("water"), TemperatureStep("10 K")).to("L/min") == pytest.approx(
         60, rel=1e-4
     )
 
 
 def test_split_of_an_nvl72_rack() -> None:
-    heat, known = split(Power("132 kW"), "direct-liquid", True, 0.87)
+    heat, known = split_heat(Power("132 kW"), "direct-liquid", True, 0.87)
     assert known and heat == Heat(liquid=Power("114.84 kW"), air=Power("17.16 kW"))
     assert round(heat.liquid.to("kW")) == 115 and round(heat.air.to("kW")) == 17
 
 
 def test_split_of_halls() -> None:
     power = Power("10 kW")
-    assert split(power, "air", True, 0.9) == (Heat(air=power), True)
-    assert split(power, "rear-door", False, None) == (Heat(door=power), True)
-    assert split(power, "immersion", True, 0.9) == (Heat(liquid=power), True)
-    assert split(power, "direct-liquid", False, None) == (Heat(air=power), True)
-    assert split(power, "direct-liquid", True, None) == (Heat(liquid=power), False)
+    assert split_heat(power, "air", True, 0.9) == (Heat(air=power), True)
+    assert split_heat(power, "rear-door", False, None) == (Heat(door=power), True)
+    assert split_heat(power, "immersion", True, 0.9) == (Heat(liquid=power), True)
+    assert split_heat(power, "direct-liquid", False, None) == (Heat(air=power), True)
+    assert split_heat(power, "direct-liquid", True, None) == (Heat(liquid=power), False)
 
 
 @given(
-    st.integers(0, 10**8).map(Power.of_base),
+    st.integers(0, 10**8).map(Power.from_base),
     st.sampled_from(["air", "rear-door", "direct-liquid", "immersion"]),
     st.booleans(),
     st.none() | st.floats(0, 1),
 )
 def test_heat_out_is_heat_in(power: Power, hall: str, liquid: bool, share: float | None) -> None:
-    heat, _ = split(power, hall, liquid, share)
+    heat, _ = split_heat(power, hall, liquid, share)
     assert heat.total == power and all(part.base >= 0 for part in (heat.liquid, heat.door, heat.air))
 
 
-@given(st.integers(1, 10**8).map(Power.of_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
+@given(st.integers(1, 10**8).map(Power.from_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
 def test_flow_carries_the_heat_and_no_more(power: Power, step: int, fluid: str) -> None:
     one = coolant(fluid)
-    flow = flow_for(power, one, TemperatureStep(step, "K"))
+    flow = compute_flow(power, one, TemperatureStep(step, "K"))
     assert flow.base * step / one.base * 1000 == power.base
 
 
@@ -91,11 +91,11 @@ def test_units_by_heat_and_by_flow() -> None:
     chx2000 = cast(Cdu, CATALOG.get("cdus", "coolit-chx2000"))
     # twelve NVL72 racks of 120 kW at 1.2 L/min per kW, as its maker draws them: one unit
     racks = Power("120 kW") * 12
-    assert units_for(racks, Flow(1.2 * 1440, "L/min"), chx2000) == 1
-    assert units_for(racks, Flow(1.5 * 1440, "L/min"), chx2000) == 1
-    assert units_for(Power("2001 kW"), None, chx2000) == 2
-    assert units_for(Power("2000 kW"), Flow("3000 L/min"), chx2000) == 2  # 1.5 L/min per kW is more than it pumps
-    assert units_for(Power("0 W"), None, chx2000) == 0
+    assert count_cdus(racks, Flow(1.2 * 1440, "L/min"), chx2000) == 1
+    assert count_cdus(racks, Flow(1.5 * 1440, "L/min"), chx2000) == 1
+    assert count_cdus(Power("2001 kW"), None, chx2000) == 2
+    assert count_cdus(Power("2000 kW"), Flow("3000 L/min"), chx2000) == 2  # 1.5 L/min per kW is more than it pumps
+    assert count_cdus(Power("0 W"), None, chx2000) == 0
 
 
 def test_outdoor_limit() -> None:
@@ -103,12 +103,12 @@ def test_outdoor_limit() -> None:
     tower = cast(HeatRejection, CATALOG.get("heat-rejection", "tower"))
     chiller = cast(HeatRejection, CATALOG.get("heat-rejection", "chiller"))
     unit = cast(Cdu, CATALOG.get("cdus", "nvidia-qualified"))
-    assert outdoor_limit(Temperature("45 °C"), dry, unit) == Temperature("33 °C")  # less 8 K and 4 K
-    assert outdoor_limit(Temperature("32 °C"), tower, unit) == Temperature("23 °C")
-    assert outdoor_limit(Temperature("32 °C"), dry, None) == Temperature("24 °C")
-    assert outdoor_limit(Temperature("32 °C"), chiller, unit) is None
+    assert compute_outdoor_limit(Temperature("45 °C"), dry, unit) == Temperature("33 °C")  # less 8 K and 4 K
+    assert compute_outdoor_limit(Temperature("32 °C"), tower, unit) == Temperature("23 °C")
+    assert compute_outdoor_limit(Temperature("32 °C"), dry, None) == Temperature("24 °C")
+    assert compute_outdoor_limit(Temperature("32 °C"), chiller, unit) is None
     unknown = cast(Cdu, CATALOG.get("cdus", "coolit-chx2000"))
-    assert outdoor_limit(Temperature("32 °C"), dry, unknown) is None, "its approach is not known"
+    assert compute_outdoor_limit(Temperature("32 °C"), dry, unknown) is None, "its approach is not known"
 
 
 @pytest.mark.parametrize(
@@ -125,20 +125,20 @@ def test_outdoor_limit() -> None:
     ],
 )
 def test_water_classes(supply: str, name: str | None) -> None:
-    classes = [cast(ThermalClass, item) for item in CATALOG.all("thermal-classes")]
-    found = class_of(Temperature(supply), classes, "liquid")
+    classes = [cast(ThermalClass, item) for item in CATALOG.iter_entries("thermal-classes")]
+    found = find_thermal_class(Temperature(supply), classes, "liquid")
     assert (found.name if found else None) == name
 
 
 def test_efficiency() -> None:
-    overhead = Overhead(Power("1000 kW"), Power("50 kW"), Power("150 kW"))
-    assert overhead.facility == Power("1200 kW") and overhead.pue == 1.2
-    assert cue(1.2, CarbonIntensity("400 gCO2e/kWh")) == pytest.approx(0.48)
+    overhead = SiteOverhead(Power("1000 kW"), Power("50 kW"), Power("150 kW"))
+    assert overhead.facility_power == Power("1200 kW") and overhead.pue == 1.2
+    assert compute_cue(1.2, CarbonIntensity("400 gCO2e/kWh")) == pytest.approx(0.48)
     # 1000 kW over a COP of 5 for a quarter of the year
-    assert chiller_power(Power("1000 kW"), 5, 2190, 8760).to("kW") == pytest.approx(50)
+    assert compute_chiller_power(Power("1000 kW"), 5, 2190, 8760).to("kW") == pytest.approx(50)
     tower = cast(HeatRejection, CATALOG.get("heat-rejection", "tower"))
     # another source, the rule of tower makers: 0.03 US gal/min for each 15,000 Btu/h that leave
     rule = 0.03 * 3.785 * 60 / (15_000 * 1.05506 / 3600)
-    assert makeup_water(Power("100 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 4, rel=0.05)
-    assert makeup_water(Power("50 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 8, rel=0.05)
-    assert Overhead(Power("0 W"), Power("0 W"), Power("0 W")).pue is None
+    assert compute_wue(Power("100 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 4, rel=0.05)
+    assert compute_wue(Power("50 kW"), Power("100 kW"), tower) == pytest.approx(rule * 5 / 8, rel=0.05)
+    assert SiteOverhead(Power("0 W"), Power("0 W"), Power("0 W")).pue is None

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.facility import WeatherError, by_hour_of_day, column_of, free_hours, parse_weather, wet_bulb
+from supercloud.facility import WeatherError, compute_hourly_averages, parse_column, count_free_hours, parse_weather, compute_wet_bulb
 
 EPW_HEAD = "LOCATION,Stockholm,-,SWE,IWEC,024640,59.65,17.95,1.0,61.0\n" + "X\n" * 7
 
@@ -17,20 +17,20 @@ def epw(*hours: tuple[float, float]) -> str:
 
 
 def test_stulls_own_example() -> None:
-    assert wet_bulb(20, 50) == pytest.approx(13.7, abs=0.05)
+    assert compute_wet_bulb(20, 50) == pytest.approx(13.7, abs=0.05)
 
 
 @pytest.mark.parametrize(("dry", "humidity", "wet"), [(30, 50, 22.3), (25, 80, 22.4), (35, 20, 19.2), (10, 90, 9.1)])
 def test_wet_bulb_near_the_psychrometric_chart(dry: float, humidity: float, wet: float) -> None:
-    assert wet_bulb(dry, humidity) == pytest.approx(wet, abs=1)
+    assert compute_wet_bulb(dry, humidity) == pytest.approx(wet, abs=1)
 
 
 def test_csv() -> None:
     weather = parse_weather("time,dry_bulb,relative_humidity\n2026-01-01T00,20,50\n2026-01-01T01,-5,80\n")
-    assert list(weather.dry) == [20, -5] and weather.hours == 2
-    assert weather.wet is not None and weather.wet[0] == pytest.approx(13.7, abs=0.05) and weather.wet[1] <= -5
-    assert parse_weather("dry_bulb\n1\n").wet is None
-    assert list(parse_weather("dry_bulb,wet_bulb\n10,7\n").wet or ()) == [7]
+    assert list(weather.dry_bulb) == [20, -5] and weather.hours == 2
+    assert weather.wet_bulb is not None and weather.wet_bulb[0] == pytest.approx(13.7, abs=0.05) and weather.wet_bulb[1] <= -5
+    assert parse_weather("dry_bulb\n1\n").wet_bulb is None
+    assert list(parse_weather("dry_bulb,wet_bulb\n10,7\n").wet_bulb or ()) == [7]
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_csv() -> None:
 )
 def test_files_of_weather_services(text: str) -> None:
     weather = parse_weather(text)
-    assert list(weather.dry) == [20] and weather.wet is not None and weather.wet[0] == pytest.approx(13.7, abs=0.05)
+    assert list(weather.dry_bulb) == [20] and weather.wet_bulb is not None and weather.wet_bulb[0] == pytest.approx(13.7, abs=0.05)
 
 
 def test_epw() -> None:
     weather = parse_weather(epw((20.0, 50), (35.0, 20)))
-    assert list(weather.dry) == [20, 35] and weather.wet is not None and weather.wet[1] == pytest.approx(19.2, abs=1)
+    assert list(weather.dry_bulb) == [20, 35] and weather.wet_bulb is not None and weather.wet_bulb[1] == pytest.approx(19.2, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_refusals(text: str, said: str) -> None:
 
 
 def test_free_hours_by_hand() -> None:
-    assert free_hours([10, 20, 24, 25, 30], 24) == 3
+    assert count_free_hours([10, 20, 24, 25, 30], 24) == 3
 
 
 @given(st.lists(st.floats(-50, 50), min_size=1), st.floats(-60, 60), st.floats(0, 20))
 def test_warmer_supply_never_loses_an_hour(hours: list[float], limit: float, more: float) -> None:
-    assert 0 <= free_hours(hours, limit) <= free_hours(hours, limit + more) <= len(hours)
+    assert 0 <= count_free_hours(hours, limit) <= count_free_hours(hours, limit + more) <= len(hours)
 
 
 def test_carbon_by_hour() -> None:
-    values = column_of("hour,carbon\n" + "".join(f"{hour},{100 + hour % 24}\n" for hour in range(48)), "carbon")
-    assert by_hour_of_day(values) == tuple(range(100, 124))
+    values = parse_column("hour,carbon\n" + "".join(f"{hour},{100 + hour % 24}\n" for hour in range(48)), "carbon")
+    assert compute_hourly_averages(values) == tuple(range(100, 124))
     with pytest.raises(WeatherError, match="below zero"):
-        column_of("carbon\n-1\n", "carbon")
+        parse_column("carbon\n-1\n", "carbon")
     with pytest.raises(WeatherError, match="'carbon'"):
-        column_of("x\n1\n", "carbon")
+        parse_column("x\n1\n", "carbon")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import EngineError, InputError, JobFailed, SpecError, StoreError
+from supercloud.errors import EngineError, InputError, JobFailedError, SpecError, StoreError
 from supercloud.jobs import api
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
@@ -25,23 +25,23 @@ def submit(job: JobSpec, plan: Plan, store: Store, key: str | None = None) -> ap
 def test_a_job_from_submission_to_result(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(), plan, store)
     assert held.id == 1 and held.record.state is State.QUEUED
-    assert held.state() is State.QUEUED
+    assert held.get_state() is State.QUEUED
     assert not held.done()
     assert held.result().exit_code is None or held.record.exit_code == 0
     assert held.done() and held.wait() is State.COMPLETED
     assert "".join(held.logs()) == "attempt 1\n"
-    assert [event.state for event in held.history()][-2:] == [State.RUNNING, State.COMPLETED]
+    assert [event.state for event in held.list_events()][-2:] == [State.RUNNING, State.COMPLETED]
 
 
 def test_a_failed_job_raises_with_its_code(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
-    with pytest.raises(JobFailed, match="job 1 \\(job\\) ended as FAILED") as caught:
+    with pytest.raises(JobFailedError, match="job 1 \\(job\\) ended as FAILED") as caught:
         submit(job(["fake", "FAILED:3"]), plan, store).result()
     assert (caught.value.state, caught.value.job_exit_code) == ("FAILED", 3)
 
 
 def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(["fake", "RUNNING", "REQUEUE", "SILENT", "RUNNING", "COMPLETED:0"]), plan, store)
-    states = [(held.state(), held.record.attempt) for _ in range(5)]
+    states = [(held.get_state(), held.record.attempt) for _ in range(5)]
     assert [str(state) for state, _ in states] == ["RUNNING", "QUEUED", "UNKNOWN", "RUNNING", "COMPLETED"]
     assert [attempt for _, attempt in states] == [1, 2, 2, 2, 2]
     assert "".join(held.logs(follow=True)) == "attempt 1\nattempt 2\n"
@@ -58,7 +58,7 @@ def test_wait_has_an_end(job: Make, plan: Plan, store: Store, fake: FakeEngine) 
 def test_a_key_makes_it_idempotent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     first = submit(job(), plan, store, "nightly")
     assert submit(job(), plan, store, "nightly").id == first.id
-    assert fake.submissions == 1
+    assert fake.submission_count == 1
     with pytest.raises(InputError, match="belongs to job 1"):
         submit(job(["false"]), plan, store, "nightly")
 
@@ -67,7 +67,7 @@ def test_a_key_makes_it_idempotent(job: Make, plan: Plan, store: Store, fake: Fa
 def test_keys_are_plain(job: Make, plan: Plan, store: Store, key: str) -> None:
     with pytest.raises(InputError, match="no key"):
         submit(job(), plan, store, key)
-    assert not api.jobs(store)
+    assert not api.list_jobs(store)
 
 
 def test_a_dry_run_changes_nothing(job: Make, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,14 +84,14 @@ def test_a_job_nobody_can_have(job: Make, plan: Plan, store: Store) -> None:
         submit(job(accelerators={"count": 5000}), plan, store)
     assert [finding.path for finding in caught.value.findings] == ["pool old", "pool train", "pool cpu"]
     assert all(finding.hint for finding in caught.value.findings)
-    assert not api.jobs(store)
+    assert not api.list_jobs(store)
 
 
 def test_a_refused_job_is_kept_as_failed(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
-    fake.refuse = "no such queue"
+    fake.refusal = "no such queue"
     with pytest.raises(EngineError, match="no such queue"):
         submit(job(), plan, store)
-    [kept] = api.jobs(store)
+    [kept] = api.list_jobs(store)
     assert (kept.record.state, kept.record.reason) == (State.FAILED, "no such queue")
 
 
@@ -118,11 +118,11 @@ def test_threads_share_a_store(job: Make, plan: Plan, store: Store, fake: FakeEn
 def test_the_default_store_is_the_users(job: Make, plan: Plan) -> None:
     held = api.submit(job(), plan, engine="fake")
     assert api.get(held.id).key == held.key
-    assert api.jobs(limit=1)[0].id == held.id
+    assert api.list_jobs(limit=1)[0].id == held.id
 
 
 @pytest.mark.parametrize(
-    "error, step", [(Unsure("timed out"), "before"), (StoreError("full, nothing was changed"), "after")]
+    "error, step", [(SubmissionUnknownError("timed out"), "before"), (StoreError("full, nothing was changed"), "after")]
 )
 def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, error: Exception, step: str
@@ -131,9 +131,9 @@ def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
         if point == step:
             raise error
 
-    fake.at = fails
+    fake.crash_hook = fails
     said = r"job 1 \(job, key k\) is recorded, and whether its engine has it is not known: (timed out|full); submitting"
     with pytest.raises(type(error), match=said):
         submit(job(), plan, store, key="k")
-    fake.at = lambda point: None
-    assert submit(job(), plan, store, key="k").wait(60) is State.COMPLETED and fake.taken("k") == 1
+    fake.crash_hook = lambda point: None
+    assert submit(job(), plan, store, key="k").wait(60) is State.COMPLETED and fake.count_submissions("k") == 1

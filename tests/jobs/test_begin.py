@@ -48,7 +48,7 @@ def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), engine="local", store=store)
     now = api.submit(job(), plan_of("a"), engine="local", store=store)
     assert now.wait(20) is State.COMPLETED
-    assert later.state() is State.QUEUED and later.record.reason == "it is to begin later"
+    assert later.get_state() is State.QUEUED and later.record.reason == "it is to begin later"
     later.cancel()
     assert later.wait(20) is State.CANCELLED
 
@@ -57,7 +57,7 @@ def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
     from supercloud.jobs.fleet.state import Cluster, NodeState
 
     plan = plan_of("a", nodes=1)
-    seen = Cluster.of_plan(plan).seen([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)
+    seen = Cluster.from_plan(plan).with_observations([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)
     at = place(job(accelerators={"count": 8}), seen)
     assert isinstance(at, Placement) and at.wait == 4_000.0
     assert place(job(accelerators={"count": 8}), replace(seen, taken_at=2_000.0)).wait == 3_000.0  # type: ignore[union-attr]

@@ -19,12 +19,12 @@ import urllib3
 from supercloud.errors import EngineError
 from supercloud.jobs.engines import bounded_io as bounded
 from supercloud.jobs.engines import http as web
-from supercloud.jobs.engines.base import Unsure
-from supercloud.jobs.engines.bounded_io import Limits
+from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.bounded_io import ResponseLimits
 from supercloud.jobs.engines.kubernetes import connection
 
-SMALL = Limits(10_000_000, 600)
-SHORT = Limits(10_000_000, 0.3)
+SMALL = ResponseLimits(10_000_000, 600)
+SHORT = ResponseLimits(10_000_000, 0.3)
 
 
 @dataclass
@@ -96,23 +96,23 @@ DRIPS = {"header": HEAD + b"A: ", "size of a chunk": HEAD + b"Transfer-Encoding:
          "contents": HEAD + b"\r\n", "known length": HEAD + b"Content-Length: 1000000\r\n\r\n"}  # fmt: skip
 
 
-def by_urllib(method: str, url: str, limits: Limits) -> bytes:
+def by_urllib(method: str, url: str, limits: ResponseLimits) -> bytes:
     return web.send(urllib.request.Request(url, b"{}" if method == "POST" else None, method=method), 60, limits)
 
 
-def by_urllib3(method: str, url: str, limits: Limits) -> bytes:
+def by_urllib3(method: str, url: str, limits: ResponseLimits) -> bytes:
     with urllib3.PoolManager() as pools:
         return connection.send(pools, method, url, b"{}" if method == "POST" else None, {}, limits)[1]
 
 
 CLIENTS = pytest.mark.parametrize("send", [by_urllib, by_urllib3])
-Send = Callable[[str, str, Limits], bytes]
+Send = Callable[[str, str, ResponseLimits], bytes]
 
 
 @CLIENTS
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: str) -> None:
-    with serving(endless(200, b"[" * 2**20)) as service, pytest.raises(Unsure, match="more than 10,000,000 bytes"):
+    with serving(endless(200, b"[" * 2**20)) as service, pytest.raises(SubmissionUnknownError, match="more than 10,000,000 bytes"):
         send(method, service.address, SMALL)
 
 
@@ -120,18 +120,18 @@ def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: s
 def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
     with serving(endless(500, b" " * 2**20)) as service:
         try:
-            assert len(send("GET", service.address, SMALL)) == bounded.REASON
+            assert len(send("GET", service.address, SMALL)) == bounded.MAX_ERROR_BYTES
         except urllib.error.HTTPError as error:
             with error:
-                assert len(error.read()) == bounded.REASON
-    with serving(endless(500, b" ")) as service, pytest.raises(Unsure, match="no end"):
+                assert len(error.read()) == bounded.MAX_ERROR_BYTES
+    with serving(endless(500, b" ")) as service, pytest.raises(SubmissionUnknownError, match="no end"):
         send("GET", service.address, SHORT)
 
 
 @CLIENTS
 @pytest.mark.parametrize("before", DRIPS.values(), ids=DRIPS)
 def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, before: bytes) -> None:
-    with serving(dripping(before)) as service, pytest.raises(Unsure, match=r"no end after 0\.3 s"):
+    with serving(dripping(before)) as service, pytest.raises(SubmissionUnknownError, match=r"no end after 0\.3 s"):
         send("POST", service.address, SHORT)
 
 
@@ -164,20 +164,20 @@ def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
         assert len(service.seen) == 3
 
 
-def printed(program: str, limits: Limits, silence: float = 600) -> bytes:
-    return bounded.run([sys.executable, "-c", program], None, limits, silence, "squeue").stdout
+def printed(program: str, limits: ResponseLimits, silence: float = 600) -> bytes:
+    return bounded.run_bounded([sys.executable, "-c", program], None, limits, silence, "squeue").stdout
 
 
 def test_commands_that_print_without_end_or_wait_are_ended() -> None:
-    with pytest.raises(Unsure, match="squeue: its answer has more than"):
+    with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
         printed("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
-    with pytest.raises(Unsure, match="squeue: its answer has more than"):
+    with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
         printed("import sys\nwhile True: sys.stderr.write('x' * 65536)", SMALL)
-    with pytest.raises(Unsure, match=r"squeue did not answer for 0\.3 s"):
+    with pytest.raises(SubmissionUnknownError, match=r"squeue did not answer for 0\.3 s"):
         printed("import time\nwhile True: print(1, flush=True); time.sleep(0.01)", SHORT)
-    with pytest.raises(Unsure, match=r"squeue did not answer for 0\.2 s"):
+    with pytest.raises(SubmissionUnknownError, match=r"squeue did not answer for 0\.2 s"):
         printed("import time; time.sleep(600)", SMALL, 0.2)
-    with pytest.raises(Unsure, match=r"squeue did not answer for 0\.2 s"):
+    with pytest.raises(SubmissionUnknownError, match=r"squeue did not answer for 0\.2 s"):
         printed("import os, time; os.close(1); os.close(2); time.sleep(600)", SMALL, 0.2)
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.fleet.state import Cluster, NodeState, Waiting
+from supercloud.jobs.fleet.state import Cluster, NodeState, WaitingJobs
 from supercloud.jobs.placement.place import Placement, place, why_not
-from supercloud.jobs.placement.suggestions import changed
+from supercloud.jobs.placement.suggestions import apply_change
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 SMALL = st.sampled_from([1, 2, 3, 4, 8, 16])
 ACCELERATORS = st.fixed_dictionaries(
     {"count": st.sampled_from([0, 1, 3, 7, 8, 12, 64, 256, 264, 992, 1000])},
@@ -75,12 +75,12 @@ def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int,
     except ValidationError:
         return
     dice = random.Random(seed)
-    where = Cluster.of_plan(plan)
+    where = Cluster.from_plan(plan)
     if seed:
-        where = where.seen([
+        where = where.with_observations([
             NodeState(host, dice.choice(["up"] * 9 + ["down"]), dice.choice([0, 0, 0, 4, 8]), dice.choice([None, 9e2]))
             for pool in plan.pools for host in pool.hosts
-        ], 100.0, [Waiting("batch", queued)])  # fmt: skip
+        ], 100.0, [WaitingJobs("batch", queued)])  # fmt: skip
     answers = why_not(job, where, CATALOG)
     assert list(answers) == ["old", "train", "cpu"] and answers == why_not(job, where, CATALOG)
     chosen = place(job, where, CATALOG)
@@ -90,11 +90,11 @@ def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int,
         assert isinstance(answers[chosen.pool], Placement)
     for name, answer in answers.items():
         if isinstance(answer, Placement):
-            assert Placement.of_json(answer.to_json()) == answer
+            assert Placement.from_json(answer.to_json()) == answer
             assert sum(count for _, count in answer.domains) in (0, answer.nodes)
             assert answer.fits_now or answer.wait is None or answer.wait > 0
             assert job.accelerators.fraction or answer.nodes * answer.accelerators_per_node == job.accelerator_count
             continue
         assert answer.reason and answer.remedy, answer
         if answer.change:
-            assert isinstance(why_not(changed(job, answer.change), where, CATALOG)[name], Placement), answer
+            assert isinstance(why_not(apply_change(job, answer.change), where, CATALOG)[name], Placement), answer

@@ -8,20 +8,20 @@ import pytest
 from supercloud.catalog import Catalog
 from supercloud.catalog.reliability import FailureRate
 from supercloud.jobs.placement.checkpointing import (
-    daly,
-    effective_time,
-    failure_time,
-    proposed_interval,
-    spares,
-    waste,
-    write_seconds,
-    young,
+    compute_daly_interval,
+    compute_effective_time,
+    compute_mean_time_to_failure,
+    compute_checkpoint_interval,
+    compute_spare_nodes,
+    compute_waste,
+    compute_write_time,
+    compute_young_interval,
 )
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 HOUR = 3600.0
 
 
@@ -33,11 +33,11 @@ def rate(name: str) -> float:
 
 @pytest.mark.parametrize("nodes, hours", [(128, 28.8), (512, 7.2), (2048, 1.80), (16384, 0.23)])
 def test_time_to_a_failure(nodes: int, hours: float) -> None:
-    assert failure_time(nodes, rate("meta-rsc-1")) / HOUR == pytest.approx(hours, abs=0.05)
+    assert compute_mean_time_to_failure(nodes, rate("meta-rsc-1")) / HOUR == pytest.approx(hours, abs=0.05)
 
 
 def test_the_rate_of_llama_3_gives_its_mean_time() -> None:
-    assert failure_time(2048, rate("llama-3-405b")) / HOUR == pytest.approx(3.09, abs=0.005)
+    assert compute_mean_time_to_failure(2048, rate("llama-3-405b")) / HOUR == pytest.approx(3.09, abs=0.005)
     assert 419 / 54 / 2048 == pytest.approx(rate("llama-3-405b"), rel=1e-3)
 
 
@@ -45,14 +45,14 @@ def test_the_rate_of_llama_3_gives_its_mean_time() -> None:
     (60, 3.09, 1155, 1116), (300, 3.09, 2583, 2387), (30, 2.75, 771, 751),
 ])  # fmt: skip
 def test_young_and_daly(cost: float, hours: float, first: int, higher: int) -> None:
-    assert round(young(cost, hours * HOUR)) == first
-    assert round(daly(cost, hours * HOUR)) == higher
-    best = waste(cost, higher, hours * HOUR, 0)
-    assert best < waste(cost, higher * 2, hours * HOUR, 0) and best < waste(cost, higher / 2, hours * HOUR, 0)
+    assert round(compute_young_interval(cost, hours * HOUR)) == first
+    assert round(compute_daly_interval(cost, hours * HOUR)) == higher
+    best = compute_waste(cost, higher, hours * HOUR, 0)
+    assert best < compute_waste(cost, higher * 2, hours * HOUR, 0) and best < compute_waste(cost, higher / 2, hours * HOUR, 0)
 
 
 def test_checkpoints_that_take_longer_than_failures_come_all_the_time() -> None:
-    assert daly(100, 50) == 50
+    assert compute_daly_interval(100, 50) == 50
 
 
 @pytest.mark.parametrize("nodes, name, usual, rare", [
@@ -60,13 +60,13 @@ def test_checkpoints_that_take_longer_than_failures_come_all_the_time() -> None:
     (2048, "llama-3-405b", 31, 35),
 ])  # fmt: skip
 def test_spares(nodes: int, name: str, usual: int, rare: int) -> None:
-    assert (spares(nodes, rate(name), 3 * 86400, 0.95), spares(nodes, rate(name), 3 * 86400, 0.99)) == (usual, rare)
+    assert (compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.95), compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.99)) == (usual, rare)
 
 
 def test_effective_time_of_llama_3() -> None:
     """More than 90 % were published: with checkpoints that hold training up for seconds, not for a minute."""
-    assert effective_time(2048, rate("llama-3-405b"), 1116, 60, 300) < 0.9
-    assert effective_time(2048, rate("llama-3-405b"), 600, 5, 120) > 0.9
+    assert compute_effective_time(2048, rate("llama-3-405b"), 1116, 60, 300) < 0.9
+    assert compute_effective_time(2048, rate("llama-3-405b"), 600, 5, 120) > 0.9
 
 
 @pytest.mark.parametrize("checkpoint, seconds", [
@@ -77,16 +77,16 @@ def test_what_a_checkpoint_takes(
 ) -> None:
     """The plan's scratch writes 312.5 GB/s: the best tier for five units."""
     asked = job(accelerators={"count": 8}, checkpoint={"path": "/scratch/a"} | checkpoint)
-    assert write_seconds(asked, plan) == seconds
-    assert write_seconds(job(checkpoint={"path": "/scratchy/a", "size": "1 GB"}), plan) is None
+    assert compute_write_time(asked, plan) == seconds
+    assert compute_write_time(job(checkpoint={"path": "/scratchy/a", "size": "1 GB"}), plan) is None
 
 
 def test_the_interval_is_proposed(job: Callable[..., JobSpec], plan: Plan) -> None:
     where = {"path": "/scratch/a", "write": "60 s"}
     at = place(job(accelerators={"count": 992, "type": "h100"}, checkpoint=where), plan, CATALOG)
     assert isinstance(at, Placement)
-    assert at.checkpoint_every == round(daly(60, failure_time(124, 6.5e-3)))
+    assert at.checkpoint_every == round(compute_daly_interval(60, compute_mean_time_to_failure(124, 6.5e-3)))
     own = job(accelerators={"count": 992, "type": "h100"}, checkpoint=where | {"every": "1 h"})
-    assert proposed_interval(own, plan, 124, CATALOG, "meta-rsc-1") is None
+    assert compute_checkpoint_interval(own, plan, 124, CATALOG, "meta-rsc-1") is None
     sized = job(accelerators={"count": 8}, checkpoint={"path": "/scratch/a"}, model={"parameters": 70e9})
-    assert write_seconds(sized, plan) == pytest.approx(0.98e12 / 312.5e9)
+    assert compute_write_time(sized, plan) == pytest.approx(0.98e12 / 312.5e9)

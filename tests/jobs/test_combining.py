@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from supercloud.jobs.engines.array_status import combined
+from supercloud.jobs.engines.array_status import aggregate_array_status
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
 
@@ -8,7 +8,7 @@ C, F, R, Q = (Status(state) for state in (State.COMPLETED, State.FAILED, State.R
 
 
 def state(*tasks: Status, count: int = 3) -> State | None:
-    found = combined(tasks, count)
+    found = aggregate_array_status(tasks, count)
     return found.state if found else None
 
 
@@ -21,12 +21,12 @@ def test_the_whole_has_begun_with_the_first_and_ended_with_the_last() -> None:
 
 def test_what_is_not_known_of_all_is_not_said() -> None:
     assert state(C, C) is None and state() is None
-    assert combined([C], 1) is C and combined([], 1) is None
+    assert aggregate_array_status([C], 1) is C and aggregate_array_status([], 1) is None
 
 
 def test_numbers_of_the_whole() -> None:
     one = Status(State.FAILED, 1, "ended with exit code 3", 3, 5.0, 9.0)
     other = Status(State.COMPLETED, 1, "", 0, 4.0, 12.0)
-    assert combined([one, other], 2) == Status(
+    assert aggregate_array_status([one, other], 2) == Status(
         State.FAILED, 0, "1 of 2 tasks: ended with exit code 3", 3, 4.0, 12.0)  # fmt: skip
-    assert combined([other, other], 2) == Status(State.COMPLETED, 0, "", 0, 4.0, 12.0)
+    assert aggregate_array_status([other, other], 2) == Status(State.COMPLETED, 0, "", 0, 4.0, 12.0)

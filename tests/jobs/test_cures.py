@@ -14,14 +14,14 @@ from pydantic import ValidationError
 from supercloud.catalog import Catalog
 from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
-from supercloud.jobs.placement.suggestions import changed
+from supercloud.jobs.placement.suggestions import apply_change
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
-from supercloud.spec.fleet import Member
+from supercloud.spec.fleet import FleetMember
 from supercloud.spec.loader import loads
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 ONPREM = "site: {kind: onprem, location: stockholm}\n"
 PLANS = [
     resolve(loads(text))
@@ -72,8 +72,8 @@ pools:
 def state(plan: Plan, dice: random.Random) -> Cluster:
     """As planned, or with broken and busy nodes; with or without prices."""
     prices: dict[str, Any] = {pool.name: f"{dice.choice([9.87654, 20, 50])} USD/h" for pool in plan.pools}
-    member = Member(spec="-", prices=prices) if dice.random() < 0.5 else Member(spec="-")
-    where = Cluster.of_plan(plan, member)
+    member = FleetMember(spec="-", prices=prices) if dice.random() < 0.5 else FleetMember(spec="-")
+    where = Cluster.from_plan(plan, member)
     if dice.random() < 0.3:
         return where
     nodes = []
@@ -81,8 +81,8 @@ def state(plan: Plan, dice: random.Random) -> Cluster:
         broken = dice.choice([0.0, 0.1, 0.5, 0.95])
         for host in pool.hosts:
             there = "down" if dice.random() < broken else "up"
-            nodes.append(NodeState(host, there, dice.choice([0, 0, pool.per_node]), 5000.0))
-    return where.seen(nodes, 0.0)
+            nodes.append(NodeState(host, there, dice.choice([0, 0, pool.accelerators_per_node]), 5000.0))
+    return where.with_observations(nodes, 0.0)
 
 
 def wish(dice: random.Random) -> dict[str, Any]:
@@ -140,11 +140,11 @@ def test_a_changed_job_fits(seed: int) -> None:
             continue
         assert answer.reason and answer.remedy, answer
         if answer.change:
-            better = why_not(changed(job, answer.change), where, CATALOG, now=0.0)[pool]
+            better = why_not(apply_change(job, answer.change), where, CATALOG, now=0.0)[pool]
             assert isinstance(better, Placement), (job, answer, better)
             other = re.search(r", or (set near to ([\w-]+)|leave out place.near)$", answer.remedy)
             if other and "; then " not in answer.remedy:  # by itself
-                wider = why_not(changed(job, {"place.near": other[2]}), where, CATALOG, now=0.0)[pool]
+                wider = why_not(apply_change(job, {"place.near": other[2]}), where, CATALOG, now=0.0)[pool]
                 assert isinstance(wider, Placement), (job, answer, wider)
 
 
@@ -195,7 +195,7 @@ def test_one_more_does_not_fit() -> None:
 
 
 def test_what_no_change_of_the_job_cures_is_said_after_what_one_does() -> None:
-    where = Cluster.of_plan(PLANS[0]).seen([], 0.0)  # nothing is in order
+    where = Cluster.from_plan(PLANS[0]).with_observations([], 0.0)  # nothing is in order
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 9000, "type": "h100"}})
     said = why_not(job, where, CATALOG)["train"]
     assert isinstance(said, Refusal) and not said.change
@@ -204,7 +204,7 @@ def test_what_no_change_of_the_job_cures_is_said_after_what_one_does() -> None:
 
 def test_a_fleet_is_told_by_cluster() -> None:
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]})
-    fleet = Fleet(spec, tuple(Cluster.of_plan(plan, Member(spec="-"), CATALOG) for plan in PLANS[:2]))
+    fleet = Fleet(spec, tuple(Cluster.from_plan(plan, FleetMember(spec="-"), CATALOG) for plan in PLANS[:2]))
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 4000}})
     answers = why_not(job, fleet, now=0.0)
     assert {name: getattr(answer, "change", None) for name, answer in answers.items()} == {
@@ -231,18 +231,18 @@ pools: [{{name: train, machine: dgx-h100, nodes: 8}}]
 tenants: [{{name: llm}}]
 """)
     )
-    member = Member.model_validate({"spec": "-", "prices": {"train": "30 USD/h"}})
-    fleet = Fleet(spec, (Cluster.of_plan(plan, member, CATALOG),), {("llm", "day"): spent})
+    member = FleetMember.model_validate({"spec": "-", "prices": {"train": "30 USD/h"}})
+    fleet = Fleet(spec, (Cluster.from_plan(plan, member, CATALOG),), {("llm", "day"): spent})
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 64}, "tenant": "llm",
                                   "time_limit": f"{hours} h"})  # fmt: skip
     said = why_not(job, fleet, now=0.0)["one/train"]
     assert isinstance(said, Refusal) and said.change == change
     assert ("wait for the next day" in said.remedy) == waits
     if change:
-        assert isinstance(why_not(changed(job, change), fleet, now=0.0)["one/train"], Placement)
+        assert isinstance(why_not(apply_change(job, change), fleet, now=0.0)["one/train"], Placement)
 
 
 def test_nothing_is_tried_for_whom_no_advice_is_wanted() -> None:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
-    [train, *_] = [item for item in place(job, PLANS[0], CATALOG, advise=False) if isinstance(item, Refusal)]
+    [train, *_] = [item for item in place(job, PLANS[0], CATALOG, with_suggestions=False) if isinstance(item, Refusal)]
     assert "the pool has 39" in train.reason and "at most 312" in train.remedy and not train.change

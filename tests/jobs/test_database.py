@@ -11,7 +11,7 @@ from supercloud.errors import StoreError
 from supercloud.jobs.engines.base import open_engine
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.store import database
-from supercloud.jobs.store.database import Database, state_folder
+from supercloud.jobs.store.database import Database, locate_state_folder
 from supercloud.spec.fleet import Connection
 
 TABLE = ("CREATE TABLE things (name TEXT)",)
@@ -25,7 +25,7 @@ def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     open_and_close(path)
     later = Database(path, (*TABLE, "ALTER TABLE things ADD COLUMN size INTEGER; CREATE INDEX names ON things (name)"))
-    assert later.version() == 2
+    assert later.get_version() == 2
     assert later.read("SELECT name, size FROM things") == []
     later.close()
 
@@ -52,7 +52,7 @@ def test_damage_inside_is_found_on_opening_or_reading(
 ) -> None:
     path = tmp_path / "a.db"
     full = Database(path, TABLE)
-    with full.writing() as connection:
+    with full.transaction() as connection:
         connection.executemany("INSERT INTO things VALUES (?)", [("x" * 500,)] * 200)
     full.close()
     data = bytearray(path.read_bytes())
@@ -76,10 +76,10 @@ def test_a_locked_file_is_waited_for_then_reported(tmp_path: Path, monkeypatch: 
     other.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(database, "_PATIENCE", 0.05)
     patient = Database(path, TABLE)
-    with pytest.raises(StoreError, match="locked"), patient.writing():
+    with pytest.raises(StoreError, match="locked"), patient.transaction():
         pass
     other.execute("ROLLBACK")
-    with patient.writing() as connection:
+    with patient.transaction() as connection:
         connection.execute("INSERT INTO things VALUES ('a')")
     patient.close()
     other.close()
@@ -88,15 +88,15 @@ def test_a_locked_file_is_waited_for_then_reported(tmp_path: Path, monkeypatch: 
 def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     full = Database(path, TABLE)
-    with full.writing() as connection:
+    with full.transaction() as connection:
         connection.execute("INSERT INTO things VALUES ('before')")
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
     full._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-    with pytest.raises(StoreError, match="disk is full"), full.writing() as connection:
+    with pytest.raises(StoreError, match="disk is full"), full.transaction() as connection:
         connection.executemany("INSERT INTO things VALUES (?)", [("x" * 4000,)] * 20)
     assert [row["name"] for row in full.read("SELECT name FROM things")] == ["before"]
     full._connection.execute("PRAGMA max_page_count = 100000")
-    with full.writing() as connection:
+    with full.transaction() as connection:
         connection.execute("INSERT INTO things VALUES ('after')")
     full.close()
     open_and_close(path)
@@ -108,12 +108,12 @@ def test_a_file_that_may_not_grow_changes_nothing(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:  # the system refuses to write beyond; Python ignores the signal that comes with it
         resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, before[1]))
-        with pytest.raises(StoreError, match="disk"), full.writing() as connection:
+        with pytest.raises(StoreError, match="disk"), full.transaction() as connection:
             connection.executemany("INSERT INTO things VALUES (?)", [("x" * 4000,)] * 100)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert full.read("SELECT name FROM things") == []
-    with full.writing() as connection:
+    with full.transaction() as connection:
         connection.execute("INSERT INTO things VALUES ('after')")
     full.close()
 
@@ -130,7 +130,7 @@ def test_many_first_users_make_one_file(tmp_path: Path) -> None:
     def use() -> None:
         try:
             opened = Database(tmp_path / "a.db", TABLE)
-            with opened.writing() as connection:
+            with opened.transaction() as connection:
                 connection.execute("INSERT INTO things VALUES ('a')")
             opened.close()
         except Exception as error:
@@ -149,8 +149,8 @@ def test_many_first_users_make_one_file(tmp_path: Path) -> None:
 
 def test_inner_transactions_belong_to_the_outer_one(tmp_path: Path) -> None:
     opened = Database(tmp_path / "a.db", TABLE)
-    with pytest.raises(RuntimeError), opened.writing():
-        with opened.writing() as connection:
+    with pytest.raises(RuntimeError), opened.transaction():
+        with opened.transaction() as connection:
             connection.execute("INSERT INTO things VALUES ('a')")
         raise RuntimeError
     assert opened.read("SELECT * FROM things") == []
@@ -159,13 +159,13 @@ def test_inner_transactions_belong_to_the_outer_one(tmp_path: Path) -> None:
 
 def test_where_jobs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUPERCLOUD_STATE", "/a/b")
-    assert state_folder() == Path("/a/b")
+    assert locate_state_folder() == Path("/a/b")
     monkeypatch.delenv("SUPERCLOUD_STATE")
     monkeypatch.setenv("XDG_STATE_HOME", "/x")
-    assert state_folder() == Path("/x/supercloud")
+    assert locate_state_folder() == Path("/x/supercloud")
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setenv("HOME", "/home/me")
-    assert state_folder() == Path("/home/me/.local/state/supercloud")
+    assert locate_state_folder() == Path("/home/me/.local/state/supercloud")
 
 
 def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,10 +175,10 @@ def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkey
     opened = Database(path, TABLE)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError), opened.writing(soon=True):
+    with pytest.raises(StoreError), opened.transaction(soon=True):
         pass
     other.close()
-    with opened.writing(soon=True) as connection:
+    with opened.transaction(soon=True) as connection:
         connection.execute("INSERT INTO things VALUES ('a')")
     assert opened.read("PRAGMA synchronous")[0][0] == 2, "FULL"
     opened.close()

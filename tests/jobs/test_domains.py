@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.jobs.fleet.domains import Domain, Domains, Spread, domains_of, spread
+from supercloud.jobs.fleet.domains import Domain, Domains, DomainAllocation, build_domains, allocate_domains
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
@@ -34,7 +34,7 @@ def optimum(domains: Domains, free: list[int], nodes: int) -> tuple[int, int, in
             if sum(free[leaf] for leaf in chosen) < nodes:
                 continue
             pods = len({pod for leaf in chosen for pod, item in enumerate(domains.levels[1])
-                        if item.leaves[0] <= leaf < item.leaves[1]})  # fmt: skip
+                        if item.innermost[0] <= leaf < item.innermost[1]})  # fmt: skip
             level = 0 if count == 1 else 1 if pods == 1 else 2
             rank = (level, pods, count)
             best = rank if best is None or rank < best else best
@@ -49,13 +49,13 @@ PODS = st.lists(st.lists(st.integers(1, 11), min_size=1, max_size=4), min_size=1
 def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes: int, broken: list[int]) -> None:
     domains = tree(pods)
     free = [max(0, size - lost) for size, lost in zip((s for pod in pods for s in pod), broken, strict=False)]
-    found, best = spread(domains, free, nodes), optimum(domains, free, nodes)
+    found, best = allocate_domains(domains, free, nodes), optimum(domains, free, nodes)
     assert (found is None) == (best is None) == (sum(free) < nodes)
     if found is None or best is None:
         return
     check(found, free, nodes)
     inside = {pod for leaf, _ in found.parts for pod, item in enumerate(domains.levels[1])
-              if item.leaves[0] <= leaf < item.leaves[1]}  # fmt: skip
+              if item.innermost[0] <= leaf < item.innermost[1]}  # fmt: skip
     assert (found.level, len(inside), len(found.parts)) == best
     # what is left over in the domains it breaks up: no more than the optimum and one domain
     least = min(
@@ -63,42 +63,42 @@ def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes
          if sum(free[leaf] for leaf in some) >= nodes), default=0
     )  # fmt: skip
     if found.level == len(domains.levels) - 1 or len(domains.levels[1]) == 1:
-        assert found.left <= least + max(free)
-    assert spread(domains, free, nodes) == found
+        assert found.leftover_nodes <= least + max(free)
+    assert allocate_domains(domains, free, nodes) == found
 
 
-def check(found: Spread, free: list[int], nodes: int) -> None:
+def check(found: DomainAllocation, free: list[int], nodes: int) -> None:
     """It is there, and it is even: nobody has more than another who had room."""
     assert sum(count for _, count in found.parts) == nodes
-    assert all(0 < count <= free[leaf] and count % found.unit == 0 for leaf, count in found.parts)
+    assert all(0 < count <= free[leaf] and count % found.block_size == 0 for leaf, count in found.parts)
     for leaf, count in found.parts:
         for other, more in found.parts:
-            room = free[leaf] // found.unit * found.unit
-            assert more <= count + found.unit or count == room, (found, free, other)
+            room = free[leaf] // found.block_size * found.block_size
+            assert more <= count + found.block_size or count == room, (found, free, other)
 
 
 @settings(max_examples=200, deadline=None)
 @given(pods=PODS, unit=st.integers(2, 4), groups=st.integers(1, 12))
 def test_groups_that_talk_all_the_time_are_kept_together(pods: list[list[int]], unit: int, groups: int) -> None:
     domains, free = tree(pods), [size for pod in pods for size in pod]
-    found = spread(domains, free, unit * groups, [unit], firm=unit)
+    found = allocate_domains(domains, free, unit * groups, [unit], largest_firm_block=unit)
     possible = sum(size // unit for size in free) >= groups
     if found is None:
         assert sum(free) < unit * groups
         return
     check(found, free, unit * groups)
     # a job in one domain is together anyway; otherwise whole groups lie in each, if that can be at all
-    assert found.unit == unit or found.level == 0 or not possible
+    assert found.block_size == unit or found.level == 0 or not possible
 
 
 def test_leaves_of_1_to_11_nodes() -> None:
     """64 nodes in 15 uneven groups, as somebody reported from a real fabric: only two can hold eight."""
     sizes = [1, 1, 2, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 11]
     assert sum(sizes) == 64 and len(sizes) == 15
-    found = spread(tree([sizes]), sizes, 8)
-    assert found and found.level == 0 and found.within == "leaf13"
+    found = allocate_domains(tree([sizes]), sizes, 8)
+    assert found and found.level == 0 and found.domain == "leaf13"
     without = [0 if size in (8, 11) else size for size in sizes]
-    split = spread(tree([sizes]), without, 8)
+    split = allocate_domains(tree([sizes]), without, 8)
     assert split and [count for _, count in split.parts] in ([4, 4], [2, 6], [3, 5], [1, 7])
 
 
@@ -113,19 +113,19 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 
 def test_racks_with_16_of_18_trays() -> None:
     plan = resolve(loads(NVL))
-    domains = domains_of(plan, plan.pool("train"))
-    assert domains.names[:2] == ("scale-up", "su") and domains.largest(0) == 18
+    domains = build_domains(plan, plan.get_pool("train"))
+    assert domains.names[:2] == ("scale-up", "su") and domains.get_largest_size(0) == 18
     broken = [16] * 16
-    found = spread(domains, broken, 64, [16], firm=16)
-    assert found and [count for _, count in found.parts] == [16] * 4 and found.unit == 16
-    assert found.within.startswith("su") and found.left == 0
+    found = allocate_domains(domains, broken, 64, [16], largest_firm_block=16)
+    assert found and [count for _, count in found.parts] == [16] * 4 and found.block_size == 16
+    assert found.domain.startswith("su") and found.leftover_nodes == 0
     one_worse = [15, *broken[1:]]
-    assert spread(domains, one_worse, 240, [16], firm=16) is not None
-    none = spread(domains, one_worse, 256, [16], firm=16)
+    assert allocate_domains(domains, one_worse, 240, [16], largest_firm_block=16) is not None
+    none = allocate_domains(domains, one_worse, 256, [16], largest_firm_block=16)
     assert none is None  # 255 trays are there
 
 
 def test_domains_follow_the_plan(plan: Plan) -> None:
-    domains = domains_of(plan, plan.pool("train"))
+    domains = build_domains(plan, plan.get_pool("train"))
     assert domains.names == ("su", "fabric") and [item.nodes for item in domains.levels[0]] == [32, 32, 32, 31]
-    assert domains_of(plan, plan.pool("cpu")).levels[-1][0].nodes == 3
+    assert build_domains(plan, plan.get_pool("cpu")).levels[-1][0].nodes == 3

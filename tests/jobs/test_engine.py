@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import UnknownName
+from supercloud.errors import UnknownNameError
 from supercloud.jobs import engines
 from supercloud.jobs.engines import base as engine
 from supercloud.jobs.engines.base import ENGINES, open_engine
@@ -24,7 +24,7 @@ def test_the_registry_is_sorted_and_true(tmp_path: Path) -> None:
         opened = open_engine(Connection(engine=name), tmp_path)
         for method in ("prepare", "submit", "poll", "cancel"):
             assert callable(getattr(opened, method))
-        assert opened.pace > 0
+        assert opened.poll_interval > 0
     assert not list(tmp_path.iterdir()), "opening an engine leaves nothing behind"
 
 
@@ -35,7 +35,7 @@ def test_the_same_connection_is_the_same_engine(tmp_path: Path) -> None:
 
 
 def test_an_unknown_engine_gets_the_nearest_name(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean slurm"):
+    with pytest.raises(UnknownNameError, match="did you mean slurm"):
         open_engine(Connection(engine="slrum"), tmp_path)
 
 

@@ -15,7 +15,7 @@ import pytest
 from supercloud.errors import InputError
 from supercloud.jobs.runtime import checkpoint_helper as helper
 from supercloud.jobs.runtime import fencing
-from supercloud.jobs.runtime.fencing import Fenced
+from supercloud.jobs.runtime.fencing import FencedError
 
 TOOL = Path(helper.__file__).with_name("checkpoint.sh")
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
@@ -31,7 +31,7 @@ def by_python(folder: Path, epoch: int, name: str) -> bool:
         with fencing.commit(name, folder, epoch) as fresh:
             (fresh / "epoch").write_text(str(epoch))
         return True
-    except Fenced:
+    except FencedError:
         return False
 
 
@@ -45,7 +45,7 @@ def by_shell(folder: Path, epoch: int, name: str) -> bool:
 
 
 def latest_by_python(folder: Path, epoch: int) -> str | None:
-    found = fencing.latest(folder, epoch)
+    found = fencing.find_latest(folder, epoch)
     return found.name if found else None
 
 
@@ -83,7 +83,7 @@ def test_what_slips_in_between_is_never_read(tmp_path: Path, commit: Commit, lat
 
 
 def test_ten_thousand_checkpoints_keep_their_order(tmp_path: Path) -> None:
-    fencing.latest(tmp_path, 1)
+    fencing.find_latest(tmp_path, 1)
     for number in (7, 8, 9, 10, 99):
         (tmp_path / f"0000000001-{number:08d}-x").mkdir(exist_ok=True)
     assert by_shell(tmp_path, 1, "y") and latest_by_python(tmp_path, 1) == "0000000001-00000100-y"
@@ -107,7 +107,7 @@ def test_names_are_plain(tmp_path: Path, name: str) -> None:
 def test_outside_of_a_job_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUPERCLOUD_CHECKPOINT", raising=False)
     with pytest.raises(InputError, match="SUPERCLOUD_CHECKPOINT"):
-        fencing.latest()
+        fencing.find_latest()
 
 
 COPY = """\
@@ -141,7 +141,7 @@ def test_two_copies_race(tmp_path: Path) -> None:
     os.kill(copies[-1].pid, signal.SIGKILL)
     codes = [copy.wait(20) for copy in copies]
     assert codes == [76] * 5 + [-signal.SIGKILL], "every old copy was told to stop"
-    found = fencing.latest(folder, 30_001)
+    found = fencing.find_latest(folder, 30_001)
     assert found is not None
     chain = committed(folder, found.name)
     assert chain == list(range(1, len(chain) + 1)), "one line of steps, without a gap, a repetition or a step back"

@@ -9,24 +9,24 @@ from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
 from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
-from supercloud.jobs.fleet.state import Cluster, NodeState, Sees, SeesQueue, Waiting, Watch, fleet_of
+from supercloud.jobs.fleet.state import Cluster, NodeState, ListsNodes, ListsQueue, WaitingJobs, ObservationCache, load_fleet_state
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 Make = Callable[..., JobSpec]
 NOW = 1_000_000.0
 H100 = {"type": "h100"}
 
 
-def seen(plan: Plan, waiting: Sequence[Waiting] = (), **states: NodeState) -> Cluster:
+def seen(plan: Plan, waiting: Sequence[WaitingJobs] = (), **states: NodeState) -> Cluster:
     """All nodes idle but those named (``n3`` is train-0003)."""
     nodes = [NodeState(host) for pool in plan.pools for host in pool.hosts]
     changed = {state.host: state for state in states.values()}
-    return Cluster.of_plan(plan).seen([changed.get(node.host, node) for node in nodes], NOW, waiting)
+    return Cluster.from_plan(plan).with_observations([changed.get(node.host, node) for node in nodes], NOW, waiting)
 
 
 def train(
@@ -36,7 +36,7 @@ def train(
 
 
 def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> None:
-    cluster = Cluster.of_plan(plan)
+    cluster = Cluster.from_plan(plan)
     for count in (0, 1, 8, 64, 512, 992):
         asked = job(accelerators={"count": count})
         assert place(asked, cluster, CATALOG) == place(asked, plan, CATALOG)
@@ -45,7 +45,7 @@ def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> No
 
 def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
     cluster = seen(plan, **train(range(1, 11), "drained"))
-    assert cluster.taken_at == NOW and cluster.pools["train"].unhealthy == 10
+    assert cluster.observed_at == NOW and cluster.pools["train"].unhealthy_nodes == 10
     answer = why_not(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
     assert answer.reason == "the job needs 124 nodes, 117 of the 127 are in order"
@@ -60,7 +60,7 @@ def test_spares_stand_in_for_what_is_broken(job: Make, plan: Plan) -> None:
 
 
 def test_nodes_the_engine_does_not_list_are_down(job: Make, plan: Plan) -> None:
-    cluster = Cluster.of_plan(plan).seen([NodeState("train-0005"), NodeState("strange"), NodeState("x-0001")], NOW)
+    cluster = Cluster.from_plan(plan).with_observations([NodeState("train-0005"), NodeState("strange"), NodeState("x-0001")], NOW)
     assert cluster.pools["train"].healthy.count(8) == 1
     assert isinstance(place(job(accelerators=H100 | {"count": 16}), cluster, CATALOG), tuple)
 
@@ -84,9 +84,9 @@ def test_what_is_in_use_is_waited_for(job: Make, plan: Plan) -> None:
 
 
 def test_who_waits_already_comes_first(job: Make, plan: Plan) -> None:
-    queue = [Waiting("batch", 100), Waiting("cpus", 5)]
+    queue = [WaitingJobs("batch", 100), WaitingJobs("cpus", 5)]
     cluster = seen(plan, queue, **train(range(1, 51), "up", 8, NOW + 600))
-    assert cluster.pools["train"].queued == 100
+    assert cluster.pools["train"].queued_nodes == 100
     at = why_not(job(accelerators=H100 | {"count": 8}), cluster, CATALOG)["train"]
     assert isinstance(at, Placement) and not at.fits_now and at.wait == 600
 
@@ -128,22 +128,22 @@ class Engine:
         self.asked += 1
         return [NodeState(host) for pool in self.plan.pools for host in pool.hosts]
 
-    def waiting(self) -> Sequence[Waiting]:
-        return [Waiting("batch", 3)]
+    def waiting(self) -> Sequence[WaitingJobs]:
+        return [WaitingJobs("batch", 3)]
 
 
 def test_what_was_seen_is_kept_for_a_while(plan: Plan) -> None:
-    engine, cluster, time = Engine(plan), Cluster.of_plan(plan), [NOW]
-    assert isinstance(engine, Sees) and isinstance(engine, SeesQueue)
-    watch = Watch(30, lambda: time[0])
-    first = watch.look(cluster, engine)
-    assert (first.taken_at, first.pools["train"].queued) == (NOW, 3)
+    engine, cluster, time = Engine(plan), Cluster.from_plan(plan), [NOW]
+    assert isinstance(engine, ListsNodes) and isinstance(engine, ListsQueue)
+    watch = ObservationCache(30, lambda: time[0])
+    first = watch.observe(cluster, engine)
+    assert (first.observed_at, first.pools["train"].queued_nodes) == (NOW, 3)
     time[0] += 29
-    assert watch.look(cluster, engine) is first and engine.asked == 1
-    assert watch.look(cluster, engine, anew=True).taken_at == NOW + 29 and engine.asked == 2
+    assert watch.observe(cluster, engine) is first and engine.asked == 1
+    assert watch.observe(cluster, engine, refresh=True).observed_at == NOW + 29 and engine.asked == 2
     time[0] += 31
-    assert watch.look(cluster, engine).taken_at == NOW + 60 and engine.asked == 3
-    assert watch.look(cluster, object()) is cluster
+    assert watch.observe(cluster, engine).observed_at == NOW + 60 and engine.asked == 3
+    assert watch.observe(cluster, object()) is cluster
 
 
 CLUSTER = """
@@ -167,16 +167,16 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
-    fleet = fleet_of(files / "fleet.yaml")
+    fleet = load_fleet_state(files / "fleet.yaml")
     assert [cluster.plan.name for cluster in fleet.clusters] == ["a", "b"]
-    assert fleet.holders("corpus") == ("a",) and fleet.holders("other") == ()
+    assert fleet.list_data_holders("corpus") == ("a",) and fleet.list_data_holders("other") == ()
     answers = why_not(job(accelerators={"count": 64}), fleet)
     assert list(answers) == ["a/train", "b/train"]
     assert str(answers["a/train"]).startswith("a/train: 64 accelerators are 8 nodes")
-    alone = fleet_of(files / "a.yaml")
+    alone = load_fleet_state(files / "a.yaml")
     assert isinstance(place(job(accelerators={"count": 8}), alone), Placement)
     asked: list[str] = []
-    fleet_of(files / "fleet.yaml", lambda connection: asked.append(connection.engine))
+    load_fleet_state(files / "fleet.yaml", lambda connection: asked.append(connection.engine))
     assert asked == ["fake"]
 
 
@@ -192,7 +192,7 @@ def test_a_fleet_that_makes_no_sense(files: Path, change: tuple[str, str], said:
     text = (files / "fleet.yaml").read_text().replace(*change)
     (files / "fleet.yaml").write_text(text)
     with pytest.raises(InputError, match=said):
-        fleet_of(files / "fleet.yaml")
+        load_fleet_state(files / "fleet.yaml")
 
 
 NVL = """
@@ -208,7 +208,7 @@ def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
     plan = resolve(loads(NVL))
 
     def racks(broken: int, busy: int = 0) -> Cluster:
-        return Cluster.of_plan(plan).seen([
+        return Cluster.from_plan(plan).with_observations([
             NodeState(host, "drained" if n % 18 < broken else "up", 4 if n % 18 < broken + busy else 0)
             for n, host in enumerate(plan.pools[0].hosts)
         ], NOW)  # fmt: skip
@@ -263,12 +263,12 @@ def test_contexts_of_one_api_server_are_one_scheduler(
         lines.append(f"  - {{spec: {name}.yaml, connect: {{engine: kubernetes{connect}}}}}\n")
     (tmp_path / "fleet.yaml").write_text("name: f\nclusters:\n" + "".join(lines))
     if not same:
-        assert len(fleet_of(tmp_path / "fleet.yaml").clusters) == 2
+        assert len(load_fleet_state(tmp_path / "fleet.yaml").clusters) == 2
         return
     with pytest.raises(
         SpecError, match=r"fleet.yaml:4: clusters\[1\].connect: .* is the same scheduler .*, at line 3"
     ) as raised:
-        fleet_of(tmp_path / "fleet.yaml")
+        load_fleet_state(tmp_path / "fleet.yaml")
     assert "compared by the server, proxy-url and tls-server-name" in raised.value.findings[0].hint
 
 
@@ -287,7 +287,7 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
 
         return Down()
 
-    there = fleet_of(files / "fleet.yaml", engine)
+    there = load_fleet_state(files / "fleet.yaml", engine)
     asked = {"name": "j", "command": ["true"], "accelerators": {"count": 8}, "place": {"clusters": ["a"]}}
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]

@@ -12,7 +12,7 @@ import pytest
 from jobs import called
 
 import supercloud
-from supercloud.errors import InputError, JobFailed
+from supercloud.errors import InputError, JobFailedError
 from supercloud.jobs import api
 from supercloud.jobs.executor import Executor, RemoteTraceback
 from supercloud.jobs.store.store import Store
@@ -43,9 +43,9 @@ def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) ->
 
 
 def test_what_cannot_travel_is_told(executor: Executor) -> None:
-    with pytest.raises(JobFailed, match="raise OnlyHere"):
+    with pytest.raises(JobFailedError, match="raise OnlyHere"):
         executor.submit(called.fail_oddly).result(30)
-    with pytest.raises(JobFailed, match="exit code 7"):
+    with pytest.raises(JobFailedError, match="exit code 7"):
         executor.submit(called.end).result(30)
     with pytest.raises(InputError, match="at the top of a module"):
         executor.submit(lambda: 1)

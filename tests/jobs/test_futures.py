@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.errors import EngineError, JobFailed, StoreError
+from supercloud.errors import EngineError, JobFailedError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs import futures as futures_module
 from supercloud.jobs.engines.fake import FakeEngine
@@ -66,7 +66,7 @@ def test_a_wait_that_began_while_the_disk_was_full_ends_once_there_is_space(
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file of this process can grow
         with Store(store.folder) as full:
-            assert full.unwritable
+            assert full.write_error
             monkeypatch.setattr(futures_module.time, "sleep", frees_space)
             done, _ = wait([api.get(1, full)], 60)
             assert [job.record.state for job in done] == ["COMPLETED"] and len(looks) >= 3
@@ -114,10 +114,10 @@ def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
         with Store(store.folder) as one, Store(store.folder) as other:
             for full in (one, other, one, other):
                 assert not list(filter(lambda error: "locked" in str(error), reconcile(full, [1])))
-                assert full.unwritable and full.get(1).state is State.QUEUED
+                assert full.write_error and full.get(1).state is State.QUEUED
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
             done, _ = wait([api.get(1, one), api.get(1, other)], 60)
-            assert len(done) == 2 and not one.unwritable and not other.unwritable
+            assert len(done) == 2 and not one.write_error and not other.write_error
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
@@ -176,7 +176,7 @@ def test_a_wait_goes_on_where_another_process_keeps_the_store(
 def test_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:
     jobs = [submit(*["RUNNING"] * count, "COMPLETED") for count in (5, 1, 3)]
     assert [job.id for job in as_completed(jobs, 10)] == [2, 3, 1]
-    assert isinstance(submit("FAILED:3").exception(5), JobFailed)
+    assert isinstance(submit("FAILED:3").exception(5), JobFailedError)
 
 
 def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:

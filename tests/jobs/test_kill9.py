@@ -65,7 +65,7 @@ def test_kill_9(tmp_path: Path, plan: Plan) -> None:
             agents += stop_agent(folder)
     with Store(folder) as store:
         try:
-            eventually(lambda: not reconcile(store) and not store.live(), 60)
+            eventually(lambda: not reconcile(store) and not store.list_live(), 60)
             recorded = {record.key: record for record in store.select()}
             lines = Counter(ran.read_text().split())
             assert set(returned.read_text().split()) <= set(recorded), "a submission that returned is recorded"

@@ -14,7 +14,7 @@ from jobs.waiting import end_everything, eventually, stop_agent
 
 from supercloud.jobs import api
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.store.processes import marked
+from supercloud.jobs.store.processes import find_by_environment
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
@@ -43,12 +43,12 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
                 begin(number)
             began, count = time.monotonic(), JOBS
             while kills < KILLS and (time.monotonic() < began + 30 or kills <= ENOUGH or not agents):
-                if not store.live():
+                if not store.list_live():
                     if kills > ENOUGH and agents:
                         break
                     begin(count)  # a slow machine: they ended before enough was killed
                     count += 1
-                found = list(marked("SUPERCLOUD_RUN", f"{folder}/"))
+                found = list(find_by_environment("SUPERCLOUD_RUN", f"{folder}/"))
                 if found:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(chance.choice(found), signal.SIGKILL)
@@ -57,7 +57,7 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
                     agents += stop_agent(folder)
                 time.sleep(chance.uniform(0, 0.01))
                 reconcile(store)
-            eventually(lambda: not reconcile(store) and not store.live(), 60)
+            eventually(lambda: not reconcile(store) and not store.list_live(), 60)
             records = store.select()
             assert len(records) == count
             # a job whose program was killed, not its wrapper, has failed: that is its own exit code, 137

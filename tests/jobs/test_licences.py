@@ -33,7 +33,7 @@ PLAN = resolve(loads(SPEC))
 def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> None:
     at = place(job(licenses=wanted), PLAN)
     assert isinstance(at, Placement) and at.licenses == said
-    assert Placement.of_json(at.to_json()).licenses == said
+    assert Placement.from_json(at.to_json()).licenses == said
 
 
 @pytest.mark.parametrize("wanted, reason, remedy", [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.jobs.placement.memory import activation_factors, memory_of, state_bytes, what_fits
+from supercloud.jobs.placement.memory import compute_activation_factors, compute_memory_demand, compute_state_bytes, suggest_fitting_change
 from supercloud.primitives.quantity import Size
 from supercloud.spec.job import Parallelism
 from supercloud.spec.training import ModelShape
@@ -25,7 +25,7 @@ OF_80 = Size("80 GiB")
 def test_the_states_of_zero(shard: Any, gigabytes: float) -> None:
     """ZeRO, figure 1: 7.5 billion parameters over 64 replicas, gradients of two bytes."""
     model = ModelShape(parameters=7.5e9, gradients="bf16", shard=shard)
-    assert round(state_bytes(model, Parallelism(data=64)) / 1e9, 1) == gigabytes
+    assert round(compute_state_bytes(model, Parallelism(data=64)) / 1e9, 1) == gigabytes
 
 
 @pytest.mark.parametrize("model, scores, saved", [
@@ -33,25 +33,25 @@ def test_the_states_of_zero(shard: Any, gigabytes: float) -> None:
 ])  # fmt: skip
 def test_the_activations_of_a_layer(model: ModelShape, scores: float, saved: int) -> None:
     """Korthikanti et al., §4 and §5: 34 + 5as/h; for GPT-3 and MT-NLG 80 and 64, so 70 % and 65 % are saved."""
-    everything = activation_factors(model.model_copy(update={"recompute": "nothing"}))
+    everything = compute_activation_factors(model.model_copy(update={"recompute": "nothing"}))
     assert everything == (34, scores)
-    assert activation_factors(model) == (34, 0)
+    assert compute_activation_factors(model) == (34, 0)
     assert round(100 * scores / sum(everything)) == saved
-    assert activation_factors(model.model_copy(update={"recompute": "full"})) == (2, 0)
+    assert compute_activation_factors(model.model_copy(update={"recompute": "full"})) == (2, 0)
 
 
 def test_llama_3_fits_as_it_was_trained() -> None:
     """Table 4 of the Llama 3 paper, which trained at 8192 tokens without recomputing activations."""
-    short = memory_of(LLAMA, Parallelism(tensor=8, pipeline=16, data=128), OF_80)
+    short = compute_memory_demand(LLAMA, Parallelism(tensor=8, pipeline=16, data=128), OF_80)
     assert short.fits, short
     long = LLAMA.model_copy(update={"sequence": 131_072})
-    assert memory_of(long, Parallelism(tensor=8, context=16, pipeline=16, data=8), OF_80).fits
-    assert not memory_of(long, Parallelism(tensor=8, pipeline=16, data=128), OF_80).fits
+    assert compute_memory_demand(long, Parallelism(tensor=8, context=16, pipeline=16, data=8), OF_80).fits
+    assert not compute_memory_demand(long, Parallelism(tensor=8, pipeline=16, data=128), OF_80).fits
 
 
 def test_gpt_3_fits_1024_a100() -> None:
-    assert memory_of(GPT3, Parallelism(tensor=8, pipeline=16, data=8), OF_80).fits
-    assert not memory_of(GPT3, Parallelism(tensor=8, data=128), OF_80).fits
+    assert compute_memory_demand(GPT3, Parallelism(tensor=8, pipeline=16, data=8), OF_80).fits
+    assert not compute_memory_demand(GPT3, Parallelism(tensor=8, data=128), OF_80).fits
 
 
 @pytest.mark.parametrize("change, how, said", [
@@ -63,31 +63,31 @@ def test_gpt_3_fits_1024_a100() -> None:
 ])  # fmt: skip
 def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
-    assert not memory_of(model, spread, OF_80).fits
-    assert what_fits(model, spread, OF_80, 8)[0].startswith(said)
+    assert not compute_memory_demand(model, spread, OF_80).fits
+    assert suggest_fitting_change(model, spread, OF_80, 8)[0].startswith(said)
 
 
 def test_more_accelerators_that_are_asked_for_are_enough() -> None:
     how = Parallelism(tensor=8, data=2)
     model = LLAMA.model_copy(update={"shard": "nothing"})
-    words, _ = what_fits(model, how, OF_80, 8)
+    words, _ = suggest_fitting_change(model, how, OF_80, 8)
     pipeline = int(words.partition("pipeline ")[2].partition(",")[0])
     better = model.model_copy(update={"shard": "optimizer"})
-    assert memory_of(better, how.model_copy(update={"pipeline": pipeline}), OF_80).fits
-    assert not memory_of(better, how.model_copy(update={"pipeline": pipeline - 1}), OF_80).fits
+    assert compute_memory_demand(better, how.model_copy(update={"pipeline": pipeline}), OF_80).fits
+    assert not compute_memory_demand(better, how.model_copy(update={"pipeline": pipeline - 1}), OF_80).fits
 
 
 def test_experts_are_divided_by_their_own_parallelism() -> None:
     model = ModelShape(parameters=100e9, expert_parameters=90e9, optimizer="none")
-    assert state_bytes(model, Parallelism(data=64)) == pytest.approx(200e9)
-    assert state_bytes(model, Parallelism(data=64, expert=32)) == pytest.approx(20e9 + 180e9 / 32)
+    assert compute_state_bytes(model, Parallelism(data=64)) == pytest.approx(200e9)
+    assert compute_state_bytes(model, Parallelism(data=64, expert=32)) == pytest.approx(20e9 + 180e9 / 32)
 
 
 def test_nothing_is_kept_where_nothing_is_trained() -> None:
     model = GPT3.model_copy(update={"optimizer": "none"})
-    here = memory_of(model, Parallelism(tensor=8), OF_80)
+    here = compute_memory_demand(model, Parallelism(tensor=8), OF_80)
     assert here.states == Size(350 / 8, "GB") and here.fits
-    assert memory_of(ModelShape(parameters=1e9), Parallelism(), OF_80).activations is None
+    assert compute_memory_demand(ModelShape(parameters=1e9), Parallelism(), OF_80).activations is None
 
 
 # As they were trained, from their papers and recipes: the model, then tensor, pipeline, data, context and expert
@@ -122,7 +122,7 @@ TRAINED = {
 def test_what_was_trained_fits(name: str) -> None:
     fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
     how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
-    memory = memory_of(ModelShape.model_validate(fields), how, Size(has))
+    memory = compute_memory_demand(ModelShape.model_validate(fields), how, Size(has))
     assert memory.fits, memory
 
 
@@ -136,21 +136,21 @@ def test_without_what_made_it_fit_it_does_not(name: str, less: dict[str, Any]) -
     fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
     how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
     model = ModelShape.model_validate(fields | less)
-    assert not memory_of(model, how, Size(has)).fits
-    words, change = what_fits(model, how, Size(has), 8)
+    assert not compute_memory_demand(model, how, Size(has)).fits
+    words, change = suggest_fitting_change(model, how, Size(has), 8)
     assert change, words
 
 
 def test_scores_of_the_vocabulary() -> None:
     """Four bytes for each token and word, split as the tensors are; pipelines hold them where there is less else."""
     model = LLAMA.model_copy(update={"vocabulary": 128_256})
-    alone, more = (memory_of(item, Parallelism(tensor=8), OF_80).activations for item in (LLAMA, model))
+    alone, more = (compute_memory_demand(item, Parallelism(tensor=8), OF_80).activations for item in (LLAMA, model))
     assert alone and more and (more - alone) == Size(4 * 8192 * 128_256 // 8, "B")
     staged = Parallelism(tensor=8, pipeline=2)
-    assert memory_of(LLAMA, staged, OF_80).activations == memory_of(model, staged, OF_80).activations
+    assert compute_memory_demand(LLAMA, staged, OF_80).activations == compute_memory_demand(model, staged, OF_80).activations
 
 
 def test_heads_wider_than_the_model() -> None:
     model = ModelShape(parameters=1e9, layers=1, hidden=1024, heads=8, head_width=256, sequence=1024)
-    plain, _ = activation_factors(model.model_copy(update={"head_width": None}))
-    assert activation_factors(model)[0] - plain == 2 + 2 * 2 + 2, "queries, keys, values and output are twice as wide"
+    plain, _ = compute_activation_factors(model.model_copy(update={"head_width": None}))
+    assert compute_activation_factors(model)[0] - plain == 2 + 2 * 2 + 2, "queries, keys, values and output are twice as wide"

@@ -8,7 +8,7 @@ import pytest
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.fleet.state import Cluster, Fleet, NodeState
-from supercloud.jobs.placement.objective import Terms, carbon_of, scores
+from supercloud.jobs.placement.objective import ObjectiveTerms, compute_carbon, compute_scores
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.hall import EnergyPlan
 from supercloud.plan.model.plan import Plan
@@ -18,7 +18,7 @@ from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.loader import loads
 from supercloud.spec.pool import Pool
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 Make = Callable[..., JobSpec]
 SPEC = """
 name: {name}
@@ -36,8 +36,8 @@ NIGHT = tuple([100.0] * 6 + [500.0] * 12 + [300.0] * 6)
 def plan_of(name: str, place_: str = "stockholm", nodes: int = 8, hours: tuple[float, ...] = ()) -> Plan:
     plan = resolve(loads(SPEC.format(name=name, place=place_, nodes=nodes)))
     facility = plan.facility
-    assert facility and facility.energy and not plan.errors
-    return replace(plan, facility=replace(facility, energy=replace(facility.energy, carbon_by_hour=hours)))
+    assert facility and facility.energy_plan and not plan.errors
+    return replace(plan, facility=replace(facility, energy=replace(facility.energy_plan, carbon_by_hour=hours)))
 
 
 def fleet(
@@ -46,7 +46,7 @@ def fleet(
     said = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
     spec = FleetSpec.model_validate({"name": "f", "clusters": said} | more)
     return Fleet(
-        spec, tuple(Cluster.of_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {}
+        spec, tuple(Cluster.from_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {}
     )  # fmt: skip
 
 
@@ -86,10 +86,10 @@ def test_energy_is_the_price_where_nobody_gives_another(job: Make) -> None:
 
 
 def test_what_nobody_knows_counts_like_the_dearest() -> None:
-    known, unknown = Terms(10.0, 5.0, 0.0, 3600, 0, 0), Terms(None, None, None, 3600, 0, 0)
+    known, unknown = ObjectiveTerms(10.0, 5.0, 0.0, 3600, 0, 0), ObjectiveTerms(None, None, None, 3600, 0, 0)
     weights = {"cost": 1.0, "carbon": 1.0, "wait": 1.0, "topology": 0.0, "fragmentation": 0.0}
-    assert scores([known, unknown], weights) == [2.0, 3.0]
-    assert scores([unknown], weights) == [1.0]
+    assert compute_scores([known, unknown], weights) == [2.0, 3.0]
+    assert compute_scores([unknown], weights) == [1.0]
 
 
 def test_moving_data_costs_and_takes_time(job: Make) -> None:
@@ -139,16 +139,16 @@ def test_flexible_work_goes_where_it_is_night(job: Make) -> None:
     (0, 3600, 100), (0, 86400, 350), (5.5 * 3600, 3600, 300), (0, 3 * 86400, 350), (23 * 3600, 7200, 200),
 ])  # fmt: skip
 def test_the_mean_of_hours(begin: float, seconds: float, mean: float) -> None:
-    assert carbon_of(plan_of("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
+    assert compute_carbon(plan_of("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
 
 
 def test_carbon_without_hours() -> None:
-    assert carbon_of(A, 1.0, 0, 3600) == pytest.approx(2.73)
-    assert carbon_of(A, None, 0, 3600) is None
+    assert compute_carbon(A, 1.0, 0, 3600) == pytest.approx(2.73)
+    assert compute_carbon(A, None, 0, 3600) is None
     facility = A.facility
-    assert facility and isinstance(facility.energy, EnergyPlan)
-    own = replace(facility.energy, carbon=CarbonIntensity("40 g/kWh"))
-    assert carbon_of(replace(A, facility=replace(facility, energy=own)), 2.0, 0, 3600) == 80
+    assert facility and isinstance(facility.energy_plan, EnergyPlan)
+    own = replace(facility.energy_plan, carbon=CarbonIntensity("40 g/kWh"))
+    assert compute_carbon(replace(A, facility=replace(facility, energy=own)), 2.0, 0, 3600) == 80
 
 
 @pytest.mark.parametrize("fields, spent, reason, remedy", [
@@ -173,8 +173,8 @@ def test_limits_that_nobody_can_check(job: Make, plan: Plan) -> None:
 
 
 def busy(plan: Plan, until: float) -> Cluster:
-    cluster = Cluster.of_plan(plan)
-    return cluster.seen([NodeState(host, "up", 8, until) for host in plan.pools[0].hosts], 0.0)
+    cluster = Cluster.from_plan(plan)
+    return cluster.with_observations([NodeState(host, "up", 8, until) for host in plan.pools[0].hosts], 0.0)
 
 
 def test_a_wait_against_a_price(job: Make) -> None:

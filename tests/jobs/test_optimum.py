@@ -30,7 +30,7 @@ from supercloud.primitives.nodes import HostSet
 from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.loader import loads
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 PER_NODE = 8
 HOURS = 10
 BASE = resolve(
@@ -74,11 +74,11 @@ WEIGHTS = st.fixed_dictionaries({}, optional={
 
 
 def cluster_of(small: Small, name: str, member: Any) -> Cluster:
-    pool = BASE.pool("train")
-    hosts = pool.hosts.part(0, small.nodes)
+    pool = BASE.get_pool("train")
+    hosts = pool.hosts.slice(0, small.nodes)
     starts = [sum(leaf[0] for leaf in small.leaves[:n]) for n in range(len(small.leaves))]
     groups = tuple(
-        Group(f"leaf{n}", HostSet((hosts.part(start, start + leaf[0]),)), 0)
+        Group(f"leaf{n}", HostSet((hosts.slice(start, start + leaf[0]),)), 0)
         for n, (start, leaf) in enumerate(zip(starts, small.leaves, strict=True))
     )
     tree = Locality("t", "tree", (Level("leaf", groups), Level("fabric", (Group("all", HostSet((hosts,))),))))
@@ -93,7 +93,7 @@ def cluster_of(small: Small, name: str, member: Any) -> Cluster:
             gone = index < broken
             busy = not gone and index < broken + used
             states.append(NodeState(names[start + index], "down" if gone else "up", PER_NODE if busy else 0))
-    return Cluster.of_plan(plan, member).seen(states, 0.0)
+    return Cluster.from_plan(plan, member).with_observations(states, 0.0)
 
 
 # --- the solver -----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.placement.parallelism import groups_of, near_blocks, spans
+from supercloud.jobs.placement.parallelism import list_communication_groups, compute_block_sizes, compute_spans
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -20,7 +20,7 @@ from supercloud.spec import JobSpec
 from supercloud.spec.job import Parallelism
 from supercloud.spec.loader import loads
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 
 SPEC = """
 name: {name}
@@ -140,7 +140,7 @@ def test_spans_are_what_counting_gives(
             counts[axis, key] = counts.get((axis, key), 0) + 1
     for (axis, _), count in counts.items():
         sizes.setdefault(axis, set()).add(count)
-    for span in spans(how, 1, cuts, [("leaf", max(cuts)), ("all", len(home))]):
+    for span in compute_spans(how, 1, cuts, [("leaf", max(cuts)), ("all", len(home))]):
         seen = [len(domains) for domains in groups[span.axis].values()]
         assert (span.worst, span.count) == (max(seen), len(seen))
         assert span.mean == pytest.approx(sum(seen) / len(seen), abs=1e-4)
@@ -149,8 +149,8 @@ def test_spans_are_what_counting_gives(
 
 def test_groups_that_should_lie_together() -> None:
     how = Parallelism(tensor=8, context=2, pipeline=4, data=8, expert=4)
-    assert {group.axis: group.extent for group in groups_of(how)} == {
+    assert {group.axis: group.extent for group in list_communication_groups(how)} == {
         "tensor": 8, "context": 16, "expert": 32, "pipeline": 128, "data": 512,
     }  # fmt: skip
-    assert near_blocks(how, 8) == ([2, 4], [16])
-    assert near_blocks(None, 8) == ([], [])
+    assert compute_block_sizes(how, 8) == ([2, 4], [16])
+    assert compute_block_sizes(None, 8) == ([], [])

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
-from supercloud.jobs.placement.steps.accelerators import steps_above
+from supercloud.jobs.placement.steps.accelerators import count_steps_above
 from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.nodes import HostSet
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 Make = Callable[..., JobSpec]
 
 
@@ -40,7 +40,7 @@ def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
     ("H100", "h100-sxm", 0), (">= H100", "h200-sxm", 1), ("H100", "h200-sxm", None),
 ])  # fmt: skip
 def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | None) -> None:
-    assert steps_above(wish, CATALOG.accelerator(accelerator), CATALOG) == steps
+    assert count_steps_above(wish, CATALOG.get_accelerator(accelerator), CATALOG) == steps
 
 
 @pytest.mark.parametrize("accelerators, more, nodes, each", [
@@ -142,7 +142,7 @@ def test_nearness_of_blocks(job: Make) -> None:
 def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
     at = found(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
     assert at.hosts == ("train-0001", "train-0002")
-    assert Placement.of_json(at.to_json()) == at
+    assert Placement.from_json(at.to_json()) == at
     assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
 
 
@@ -153,14 +153,14 @@ def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
 )  # fmt: skip
 def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, near: str | None) -> None:
     """What is placed fits, what is refused does not, and the same question has the same answer."""
-    pool = plan.pool("train")
+    pool = plan.get_pool("train")
     starts = [sum(sizes[:index]) for index in range(len(sizes))]
     leaves = tuple(
-        Group(f"leaf{n}", HostSet((pool.hosts.part(start, start + size),)), 0)
+        Group(f"leaf{n}", HostSet((pool.hosts.slice(start, start + size),)), 0)
         for n, (start, size) in enumerate(zip(starts, sizes, strict=True))
     )
     total = sum(sizes)
-    hosts = pool.hosts.part(0, total)
+    hosts = pool.hosts.slice(0, total)
     tree = Locality("t", "tree", (Level("leaf", leaves), Level("fabric", (Group("all", HostSet((hosts,))),))))
     spares = min(spares, total - 1)
     small = replace(plan, pools=(replace(pool, nodes=total, spares=spares, hosts=hosts),), localities=(tree,))

@@ -12,12 +12,12 @@ from jobs import called
 
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import Executor, api
-from supercloud.jobs.broker.lock import lock
+from supercloud.jobs.broker.lock import acquire_broker_lock
 from supercloud.jobs.engines.local.engine import LocalEngine
-from supercloud.jobs.engines.local.runs import result_of
-from supercloud.jobs.engines.slurm.runner import Here
-from supercloud.jobs.engines.slurm.spool import Shared
-from supercloud.jobs.executor import packed
+from supercloud.jobs.engines.local.runs import build_result_path
+from supercloud.jobs.engines.slurm.runner import LocalRunner
+from supercloud.jobs.engines.slurm.spool import SharedSpool
+from supercloud.jobs.executor import pack_call
 from supercloud.jobs.store import private_files as private
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
@@ -47,7 +47,7 @@ def test_files_of_the_store_are_for_their_user_alone(tmp_path: Path) -> None:
 def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, bits: int) -> None:
     (tmp_path / "state").mkdir()
     (tmp_path / "state").chmod(bits)
-    for open_it in (lambda: Store(tmp_path / "state"), lambda: lock(tmp_path / "state").__enter__()):
+    for open_it in (lambda: Store(tmp_path / "state"), lambda: acquire_broker_lock(tmp_path / "state").__enter__()):
         with pytest.raises(StoreError, match=f"mode {bits:04o}.*chmod go-w"):
             open_it()
     assert not list((tmp_path / "state").iterdir())
@@ -59,13 +59,13 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
     os.chown(tmp_path / "state", 65534, 65534)
     with pytest.raises(StoreError, match="belongs to user"):
         Store(tmp_path / "state")
-    result = Shared(tmp_path, Here())
+    result = SharedSpool(tmp_path, LocalRunner())
     (tmp_path / "k").mkdir()
     (tmp_path / "k/result").write_bytes(b"x")
-    assert result.read("k", "result", 0) == b"x"
+    assert result.read_file("k", "result", 0) == b"x"
     os.chown(tmp_path / "k/result", 65534, 65534)
     with pytest.raises(EngineError, match="not to who submitted the job"):
-        result.read("k", "result", 0)
+        result.read_file("k", "result", 0)
 
 
 def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path, plan: Plan, store: Store) -> None:
@@ -102,16 +102,16 @@ def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: 
     with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)
         assert call.result(60) == 3
-    path = result_of(store.folder / "local", call.record.engine_key)
+    path = build_result_path(store.folder / "local", call.record.engine_key)
     assert mode(path) == 0o600
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(EngineError, match="is not read"):
-        call.output()
-    assert private.read_own(tmp_path / "missing", 0, 9) == b""
+        call.read_output()
+    assert private.read_own_file(tmp_path / "missing", 0, 9) == b""
 
 
 def test_arguments_of_functions_are_in_no_list_of_processes(plan: Plan, store: Store) -> None:
-    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", packed(called.packed_arguments, (), {}))
+    assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.packed_arguments, (), {}))
     with Executor(plan, engine="local", store=store) as executor:
         assert executor.submit(called.packed_arguments).result(60) == []

@@ -10,7 +10,7 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs import reconcile as reconcile_module
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
@@ -32,7 +32,7 @@ def crash_at(point: str, job: JobSpec, plan: Plan, folder: Path) -> None:
         try:
             engine = api.open_engine(api.Connection(engine="fake"), folder)
             assert isinstance(engine, FakeEngine)
-            engine.at = lambda here: os._exit(9) if here == point else None
+            engine.crash_hook = lambda here: os._exit(9) if here == point else None
             submit(job, plan, Store(folder))
         finally:
             os._exit(1)
@@ -49,11 +49,11 @@ def late(tmp_path: Path) -> Path:
 def test_a_crash_neither_loses_nor_doubles(point: str, job: Make, plan: Plan, late: Path) -> None:
     crash_at(point, job(), plan, late)
     with Store(late) as store:
-        [left] = store.live()
+        [left] = store.list_live()
         assert left.state is State.SUBMITTING and left.ref is None
         assert reconcile(store) == []
         assert store.get(left.id).state is not State.SUBMITTING
-        assert FakeEngine(api.Connection(engine="fake"), late).taken("k") == 1
+        assert FakeEngine(api.Connection(engine="fake"), late).count_submissions("k") == 1
         assert api.get(left.id, store).wait(5) is State.COMPLETED
 
 
@@ -63,13 +63,13 @@ def test_a_living_submitter_is_left_alone(job: Make, plan: Plan, store: Store, f
     def look(point: str) -> None:  # another process looks while this one is in the middle
         with Store(store.folder) as other:
             assert reconcile(other) == []
-            seen.append((point, other.live()[0].state, fake.taken("k")))
+            seen.append((point, other.list_live()[0].state, fake.count_submissions("k")))
 
-    fake.at = look
+    fake.crash_hook = look
     submit(job(), plan, store)
-    fake.at = lambda point: None
+    fake.crash_hook = lambda point: None
     assert seen == [("before", State.SUBMITTING, 0), ("after", State.SUBMITTING, 1)]
-    assert fake.taken("k") == 1
+    assert fake.count_submissions("k") == 1
 
 
 def test_an_engine_that_did_not_answer_is_asked_before_anything_is_repeated(
@@ -77,15 +77,15 @@ def test_an_engine_that_did_not_answer_is_asked_before_anything_is_repeated(
 ) -> None:
     def mute(point: str) -> None:
         if point == "after":
-            raise Unsure("timed out")
+            raise SubmissionUnknownError("timed out")
 
-    fake.at = mute
-    with pytest.raises(Unsure):
+    fake.crash_hook = mute
+    with pytest.raises(SubmissionUnknownError):
         submit(job(), plan, store)
-    assert store.live()[0].state is State.SUBMITTING
-    fake.at = lambda point: None
+    assert store.list_live()[0].state is State.SUBMITTING
+    fake.crash_hook = lambda point: None
     assert submit(job(), plan, store).record.state is not State.SUBMITTING, "the same key looks after it"
-    assert fake.taken("k") == 1
+    assert fake.count_submissions("k") == 1
 
 
 def test_an_engine_that_cannot_look_leaves_the_question_open(
@@ -97,18 +97,18 @@ def test_an_engine_that_cannot_look_leaves_the_question_open(
     monkeypatch.setattr(reconcile_module, "open_engine", lambda connection, folder: blind)
     with Store(late) as store:
         assert reconcile(store) == []
-        assert store.live()[0].state is State.UNKNOWN
-    assert fake.taken("k") == 0
+        assert store.list_live()[0].state is State.UNKNOWN
+    assert fake.count_submissions("k") == 0
 
 
 def test_an_engine_that_is_down_changes_nothing(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held = submit(job(["fake", "RUNNING"]), plan, store)
-    assert held.state() is State.RUNNING
+    assert held.get_state() is State.RUNNING
 
     def down(self: FakeEngine, refs: object) -> object:
-        raise Unsure("no answer")
+        raise SubmissionUnknownError("no answer")
 
     monkeypatch.setattr(FakeEngine, "poll", down)
     assert [str(problem) for problem in reconcile(store)] == ["no answer"]
@@ -128,12 +128,12 @@ def test_an_engine_with_a_defect_keeps_no_other_from_being_looked_at(
         reconcile_module, "open_engine", lambda there, folder: broken if there.via else real(there, folder)
     )
     odd = submit(job(["fake", "RUNNING"]), plan, store)
-    with store.writing() as database:
+    with store.transaction() as database:
         there = api.Connection(engine="fake", via="ssh:broken").model_dump_json(exclude_defaults=True)
         database.execute("UPDATE jobs SET connection = ? WHERE id = ?", (there, odd.id))
     good = api.submit(job(["fake", "RUNNING"]), plan, engine="fake", store=store, key="good")
     silent: dict[str, EngineError] = {}
-    [problem] = reconcile(store, silent=silent)
+    [problem] = reconcile(store, unresponsive=silent)
     assert "(fake) is left out: its engine failed with OverflowError: ? is too large" in str(problem)
     assert list(silent) == [there] and store.get(good.id).state is State.RUNNING
 

@@ -17,7 +17,7 @@ from supercloud.errors import EngineError, InputError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.reconcile import reconcile
@@ -30,7 +30,7 @@ from supercloud.spec.fleet import Connection
 
 
 def recorded(store: Store, *keys: str) -> list[int]:
-    return [store.record(key=key, name=key, spec="{}", fleet="fleet", held=True)[0].id for key in keys]
+    return [store.record(key=key, name=key, spec="{}", fleet="fleet", is_held=True)[0].id for key in keys]
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -108,19 +108,19 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
 
     with restored(tmp_path, served, lambda store: void(api.submit(wanted, here, store=store, key="nightly"))) as store:
         assert store.get(1).state is State.HELD and store.get(1).launch == 0
-        before = fake_of(here, store).submissions
+        before = fake_of(here, store).submission_count
         said: list[str] = []
         broker = Broker(store, here, say=said.append)
         assert broker.step() == 0 and "was given to a before the store was restored" in said[-1]
         broker.step()
         record = store.get(1)
         assert (record.state, record.launch, record.ref) == (State.RUNNING, launch, f"fake-{record.engine_key}")
-        assert fake_of(here, store).submissions == before
+        assert fake_of(here, store).submission_count == before
         fresh = api.submit(job(1, ["COMPLETED"]), fleet({"a": 1}), store=store)
         fake_of(here, store).cancel(record.ref or "")
         for _ in range(4):
             broker.step()
-        assert fresh.look().state is State.COMPLETED, "what was never started is"
+        assert fresh.reload().state is State.COMPLETED, "what was never started is"
 
 
 def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Path, plan: Plan) -> None:
@@ -135,9 +135,9 @@ def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Pa
         held = api.submit(wanted, here, store=store, key="held")
         direct = api.submit(wanted, plan, engine="fake", store=store, key="direct")
         Broker(store, here).step()
-        assert held.look().ref == "fake-held" and direct.look().ref == "fake-direct"
+        assert held.reload().ref == "fake-held" and direct.reload().ref == "fake-direct"
         engine = fake_of(here, store)
-        assert (engine.taken("held"), engine.taken("direct")) == (1, 1)
+        assert (engine.count_submissions("held"), engine.count_submissions("direct")) == (1, 1)
         assert held.id > 2, "and its number is a new one"
 
 
@@ -165,16 +165,16 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
         why = "nothing says what it was submitted for" if stripped else "for something else .spec digest"
         with pytest.raises(InputError, match=f"pod has job fake-direct under the key 'direct'.*{why}.*'now'"):
             api.submit(job(1, name="now"), plan, engine="fake", store=store, key="direct")
-        assert store.by_key("direct") is None, "nothing is recorded"
+        assert store.find_by_key("direct") is None, "nothing is recorded"
         held = api.submit(job(1, name="now"), here, store=store, key="held")
         said: list[str] = []
         broker = Broker(store, here, say=said.append)
         assert broker.step() == broker.step() == 0
-        record = held.look()
+        record = held.reload()
         assert record.state is State.HELD and record.ref is None
         assert re.search(f"a has job fake-held under the key 'held'.*{why}.*job {held.id}.*another key", record.reason)
         assert said == [f"warning: {record.reason}"] * 2
-        assert (fake_of(here, store).taken("held"), fake_of(here, store).taken("direct")) == (1, 1)
+        assert (fake_of(here, store).count_submissions("held"), fake_of(here, store).count_submissions("direct")) == (1, 1)
 
 
 def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
@@ -186,19 +186,19 @@ def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_p
     with restored(tmp_path, lambda store: void(Broker(store, here).step()), before) as store:
         strip_digests(here, store)
         Broker(store, here).step()
-        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).count_submissions("nightly") == 1
 
 
 def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, plan: Plan) -> None:
     with Store(tmp_path) as store:
         api.submit(job(1, name="other"), plan, engine="fake", store=store, key="k")
-        with store.writing() as database:  # as if the store had forgotten it, and a second submitter had died
+        with store.transaction() as database:  # as if the store had forgotten it, and a second submitter had died
             database.execute("UPDATE jobs SET state = 'SUBMITTING', ref = NULL, spec = ?, owner = ''",
                              (job(1, name="mine").model_dump_json(exclude_defaults=True),))  # fmt: skip
         engine = api.open_engine(Connection(engine="fake"), store.folder)
         assert isinstance(engine, FakeEngine)
         reconcile(store)
-        assert engine.taken("k") == 2, "it is submitted itself"
+        assert engine.count_submissions("k") == 2, "it is submitted itself"
 
 
 def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,10 +214,10 @@ def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monk
             assert broker.step() == 0
             assert "the store was restored: a has not said yet whether it has this job" in store.get(1).reason
             fresh = api.submit(job(1), fleet({"a": 2}), store=store)
-            assert Broker(store, fleet({"a": 2})).step() == 1 and fresh.look().ref, "what is new is not held for ever"
+            assert Broker(store, fleet({"a": 2})).step() == 1 and fresh.reload().ref, "what is new is not held for ever"
             fresh.cancel()
         broker.step()
-        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).taken("nightly") == 1
+        assert store.get(1).ref == "fake-nightly" and fake_of(here, store).count_submissions("nightly") == 1
 
 
 def test_a_cluster_that_is_down_after_a_restore_holds_up_no_new_job_of_the_others(
@@ -238,7 +238,7 @@ def test_a_cluster_that_is_down_after_a_restore_holds_up_no_new_job_of_the_other
         fresh = api.submit(job(1, ["RUNNING"]), here, store=store)
         broker = Broker(store, here)
         broker.step()
-        assert fresh.look().cluster == "a" and fresh.look().ref
+        assert fresh.reload().cluster == "a" and fresh.reload().ref
         assert store.get(1).state is State.HELD, "what the copy knew may be where nobody answers"
 
 
@@ -341,7 +341,7 @@ def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeyp
     here, clock = fleet({"a": 2}), {"text": "connection refused"}
 
     def refuse(self: object, *arguments: object) -> None:
-        raise (Unsure if "timed" in clock["text"] else EngineError)(clock["text"])
+        raise (SubmissionUnknownError if "timed" in clock["text"] else EngineError)(clock["text"])
 
     def before(store: Store) -> None:
         api.submit(job(1, ["RUNNING"]), here, store=store, key="runs")
@@ -365,7 +365,7 @@ def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeyp
             step()
             clock["text"] = "timed out after 13 s"
             step()
-            with store.writing() as database:  # nobody asks for it now: the clusters' nodes are the first question
+            with store.transaction() as database:  # nobody asks for it now: the clusters' nodes are the first question
                 database.execute("UPDATE jobs SET state = 'CANCELLED', ended = 1 WHERE key = 'runs'")
             step()
         step()

@@ -47,7 +47,7 @@ def done(store: Store, monkeypatch: pytest.MonkeyPatch) -> Job:
 def test_a_result_of_many_pieces_is_not_copied_for_each(done: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keeps, "size", 200 * PIECE)
     monkeypatch.setattr(Piece, "copied", 0)
-    assert done.output() == b"x" * 200 * PIECE
+    assert done.read_output() == b"x" * 200 * PIECE
     assert Piece.copied < 2 * 200 * PIECE
 
 
@@ -55,4 +55,4 @@ def test_a_result_without_end_is_given_up_with_what_to_do(done: Job, monkeypatch
     monkeypatch.setattr(Keeps, "size", 10**15)
     monkeypatch.setattr(handle, "RESULT", 100 * PIECE)
     with pytest.raises(EngineError, match="job 1 .job. has more than 409,600 bytes.*shared storage"):
-        done.output()
+        done.read_output()

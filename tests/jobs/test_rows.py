@@ -35,7 +35,7 @@ def fleet() -> Fleet:
     )
     nodes = [NodeState(host, "up", 8 if pool.name == "whole" else 0, NOW + 5 * 3600)
              for pool in plan.pools for host in pool.hosts]  # fmt: skip
-    return Fleet(spec, (Cluster.of_plan(plan, spec.clusters[0]).seen(nodes, NOW),))
+    return Fleet(spec, (Cluster.from_plan(plan, spec.clusters[0]).with_observations(nodes, NOW),))
 
 
 @pytest.mark.parametrize("pool, fields, reason, remedy, better", [

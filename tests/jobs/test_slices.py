@@ -11,7 +11,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 PLAN = resolve(
     loads("""
 name: sliced

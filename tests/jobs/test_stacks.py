@@ -12,8 +12,8 @@ from samples import EXAMPLES
 from supercloud.cli import main
 from supercloud.errors import EngineError, InputError, SpecError
 from supercloud.jobs import api
-from supercloud.jobs.fleet.stack_outputs import reached
-from supercloud.jobs.fleet.state import fleet_of
+from supercloud.jobs.fleet.stack_outputs import read_connection_from_stack
+from supercloud.jobs.fleet.state import load_fleet_state
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
@@ -37,7 +37,7 @@ def test_a_fleet_reads_the_stack(pulumi: Path) -> None:
     (pulumi / "said").write_text('{"engine": "kubernetes", "context": "block"}')
     spec = next(path for path in EXAMPLES if path.parent.name == "01-minimal")
     (pulumi / "fleet.yaml").write_text(f"name: f\nclusters:\n  - {{spec: {spec}, connect: {{stack: {STACK}}}}}\n")
-    (cluster,) = fleet_of(pulumi / "fleet.yaml").clusters
+    (cluster,) = load_fleet_state(pulumi / "fleet.yaml").clusters
     assert cluster.member.connect == Connection(engine="kubernetes", context="block")
     assert (pulumi / "asked").read_text().split() == ["stack", "output", "connection", "--json", "--stack", STACK]
 
@@ -53,12 +53,12 @@ def test_two_stacks_that_say_the_same_context(pulumi: Path) -> None:
     with pytest.raises(
         InputError, match="02-superpod.*, the current context of the kubeconfig, is the same .*01-minimal"
     ):
-        fleet_of(pulumi / "fleet.yaml")
+        load_fleet_state(pulumi / "fleet.yaml")
 
 
 def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
     (pulumi / "said").write_text('{"engine": "slurm", "via": "ssh:10.0.0.5"}')
-    assert reached(Connection(stack=STACK, via="ssh:login")) == Connection(engine="slurm", via="ssh:login")
+    assert read_connection_from_stack(Connection(stack=STACK, via="ssh:login")) == Connection(engine="slurm", via="ssh:login")
 
 
 @pytest.mark.parametrize(
@@ -76,20 +76,20 @@ def test_stacks_that_say_nothing_of_use(pulumi: Path, said: str, code: str, prob
     (pulumi / "said").write_text(said)
     (pulumi / "code").write_text(code)
     with pytest.raises(EngineError, match=problem) as raised:
-        reached(Connection(stack=STACK))
+        read_connection_from_stack(Connection(stack=STACK))
     assert STACK in str(raised.value)
 
 
 def test_without_pulumi(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(EngineError, match="is Pulumi installed"):
-        reached(Connection(stack=STACK))
+        read_connection_from_stack(Connection(stack=STACK))
 
 
 def test_neither_engine_nor_stack(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text("name: f\nclusters:\n  - {spec: a.yaml, connect: {context: x}}\n")
     with pytest.raises(SpecError, match="name the engine, or the stack"):
-        fleet_of(tmp_path / "fleet.yaml")
+        load_fleet_state(tmp_path / "fleet.yaml")
 
 
 @pytest.fixture

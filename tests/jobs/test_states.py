@@ -5,27 +5,27 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.jobs.store.states import FINAL, LIVE, State, may_follow
+from supercloud.jobs.store.states import FINAL_STATES, LIVE_STATES, State, can_follow
 
 
 def test_nothing_follows_an_end() -> None:
-    for old, new in itertools.product(FINAL, State):
-        assert not may_follow(old, new, 1, 2)
+    for old, new in itertools.product(FINAL_STATES, State):
+        assert not can_follow(old, new, 1, 2)
 
 
 def test_within_an_attempt_jobs_move_forward() -> None:
-    assert may_follow(State.QUEUED, State.RUNNING)
-    assert not may_follow(State.RUNNING, State.QUEUED)
-    assert may_follow(State.RUNNING, State.QUEUED, 1, 2)
-    assert not may_follow(State.QUEUED, State.RUNNING, 2, 1)  # an old answer
+    assert can_follow(State.QUEUED, State.RUNNING)
+    assert not can_follow(State.RUNNING, State.QUEUED)
+    assert can_follow(State.RUNNING, State.QUEUED, 1, 2)
+    assert not can_follow(State.QUEUED, State.RUNNING, 2, 1)  # an old answer
 
 
 def test_every_live_state_can_end() -> None:
-    for state in LIVE:
+    for state in LIVE_STATES:
         reachable, seen = {state}, set[State]()
         while reachable - seen:
             seen |= (here := reachable - seen)
-            reachable |= {new for old in here for new in State if may_follow(old, new)}
+            reachable |= {new for old in here for new in State if can_follow(old, new)}
         assert State.CANCELLED in reachable
 
 
@@ -34,7 +34,7 @@ def test_no_order_of_answers_goes_back(answers: list[tuple[State, int]]) -> None
     state, attempt = State.QUEUED, 1
     seen = {(state, attempt)}
     for new, number in answers:
-        if may_follow(state, new, attempt, number):
+        if can_follow(state, new, attempt, number):
             assert (new, number) not in seen or State.UNKNOWN in (state, new)
             state, attempt = new, number
             seen.add((state, attempt))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from supercloud.errors import InputError, UnknownName
+from supercloud.errors import InputError, UnknownNameError
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.placement.place import Placement
-from supercloud.jobs.placement.steps.locality import Nearness
+from supercloud.jobs.placement.steps.locality import LocalityRequest
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import JobRecord, Store
 
@@ -19,16 +19,16 @@ def record(store: Store, key: str = "k", spec: str = "{}") -> tuple[JobRecord, b
 
 def queued(store: Store, key: str = "k") -> int:
     number = record(store, key)[0].id
-    assert store.begin(number)
-    store.submitted(number, f"ref-{key}")
+    assert store.begin_submission(number)
+    store.record_submitted(number, f"ref-{key}")
     return number
 
 
 def test_every_step_is_in_the_history(store: Store) -> None:
     number = queued(store)
-    store.observe({number: Status(State.RUNNING, 1, started=5.0)})
-    store.observe({number: Status(State.COMPLETED, 1, exit_code=0, ended=7.0)})
-    assert [event.state for event in store.history(number)] == [
+    store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
+    store.record_statuses({number: Status(State.COMPLETED, 1, exit_code=0, ended=7.0)})
+    assert [event.state for event in store.list_events(number)] == [
         State.PENDING, State.SUBMITTING, State.QUEUED, State.RUNNING, State.COMPLETED]  # fmt: skip
     last = store.get(number)
     assert (last.started, last.ended, last.exit_code, last.ref) == (5.0, 7.0, 0, "ref-k")
@@ -44,50 +44,50 @@ def test_a_key_is_one_job(store: Store) -> None:
 
 def test_one_process_submits_a_job(store: Store) -> None:
     number = record(store)[0].id
-    assert store.begin(number)
-    assert not store.begin(number)
+    assert store.begin_submission(number)
+    assert not store.begin_submission(number)
     owner = store.get(number).owner
-    assert store.begin(number, owner), "who knows that the first has died may go on"
-    store.leave(number)
-    assert store.begin(number)
+    assert store.begin_submission(number, owner), "who knows that the first has died may go on"
+    store.release_ownership(number)
+    assert store.begin_submission(number)
 
 
 def test_stale_answers_change_nothing(store: Store) -> None:
     number = queued(store)
-    store.observe({number: Status(State.RUNNING, 1)})
+    store.record_statuses({number: Status(State.RUNNING, 1)})
     for stale in (Status(State.QUEUED, 1), Status(State.RUNNING, 1), Status(State.QUEUED)):
-        before = store.get(number), len(store.history(number))
-        store.observe({number: stale})
-        assert (store.get(number), len(store.history(number))) == before
+        before = store.get(number), len(store.list_events(number))
+        store.record_statuses({number: stale})
+        assert (store.get(number), len(store.list_events(number))) == before
 
 
 def test_a_job_that_was_put_back_waits_in_its_next_attempt(store: Store) -> None:
     number = queued(store)
-    store.observe({number: Status(State.RUNNING, 1, started=5.0)})
-    store.observe({number: Status(State.QUEUED, 2, "it was put back")})
+    store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
+    store.record_statuses({number: Status(State.QUEUED, 2, "it was put back")})
     assert (store.get(number).attempt, store.get(number).started) == (2, None)
-    store.observe({number: Status(State.NODE_FAIL, 1)})
+    store.record_statuses({number: Status(State.NODE_FAIL, 1)})
     assert store.get(number).state is State.QUEUED, "the end of the attempt before is no end"
-    store.observe({number: Status(State.COMPLETED, exit_code=0)})
+    store.record_statuses({number: Status(State.COMPLETED, exit_code=0)})
     assert store.get(number).attempt == 2, "an engine that does not count keeps the attempt"
 
 
 def test_a_new_reason_is_kept_without_an_event(store: Store) -> None:
     number = queued(store)
-    events = len(store.history(number))
-    store.observe({number: Status(State.QUEUED, 1, "it is next")})
+    events = len(store.list_events(number))
+    store.record_statuses({number: Status(State.QUEUED, 1, "it is next")})
     assert store.get(number).reason == "it is next"
-    assert len(store.history(number)) == events
+    assert len(store.list_events(number)) == events
 
 
 def test_lists(store: Store) -> None:
     numbers = [queued(store, f"k{n}") for n in range(5)]
-    store.observe({numbers[1]: Status(State.FAILED, 1)})
+    store.record_statuses({numbers[1]: Status(State.FAILED, 1)})
     assert [item.id for item in store.select()] == numbers[::-1]
     assert [item.id for item in store.select(limit=2)] == numbers[:2:-1]
     assert [item.id for item in store.select([State.FAILED])] == [numbers[1]]
-    assert [item.id for item in store.live()] == [numbers[0], *numbers[2:]]
-    with pytest.raises(UnknownName, match="'99'"):
+    assert [item.id for item in store.list_live()] == [numbers[0], *numbers[2:]]
+    with pytest.raises(UnknownNameError, match="'99'"):
         store.get(99)
 
 
@@ -95,7 +95,7 @@ def test_jobs_are_there_after_reopening(store: Store) -> None:
     number = queued(store)
     with Store(store.folder) as again:
         assert again.get(number) == store.get(number)
-        assert again.by_key("k") == store.get(number)
+        assert again.find_by_key("k") == store.get(number)
 
 
 def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
@@ -106,7 +106,7 @@ def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("nodes, each, level", [(1, 8, ""), (4, 8, "su"), (2, 0, ""), (1, 0, "su"), (16, 8, "")])
 def test_where_a_job_is_reads_as_its_placement_does(store: Store, nodes: int, each: int, level: str) -> None:
-    at = Placement("pod", "train", nodes, each, 8, "h100-sxm", near=Nearness(level=level))
+    at = Placement("pod", "train", nodes, each, 8, "h100-sxm", near=LocalityRequest(level=level))
     number = store.record(key="k", name="job", spec="{}", placement=at.to_json(), cluster="pod")[0].id
-    assert store.get(number).where == f"pod: {at}"
-    assert store.record(key="h", name="job", spec="{}", fleet="all", held=True)[0].where == "fleet all"
+    assert store.get(number).location == f"pod: {at}"
+    assert store.record(key="h", name="job", spec="{}", fleet="all", is_held=True)[0].location == "fleet all"

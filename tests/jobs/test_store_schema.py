@@ -10,8 +10,8 @@ import pytest
 from supercloud.errors import StoreError
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.schema import MIGRATIONS
-from supercloud.jobs.store.spending import begin_of
-from supercloud.jobs.store.states import LIVE, State
+from supercloud.jobs.store.spending import compute_period_start
+from supercloud.jobs.store.states import LIVE_STATES, State
 from supercloud.jobs.store.store import Store
 
 
@@ -38,9 +38,9 @@ def test_jobs_of_the_first_version_are_all_there(tmp_path: Path) -> None:
         one, two = store.get(1), store.get(2)
         assert (one.tenant, one.priority, one.retries, one.launch, one.fleet) == ("llm", "high", 3, 0, "")
         assert (two.tenant, two.priority, two.retries) == ("", "normal", 0)
-        assert [record.id for record in store.live()] == [1]
-        assert one.energy() is None and one.cost() is None, "what it used is not known, and not nothing"
-        store.observe({1: Status(State.COMPLETED, 1, exit_code=0, ended=8.0)})
+        assert [record.id for record in store.list_live()] == [1]
+        assert one.compute_energy() is None and one.compute_cost() is None, "what it used is not known, and not nothing"
+        store.record_statuses({1: Status(State.COMPLETED, 1, exit_code=0, ended=8.0)})
         assert store.get(1).state is State.COMPLETED
     with Store(tmp_path / "old") as again:
         assert again.get(1).ended == 8.0
@@ -66,7 +66,7 @@ def test_a_migration_that_breaks_off_changes_nothing(tmp_path: Path, monkeypatch
 
 def test_the_index_over_live_jobs_is_used(tmp_path: Path) -> None:
     with Store(tmp_path) as store:
-        among = ", ".join(f"'{state}'" for state in State if state in LIVE)
+        among = ", ".join(f"'{state}'" for state in State if state in LIVE_STATES)
         plan = store.read(f"EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE state IN ({among}) ORDER BY id DESC LIMIT 5")
         assert any("live_jobs" in row["detail"] for row in plan)
         plan = store.read("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tenant = 'a' AND (ended >= 1 OR ended IS NULL)"
@@ -76,22 +76,22 @@ def test_the_index_over_live_jobs_is_used(tmp_path: Path) -> None:
 
 def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
     number = store.record(key="k", name="job", spec="{}", fleet="f", retries=5, watts=1000.0, hourly=10.0)[0].id
-    store.begin(number)
-    store.submitted(number, "r")
-    store.observe({number: Status(State.RUNNING, 1, started=1000.0)})
-    store.observe({number: Status(State.QUEUED, 2)})
+    store.begin_submission(number)
+    store.record_submitted(number, "r")
+    store.record_statuses({number: Status(State.RUNNING, 1, started=1000.0)})
+    store.record_statuses({number: Status(State.QUEUED, 2)})
     first = store.get(number)
-    assert first.joules is not None and first.joules > 0 and first.seconds() == 0
-    with store.writing() as database:
+    assert first.joules is not None and first.joules > 0 and first.compute_run_time() == 0
+    with store.transaction() as database:
         database.execute("UPDATE jobs SET joules = 3.6e6, dollars = 10")
-    store.observe({number: Status(State.RUNNING, 2, started=2000.0)})
-    store.observe({number: Status(State.COMPLETED, 2, ended=2000.0 + 1800)})
+    store.record_statuses({number: Status(State.RUNNING, 2, started=2000.0)})
+    store.record_statuses({number: Status(State.COMPLETED, 2, ended=2000.0 + 1800)})
     done = store.get(number)
-    assert done.energy() == pytest.approx(3.6e6 + 1.8e6) and done.cost() == pytest.approx(15.0)
+    assert done.compute_energy() == pytest.approx(3.6e6 + 1.8e6) and done.compute_cost() == pytest.approx(15.0)
 
 
 @pytest.mark.parametrize("per, begin", [("day", 1795132800), ("week", 1794787200), ("month", 1793491200),
                                         ("quarter", 1790812800), ("year", 1767225600)])  # fmt: skip
 def test_periods_of_budgets(per: str, begin: int) -> None:
     now = 1795213461.0  # Friday, 20 November 2026, 22:24 UTC
-    assert begin_of(per, now) == begin
+    assert compute_period_start(per, now) == begin

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from supercloud.errors import SpecError
-from supercloud.jobs.job_rules import check
+from supercloud.jobs.job_rules import require_valid_job
 from supercloud.spec import JobSpec
 
 
@@ -18,18 +18,18 @@ from supercloud.spec import JobSpec
 ])  # fmt: skip
 def test_what_is_not_carried_out_is_said(job: Callable[..., JobSpec], field: str, value: Any) -> None:
     with pytest.raises(SpecError) as caught:
-        check(job(**{field: value}))
+        require_valid_job(job(**{field: value}))
     assert caught.value.findings[0].path.startswith(field)
     assert caught.value.findings[0].hint
 
 
 def test_everything_at_once(job: Callable[..., JobSpec]) -> None:
     with pytest.raises(SpecError) as caught:
-        check(job(array=0, image="x y", preemptible=False))
+        require_valid_job(job(array=0, image="x y", preemptible=False))
     assert len(caught.value.findings) == 3
 
 
 def test_ordinary_jobs_pass(job: Callable[..., JobSpec]) -> None:
-    check(job())
-    check(job(script="#!/bin/bash -e\ntrue"))
-    check(job(script="true"))
+    require_valid_job(job())
+    require_valid_job(job(script="#!/bin/bash -e\ntrue"))
+    require_valid_job(job(script="true"))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, place
-from supercloud.jobs.placement.torus import box_at, box_of
+from supercloud.jobs.placement.torus import find_free_box, select_box
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import load
@@ -21,7 +21,7 @@ from supercloud.spec.loader import load
 ])  # fmt: skip
 def test_slices_of_a_tpu_v5p(chips: int, box: tuple[int, ...]) -> None:
     """The shapes that Google publishes for v5p, in chips, out of a torus of 16 × 16 × 16."""
-    found = box_of(chips, (16, 16, 16))
+    found = select_box(chips, (16, 16, 16))
     assert found is not None and tuple(sorted(found)) == box
 
 
@@ -53,7 +53,7 @@ def test_a_tpu_v5p_slice(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     (tmp_path / "facts" / "machines" / "tpu-v5p-host.yaml").write_text(MACHINE)
     (tmp_path / "tpu.yaml").write_text(SPEC)
     plan = resolve(load(tmp_path / "tpu.yaml"))
-    catalog = Catalog.default(tmp_path / "facts")
+    catalog = Catalog.load_default(tmp_path / "facts")
     at = place(
         job(parallelism={"data": 64, "tensor": 8}, accelerators={"count": 512, "type": "tpu-v5p"}), plan, catalog
     )
@@ -65,24 +65,24 @@ def test_a_tpu_v5p_slice(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
 
 def test_boxes_lie_where_there_is_room() -> None:
     dims, free = (4, 4, 2), [1] * 32
-    first = box_at((2, 2, 2), dims, free)
+    first = find_free_box((2, 2, 2), dims, free)
     assert first == (0, 1, 2, 3, 8, 9, 10, 11)
     for node in first:
         free[node] = 0
-    second = box_at((2, 2, 2), dims, free)
+    second = find_free_box((2, 2, 2), dims, free)
     assert second and not set(first) & set(second)
-    assert box_at((4, 4, 2), dims, free) is None and box_at((2, 4, 2), dims, free) is not None
-    assert box_of(7, dims) is None and box_of(5, (5,)) == (5,)
+    assert find_free_box((4, 4, 2), dims, free) is None and find_free_box((2, 4, 2), dims, free) is not None
+    assert select_box(7, dims) is None and select_box(5, (5,)) == (5,)
 
 
 @settings(max_examples=100, deadline=None)
 @given(dims=st.tuples(*[st.integers(1, 6)] * 3), nodes=st.integers(1, 64))
 def test_boxes_hold_what_they_should(dims: tuple[int, int, int], nodes: int) -> None:
-    box = box_of(nodes, dims)
+    box = select_box(nodes, dims)
     fits = any(nodes % x == 0 and nodes // x % y == 0 and nodes // x // y <= dims[2]
                for x in range(1, dims[0] + 1) for y in range(1, dims[1] + 1))  # fmt: skip
     assert (box is not None) == fits
     if box:
         assert box[0] * box[1] * box[2] == nodes and all(part <= side for part, side in zip(box, dims, strict=True))
-        lying = box_at(box, dims, [1] * (dims[0] * dims[1] * dims[2]))
+        lying = find_free_box(box, dims, [1] * (dims[0] * dims[1] * dims[2]))
         assert lying is not None and len(set(lying)) == nodes

@@ -16,10 +16,10 @@ from jobs.waiting import eventually
 from supercloud.jobs.engines.base import ENGINES
 from supercloud.jobs.engines.local.runs import Run
 from supercloud.jobs.engines.submission import Status, Submission
-from supercloud.jobs.reconcile import hand_over, in_hand, reconcile
+from supercloud.jobs.reconcile import submit_recorded, submission_in_progress, reconcile
 from supercloud.jobs.store import database, filesystems, leases
 from supercloud.jobs.store.database import Database
-from supercloud.jobs.store.processes import ProcessId, boot, namespace
+from supercloud.jobs.store.processes import ProcessId, read_boot_id, read_namespace
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import Connection
@@ -71,10 +71,10 @@ def record(store: Store, key: str) -> int:
 
 def submit(store: Store, key: str) -> None:
     """As ``api.submit`` does it, without placing anything."""
-    with in_hand(store, key):
+    with submission_in_progress(store, key):
         number = record(store, key)
-        if store.begin(number):
-            hand_over(store, SlowEngine(Connection(engine="slow"), store.folder), number, Submission(key, ("true",)))
+        if store.begin_submission(number):
+            submit_recorded(store, SlowEngine(Connection(engine="slow"), store.folder), number, Submission(key, ("true",)))
 
 
 @needs_namespaces
@@ -111,7 +111,7 @@ def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp
             break
     try:
         with Store(folder) as store:
-            eventually(lambda: not store.live(), 60)
+            eventually(lambda: not store.list_live(), 60)
             keys = {item.key for item in store.select()}
             taken = Counter((folder / "taken").read_text().split())
             assert keys == {f"k{number}" for number in range(HAND_OVERS)}
@@ -132,31 +132,31 @@ def elsewhere(pid: int = 1) -> str:
 
 def held_by(store: Store, owner: str) -> int:
     number = record(store, "k")
-    with store.writing() as connection:
+    with store.transaction() as connection:
         connection.execute("UPDATE jobs SET state = 'SUBMITTING', owner = ?", (owner,))
     return number
 
 
 def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None:
-    me = ProcessId.own()
-    assert me.alive is True
-    assert ProcessId(me.pid, me.start, "another boot", me.namespace).alive is None
-    assert ProcessId(me.pid, me.start, boot(), "pid:[1]").alive is None
-    assert ProcessId(me.pid, "1", boot(), namespace()).alive is False
-    assert ProcessId.parse(f"{me.pid} {me.start} {boot()}") is not None, "what earlier versions wrote is read"
+    me = ProcessId.get_current()
+    assert me.is_alive is True
+    assert ProcessId(me.pid, me.start_time, "another boot", me.namespace).is_alive is None
+    assert ProcessId(me.pid, me.start_time, read_boot_id(), "pid:[1]").is_alive is None
+    assert ProcessId(me.pid, "1", read_boot_id(), read_namespace()).is_alive is False
+    assert ProcessId.parse(f"{me.pid} {me.start_time} {read_boot_id()}") is not None, "what earlier versions wrote is read"
 
 
 def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store: Store) -> None:
     number = held_by(store, elsewhere())
     clock = 1000.0
-    assert not leases.has_run_out(store, store.get(number), lambda: clock)
+    assert not leases.has_expired(store, store.get(number), lambda: clock)
     clock += 0.5
-    assert not leases.has_run_out(store, store.get(number), lambda: clock)
-    with store.writing() as connection:
+    assert not leases.has_expired(store, store.get(number), lambda: clock)
+    with store.transaction() as connection:
         connection.execute("UPDATE jobs SET lease = lease + 1")
     clock += 0.5
-    assert not leases.has_run_out(store, store.get(number), lambda: clock), "it has counted meanwhile"
-    assert leases.has_run_out(store, store.get(number), lambda: clock + 0.6)
+    assert not leases.has_expired(store, store.get(number), lambda: clock), "it has counted meanwhile"
+    assert leases.has_expired(store, store.get(number), lambda: clock + 0.6)
 
 
 def test_a_lease_needs_no_wall_clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,16 +171,16 @@ def test_a_lease_needs_no_wall_clock(store: Store, monkeypatch: pytest.MonkeyPat
 def test_an_owner_that_counts_is_not_overtaken_between_look_and_step(store: Store) -> None:
     number = held_by(store, elsewhere())
     seen = store.get(number)
-    with store.writing() as connection:
+    with store.transaction() as connection:
         connection.execute("UPDATE jobs SET lease = lease + 1")
-    assert not store.begin(number, seen.owner, seen.lease)
+    assert not store.begin_submission(number, seen.owner, seen.lease)
 
 
 def test_a_lease_is_renewed_while_a_submission_takes_long(store: Store) -> None:
     number = record(store, "k")
-    assert store.begin(number)
+    assert store.begin_submission(number)
     before = store.get(number).lease
-    with leases.renewed(store, number):
+    with leases.hold_lease(store, number):
         eventually(lambda: store.get(number).lease > before + 2, 60)
 
 
@@ -192,7 +192,7 @@ def test_a_task_in_another_namespace_lives_as_long_as_its_lock(tmp_path: Path) -
         run.spawn(["sleep", "60"], "/", {"PATH": os.environ["PATH"]}).wait()
 
     container = Namespaced(start)
-    process = eventually(run.process, 60)
+    process = eventually(run.read_process, 60)
     try:
         assert process.alive is None and run.is_held()
     finally:
@@ -212,7 +212,7 @@ def test_the_file_system_of_a_folder_is_found(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "mountinfo").write_text(MOUNTS.replace("\\\\", "\\"))
     for path, kind in (("/home/me/x", "nfs4"), ("/home/with space/x", "lustre"), ("/home/local/x", "xfs"),
                        ("/homes", "ext4"), ("/mnt/objects", "fuse.sshfs")):  # fmt: skip
-        assert filesystems.type_of(Path(path), tmp_path / "mountinfo") == kind
+        assert filesystems.find_filesystem_type(Path(path), tmp_path / "mountinfo") == kind
     monkeypatch.setattr(filesystems, "type_of", lambda path: kind)
     assert filesystems.is_shared(tmp_path)
 
@@ -225,7 +225,7 @@ def test_a_shared_file_system_has_no_write_ahead_log(tmp_path: Path, monkeypatch
     monkeypatch.setattr(database, "is_shared", lambda path: True)
     for name in ("a.db", "b.db"):  # one that was moved there, and a new one
         opened = Database(tmp_path / name, table)
-        with opened.writing() as connection:
+        with opened.transaction() as connection:
             connection.execute("INSERT INTO things VALUES ('x')")
         assert opened.read("PRAGMA journal_mode")[0][0] == "delete"
         opened.close()

@@ -30,7 +30,7 @@ DAMAGED = {"no checksum": "name = 'x'", "no text": "spec = CAST(x'7bff7d' AS TEX
 
 def rewrite(store: Store, number: int, column: str, value: str) -> None:
     """As a newer version would have written it."""
-    with store.writing() as database:
+    with store.transaction() as database:
         database.execute(f"UPDATE jobs SET {column} = ? WHERE id = ?", (value, number))
 
 
@@ -54,11 +54,11 @@ def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) 
         damage(store, odd.id, DAMAGED[what])
     lines: list[str] = []
     reporter = Reporter(lines.append)
-    broker = Broker(store, here, say=reporter.say)
+    broker = Broker(store, here, say=reporter.report)
     for _ in range(3):
         broker.step()
         reporter.end_step()
-    assert first.look().state is last.look().state is State.RUNNING
+    assert first.reload().state is last.reload().state is State.RUNNING
     (line,) = (line for line in lines if "warning" in line)
     assert re.search(rf"warning: job {odd.id} .*(update this one, or supercloud cancel {odd.id}|store restore)", line)
     if what in NEWER:
@@ -74,8 +74,8 @@ def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) ->
     later = api.submit(job(1), here, store=store)
     for _ in range(2):
         broker.step()
-    assert odd.look().state is State.COMPLETED and later.look().state is State.RUNNING
-    assert odd.record.where == "a: its placement cannot be read"
+    assert odd.reload().state is State.COMPLETED and later.reload().state is State.RUNNING
+    assert odd.record.location == "a: its placement cannot be read"
 
 
 @pytest.mark.parametrize("what", DAMAGED)
@@ -99,9 +99,9 @@ def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> Non
 def test_the_queue_of_this_machine_goes_on_past_a_damaged_entry(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     first, odd, last = (queue.add(Submission(key, ("true",))) for key in "abc")
-    with queue.writing() as database:
+    with queue.transaction() as database:
         database.execute("UPDATE tasks SET submission = 'nonsense' WHERE ref = ?", (odd,))
-    assert [task.key for task in queue.waiting(9)] == ["a", "c"]
-    status = queue.statuses([odd])[odd]
+    assert [task.key for task in queue.list_waiting(9)] == ["a", "c"]
+    status = queue.read_statuses([odd])[odd]
     assert status.state is State.FAILED and "submit it again" in status.reason
     queue.close()

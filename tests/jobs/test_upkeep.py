@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.cli.serve import _opened
+from supercloud.cli.serve import _open_checked_store
 from supercloud.errors import InputError, StoreError, SupercloudError
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.loop import Reporter
@@ -35,10 +35,10 @@ def filled(folder: Path, count: int = 40) -> None:
         for number in range(count):
             made, _ = store.record(key=f"k{number}", name=f"job{number}", spec="{}", submission="{}",
                                    connection='{"engine":"fake"}', engine="fake")  # fmt: skip
-            assert store.begin(made.id)
-            store.submitted(made.id, f"ref-{number}")
+            assert store.begin_submission(made.id)
+            store.record_submitted(made.id, f"ref-{number}")
             if number % 2:
-                store.observe({made.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9 + number)})
+                store.record_statuses({made.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9 + number)})
 
 
 @pytest.fixture
@@ -54,9 +54,9 @@ def test_a_full_disk_shows_what_is_known(tmp_path: Path, request: pytest.Fixture
     filled(tmp_path)
     request.getfixturevalue("no_space")
     with Store(tmp_path) as store:
-        assert len(store.select()) == 40 and store.unwritable
+        assert len(store.select()) == 40 and store.write_error
         with pytest.raises(StoreError, match="full"):
-            store.leave(1)
+            store.release_ownership(1)
         assert all(isinstance(problem, SupercloudError) for problem in reconcile(store))
 
 
@@ -87,9 +87,9 @@ def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
     monkeypatch.setenv("SUPERCLOUD_STATE", str(tmp_path))
     said: list[str] = []
     request.getfixturevalue("no_space")
-    store = _opened(Reporter(said.append), Freed(), 0.01)
-    assert store is not None and not store.unwritable and len(said) == 1 and "the disk" in said[0]
-    store.leave(1)
+    store = _open_checked_store(Reporter(said.append), Freed(), 0.01)
+    assert store is not None and not store.write_error and len(said) == 1 and "the disk" in said[0]
+    store.release_ownership(1)
     store.close()
 
 
@@ -113,7 +113,7 @@ def damage(data: bytes, chance: random.Random) -> bytes:
 
 def known(folder: Path) -> list[object]:
     with Store(folder) as store:
-        return [*store.select(), *(store.history(number) for number in range(1, 41))]
+        return [*store.select(), *(store.list_events(number) for number in range(1, 41))]
 
 
 def test_damaged_files_are_noticed_or_harmless(tmp_path: Path) -> None:
@@ -166,36 +166,36 @@ def test_old_jobs_are_forgotten_with_their_files(tmp_path: Path) -> None:
     (tmp_path / "slurm/k39").mkdir()
     (tmp_path / "slurm/k0").mkdir()
     with Store(tmp_path) as store:
-        assert upkeep.prune(store, 1e9 + 30).forgotten == 15
+        assert upkeep.prune(store, 1e9 + 30).pruned_jobs == 15
         assert {record.key for record in store.select()} == {f"k{n}" for n in range(40) if n % 2 == 0 or n > 30}
-        assert not store.history(2) and store.history(1)
-        assert not store.by_key("k1")
-        assert upkeep.prune(store, time.time()).forgotten == 5 and len(store.live()) == 20
+        assert not store.list_events(2) and store.list_events(1)
+        assert not store.find_by_key("k1")
+        assert upkeep.prune(store, time.time()).pruned_jobs == 5 and len(store.list_live()) == 20
     assert sorted(path.name for path in (tmp_path / "slurm").iterdir()) == ["k0"]
 
 
 def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
     filled(tmp_path, 4)
     with Store(tmp_path) as store:
-        held, _ = store.record(key="held", name="held", spec="{}", fleet="f", held=True, awaited=[2])
+        held, _ = store.record(key="held", name="held", spec="{}", fleet="f", is_held=True, dependency_ids=[2])
         pruned = upkeep.prune(store, time.time())
-        assert pruned.forgotten == 1 and store.get(2).state is State.COMPLETED
-        assert pruned.kept == ("1 job kept: a held job waits for each",)
+        assert pruned.pruned_jobs == 1 and store.get(2).state is State.COMPLETED
+        assert pruned.kept_reasons == ("1 job kept: a held job waits for each",)
         store.cancel_held(held.id)
-        assert upkeep.prune(store, time.time() + 60).forgotten == 2 and not store.read("SELECT * FROM awaited")
+        assert upkeep.prune(store, time.time() + 60).pruned_jobs == 2 and not store.read("SELECT * FROM awaited")
 
 
 def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: Path) -> None:
     filled(tmp_path, 4)
     with Store(tmp_path) as store:
-        with store.writing() as database:
+        with store.transaction() as database:
             database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (2, '{}', 'ref-1')")
         pruned = upkeep.prune(store, time.time())
-        assert pruned.forgotten == 1 and store.by_key("k1") and pruned.problem is None
-        (said,) = pruned.kept
+        assert pruned.pruned_jobs == 1 and store.find_by_key("k1") and pruned.problem is None
+        (said,) = pruned.kept_reasons
         assert said.startswith("1 job kept: a start of each was given up while its cluster was silent")
-        ledger.forget(store, ledger.abandoned(store)[0])
-        assert upkeep.prune(store, time.time()).forgotten == 1
+        ledger.delete_abandoned(store, ledger.list_abandoned(store)[0])
+        assert upkeep.prune(store, time.time()).pruned_jobs == 1
 
 
 def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> N
         other.commit()
     with Store(tmp_path) as store:
         pruned = upkeep.prune(store, time.time())
-        assert pruned.forgotten == 2 and pruned.kept[0].startswith("1 job kept: job 4 of the store is damaged")
+        assert pruned.pruned_jobs == 2 and pruned.kept_reasons[0].startswith("1 job kept: job 4 of the store is damaged")
 
 
 def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,13 +221,13 @@ def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pyte
             pruned = upkeep.prune(store, time.time())
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        done, lost = pruned.forgotten, 80 - len(list((tmp_path / "slurm").iterdir()))
+        done, lost = pruned.pruned_jobs, 80 - len(list((tmp_path / "slurm").iterdir()))
         assert 0 < done < 40 and lost == done + 4 and len(store.select()) == 80 - done
         assert re.match(f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
                         "the disk.*free some space.*store prune again", str(pruned.problem))  # fmt: skip
         assert "nothing was changed" not in str(pruned.problem)
         again = upkeep.prune(store, time.time())
-        assert (again.forgotten, again.problem) == (40 - done, None)
+        assert (again.pruned_jobs, again.problem) == (40 - done, None)
 
 
 def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,7 +239,7 @@ def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: 
     with Store(tmp_path) as store:
         monkeypatch.setattr(Store, "compact", refuse)
         pruned = upkeep.prune(store, time.time())
-        assert pruned.forgotten == 2 and len(store.select()) == 2
+        assert pruned.pruned_jobs == 2 and len(store.select()) == 2
         assert re.match("2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs",
                         str(pruned.problem))  # fmt: skip
 

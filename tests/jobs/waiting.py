@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from supercloud.jobs.store.processes import marked
+from supercloud.jobs.store.processes import find_by_environment
 
 
 def stop_agent(folder: Path, number: int = signal.SIGKILL) -> bool:
@@ -27,7 +27,7 @@ def stop_agent(folder: Path, number: int = signal.SIGKILL) -> bool:
 def end_everything(folder: Path) -> None:
     """Kill the agent of a state folder and what its jobs have started."""
     stop_agent(folder)
-    for pid in marked("SUPERCLOUD_RUN", f"{folder}/"):
+    for pid in find_by_environment("SUPERCLOUD_RUN", f"{folder}/"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 

@@ -34,7 +34,7 @@ def blocked(plan: Plan) -> list[Finding]:
 # the two links of each management leaf, which go to both spines, one is left.
 def test_links_to_spines_that_are_no_pair_are_counted() -> None:
     plan = site(127, leaf_up=4, spines=2, peer_links=2)
-    leaves = plan.fabrics[1].switches("leaf")
+    leaves = plan.fabrics[1].count_switches("leaf")
     found = {item.path: item.problem for item in blocked(plan)}
     assert [tier.count for tier in plan.fabrics[0].tiers] == [6, 2]
     assert (

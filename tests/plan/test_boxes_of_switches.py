@@ -8,14 +8,14 @@ import pytest
 from halls import QM9700, hall
 
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.summary import rows
-from supercloud.targets.site.bom.items import items_of
+from supercloud.plan.publish.summary import build_rows
+from supercloud.targets.site.bom.items import build_items
 
 RACK = {"type": "eia-48u"}
 
 
 def fabric_row(plan: Plan) -> str:
-    return next(text for what, _, text in rows(plan) if what == "fabric")
+    return next(text for what, _, text in build_rows(plan) if what == "fabric")
 
 
 @pytest.mark.parametrize(("nodes", "boxes"), [(72, "32 leaf + 18 spine in 25 boxes: 16 leaf + 9 spine"), (3, None)])
@@ -23,7 +23,7 @@ def test_boxes_are_those_of_the_bill(tmp_path: Path, nodes: int, boxes: str | No
     plan = hall(tmp_path, "dgx-b300", nodes, fabrics=[QM9700 | {"switch": "nvidia-q3200-ra"}], rack=RACK)
     text = fabric_row(plan)
     assert boxes is None or boxes in text
-    (line,) = [item for item in items_of(plan) if item.section == "switches"]
+    (line,) = [item for item in build_items(plan) if item.section == "switches"]
     assert f" in {line.count} box{'es' * (line.count > 1)}: {line.note} (nvidia-q3200-ra)" in text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned, train
 
-from supercloud.plan.checks import CHECKS, check_name
+from supercloud.plan.checks import CHECKS, format_check_name
 
 RACK = {"type": "orv3-48u", "nodes": 4}
 
@@ -80,7 +80,7 @@ def test_suppressing_nonsense() -> None:
 
 
 def test_names_are_unique_and_documented() -> None:
-    names = [check_name(check) for check in CHECKS]
+    names = [format_check_name(check) for check in CHECKS]
     assert len(names) == len(set(names))
     assert all(check.__doc__ for check in CHECKS)
 

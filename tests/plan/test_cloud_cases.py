@@ -30,7 +30,7 @@ def cloud(name: str) -> CloudPlan:
 
 
 def storage(name: str, what: str) -> dict[str, Any]:
-    item = cloud(name).storage_named(what)
+    item = cloud(name).get_storage(what)
     return {
         "product": item.product,
         "gib": item.capacity.to("GiB") if item.capacity else None,
@@ -45,7 +45,7 @@ def cards_follow_the_rule(group: NodeGroup, cards: int) -> None:
     assert len(set(places)) == len(places)
     fast = Counter(item.card for item in group.interfaces if item.kind.startswith("efa"))
     assert fast == Counter(range(cards))
-    assert [(item.card, item.device) for item in group.interfaces if item.address] == [(0, 0)]
+    assert [(item.card, item.device) for item in group.interfaces if item.has_address] == [(0, 0)]
     assert all(device in (0, 1) for _, device in places)
 
 
@@ -57,14 +57,14 @@ def test_nothing_forbids_it(name: str) -> None:
 def test_a1_parallelcluster() -> None:
     plan, found = case("a1"), cloud("a1")
     (head,) = found.hosts
-    assert (head.role, head.machine.name, head.disk.to("GiB"), head.public) == ("controller", "m5.8xlarge", 500, True)
-    assert found.network.subnet(head.subnets[0]).public
+    assert (head.role, head.machine.name, head.disk.to("GiB"), head.is_public) == ("controller", "m5.8xlarge", 500, True)
+    assert found.network.get_subnet(head.subnets[0]).is_public
     (group,) = found.groups
-    assert (group.pool, group.capacity.kind, group.minimum, group.initial, group.nodes) == (
+    assert (group.pool, group.capacity.kind, group.min_nodes, group.initial_nodes, group.max_nodes) == (
         "compute-gpu", "reservation", 4, 4, 4,
     )  # fmt: skip
-    assert not group.cluster_placement
-    assert (group.disk.to("GiB"), group.local) == (512, "/scratch")
+    assert not group.has_placement_group
+    assert (group.disk.to("GiB"), group.local_disk_mount) == (512, "/scratch")
     cards_follow_the_rule(group, 32)
     assert len(group.interfaces) == 33
     assert storage("a1", "home") == {
@@ -75,12 +75,12 @@ def test_a1_parallelcluster() -> None:
     assert (lustre["deployment"], lustre["gib"], lustre["per_tib"]) == ("PERSISTENT_2", 1200, 250)
     assert (lustre["compression"], lustre["version"], lustre["metadata"]) == ("LZ4", "2.15", "AUTOMATIC")
     assert found.network.cidrs == ("10.0.0.0/16", "10.1.0.0/16")
-    public = [item.cidr for item in found.network.subnets if item.public]
-    private = [item.cidr for item in found.network.subnets if not item.public]
+    public = [item.cidr for item in found.network.subnets if item.is_public]
+    private = [item.cidr for item in found.network.subnets if not item.is_public]
     assert public == ["10.0.0.0/17"]
     assert private == ["10.1.0.0/17", "10.1.128.0/17"]
     assert found.network.endpoints == {"s3": "gateway"}
-    assert {item.zone for item in found.network.subnets if item.key in found.storage_named("home").subnets} == {
+    assert {item.zone for item in found.network.subnets if item.key in found.get_storage("home").subnets} == {
         "us-west-2a", "us-west-2b",
     }  # fmt: skip
     assert "ubuntu-22.04" in found.images["slurm-nvidia-x86"]
@@ -91,18 +91,18 @@ def test_a1_parallelcluster() -> None:
 
 def test_a2_pcs() -> None:
     plan, found = case("a2"), cloud("a2")
-    block, on_demand = found.groups_of("p5")
-    assert (block.capacity.kind, block.cluster_placement) == ("capacity-block", False)
-    assert (on_demand.capacity.kind, on_demand.cluster_placement) == ("on-demand", True)
+    block, on_demand = found.list_groups("p5")
+    assert (block.capacity.kind, block.has_placement_group) == ("capacity-block", False)
+    assert (on_demand.capacity.kind, on_demand.has_placement_group) == ("on-demand", True)
     for group in (block, on_demand):
         cards_follow_the_rule(group, 32)
         assert sum(item.kind.startswith("efa") for item in group.interfaces) == 32
-        assert (group.minimum, group.initial, group.nodes, group.disk.to("GiB")) == (0, 0, 4, 300)
+        assert (group.min_nodes, group.initial_nodes, group.max_nodes, group.disk.to("GiB")) == (0, 0, 4, 300)
     assert found.options["metadata_hops"] == 4
     assert plan.scheduler.version == "25.11"
     assert found.network.cidrs == ("10.0.0.0/16", "10.1.0.0/16")
-    assert [item.cidr for item in found.network.subnets if item.public] == ["10.0.0.0/17"]
-    private = [str(item.cidr) for item in found.network.subnets if not item.public]
+    assert [item.cidr for item in found.network.subnets if item.is_public] == ["10.0.0.0/17"]
+    private = [str(item.cidr) for item in found.network.subnets if not item.is_public]
     assert len(private) == 3 and all(cidr.endswith("/18") for cidr in private)
     lustre = storage("a2", "fsx")
     assert (lustre["deployment"], lustre["gib"], lustre["per_tib"], lustre["compression"], lustre["version"]) == (
@@ -111,9 +111,9 @@ def test_a2_pcs() -> None:
     assert lustre["efa"] is False
     home = storage("a2", "home")
     assert (home["deployment"], home["gib"], home["mb_s"]) == ("SINGLE_AZ_HA_2", 512, 320)
-    assert [host.machine.name for host in found.hosts_of("login")] == ["m6i.4xlarge"]
-    (cpu,) = found.groups_of("cpu")
-    assert (plan.pool("cpu").machine.name, cpu.nodes, cpu.minimum) == ("c6i.4xlarge", 4, 0)
+    assert [host.machine.name for host in found.list_hosts("login")] == ["m6i.4xlarge"]
+    (cpu,) = found.list_groups("cpu")
+    assert (plan.get_pool("cpu").machine.name, cpu.max_nodes, cpu.min_nodes) == ("c6i.4xlarge", 4, 0)
     assert found.images["slurm-nvidia-x86"] == "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
 
 
@@ -123,19 +123,19 @@ def test_a2_other_types(machine: str, cards: int) -> None:
     pools = (loaded.model.pools[0].model_copy(update={"machine": machine}), loaded.model.pools[1])
     plan = resolve(loaded.model.model_copy(update={"pools": pools}))
     assert plan.cloud is not None and plan.errors == ()
-    cards_follow_the_rule(plan.cloud.groups_of("p5")[0], cards)
+    cards_follow_the_rule(plan.cloud.list_groups("p5")[0], cards)
 
 
 def test_a6_eks() -> None:
     plan, found = case("a6"), cloud("a6")
     assert plan.scheduler.version == "1.32"
     assert found.network.existing == "vpc-0123456789abcdef0" and found.network.cidrs == ()
-    assert [item.public for item in found.network.subnets] == [False, False, True, True]
+    assert [item.is_public for item in found.network.subnets] == [False, False, True, True]
     (group,) = found.groups
-    assert (group.capacity.kind, group.minimum, group.initial, group.nodes) == ("capacity-block", 0, 1, 10)
-    assert not group.cluster_placement and group.local is not None
-    assert all(not found.network.subnet(key).public for key in group.subnets)
-    assert {found.network.subnet(key).zone for key in group.subnets} == {"us-east-2a"}
+    assert (group.capacity.kind, group.min_nodes, group.initial_nodes, group.max_nodes) == ("capacity-block", 0, 1, 10)
+    assert not group.has_placement_group and group.local_disk_mount is not None
+    assert all(not found.network.get_subnet(key).is_public for key in group.subnets)
+    assert {found.network.get_subnet(key).zone for key in group.subnets} == {"us-east-2a"}
     cards_follow_the_rule(group, 32)
 
 
@@ -143,7 +143,7 @@ def test_a8_closed() -> None:
     plan, found = case("a8"), cloud("a8")
     assert plan.scheduler.version == "1.33"
     assert found.network.cidrs[0] == "10.192.0.0/16"
-    assert found.network.closed and not any(item.public for item in found.network.subnets)
+    assert found.network.is_isolated and not any(item.is_public for item in found.network.subnets)
     private = [item.cidr for item in found.network.subnets if item.purpose == "nodes"]
     assert private == ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"]
     assert [item.cidr for item in found.network.subnets if item.purpose == "control"] == [
@@ -153,12 +153,12 @@ def test_a8_closed() -> None:
         ("ec2", "ecr.api", "ecr.dkr", "sts", "logs", "monitoring", "ssm", "ssmmessages", "ec2messages", "eks-auth"),
         "interface",
     )
-    (system,) = found.hosts_of("system")
+    (system,) = found.list_hosts("system")
     assert (system.machine.name, system.count) == ("m5.12xlarge", 1)
     (group,) = found.groups
-    assert (group.nodes, group.disk.to("GiB")) == (2, 850)
+    assert (group.max_nodes, group.disk.to("GiB")) == (2, 850)
     cards_follow_the_rule(group, 32)
-    assert plan.pool("rig").per_node == 8
+    assert plan.get_pool("rig").accelerators_per_node == 8
     lustre = storage("a8", "fsx")
     assert (lustre["gib"], lustre["per_tib"]) == (4800, 250)
     assert {finding.check for finding in plan.findings} == {

@@ -9,7 +9,7 @@ import pytest
 from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, less, lustre, on_aws, pool, slurm
 from plan.wrong_clouds import CASES, TWO, WEKA
 
-from supercloud.plan.checks import CHECKS, check_name
+from supercloud.plan.checks import CHECKS, format_check_name
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_found_once(check: str, level: str, path: str, word: str, changes: dict[
 
 
 def test_every_check_of_clouds_has_a_case() -> None:
-    ours = {check_name(check) for check in CHECKS if check.__name__.startswith("cloud_")}
+    ours = {format_check_name(check) for check in CHECKS if check.__name__.startswith("cloud_")}
     assert ours <= {row[0] for row in CASES}
 
 
@@ -112,7 +112,7 @@ def test_what_a_managed_service_can_do_has_no_finding() -> None:
 def test_servers_with_a_source_of_their_software() -> None:
     plan = on_aws(storage=[WEKA | {"options": {"install": "https://example.com/weka.sh", "install-token": "weka/get"}}])
     assert plan.errors == () and plan.cloud is not None
-    install = plan.cloud.storage_named("scratch").install
+    install = plan.cloud.get_storage("scratch").install
     assert install is not None and (install.source, install.token) == ("https://example.com/weka.sh", "weka/get")
     secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weka/get-AbCd12"
     for options in ({"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},
@@ -120,4 +120,4 @@ def test_servers_with_a_source_of_their_software() -> None:
         assert not on_aws(storage=[WEKA | {"options": options}]).errors
     accepted = on_aws(storage=[WEKA], suppress=[{"check": "cloud-storage-install", "reason": "the image has it"}])
     assert accepted.errors == () and accepted.cloud is not None
-    assert accepted.cloud.storage_named("scratch").install is None
+    assert accepted.cloud.get_storage("scratch").install is None

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from plan.clouds import RESERVED, lustre, on_aws, pool, slurm
 
-from supercloud.plan.publish.diff import Change, diff
+from supercloud.plan.publish.diff import Change, diff_plans
 
 BASE: dict[str, Any] = {"storage": [lustre()], "pools": [pool(capacity=[RESERVED, {"kind": "on-demand"}])]}
 
 
 def changes(**new: Any) -> dict[str, Change]:
-    return {change.path: change for change in diff(on_aws(**BASE), on_aws(**BASE | new))}
+    return {change.path: change for change in diff_plans(on_aws(**BASE), on_aws(**BASE | new))}
 
 
 def test_nothing() -> None:

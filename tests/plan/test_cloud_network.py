@@ -70,7 +70,7 @@ def test_private_ranges_do_not_mix(first: str, room: str) -> None:
 def test_pods_have_addresses_of_the_subnets() -> None:
     (of_slurm,) = cloud(pools=[pool()]).groups
     (of_kubernetes,) = cloud(pools=[pool()], scheduler=KUBERNETES).groups
-    assert (of_slurm.addresses, of_kubernetes.addresses) == (1, 1 + 2 * 50)
+    assert (of_slurm.addresses_per_node, of_kubernetes.addresses_per_node) == (1, 1 + 2 * 50)
 
 
 def test_further_ranges_hold_the_private_subnets() -> None:
@@ -81,9 +81,9 @@ def test_further_ranges_hold_the_private_subnets() -> None:
 
 def test_closed() -> None:
     found = cloud(network={"closed": True})
-    assert found.network.closed and not [item for item in found.network.subnets if item.public]
+    assert found.network.is_isolated and not [item for item in found.network.subnets if item.is_public]
     assert found.network.endpoints["s3"] == "gateway" and found.network.endpoints["secretsmanager"] == "interface"
-    assert "gateway to the internet" not in {line.what for line in found.cost.lines}
+    assert "gateway to the internet" not in {line.item for line in found.cost.lines}
 
 
 def test_existing_subnets_are_used_as_they_are() -> None:

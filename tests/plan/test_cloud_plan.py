@@ -10,12 +10,12 @@ import pytest
 from plan.clouds import BLOCK, FABRICS, KUBERNETES, RESERVED, cloud, lustre, on_aws, pool, slurm
 from samples import EXAMPLES, ROOT
 
-from supercloud.plan.build.kubernetes.quota import node_resources
-from supercloud.plan.publish.document import document
-from supercloud.plan.publish.summary import rows
+from supercloud.plan.build.kubernetes.quota import compute_node_resources
+from supercloud.plan.publish.document import build_document
+from supercloud.plan.publish.summary import build_rows
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 AWS_EXAMPLES = [path for path in EXAMPLES if "aws" in path.parent.name]
 
@@ -30,8 +30,8 @@ def test_every_network_card_is_used(machine: str, interfaces: int, fast: int, ad
     (group,) = cloud(pools=[pool(machine=machine)]).groups
     assert len(group.interfaces) == interfaces
     assert sum(item.kind.startswith("efa") for item in group.interfaces) == fast
-    assert sum(item.address for item in group.interfaces) == addresses
-    assert group.interfaces[0].card == group.interfaces[0].device == 0 and group.interfaces[0].address
+    assert sum(item.has_address for item in group.interfaces) == addresses
+    assert group.interfaces[0].card == group.interfaces[0].device == 0 and group.interfaces[0].has_address
 
 
 def test_cards_of_a_gb200() -> None:
@@ -42,14 +42,14 @@ def test_cards_of_a_gb200() -> None:
 
 def test_without_a_fabric_there_is_one_interface() -> None:
     (group,) = cloud(pools=[pool(fabrics=[])], fabrics=[]).groups
-    assert [(item.card, item.kind, item.address) for item in group.interfaces] == [(0, "interface", True)]
+    assert [(item.card, item.kind, item.has_address) for item in group.interfaces] == [(0, "interface", True)]
 
 
 def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> None:
     ways = [RESERVED, {"kind": "reservation-group", "id": "arn:aws:resource-groups:us-east-1:123456789012:group/g"},
             BLOCK | {"id": "cr-1123456789abcdef0"}, {"kind": "spot"}, {"kind": "on-demand"}]  # fmt: skip
     groups = cloud(pools=[pool(capacity=ways)]).groups
-    assert [(group.key, group.order, group.initial, group.cluster_placement) for group in groups] == [
+    assert [(group.key, group.rank, group.initial_nodes, group.has_placement_group) for group in groups] == [
         ("train-reserved", 0, 4, False),
         ("train-reserved-group", 1, 0, False),
         ("train-block", 2, 0, False),
@@ -63,9 +63,9 @@ def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> Non
 
 
 def test_a_placement_group_of_a_reservation_only_where_it_is_asked_for() -> None:
-    assert cloud(pools=[pool(capacity=[RESERVED], placement="cluster")]).groups[0].cluster_placement
-    assert not cloud(pools=[pool(capacity=[RESERVED])]).groups[0].cluster_placement
-    assert not cloud(pools=[pool(placement="none")]).groups[0].cluster_placement
+    assert cloud(pools=[pool(capacity=[RESERVED], placement="cluster")]).groups[0].has_placement_group
+    assert not cloud(pools=[pool(capacity=[RESERVED])]).groups[0].has_placement_group
+    assert not cloud(pools=[pool(placement="none")]).groups[0].has_placement_group
 
 
 def test_a_fabric_stays_in_one_zone() -> None:
@@ -74,7 +74,7 @@ def test_a_fabric_stays_in_one_zone() -> None:
              {"name": "cpu", "machine": "m6i.large", "nodes": 2}]  # fmt: skip
     found = cloud(site=site, pools=pools)
     assert [group.zones for group in found.groups] == [("us-east-1b",), ("us-east-1b",), ("us-east-1a", "us-east-1b")]
-    assert all(found.network.subnet(key).zone in group.zones for group in found.groups for key in group.subnets)
+    assert all(found.network.get_subnet(key).zone in group.zones for group in found.groups for key in group.subnets)
 
 
 @pytest.mark.parametrize(("nodes", "wanted", "domain"), [(18, None, 18), (27, None, 9), (18, 9, 9), (36, 18, 18)])
@@ -85,7 +85,7 @@ def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
     assert plan.cloud.groups[0].domain_nodes == plan.pools[0].machine.domain_nodes == domain
     (blocks,) = [item for item in plan.localities if item.kind == "block"]
     assert len(blocks.levels[0].groups) == nodes // domain
-    assert plan.pools[0].imex
+    assert plan.pools[0].has_imex
 
 
 def test_trainium() -> None:
@@ -97,13 +97,13 @@ def test_trainium() -> None:
 
 def test_slurm_has_a_controller_with_state_and_logins() -> None:
     found = cloud(scheduler=slurm(login={"count": 2, "public": True}, database={"name": "db1"}))
-    assert [(host.key, host.role, host.count, host.hosts, host.public) for host in found.hosts] == [
+    assert [(host.key, host.role, host.count, host.hosts, host.is_public) for host in found.hosts] == [
         ("ctl1", "controller", 1, ("ctl1",), False),
         ("db1", "database", 1, ("db1",), False),
         ("login", "login", 2, ("login1", "login2"), True),
     ]
-    assert found.hosts[0].state is not None and found.hosts[2].state is None
-    assert found.network.subnet(found.hosts[2].subnets[0]).public
+    assert found.hosts[0].state_disk is not None and found.hosts[2].state_disk is None
+    assert found.network.get_subnet(found.hosts[2].subnets[0]).is_public
     assert found.database is None
 
 
@@ -115,7 +115,7 @@ def test_hosts_are_reached_by_name() -> None:
 def test_a_database_that_the_cloud_runs() -> None:
     found = cloud(scheduler=slurm(managed_database=True))
     assert found.database is not None and found.database.product == "rds"
-    zones = {found.network.subnet(key).zone for key in found.database.subnets}
+    zones = {found.network.get_subnet(key).zone for key in found.database.subnets}
     assert len(zones) == 2 and found.zones[0] in zones
 
 
@@ -172,35 +172,35 @@ def test_weka_on_machines_of_our_own() -> None:
     weka = {"name": "fast", "kind": "weka", "capacity": "500 TB", "mount": "/weka"}
     found = cloud(storage=[weka])
     (item,) = found.storage
-    (servers,) = found.hosts_of("storage")
+    (servers,) = found.list_hosts("storage")
     assert (item.kind, servers.storage, servers.machine.name) == ("servers", "fast", "i3en.24xlarge")
     assert servers.count >= 6 and len(servers.hosts) == servers.count
     raw = servers.count * 8 * 7.5
     assert raw > 500
-    fixed = cloud(storage=[weka | {"servers": {"machine": "i4i.32xlarge", "count": 10}}]).hosts_of("storage")[0]
+    fixed = cloud(storage=[weka | {"servers": {"machine": "i4i.32xlarge", "count": 10}}]).list_hosts("storage")[0]
     assert (fixed.machine.name, fixed.count) == ("i4i.32xlarge", 10)
 
 
 def test_cost_counts_each_pool_once_and_says_what_it_does_not_know() -> None:
     found = cloud(pools=[pool(nodes=10, capacity=[RESERVED, {"kind": "on-demand"}])], storage=[lustre()])
-    line = next(item for item in found.cost.lines if item.what == "train-reserved")
-    assert line.each_hour is not None and line.hour is not None
-    assert (line.each_hour.to("USD"), line.hour.to("USD")) == (55.04, 550.4)
+    line = next(item for item in found.cost.lines if item.item == "train-reserved")
+    assert line.unit_price is not None and line.total_price is not None
+    assert (line.unit_price.to("USD"), line.total_price.to("USD")) == (55.04, 550.4)
     assert "2026-07-20" in line.source
-    assert "train-on-demand" not in {item.what for item in found.cost.lines}
-    assert "scratch (fsx-lustre)" in found.cost.unknown
+    assert "train-on-demand" not in {item.item for item in found.cost.lines}
+    assert "scratch (fsx-lustre)" in found.cost.unpriced_items
     block = cloud(pools=[pool(capacity=[BLOCK])])
-    assert "train-block" in block.cost.unknown
+    assert "train-block" in block.cost.unpriced_items
 
 
 def test_a_region_without_a_price_has_none() -> None:
     found = cloud(site={"kind": "aws", "region": "sa-east-1"})
-    assert "train-on-demand" in found.cost.unknown
+    assert "train-on-demand" in found.cost.unpriced_items
 
 
 def test_published() -> None:
     plan = on_aws(pools=[pool(nodes=10, capacity=[RESERVED])], budget="1000000 USD", tags={"b": "2", "a": "1"})
-    published = document(plan).cloud
+    published = build_document(plan).cloud
     assert published is not None
     assert published.cost.known_usd_h >= 550.4
     assert published.cost.known_usd_month == pytest.approx(published.cost.known_usd_h * 730, rel=1e-5)
@@ -209,11 +209,11 @@ def test_published() -> None:
     assert list(published.tags) == ["a", "b"]
     # 80 accelerators of 700 W on a grid of 323.05 g/kWh
     assert published.accelerator_carbon_kg_h == pytest.approx(80 * 0.7 * 323.05 / 1000, rel=1e-3)
-    assert document(plan).site.carbon_g_per_kwh == pytest.approx(323.05)
+    assert build_document(plan).site.carbon_g_per_kwh == pytest.approx(323.05)
 
 
 def test_shown_to_people() -> None:
-    text = "\n".join(" ".join(row) for row in rows(on_aws(pools=[pool(capacity=[RESERVED, {"kind": "on-demand"}])])))
+    text = "\n".join(" ".join(row) for row in build_rows(on_aws(pools=[pool(capacity=[RESERVED, {"kind": "on-demand"}])])))
     for word in ("cr-0123456789abcdef0", "then on-demand", "32 efa-only", "placement group", "USD an hour", "no price"):
         assert word in text
 
@@ -223,7 +223,7 @@ def test_examples_are_fine_and_render(path: Any) -> None:
     plan = resolve(load(path))
     assert not [finding for finding in plan.findings if finding.level != "note"]
     if plan.scheduler.kind == "slurm":
-        assert "slurm" in targets_for(plan)
+        assert "slurm" in list_targets(plan)
         assert "slurm.conf" in render(plan, "slurm")
 
 
@@ -260,5 +260,5 @@ def test_no_fabrics_declared_is_no_error() -> None:
 def test_queues_count_processors_of_every_instance(machine: str, vcpus: int) -> None:
     nodes = pool(machine=machine, nodes=18, fabrics=[], capacity=[BLOCK] if machine.startswith("p") else [])
     plan = on_aws(scheduler=KUBERNETES, pools=[nodes], fabrics=[])
-    assert node_resources(plan.pool("train"))["cpu"] == vcpus
+    assert compute_node_resources(plan.get_pool("train"))["cpu"] == vcpus
     assert not [item for item in plan.findings if item.check == "kubernetes-node-size"]

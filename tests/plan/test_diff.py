@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from plan.test_resolve import planned, train
 
-from supercloud.plan.publish.diff import diff
+from supercloud.plan.publish.diff import diff_plans
 
 
 def impacts(**changes: object) -> dict[str, str]:
-    return {change.path: change.impact for change in diff(planned(), planned(**changes))}
+    return {change.path: change.impact for change in diff_plans(planned(), planned(**changes))}
 
 
 def test_nothing() -> None:
@@ -28,7 +28,7 @@ def test_things_come_and_go() -> None:
     pools = [*train("dgx-h100", 127), {"name": "more", "machine": "dgx-h100", "nodes": 2}]
     assert impacts(pools=pools)["pools[more]"] == "adds"
     assert impacts(tenants=[{"name": "a"}])["tenants[a]"] == "adds"
-    assert {change.impact for change in diff(planned(pools=pools), planned()) if change.path == "pools[more]"} == {
+    assert {change.impact for change in diff_plans(planned(pools=pools), planned()) if change.path == "pools[more]"} == {
         "removes"
     }
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from supercloud.plan.build.kubernetes.networks import cluster_networks
+from supercloud.plan.build.kubernetes.networks import build_cluster_networks
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.diff import Change, diff
+from supercloud.plan.publish.diff import Change, diff_plans
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render
@@ -65,31 +65,31 @@ def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
         yield from (((f"pools[{pool.name}].addresses", host), pool.addresses[index])
                     for index, host in enumerate(pool.hosts))  # fmt: skip
     for bmcs in networks.bmcs:
-        yield from (((f"networks.bmcs[{bmcs.of}]", host), (name, bmcs.addresses[index]))
+        yield from (((f"networks.bmcs[{bmcs.group}]", host), (name, bmcs.addresses[index]))
                     for index, (host, name) in enumerate(zip(bmcs.owners, bmcs.names, strict=True)))  # fmt: skip
     for links in networks.nodes:
-        ports = links.rails.hosts.nics * links.rails.hosts.planes if links.rails else len(links.runs)
+        ports = links.rails.node_links.nics * links.rails.node_links.planes if links.rails else len(links.runs)
         yield from (((f"networks.nodes[{links.fabric}/{links.pool}]", (host, port)), links.address(node, port))
                     for node, host in enumerate(links.hosts) for port in range(ports))  # fmt: skip
     for run in networks.switches:
         for number in range(run.tier.count):
-            known = run.loopback(number) if run.loopbacks else "", run.as_number(number)
-            yield ((f"networks.switches[{run.fabric}/{run.tier.name}]", run.place(number)),
-                   (run.name(number), run.management_address(number), known))  # fmt: skip
+            known = run.get_loopback(number) if run.loopbacks else "", run.get_as_number(number)
+            yield ((f"networks.switches[{run.fabric}/{run.tier.name}]", run.find_position(number)),
+                   (run.format_name(number), run.get_management_address(number), known))  # fmt: skip
     for served in networks.servers:
-        yield from (((f"networks.servers[{served.fabric}/{served.name}]", (server, port)), served.address(server, port))
+        yield from (((f"networks.servers[{served.fabric}/{served.name}]", (server, port)), served.get_address(server, port))
                     for server in range(len(served.hosts)) for port in range(served.ports))  # fmt: skip
     for machines in networks.machines:
         yield (f"networks.machines[{machines.name}]", 0), machines.addresses and machines.addresses[0]
     for rack in layout.racks:
         for item in rack.items:
-            of = item.of if item.what in ("node", "switch", "server") else item.what
+            of = item.group if item.kind in ("node", "switch", "server") else item.kind
             yield from (((f"facility.places[{of}]", item.first + index), (rack.name, item.unit, index))
                         for index in range(item.count))  # fmt: skip
     for subnet in networks.subnets:
         yield (f"networks.subnets[{subnet.name}]", 0), subnet.block
     if plan.scheduler.kind == "kubernetes":
-        ranges = cluster_networks(plan)
+        ranges = build_cluster_networks(plan)
         yield ("networks.kubernetes", 0), (ranges.pods, ranges.services, ranges.endpoint)
 
 
@@ -106,7 +106,7 @@ def find_said(changes: list[Change]) -> set[str]:
 @pytest.mark.parametrize("name", SPECS)
 def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
     old, new = planned(name), planned(name, 1)
-    moved, said = find_moved(old, new), find_said(diff(old, new))
+    moved, said = find_moved(old, new), find_said(diff_plans(old, new))
     unsaid = {path for path in moved if not any(item.startswith(path) for item in said)}
     assert not unsaid
     nodes = {path for path in moved if path.startswith(("networks.nodes", "pools", "networks.bmcs"))}
@@ -144,7 +144,7 @@ def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: 
     done = subprocess.run(
         ["bash", "-s", "--", "show", "b-0003"], input=text, capture_output=True, text=True, check=True
     )
-    ports = links.rails.hosts.nics if links.rails else len(links.runs)
+    ports = links.rails.node_links.nics if links.rails else len(links.runs)
     assert all(f" {links.address(2, port)}/" in done.stdout for port in range(ports))
 
 
@@ -155,4 +155,4 @@ def test_nodes_that_go_to_the_pool_behind_move_cables() -> None:
     spec["pools"][0]["nodes"], spec["pools"][1]["nodes"] = 5, 3
     new = resolve(ClusterSpec.model_validate(spec))
     assert old.fabrics[0].wiring == new.fabrics[0].wiring
-    assert "fabrics[storage].node_links" in find_said(diff(old, new))
+    assert "fabrics[storage].node_links" in find_said(diff_plans(old, new))

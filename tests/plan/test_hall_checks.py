@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from halls import QM9700, hall, of
 
-from supercloud.plan.publish.document import document
+from supercloud.plan.publish.document import build_document
 from supercloud.primitives.quantity import CarbonIntensity
 
 DGX = {"type": "eia-48u", "nodes": 4}
@@ -143,10 +143,10 @@ def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
         {"name": "room", "machine": "dgx-h100", "nodes": 5, "rack": eia | {"nodes": 4, "cooling": "air"}},
     ]
     plan = hall(tmp_path, pools=pools, fabrics=[], rack=eia, cooling=LIQUID | {"supply": "30 °C"})
-    assert plan.facility and plan.facility.heat and not of(plan, "cooling-method"), plan.findings
-    heat = plan.facility.heat.heat
+    assert plan.facility and plan.facility.cooling_plan and not of(plan, "cooling-method"), plan.findings
+    heat = plan.facility.cooling_plan.heat
     assert (heat.door.to("kW"), heat.liquid.to("kW")) == (16 * 14.3, pytest.approx(264 * 0.87))
-    assert heat.air.to("kW") == pytest.approx(264 * 0.13 + 51) and heat.total == plan.facility.it
+    assert heat.air.to("kW") == pytest.approx(264 * 0.13 + 51) and heat.total == plan.facility.it_power
     assert [group.cooling for group in plan.facility.racks] == ["rear-door", "direct-liquid", "air"]
     # without a way of its own the pool is told where to say it, not to change the hall of the others
     both = [pools[1], {"name": "b", "machine": "dgx-b200", "nodes": 2}]
@@ -206,18 +206,18 @@ def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
                 "sources": [{"name": "wind", "kind": "contract", "share": 0.75, "carbon": "11 gCO2e/kWh"}]},
     )  # fmt: skip
     facility = plan.facility
-    assert facility and facility.heat and facility.power and facility.energy and not plan.errors
-    it = facility.it.to("kW")
-    assert facility.heat.outdoor_limit is not None and facility.heat.outdoor_limit.to("°C") == 20
-    assert (facility.heat.free_hours, facility.heat.hours) == (7760, 8760)
+    assert facility and facility.cooling_plan and facility.power_plan and facility.energy_plan and not plan.errors
+    it = facility.it_power.to("kW")
+    assert facility.cooling_plan.outdoor_limit is not None and facility.cooling_plan.outdoor_limit.to("°C") == 20
+    assert (facility.cooling_plan.free_hours, facility.cooling_plan.weather_hours) == (7760, 8760)
     losses = it / 0.98 / 0.95 - it
     chiller = it / 5.5 * 1000 / 8760
-    assert facility.heat.pue == pytest.approx((it + losses + 20 + chiller) / it) and facility.heat.pue_is == "at least"
-    assert facility.heat.overhead.missing == ("pumps of the loop",)
-    assert facility.energy.carbon == CarbonIntensity(0.75 * 11 + 0.25 * 200, "gCO2e/kWh")
-    assert facility.energy.carbon_by_hour == (100.0,) * 12 + (300.0,) * 12
-    assert facility.heat.cue == pytest.approx(facility.heat.pue * 0.05825) and facility.heat.wue == 0
-    assert facility.energy.sources[0].average.to("kW") == pytest.approx(it * facility.heat.pue * 0.75)
+    assert facility.cooling_plan.pue == pytest.approx((it + losses + 20 + chiller) / it) and facility.cooling_plan.pue_basis == "at least"
+    assert facility.cooling_plan.overhead.missing == ("pumps of the loop",)
+    assert facility.energy_plan.carbon == CarbonIntensity(0.75 * 11 + 0.25 * 200, "gCO2e/kWh")
+    assert facility.energy_plan.carbon_by_hour == (100.0,) * 12 + (300.0,) * 12
+    assert facility.cooling_plan.cue == pytest.approx(facility.cooling_plan.pue * 0.05825) and facility.cooling_plan.wue == 0
+    assert facility.energy_plan.sources[0].average_power.to("kW") == pytest.approx(it * facility.cooling_plan.pue * 0.75)
     assert not of(plan, "cooling-weather")
 
 
@@ -260,7 +260,7 @@ def test_a_tower_needs_wet_bulbs_and_drinks(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "nvidia-qualified", "rejection": "tower", "weather": weather(tmp_path, 12)}
     plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
     assert "wet_bulb" in of(plan, "facility-file")[0]
-    assert plan.facility and plan.facility.heat and plan.facility.heat.wue == pytest.approx(1.875)
+    assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.wue == pytest.approx(1.875)
 
 
 def test_shares_that_are_more_than_all(tmp_path: Path) -> None:
@@ -277,17 +277,17 @@ def test_power_shelves_take_units(tmp_path: Path) -> None:
     group = plan.facility.racks[0]
     assert (group.nodes_per_rack, group.shelves) == (5, 3), "five of 8 units and 7.2 kW, two shelves and one to spare"
     # what the shelves lose is drawn by the racks and leaves in their air: 8 x 7.2 kW at 97.5 %
-    assert plan.facility.it.to("kW") == pytest.approx(57.6 / 0.975) and group.busbar is not None
-    assert group.busbar.to("kW") == 36 and group.power.to("kW") == pytest.approx(36 / 0.975)
-    assert plan.facility.heat and plan.facility.heat.heat.total == plan.facility.it
-    assert sum(rack.power.base for rack in plan.layout.racks) == plan.facility.it.base
-    (shelf,) = (item for item in plan.layout.racks[0].items if item.what == "power-shelf")
+    assert plan.facility.it_power.to("kW") == pytest.approx(57.6 / 0.975) and group.busbar_power is not None
+    assert group.busbar_power.to("kW") == 36 and group.power.to("kW") == pytest.approx(36 / 0.975)
+    assert plan.facility.cooling_plan and plan.facility.cooling_plan.heat.total == plan.facility.it_power
+    assert sum(rack.power.base for rack in plan.layout.racks) == plan.facility.it_power.base
+    (shelf,) = (item for item in plan.layout.racks[0].items if item.kind == "power-shelf")
     assert (shelf.unit, shelf.count) == (46, 3)
 
 
 def test_storage_and_service_machines_take_racks_and_power(tmp_path: Path) -> None:
     plan = hall(tmp_path, rack=DGX, machines=[{"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 2}])
-    data = document(plan).model_dump()["facility"]
+    data = build_document(plan).model_dump()["facility"]
     assert data["servers_kw"] == 1.378 and data["it_kw"] == round(1295.4 + 82.56 + 1.378, 3)
 
 
@@ -295,8 +295,8 @@ def test_unknown_things_are_said_not_guessed(tmp_path: Path) -> None:
     plan = hall(tmp_path, rack=DGX, machines=[{"name": "bcm", "machine": "management-server"}], fabrics=[QM9700])
     assert any("management-server" in text for text in of(plan, "power-unknown"))
     assert any("management-server" in text for text in of(plan, "rack-size-unknown"))
-    assert plan.facility and plan.facility.heat and plan.facility.heat.pue is None
-    assert plan.facility.heat.pue_is == "unknown"
+    assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.pue is None
+    assert plan.facility.cooling_plan.pue_basis == "unknown"
 
 
 def test_circuits_end_the_filling_of_racks(tmp_path: Path) -> None:
@@ -305,5 +305,5 @@ def test_circuits_end_the_filling_of_racks(tmp_path: Path) -> None:
     plan = hall(tmp_path, "dgx-a100", 32, rack={"type": "eia-52u"}, power=power)
     assert plan.facility and plan.facility.racks[0].nodes_per_rack == 5
     assert plan.facility.racks[0].limited_by == "power" and not of(plan, "power-circuit")
-    limit = plan.facility.racks[0].limit
+    limit = plan.facility.racks[0].power_limit
     assert limit is not None and all(group.power <= limit for group in plan.facility.racks)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.document import document
+from supercloud.plan.publish.document import build_document
 from supercloud.primitives.quantity import Flow, Power
 
 DGX = {"type": "eia-48u", "nodes": 4}
@@ -31,8 +31,8 @@ def positions(plan: Plan) -> list[tuple[str, int]]:
         )
         assert all(low[1] <= high[0] for low, high in pairwise(used)), rack.name
         assert not used or (used[0][0] >= 1 and used[-1][1] <= rack.units + 1), rack.name
-        found += [(item.of, item.first + index) for item in rack.items for index in range(item.count)
-                  if item.what in ("node", "switch", "server")]  # fmt: skip
+        found += [(item.group, item.first + index) for item in rack.items for index in range(item.count)
+                  if item.kind in ("node", "switch", "server")]  # fmt: skip
     return found
 
 
@@ -58,11 +58,11 @@ def h100(tmp_path: Path, **management: Any) -> Plan:
 def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
     plan = h100(tmp_path, racks=6)
     assert plan.facility and plan.layout and not plan.errors
-    facility = document(plan).model_dump()["facility"]
+    facility = build_document(plan).model_dump()["facility"]
     assert (facility["racks"], facility["network_racks"], len(plan.layout.racks)) == (32, 6, 38)
     assert facility["rack_groups"][0]["kw"] == 40.8 and facility["nodes_kw"] == 1295.4
-    pdus = [item for rack in plan.layout.racks for item in rack.items if item.what == "pdu"]
-    assert {item.of: sum(one.count for one in pdus if one.of == item.of) for item in pdus} == {
+    pdus = [item for rack in plan.layout.racks for item in rack.items if item.kind == "pdu"]
+    assert {item.group: sum(one.count for one in pdus if one.group == item.group) for item in pdus} == {
         "raritan-px3-5878i2r": 96,
         "raritan-px3-5747v": 12,
     }
@@ -72,14 +72,14 @@ def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
 
 def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
     """No denser than a rack of nodes, three hold 48 QM9700 and eight machines; with at most 16 in one, four."""
-    assert document(h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
-    assert document(h100(tmp_path, switches=16)).model_dump()["facility"]["network_racks"] == 4
-    assert document(h100(tmp_path, power="16 kW")).model_dump()["facility"]["network_racks"] == 6
+    assert build_document(h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
+    assert build_document(h100(tmp_path, switches=16)).model_dump()["facility"]["network_racks"] == 4
+    assert build_document(h100(tmp_path, power="16 kW")).model_dump()["facility"]["network_racks"] == 6
 
 
 @pytest.mark.parametrize(("nodes", "kw"), [(32, 326.4), (31, 316.2)])
 def test_one_scalable_unit_of_h100(tmp_path: Path, nodes: int, kw: float) -> None:
-    facility = document(hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
+    facility = build_document(hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (8, kw)
 
 
@@ -98,11 +98,11 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
         tmp_path, "dgx-b200", 32, rack={"type": "eia-52u", "nodes": 2}, racks_per_row=8,
         power={"voltage": "380 V", "circuit": "32 A", "feeds": 2},
     )  # fmt: skip
-    facility = document(plan).model_dump()["facility"]
+    facility = build_document(plan).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (16, 457.6)
     assert facility["rack_groups"][0]["kw"] == 28.6 and not of(plan, "power-circuit")
     assert plan.layout and len({rack.row for rack in plan.layout.racks if rack.kind == "compute"}) in (2, 3)
-    assert plan.facility and plan.facility.heat and plan.facility.heat.airflow == Flow("1550 CFM") * 32
+    assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.airflow == Flow("1550 CFM") * 32
     (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
     assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in said
 
@@ -110,7 +110,7 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
 def test_four_b200_in_a_rack(tmp_path: Path) -> None:
     power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
     plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
-    assert document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(plan, "power-circuit")
+    assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(plan, "power-circuit")
     (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
     assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that the loss of a feed leaves" in said
 
@@ -125,16 +125,16 @@ def nvl72(tmp_path: Path, nodes: int = 144, machine: str = "dgx-gb200", **facili
 
 def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
     plan = nvl72(tmp_path)
-    assert plan.facility and plan.layout and plan.facility.heat and plan.facility.heat.loop
+    assert plan.facility and plan.layout and plan.facility.cooling_plan and plan.facility.cooling_plan.loop
     group = plan.facility.racks[0]
     assert group.count == 8 and group.power == Power("132 kW") and group.shelves == 8
-    assert plan.facility.nodes == Power("1056 kW")
-    assert plan.facility.nodes <= plan.facility.it <= Power("1200 kW"), "NVIDIA prints 1200 kW, Ethernet included"
+    assert plan.facility.node_power == Power("1056 kW")
+    assert plan.facility.node_power <= plan.facility.it_power <= Power("1200 kW"), "NVIDIA prints 1200 kW, Ethernet included"
     assert (round(group.heat.liquid.to("kW")), round(group.heat.air.to("kW"))) == (115, 17)
-    loop = plan.facility.heat.loop
+    loop = plan.facility.cooling_plan.loop
     assert loop.flow is not None and loop.flow.to("L/min") / loop.heat.to("kW") == pytest.approx(1.5)
     rack = plan.layout.racks[0]
-    assert rack.units == 48 and {item.what: sum(one.count for one in rack.items if one.what == item.what)
+    assert rack.units == 48 and {item.kind: sum(one.count for one in rack.items if one.kind == item.kind)
                                  for item in rack.items} == {"node": 18, "nvlink-switch": 9, "power-shelf": 8,
                                                              "management-switch": 2}  # fmt: skip
     assert len(positions(plan)) == 144 + sum(tier.count for tier in plan.fabrics[0].tiers)
@@ -158,16 +158,16 @@ def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
     """142 kW a rack: the managed budget of its trays, 18 x 7.5 kW, leaves out switches, shelves and fans."""
     plan = hall(tmp_path, rack={"type": "eia-48u"}, cooling={"kind": "direct-liquid"}, fabrics=[],
                 pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 18 * 8}])  # fmt: skip
-    assert plan.facility and plan.layout and plan.facility.nodes == Power("1136 kW") == plan.facility.it
+    assert plan.facility and plan.layout and plan.facility.node_power == Power("1136 kW") == plan.facility.it_power
     assert {rack.power for rack in plan.layout.racks} == {Power("142 kW")} == {plan.facility.racks[0].power}
 
 
 def test_zones_of_the_layout_are_those_of_the_units(tmp_path: Path) -> None:
     """Eight racks in zones of five: five and three, not four and four."""
     plan = nvl72(tmp_path, cooling={"cdu": "coolit-chx2000", "zone": 5})
-    assert plan.layout and plan.facility and plan.facility.heat and plan.facility.heat.loop
+    assert plan.layout and plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.loop
     assert [rack.zone for rack in plan.layout.racks if rack.kind == "compute"] == [0] * 5 + [1] * 3
-    heats = [round(heat.to("kW"), 2) for heat in plan.facility.heat.loop.heats]
+    heats = [round(heat.to("kW"), 2) for heat in plan.facility.cooling_plan.loop.zone_heats]
     assert heats == [round(5 * 114.84, 2), round(3 * 114.84, 2)]
 
 
@@ -177,18 +177,18 @@ def test_a_leaf_stands_with_its_nodes_only_within_the_limit_of_the_rack(tmp_path
     for limit, top in (("22.5 kW", ("compute",)), ("21 kW", ())):
         plan = hall(tmp_path, nodes=8, fabrics=clos, rack={"type": "eia-48u", "nodes": 2, "power": limit})
         group = plan.facility.racks[0] if plan.facility else None
-        assert group and group.limit and group.power <= group.limit and group.top == top, plan.findings
+        assert group and group.power_limit and group.power <= group.power_limit and group.leaf_fabrics == top, plan.findings
 
 
 def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
     """CoolIT draws one CHx2000 on twelve racks; with one to spare, that makes two."""
     plan = nvl72(tmp_path, 12 * 18, cooling={"cdu": "coolit-chx2000"})
-    assert plan.facility and plan.facility.heat and plan.facility.heat.loop and plan.layout
-    assert plan.facility.heat.loop.zones == ((1, 1),)
+    assert plan.facility and plan.facility.cooling_plan and plan.facility.cooling_plan.loop and plan.layout
+    assert plan.facility.cooling_plan.loop.zone_cdus == ((1, 1),)
     assert [rack.kind for rack in plan.layout.racks].count("service") == 2
     zones = nvl72(tmp_path, 24 * 18, cooling={"cdu": "coolit-chx2000", "zone": 12})
-    assert zones.facility and zones.facility.heat and zones.facility.heat.loop
-    assert zones.facility.heat.loop.zones == ((1, 1), (1, 1))
+    assert zones.facility and zones.facility.cooling_plan and zones.facility.cooling_plan.loop
+    assert zones.facility.cooling_plan.loop.zone_cdus == ((1, 1), (1, 1))
     assert zones.layout and [rack.zone for rack in zones.layout.racks if rack.kind == "compute"] == [0] * 12 + [1] * 12
 
 
@@ -205,7 +205,7 @@ def test_meta_24k() -> None:
     assert plan.facility and plan.layout and plan.accelerators == 24_576
     assert plan.facility.node_racks == 1536 == 8 * 192
     rack = plan.layout.racks[0]
-    assert [(item.what, item.count) for item in rack.items] == [("node", 2), ("switch", 1)], "a leaf in each rack"
+    assert [(item.kind, item.count) for item in rack.items] == [("node", 2), ("switch", 1)], "a leaf in each rack"
     assert plan.facility.racks[0].power == Power("20.4 kW"), "that of its switch is not known"
     places = positions(plan)
     assert len(places) == len(set(places)) == 3072 + 1536 + 72 + 9
@@ -239,18 +239,18 @@ def test_any_hall(
         machines=[{"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 3}],
     )  # fmt: skip
     facility = plan.facility
-    assert facility and facility.heat and facility.power
-    assert facility.heat.heat.total == facility.it == facility.nodes + facility.switches + facility.servers
-    assert facility.power.meter == facility.it + facility.power.losses
+    assert facility and facility.cooling_plan and facility.power_plan
+    assert facility.cooling_plan.heat.total == facility.it_power == facility.node_power + facility.switch_power + facility.server_power
+    assert facility.power_plan.meter_power == facility.it_power + facility.power_plan.total_loss
     if plan.layout:
-        assert sum(rack.power.base for rack in plan.layout.racks if rack.kind != "service") == facility.it.base
+        assert sum(rack.power.base for rack in plan.layout.racks if rack.kind != "service") == facility.it_power.base
         places = positions(plan)
         boxes = sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers)
         assert len(places) == len(set(places)) == nodes + boxes + 3
-        assert sum(plan.layout.row_power(), Power(0, "W")) == sum(
+        assert sum(plan.layout.compute_row_power(), Power(0, "W")) == sum(
             (rack.power for rack in plan.layout.racks), Power(0, "W")
         )
-    loop = facility.heat.loop
-    if loop and loop.zones and loop.cdu and loop.cdu.capacity:
-        assert sum(needed for needed, _ in loop.zones) * loop.cdu.capacity.base >= loop.heat.base
-        assert sum(heat.base for heat in loop.heats) >= loop.heat.base
+    loop = facility.cooling_plan.loop
+    if loop and loop.zone_cdus and loop.cdu and loop.cdu.capacity:
+        assert sum(needed for needed, _ in loop.zone_cdus) * loop.cdu.capacity.base >= loop.heat.base
+        assert sum(heat.base for heat in loop.zone_heats) >= loop.heat.base

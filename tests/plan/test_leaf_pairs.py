@@ -10,7 +10,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
-FACTS = Catalog.default()
+FACTS = Catalog.load_default()
 SPEC = """name: m
 site: {{kind: onprem, location: stockholm}}
 scheduler: {{kind: slurm, version: "25.11"}}
@@ -38,7 +38,7 @@ def test_pairs_without_leaf_up_are_planned(nodes: int, peers: int, shape: str, m
 
 def test_uplinks_of_pairs_take_no_spine_each() -> None:
     """62 of 64 ports in two halves are 31, a prime number: 31 uplinks spread evenly over no fewer than 31 spines."""
-    assert planned(127, 2).fabrics[0].switches("spine") <= 6
+    assert planned(127, 2).fabrics[0].count_switches("spine") <= 6
 
 
 def test_leaves_of_a_given_size_without_room_for_the_pair_say_what_fits() -> None:

@@ -101,7 +101,7 @@ def test_growth_renumbers_none() -> None:
 
 
 def test_distribution_units_count_up_from_a_start_that_stays() -> None:
-    runs = [{run.of: run for run in networks(site(nodes=nodes, racks=1)).bmcs}["pdu"] for nodes in (20, 600)]
+    runs = [{run.group: run for run in networks(site(nodes=nodes, racks=1)).bmcs}["pdu"] for nodes in (20, 600)]
     assert len(runs[1].names) > 1000 > len(runs[0].names)
     assert runs[0].addresses[7] == runs[1].addresses[7]
 
@@ -187,10 +187,10 @@ def test_every_machine_has_a_port_for_its_management_and_what_is_assumed_is_said
 
 def test_ports_are_those_of_the_adapters_that_speak_the_fabric() -> None:
     """A DGX GB300 has two entries of compute adapters: the same cages, as InfiniBand or as Ethernet."""
-    from supercloud.plan.build.fabric.roles import adapter_of
+    from supercloud.plan.build.fabric.roles import find_adapter
 
     machine = planned(pools=train("dgx-gb300", 18), fabrics=[COMPUTE | {"switch": "nvidia-q3400-ra"}]).pools[0].machine
-    infiniband, roce = (adapter_of(machine, "compute", kind) for kind in ("infiniband", "roce"))
+    infiniband, roce = (find_adapter(machine, "compute", kind) for kind in ("infiniband", "roce"))
     assert infiniband is not None and roce is not None and (infiniband.count, roce.count) == (4, 8)
 
 

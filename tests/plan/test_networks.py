@@ -9,7 +9,7 @@ import pytest
 import yaml
 from plan.test_resolve import planned, train
 
-from supercloud.plan.build.cabling.ends import switch_names
+from supercloud.plan.build.cabling.ends import list_switch_names
 from supercloud.plan.model.network import NetworksPlan, Underlay
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -49,21 +49,21 @@ SHAPES = {
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> None:
     found = underlay(**SHAPES[shape])
-    hosts = found.rails.hosts
-    links = [link for node in range(hosts.nodes) for link in found.rails.links(node)]
+    hosts = found.rails.node_links
+    links = [link for node in range(hosts.nodes) for link in found.rails.iter_links(node)]
     addresses = [address for link in links for address in (link.address, link.gateway)]
     assert len(addresses) == len(set(addresses)) == 2 * hosts.count
     by_leaf: dict[int, set[int]] = {}
     for link in links:
-        prefix = found.rails.prefix(link.leaf)
+        prefix = found.rails.get_leaf_block(link.leaf)
         assert {link.address, link.gateway} <= {str(address) for address in prefix}
         assert prefix.subnet_of(found.block)
         by_leaf.setdefault(link.leaf, set()).add(link.port)
-    leaves = found.tier("leaf")
-    assert {leaf: set(found.rails.ports(leaf)) for leaf in range(leaves.tier.count)} == {
+    leaves = found.get_switch_run("leaf")
+    assert {leaf: set(found.rails.list_node_ports(leaf)) for leaf in range(leaves.tier.count)} == {
         leaf: by_leaf.get(leaf, set()) for leaf in range(leaves.tier.count)
     }
-    prefixes = sorted(found.rails.prefix(leaf) for leaf in range(leaves.tier.count))
+    prefixes = sorted(found.rails.get_leaf_block(leaf) for leaf in range(leaves.tier.count))
     assert all(not one.overlaps(other) for one, other in zip(prefixes, prefixes[1:], strict=False))
 
 
@@ -71,19 +71,19 @@ def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> N
 def test_as_numbers_tell_apart_what_must_be_apart(shape: str) -> None:
     found = underlay(**SHAPES[shape])
     runs = {run.tier.name: run for run in found.switches}
-    leaves = [runs["leaf"].as_number(index) for index in range(runs["leaf"].tier.count)]
+    leaves = [runs["leaf"].get_as_number(index) for index in range(runs["leaf"].tier.count)]
     assert len(set(leaves)) == len(leaves)
     spines = runs["spine"]
     pods: dict[int, set[int]] = {}
     for index in range(spines.tier.count):
-        pods.setdefault(index // spines.tier.axes[-1].size, set()).add(spines.as_number(index))
+        pods.setdefault(index // spines.tier.axes[-1].size, set()).add(spines.get_as_number(index))
     assert all(len(numbers) == 1 for numbers in pods.values())
     shared = [number for numbers in pods.values() for number in numbers]
     assert len(set(shared)) == len(shared)
-    cores = {runs["core"].as_number(index) for index in range(runs["core"].tier.count)} if "core" in runs else set()
+    cores = {runs["core"].get_as_number(index) for index in range(runs["core"].tier.count)} if "core" in runs else set()
     assert len(cores) in (0, found.wiring.planes)
     assert len({*leaves, *shared, *cores}) == len(leaves) + len(shared) + len(cores)
-    assert all(found.asn[0] <= number <= found.asn[1] for number in (*leaves, *shared, *cores))
+    assert all(found.as_numbers[0] <= number <= found.as_numbers[1] for number in (*leaves, *shared, *cores))
 
 
 @pytest.mark.parametrize("planes", [1, 2])
@@ -91,17 +91,17 @@ def test_growth_moves_nothing(planes: int) -> None:
     small, large = (underlay(nodes=nodes, planes=planes, su=16, leaf_down=16, leaf_up=16) for nodes in (60, 200))
     assert small.block == large.block and small.loopbacks == large.loopbacks
     for node in (0, 17, 59):
-        one, other = ([(item.address, item.gateway) for item in found.rails.links(node)] for found in (small, large))
+        one, other = ([(item.address, item.gateway) for item in found.rails.iter_links(node)] for found in (small, large))
         assert one == other
     for tier in ("leaf", "spine"):
-        before, after = small.tier(tier), large.tier(tier)
-        for index in range(before.per_plane):  # the same place: planes are further apart in the larger fabric
+        before, after = small.get_switch_run(tier), large.get_switch_run(tier)
+        for index in range(before.switches_per_plane):  # the same place: planes are further apart in the larger fabric
             for plane in range(planes):
-                here, there = plane * before.per_plane + index, plane * after.per_plane + index
+                here, there = plane * before.switches_per_plane + index, plane * after.switches_per_plane + index
                 if tier == "leaf":
-                    assert before.loopback(here) == after.loopback(there)
-                    assert before.as_number(here) == after.as_number(there)
-                    assert before.management_address(here) == after.management_address(there)
+                    assert before.get_loopback(here) == after.get_loopback(there)
+                    assert before.get_as_number(here) == after.get_as_number(there)
+                    assert before.get_management_address(here) == after.get_management_address(there)
 
 
 def test_no_two_subnets_share_an_address() -> None:
@@ -115,20 +115,20 @@ def test_no_two_subnets_share_an_address() -> None:
     assert all(not one.overlaps(other) for one, other in zip(blocks, blocks[1:], strict=False))
     assert problems(plan, "network-overlap") == []
     first, second = networks(plan).underlays
-    assert first.asn[1] < second.asn[0]
+    assert first.as_numbers[1] < second.as_numbers[0]
 
 
 def test_names_are_those_of_the_cabling() -> None:
     for run in underlay(nodes=130, planes=2).switches:
-        wanted = switch_names("compute", run.tier.name, run.tier.count)
-        assert [run.name(index) for index in range(run.tier.count)] == wanted
-        assert [name for plane in range(run.planes) for name in run.names(plane)] == wanted
+        wanted = list_switch_names("compute", run.tier.name, run.tier.count)
+        assert [run.format_name(index) for index in range(run.tier.count)] == wanted
+        assert [name for plane in range(run.planes) for name in run.get_plane_hosts(plane)] == wanted
 
 
 def test_infiniband_rails_are_flat_subnets() -> None:
     rails = [subnet for subnet in networks(planned()).subnets if subnet.role == "rail"]
     assert [rail.name for rail in rails] == [f"compute-rail{number}" for number in range(8)]
-    assert all(rail.hosts == 127 and not rail.routed and rail.block.num_addresses >= 256 for rail in rails)
+    assert all(rail.hosts == 127 and not rail.is_routed and rail.block.num_addresses >= 256 for rail in rails)
 
 
 def test_a_cloud_has_none() -> None:
@@ -140,8 +140,8 @@ def test_a_cloud_has_none() -> None:
 def test_ports_are_called_what_the_system_calls_them() -> None:
     names = {}
     for system in ("sonic", "eos", "nvue", "frr"):
-        leaves = underlay(os=system).tier("leaf")
-        names[system] = [leaves.port(index) for index in (0, 1, 2, 127)]
+        leaves = underlay(os=system).get_switch_run("leaf")
+        names[system] = [leaves.format_port_name(index) for index in (0, 1, 2, 127)]
     assert names == {
         "sonic": ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet508"],
         "eos": ["Ethernet1/1", "Ethernet1/5", "Ethernet2/1", "Ethernet64/5"],
@@ -149,7 +149,7 @@ def test_ports_are_called_what_the_system_calls_them() -> None:
         "frr": ["swp1s0", "swp1s1", "swp2s0", "swp64s1"],
     }
     arista = planned(pools=train("dgx-h100", 16), fabrics=[ROCE | {"switch": "arista-7060x6-64pe"}])
-    systems = [run.system.name for run in networks(arista).switches if run.system]
+    systems = [run.network_os.name for run in networks(arista).switches if run.network_os]
     assert set(systems) == {"eos"}
 
 

@@ -8,8 +8,8 @@ import pytest
 from samples import EXAMPLES, ROOT
 
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.diff import diff
-from supercloud.plan.publish.document import document
+from supercloud.plan.publish.diff import diff_plans
+from supercloud.plan.publish.document import build_document
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
 
@@ -24,11 +24,11 @@ def changed(path: Any, *changes: tuple[str, str]) -> dict[str, str]:
         text = text.replace(old, new)
     plans = [resolve(loads(item, str(path))) for item in (path.read_text(), text)]
     assert not any(plan.errors for plan in plans)
-    return {change.path: change.impact for change in diff(*plans) if change.path.startswith("networks")}
+    return {change.path: change.impact for change in diff_plans(*plans) if change.path.startswith("networks")}
 
 
 def published(plan: Plan) -> dict[str, Any]:
-    found = document(plan).model_dump()["networks"]
+    found = build_document(plan).model_dump()["networks"]
     assert isinstance(found, dict)
     return found
 
@@ -43,7 +43,7 @@ def test_every_run_is_there(path: Any) -> None:
     assert len({item["name"] for item in found["subnets"]}) == len(found["subnets"])
     for item, run in zip(found["switches"], plan.networks.switches, strict=True):
         assert item["hosts"].startswith(f"{run.fabric}-{run.tier.name}-")
-        assert run.management_address(0).rpartition(".")[0] in item["addresses"]
+        assert run.get_management_address(0).rpartition(".")[0] in item["addresses"]
 
 
 def test_another_network_renumbers_what_is_in_it() -> None:
@@ -79,4 +79,4 @@ def test_another_operating_system_is_a_change() -> None:
 
 def test_clouds_have_none() -> None:
     clouds = [path for path in EXAMPLES if load(path).model.site.kind != "onprem"]
-    assert all(document(resolve(load(path))).networks is None for path in clouds)
+    assert all(build_document(resolve(load(path))).networks is None for path in clouds)

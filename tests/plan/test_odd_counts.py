@@ -30,7 +30,7 @@ def fabric(machine: str, nodes: int, of: dict[str, Any]) -> FabricPlan:
 def full(found: FabricPlan) -> int:
     """Spines that so many uplinks fill."""
     spine = next(tier for tier in found.tiers if tier.name == "spine")
-    return -(-found.cables["leaf_spine"] // found.planes // spine.radix) * found.planes
+    return -(-found.link_counts["leaf_spine"] // found.planes // spine.radix) * found.planes
 
 
 # By hand: 8 leaves, so many uplinks each, spines of 128 ports (SN5600) or 64 (QM9700), a number that divides both.
@@ -63,8 +63,8 @@ def full(found: FabricPlan) -> int:
 ])  # fmt: skip
 def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:
     found = fabric(machine, nodes, of)
-    assert (found.switches("spine"), found.cables["leaf_spine"]) == (spines, links)
-    assert found.cables["node_leaf"] == found.rails * nodes
+    assert (found.count_switches("spine"), found.link_counts["leaf_spine"]) == (spines, links)
+    assert found.link_counts["node_leaf"] == found.rails * nodes
 
 
 @settings(max_examples=60, deadline=None)
@@ -73,14 +73,14 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, link
 def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]) -> None:
     of = ROCE | {"switch": switch, "planes": planes, "oversubscription": {"leaf": ratio}} | shape
     plan = planned(pools=train("dgx-h100", nodes), fabrics=[of])
-    if plan.errors or not plan.fabrics[0].switches("spine") or plan.fabrics[0].switches("core"):
+    if plan.errors or not plan.fabrics[0].count_switches("spine") or plan.fabrics[0].count_switches("core"):
         return
     (found,) = plan.fabrics
-    assert found.switches("spine") <= 2 * full(found)
-    leaves = found.switches("leaf")
-    assert found.cables["leaf_spine"] % leaves == 0
-    assert found.cables["leaf_spine"] // leaves % (found.switches("spine") // planes) == 0
-    assert found.cables["leaf_spine"] * ratio >= found.cables["node_leaf"]
+    assert found.count_switches("spine") <= 2 * full(found)
+    leaves = found.count_switches("leaf")
+    assert found.link_counts["leaf_spine"] % leaves == 0
+    assert found.link_counts["leaf_spine"] // leaves % (found.count_switches("spine") // planes) == 0
+    assert found.link_counts["leaf_spine"] * ratio >= found.link_counts["node_leaf"]
 
 
 @settings(max_examples=10, deadline=None)
@@ -92,10 +92,10 @@ def test_less_bandwidth_takes_no_more_switches(nodes: int, of: tuple[str, dict[s
     before = None
     for ratio in RATIOS:
         found = fabric(of[0], nodes, of[1] | {"exits": exits, "oversubscription": {"leaf": ratio}})
-        leaves, spines = found.switches("leaf"), found.switches("spine")
-        switches = leaves + spines + found.switches("core")
+        leaves, spines = found.count_switches("leaf"), found.count_switches("spine")
+        switches = leaves + spines + found.count_switches("core")
         assert before is None or switches <= before, (ratio, leaves, spines)
-        assert spines <= leaves or exits or found.switches("core")
+        assert spines <= leaves or exits or found.count_switches("core")
         before = switches
 
 
@@ -107,26 +107,26 @@ def test_the_number_of_spines_of_a_hint_is_planned_with_as_few_tiers(more: dict[
     hint = re.fullmatch(r"set spines: (\d+), or leave it out", error.hint)
     assert hint
     cured = fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
-    assert cured.switches("spine") == int(hint[1]) and not cured.switches("core")
+    assert cured.count_switches("spine") == int(hint[1]) and not cured.count_switches("core")
 
 
 def test_uplinks_of_spines_spread_over_few_cores() -> None:
     """25 uplinks of a spine spread over five cores of a group or more, 26 over two."""
     found = fabric("dgx-h100", 300, INFINIBAND | {"shape": "fat-tree"})
-    assert (found.switches("spine"), found.switches("core")) == (96, 64)
-    assert found.cables["spine_core"] == 96 * 26 and found.cables["leaf_spine"] == 2400
+    assert (found.count_switches("spine"), found.count_switches("core")) == (96, 64)
+    assert found.link_counts["spine_core"] == 96 * 26 and found.link_counts["leaf_spine"] == 2400
 
 
 def test_what_was_declared_is_kept_and_said() -> None:
     plan = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
-    assert plan.fabrics[0].switches("spine") == 31
+    assert plan.fabrics[0].count_switches("spine") == 31
     (said,) = (finding for finding in plan.findings if finding.check == "fabric-spines")
     assert said.problem.startswith(
         "31 uplinks of a leaf spread evenly over no fewer than 31 spines: each of them has 8 "
     )
     assert said.hint == "set leaf_up: 32, which takes 2 spines"
     cured = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31, "leaf_up": 32}])
-    assert cured.fabrics[0].switches("spine") == 2
+    assert cured.fabrics[0].count_switches("spine") == 2
     assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from plan.test_resolve import planned
 
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.open_points import describe_open
+from supercloud.plan.publish.open_points import describe_open_points
 
 FABRIC = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
 IN_RACK: dict[str, Any] = {"type": "orv3-48u"}
@@ -36,7 +36,7 @@ def plan_of(machine: str, facility: dict[str, Any], own: dict[str, Any] | None =
 def test_what_is_open_is_closed_by_what_it_names(
     machine: str, own: dict[str, Any] | None, facility: dict[str, Any]
 ) -> None:
-    text = describe_open(plan_of(machine, facility, own))
+    text = describe_open_points(plan_of(machine, facility, own))
     if not text:
         return
     own = dict(own) if own else None
@@ -51,8 +51,8 @@ def test_what_is_open_is_closed_by_what_it_names(
             facility.setdefault(way[0], {})[last] = VALUES[name]
         else:
             facility[last] = VALUES[name]
-    assert describe_open(plan_of(machine, facility, own)) == "", text
+    assert describe_open_points(plan_of(machine, facility, own)) == "", text
 
 
 def test_nodes_of_unknown_size_in_a_known_rack_want_their_number() -> None:
-    assert describe_open(plan_of("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")
+    assert describe_open_points(plan_of("mi355x-8gpu", {"rack": IN_RACK})).endswith(": set facility.rack.nodes")

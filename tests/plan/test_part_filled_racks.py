@@ -8,13 +8,13 @@ import pytest
 from halls import QM9700, hall, of
 
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.summary import rows
+from supercloud.plan.publish.summary import build_rows
 
 RACK = {"type": "eia-48u"}
 
 
 def racks_row(plan: Plan) -> str:
-    return next(text for what, name, text in rows(plan) if (what, name) == ("racks", "train"))
+    return next(text for what, name, text in build_rows(plan) if (what, name) == ("racks", "train"))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_plan_shows_the_fullest_rack_as_it_stands(tmp_path: Path, machine: s
     assert racks_row(plan) == said
     assert plan.facility and plan.layout
     drawn = max(rack.power for rack in plan.layout.racks)
-    assert plan.facility.densest == drawn, "the layout fills racks in order, and adds up what stands in each"
+    assert plan.facility.densest_rack_power == drawn, "the layout fills racks in order, and adds up what stands in each"
 
 
 def test_two_nodes_are_not_too_dense_for_air(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from samples import ROOT
 
-from supercloud.plan.build.cabling.cables import cables_of
-from supercloud.plan.build.cabling.mixed_optics import mixed_ports
+from supercloud.plan.build.cabling.cables import build_cable_table
+from supercloud.plan.build.cabling.mixed_optics import find_mixed_ports
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import Power
@@ -106,20 +106,20 @@ def test_h100_of_four_units(voltage: str) -> None:
     assert not plan.errors
     assert switches(plan) == {"compute": (32, 16), "storage": (10, 6), "in-band": (6, 2), "management": (8,)}
     assert racks(plan) == {"compute": (32, 96), "network": (6, 12)}
-    assert next(fabric.su_nodes for fabric in plan.fabrics if fabric.name == "in-band") == 43
+    assert next(fabric.unit_nodes for fabric in plan.fabrics if fabric.name == "in-band") == 43
     (pdus,) = [item for item in plan.fabrics[3].services if item.name == "pdu"]
     assert pdus.count == 96 + 12
     assert plan.facility and plan.layout
     for rack in plan.layout.racks:
-        limit = plan.facility.racks[rack.group].limit
+        limit = plan.facility.racks[rack.group].power_limit
         assert limit is None or rack.power <= limit, rack.name
 
 
 def test_storage_of_h100_is_near_four_to_three_and_storage_has_all_of_its_uplinks() -> None:
     plan = planned(SUPERPOD.read_text())
     storage = plan.fabrics[1]
-    nodes, uplinks = storage.cables["node_leaf"], storage.cables["leaf_spine"]
-    served = next(item for item in storage.services if item.full)
+    nodes, uplinks = storage.link_counts["node_leaf"], storage.link_counts["leaf_spine"]
+    served = next(item for item in storage.services if item.is_non_blocking)
     assert served.speed and storage.speed
     ports = served.links * served.speed.base / storage.speed.base
     assert (nodes, uplinks, ports) == (254, 240, 48) and nodes / (uplinks - ports) == pytest.approx(4 / 3, rel=0.01)
@@ -157,11 +157,11 @@ def test_a_unit_of_gb200_draws_what_is_printed() -> None:
     """
     plan = planned(GB200)
     assert not plan.errors and switches(plan)["compute"] == (32, 24)
-    assert plan.facility and plan.facility.nodes == Power("1056 kW")
-    drawn = plan.facility.it.to("MW")
+    assert plan.facility and plan.facility.node_power == Power("1056 kW")
+    drawn = plan.facility.it_power.to("MW")
     assert f"{drawn:.2g}" == "1.2" and drawn < 1.2
     assert f"{drawn - 8 * 0.012:.2g}" == "1.1"
-    assert plan.facility.racks[0].power * 8 == plan.facility.nodes
+    assert plan.facility.racks[0].power * 8 == plan.facility.node_power
 
 
 # -- servers of storage are on the networks ---------------------------------------------------------------------------
@@ -176,11 +176,11 @@ def test_storage_servers_have_links() -> None:
     assert counts["in-band"]["home-nfs"] == 2 and counts["in-band"]["scratch-oss"] == 12
     managed = {item.name: item.links for item in plan.fabrics[3].services}
     assert all(managed[group.name] == group.count for group in plan.servers)
-    table = cables_of(plan, plan.fabrics[1])
-    rows = [(one, other) for one, other in zip(table.names("one"), table.names("other"), strict=True)
+    table = build_cable_table(plan, plan.fabrics[1])
+    rows = [(one, other) for one, other in zip(table.get_device_names("one"), table.get_device_names("other"), strict=True)
             if one == "scratch-oss-0003"]  # fmt: skip
     assert len(rows) == 2 and len({other for _, other in rows}) == 2, "two links to two leaves"
-    assert (table.kind >= 0).all() and not (table.length != table.length).any()
+    assert (table.kind_index >= 0).all() and not (table.length != table.length).any()
 
 
 def test_more_servers_ask_for_more_leaves() -> None:
@@ -192,8 +192,8 @@ def test_more_servers_ask_for_more_leaves() -> None:
     assert not many.errors
     assert switches(many)["storage"][0] > switches(few)["storage"][0]
     storage = many.fabrics[1]
-    full = sum(item.links for item in storage.services if item.full)
-    assert storage.cables["leaf_spine"] >= full + storage.cables["node_leaf"] * 3 / 4
+    full = sum(item.links for item in storage.services if item.is_non_blocking)
+    assert storage.link_counts["leaf_spine"] >= full + storage.link_counts["node_leaf"] * 3 / 4
 
 
 def test_servers_without_a_port_for_their_network() -> None:
@@ -222,14 +222,14 @@ def test_a_plan_without_a_network_for_them_says_so() -> None:
 
 def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
     plan = planned(SUPERPOD.read_text())
-    assert set(mixed_ports(plan.fabrics[0])) == {"compute-manager"} and mixed_ports(plan.fabrics[1]) == {}
+    assert set(find_mixed_ports(plan.fabrics[0])) == {"compute-manager"} and find_mixed_ports(plan.fabrics[1]) == {}
     (said,) = [item.finding for item in plan.suppressed if item.finding.check == "cable-mixed-optic"]
     assert said.problem == (
         "2 splitters of compute-manager and straight fibres would share modules, which take two of a kind; "
         "the first is in port 32 of compute-leaf-025"
     )
     roomy = planned(SUPERPOD.read_text(), ("nodes: 127", "nodes: 126"))
-    assert mixed_ports(roomy.fabrics[0]) == {}
+    assert find_mixed_ports(roomy.fabrics[0]) == {}
     assert "suppress-unused" in {item.check for item in roomy.findings}
 
 
@@ -270,7 +270,7 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
 def test_one_switch_may_be_joined() -> None:
     plan = planned(STORAGE.read_text(), ("nodes: 31", "nodes: 4"), file=STORAGE)
     assert switches(plan)["in-band"] == (1,)
-    tables = [cables_of(plan, fabric) for fabric in plan.fabrics]
+    tables = [build_cable_table(plan, fabric) for fabric in plan.fabrics]
     ends = [(name, port) for table in tables for side in ("one", "other")
-            for name, port in zip(table.names(side), table.ports(side), strict=True)]  # fmt: skip
+            for name, port in zip(table.get_device_names(side), table.get_port_names(side), strict=True)]  # fmt: skip
     assert len(ends) == len(set(ends))

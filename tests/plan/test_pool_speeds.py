@@ -12,9 +12,9 @@ import yaml
 from plan.test_resolve import planned
 from targets.site.nvue_schema import NVUE, NVUE_BRIDGED
 
-from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.summary import rows
+from supercloud.plan.publish.summary import build_rows
 from supercloud.targets import render
 
 
@@ -33,14 +33,14 @@ def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str
     plan = mixed(machines, "nvidia-sn5600", os="eos")
     fabric = plan.fabrics[0]
     assert not plan.errors
-    assert {name: str(fabric.link_speed(name)) for name in machines} == {"slow": "200 Gb/s", "fast": "400 Gb/s"}
+    assert {name: str(fabric.get_link_speed(name)) for name in machines} == {"slow": "200 Gb/s", "fast": "400 Gb/s"}
     assert [(tier.count, tier.radix) for tier in fabric.tiers] == [(1, 128)]  # ports at the faster speed
-    assert "400 Gb/s, 200 Gb/s to slow" in str(rows(plan))
-    table = cables_of(plan, fabric)
-    speeds = {str(devices.names[0]): str(devices.speed or fabric.speed) for devices in table.devices
+    assert "400 Gb/s, 200 Gb/s to slow" in str(build_rows(plan))
+    table = build_cable_table(plan, fabric)
+    speeds = {str(devices.names[0]): str(devices.link_speed or fabric.speed) for devices in table.devices
               if devices.kind == "node"}  # fmt: skip
     assert speeds == {"slow-0001": "200 Gb/s", "fast-0001": "400 Gb/s"}
-    kinds = {str(name): table.kind[row] for row, name in enumerate(table.names("one"))}
+    kinds = {str(name): table.kind_index[row] for row, name in enumerate(table.get_device_names("one"))}
     assert kinds["fast-0001"] >= 0 > kinds["slow-0001"]  # a cable for 400 Gb/s is none for a link of 200 Gb/s
     text = "\n".join(str(part) for part in render(plan, "ethernet").values())
     for host, speed in (("slow-0001", "200g-4"), ("fast-0001", "400g-4")):

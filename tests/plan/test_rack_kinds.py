@@ -90,15 +90,15 @@ def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None
     clos = [{"name": "compute", "kind": "roce", "shape": "clos", "switch": "nvidia-sn4600", "su": 2, "leaf_up": 16}]
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}, "management": {"type": "eia-48u"}}
     plan = planned(pools=train("mi325x-8gpu", 8), fabrics=clos, facility=facility)
-    assert plan.facility and plan.facility.racks[0].top == ("compute",), plan.findings
+    assert plan.facility and plan.facility.racks[0].leaf_fabrics == ("compute",), plan.findings
     (found,) = about(plan, "rack-accepts")
     assert found.path == "facility.rack.type" and "nvidia-sn4600 is fed by cords" in found.problem
 
 
 def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
-    facts = Catalog.default()
-    for name in facts.names("racks"):
-        rack = facts.rack(name)
+    facts = Catalog.load_default()
+    for name in facts.list_names("racks"):
+        rack = facts.get_rack(name)
         assert rack.complete or (rack.mounts and rack.feeds), name
         assert (rack.busbar != "none") == ("busbar" in rack.feeds or rack.complete), name
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.document import document
+from supercloud.plan.publish.document import build_document
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
@@ -32,8 +32,8 @@ def train(machine: str, nodes: int) -> list[dict[str, Any]]:
 
 def counts(plan: Plan) -> tuple[int, ...]:
     (fabric,) = plan.fabrics
-    return (*(fabric.switches(tier) for tier in ("leaf", "spine", "core")),
-            *(fabric.cables[key] for key in ("node_leaf", "leaf_spine", "spine_core")))  # fmt: skip
+    return (*(fabric.count_switches(tier) for tier in ("leaf", "spine", "core")),
+            *(fabric.link_counts[key] for key in ("node_leaf", "leaf_spine", "spine_core")))  # fmt: skip
 
 
 # RA-11333-001 V11 table 3, RA-11334-001 V08 table 3.1: SU -> leaf, spine, core, node-leaf, leaf-spine, spine-core
@@ -66,7 +66,7 @@ def test_superpods_with_subnet_managers(units: int) -> None:
     plan = planned(pools=train("dgx-h100", nodes), fabrics=[fabric])
     (built,) = plan.fabrics
     assert counts(plan)[:2] == (leaf, spine)
-    assert built.cables["node_leaf"] + built.cables["manager"] == cables and built.cables["leaf_spine"] == between
+    assert built.link_counts["node_leaf"] + built.link_counts["manager"] == cables and built.link_counts["leaf_spine"] == between
     full = planned(pools=train("dgx-h100", nodes + 1), fabrics=[fabric | {"su": 32}])
     assert [finding.check for finding in full.errors] == ["fabric-fit"], "one more node leaves no port for them"
     assert f"take {nodes} nodes" in full.errors[0].hint
@@ -94,7 +94,7 @@ TABLE_B300_ETHERNET = {1: (16, 8), 2: (32, 16), 4: (64, 32), 8: (128, 64), 16: (
 def test_b300_superpods_over_xdr(units: int) -> None:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}
     plan = planned(pools=train("dgx-b300", 72 * units), fabrics=[fabric])
-    assert counts(plan)[:2] == TABLE_B300_XDR[units] and plan.fabrics[0].su_nodes == 72
+    assert counts(plan)[:2] == TABLE_B300_XDR[units] and plan.fabrics[0].unit_nodes == 72
 
 
 @pytest.mark.parametrize("units", TABLE_B300_ETHERNET)
@@ -116,7 +116,7 @@ def test_the_pod_of_the_design() -> None:
         facility={"rack": {"type": "orv3-48u", "nodes": 4}, "power": {"budget": "2 MW"}},
         tenants=[{"name": "llm", "share": 70}, {"name": "vision", "share": 30}],
     )
-    data = document(plan).model_dump()
+    data = build_document(plan).model_dump()
     assert data["pools"][0]["hosts"] == "train-[0001-0127]" and data["pools"][0]["accelerators"] == 1016
     assert data["facility"]["racks"] == 32 and data["facility"]["nodes_kw"] == 1295.4
     assert (data["storage"][0]["read_gb_s"], data["storage"][0]["write_gb_s"]) == (500, 250)
@@ -199,4 +199,4 @@ def test_every_plan_holds_together(pools: list[tuple[str, int]], shape: str) -> 
             assert len(set(seen)) == len(seen)
             if locality.kind in ("tree", "flat"):
                 assert sorted(seen) == sorted(hosts)
-    assert document(plan).model_dump_json() == document(plan).model_dump_json()
+    assert build_document(plan).model_dump_json() == build_document(plan).model_dump_json()

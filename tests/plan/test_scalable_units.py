@@ -30,7 +30,7 @@ def idle(wiring: Wiring) -> dict[str, int]:
     """Switches of each tier with no way to a node."""
     used = {"node": set(range(wiring.nodes))}
     for group in wiring.link_groups:
-        ends = group.columns()
+        ends = group.build_columns()
         joined = {int(upper) for lower, upper in zip(ends.source, ends.target, strict=True)
                   if int(lower) in used[group.source_kind]}  # fmt: skip
         used.setdefault(group.target_kind, set()).update(joined)
@@ -80,7 +80,7 @@ def test_no_switch_is_without_nodes_and_rails_meet(machine: str, of: dict[str, A
     for nodes in (1, 19, 73, 144, 145, 217, 289, 577):
         wiring = wiring_of(planned(pools=train(machine, nodes), fabrics=[of]))
         assert not idle(wiring), (nodes, wiring.switch_counts)
-        assert not wiring.rails_are_disjoint or of.get("pod") == "rail", nodes
+        assert not wiring.has_disjoint_rails or of.get("pod") == "rail", nodes
 
 
 @pytest.mark.parametrize("racks", [1, 2, 7, 8, 9, 13, 15, 16, 17, 29])
@@ -125,7 +125,7 @@ def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
     """What is said of split domains, and by hand whether any is: the leaves of its nodes, read from the links."""
     plan = planned(pools=pools, fabrics=[of])
     said = [item.hint for item in plan.findings if item.check == "fabric-split-domain"]
-    ends = wiring_of(plan).link_groups[0].columns()
+    ends = wiring_of(plan).link_groups[0].build_columns()
     leaves: dict[int, set[int]] = {}
     for node, leaf in zip(ends.source.tolist(), ends.target.tolist(), strict=True):
         leaves.setdefault(node, set()).add(leaf)

@@ -12,10 +12,10 @@ import pytest
 import yaml
 from samples import ROOT
 
-from supercloud.plan.build.network.server_links import ServerEnd, server_ends
-from supercloud.plan.build.network.service_links import service_links
+from supercloud.plan.build.network.server_links import ServerEnd, iter_server_ends
+from supercloud.plan.build.network.service_links import build_service_links
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.document import document
+from supercloud.plan.publish.document import build_document
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
@@ -48,7 +48,7 @@ def planned(folder: Path, nodes: int = 64, stores: Any = STORES, fabric: Any = N
 def ends(plan: Plan, name: str = "storage") -> list[ServerEnd]:
     assert plan.networks and not plan.errors, plan.errors
     fabric = next(item for item in plan.fabrics if item.name == name)
-    return list(server_ends(fabric, plan.networks.served(name)))
+    return list(iter_server_ends(fabric, plan.networks.list_servers(name)))
 
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -71,7 +71,7 @@ def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, s
     assert plan.networks
     (underlay,) = plan.networks.underlays
     fabric = plan.fabrics[0]
-    links = service_links(fabric)
+    links = build_service_links(fabric)
     assert links is not None and len(found) == sum(service.links for service in fabric.services)
     taken = [address for end in found for address in (end.address, end.gateway)]
     assert len(set(taken)) == len(taken) == 2 * len(found)
@@ -79,21 +79,21 @@ def test_every_port_has_a_link_of_its_own_that_nobody_else_has(tmp_path: Path, s
         low, high = map(ipaddress.ip_address, (end.gateway, end.address))
         assert int(low) % 2 == 0 and int(high) == int(low) + 1
         assert low in underlay.server_blocks[end.plane] and low in end.links.blocks[end.plane]
-        assert underlay.tier("leaf").place(end.leaf)[0] == end.plane
-    rails = [underlay.rails.prefix(leaf) for leaf in range(underlay.tier("leaf").tier.count)]
+        assert underlay.get_switch_run("leaf").find_position(end.leaf)[0] == end.plane
+    rails = [underlay.rails.get_leaf_block(leaf) for leaf in range(underlay.get_switch_run("leaf").tier.count)]
     blocks = sorted([*rails, *(block for links in underlay.servers for block in links.blocks)])
     assert all(not one.overlaps(other) for one, other in zip(blocks, blocks[1:], strict=False))
     assert all(block.subnet_of(underlay.block) for block in blocks)
     used = {subnet.name: subnet.hosts for subnet in plan.networks.subnets if subnet.role == "rail"}
-    assert sum(used.values()) == 2 * (underlay.rails.hosts.count + len(found))
+    assert sum(used.values()) == 2 * (underlay.rails.node_links.count + len(found))
 
 
 def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
-    from supercloud.plan.build.cabling.cables import cables_of
+    from supercloud.plan.build.cabling.cables import build_cable_table
 
     plan = planned(tmp_path, fabric=SHAPES["services besides"] | {"os": "frr"})
-    table = cables_of(plan, plan.fabrics[0])
-    one, other = table.names("one"), table.names("other")
+    table = build_cable_table(plan, plan.fabrics[0])
+    one, other = table.get_device_names("one"), table.get_device_names("other")
     cabled = {(host, leaf) for host, leaf in zip(one, other, strict=True) if not host.startswith(("train", "storage"))}
     configured = set()
     bundle = render(plan, "roce")
@@ -127,7 +127,7 @@ def test_growth_renumbers_nobody(tmp_path: Path, change: str) -> None:
         assert addresses[group.name][: group.count] == [group.addresses[index] for index in range(group.count)]
     (one,), (other,) = before.networks.underlays, after.networks.underlays
     for node in (0, 31, 59):
-        assert [link.address for link in one.rails.links(node)] == [link.address for link in other.rails.links(node)]
+        assert [link.address for link in one.rails.iter_links(node)] == [link.address for link in other.rails.iter_links(node)]
 
 
 def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
     assert said["storage_name"] == "{{ inventory_hostname }}-storage" and said["storage_ports"] == 2
     block = ipaddress.ip_network(said["storage_cidrs"][0])
     assert ipaddress.ip_address(names["fast-backend-0010-storage-2"]) in block
-    published = {item["name"]: item for item in document(plan).model_dump()["networks"]["servers"]}
+    published = {item["name"]: item for item in build_document(plan).model_dump()["networks"]["servers"]}
     first = published["storage/fast-backend"]
     assert first["first"] == names["fast-backend-0001-storage"] and first["step"] == 2
     last = ipaddress.ip_address(first["first"]) + 9 * first["step"] + first["per_port"]
@@ -158,11 +158,11 @@ def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
     plan = planned(tmp_path, fabric={"planes": 2})
     bundle = render(plan, "roce")
     tables: dict[str, set[str]] = {}
-    for links in plan.networks.served("storage") if plan.networks else ():
+    for links in plan.networks.list_servers("storage") if plan.networks else ():
         script = tmp_path / f"{links.name}.sh"
         script.write_text(bundle[f"storage/servers/{links.name}/roce-rails.sh"])
         for server in (0, len(links.hosts) - 1):
-            host = links.host(server)
+            host = links.format_host_name(server)
             out = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True, check=True).stdout
             said = [(int(row[0]), int(row[1]), row[3], row[5]) for row in map(str.split, out.splitlines())]
             assert said == [(end.plane, end.port, f"{end.address}/31", end.gateway)
@@ -208,7 +208,7 @@ def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
     for host, place in (("train-0001", 1), ("train-0250", 250), ("train-0251", 257), ("train-0300", 306)):
         assert said(host) == [f"{rail.network_address + place}/{rail.prefixlen}" for rail in rails]
     taken = [address for addresses in of.values() for address in addresses]
-    taken += [item.partition("/")[0] for host in plan.pools[0].hosts.part(0, 20) for item in said(host)]
+    taken += [item.partition("/")[0] for host in plan.pools[0].hosts.slice(0, 20) for item in said(host)]
     assert len(set(taken)) == len(taken)
     for host in ("train-0301", "nobody", "big-oss-0005", "train-2-0001"):
         refused = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.plan.build.kubernetes.networks import cluster_networks
+from supercloud.plan.build.kubernetes.networks import build_cluster_networks
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.addresses import AddressRun
@@ -58,10 +58,10 @@ def test_the_address_of_the_control_plane_is_in_their_network() -> None:
 
 
 def test_pods_and_services_keep_off_the_hosts() -> None:
-    free = cluster_networks(planned("kubernetes", ("a", None)))
+    free = build_cluster_networks(planned("kubernetes", ("a", None)))
     for block in (free.pods, free.services):
         assert block
-        moved = cluster_networks(planned("kubernetes", ("a", str(block.network_address + 5))))
+        moved = build_cluster_networks(planned("kubernetes", ("a", str(block.network_address + 5))))
         address = ipaddress.ip_address(str(block.network_address + 5))
         assert moved.pods and moved.services and address not in moved.pods and address not in moved.services
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned
 
-from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
@@ -33,10 +33,10 @@ def site(scheduler: dict[str, Any], **more: Any) -> Plan:
 def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], names: list[str]) -> None:
     plan = site(scheduler)
     assert not plan.errors and plan.facility and plan.networks
-    assert sum(group.count for group in plan.facility.service) == len(names)
+    assert sum(group.count for group in plan.facility.service_groups) == len(names)
     racked = render(plan, "racks")["contents.csv"]
     hosts = render(plan, "hosts")
-    cabled = [{str(name) for devices in cables_of(plan, fabric).devices for name in devices.names}
+    cabled = [{str(name) for devices in build_cable_table(plan, fabric).devices for name in devices.names}
               for fabric in plan.fabrics]  # fmt: skip
     for name in names:
         assert f",{name}," in racked
@@ -54,12 +54,12 @@ def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], nam
 
 def test_specs_without_a_machine_stay_as_they_were() -> None:
     plan = site({key: value for key, value in SLURM.items() if key != "machine"})
-    assert not plan.errors and plan.facility and not plan.facility.service
+    assert not plan.errors and plan.facility and not plan.facility.service_groups
 
 
 def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
     plan = site(SLURM, machines=[{"name": "ctl", "machine": "management-server", "count": 4}])
-    assert plan.facility and [(group.name, group.count) for group in plan.facility.service] == [("ctl", 4), ("db", 1)]
+    assert plan.facility and [(group.name, group.count) for group in plan.facility.service_groups] == [("ctl", 4), ("db", 1)]
 
 
 @pytest.mark.parametrize(("names", "path", "hint"), [

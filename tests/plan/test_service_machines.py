@@ -13,7 +13,7 @@ from plan.test_resolve import planned, train
 
 from supercloud.errors import Finding
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.open_points import describe_open
+from supercloud.plan.publish.open_points import describe_open_points
 from supercloud.targets import render
 
 
@@ -103,7 +103,7 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
     assert note.path == "fabrics[0].manager" and note.problem.startswith(
         "compute-manager (2 machines) stand in no rack"
     )
-    assert describe_open(plan) == (
+    assert describe_open_points(plan) == (
         "2 service machines in no rack; 4 links have no cable length, so that kinds which depend on it are open: set "
         "facility.machines"
     )
@@ -112,7 +112,7 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
     written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
     cured = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})
     assert not {item.check for item in cured.findings} & {"service-racks", "service-networks"}
-    assert describe_open(cured) == ""
+    assert describe_open_points(cured) == ""
     assert "compute-manager-02" in render(cured, "racks")["contents.csv"]
     few = with_networks(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
     (note,) = [item for item in few.findings if item.check == "service-racks"]
@@ -123,4 +123,4 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
 def test_machines_that_others_bring_need_no_rack_of_ours() -> None:
     service = {"name": "appliance", "count": 2, "ours": False}
     plan = with_networks(IN_BAND | {"services": [service]}, facility={"rack": {"type": "eia-48u"}})
-    assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open(plan) == ""
+    assert not [item for item in plan.findings if item.check == "service-racks"] and describe_open_points(plan) == ""

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan.test_resolve import planned, train
 
-from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.plan import FabricPlan, Plan
-from supercloud.plan.publish.diff import diff
+from supercloud.plan.publish.diff import diff_plans
 
 INFINIBAND = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 ROCE = INFINIBAND | {"kind": "roce", "switch": "nvidia-sn5600"}
@@ -24,7 +24,7 @@ def small(nodes: int, machine: str = "dgx-h100", of: dict[str, Any] = INFINIBAND
 
 def switches(plan: Plan) -> tuple[int, int]:
     (fabric,) = plan.fabrics
-    return fabric.switches("leaf"), fabric.switches("spine")
+    return fabric.count_switches("leaf"), fabric.count_switches("spine")
 
 
 # RA-11127-001 V5: up to eight systems at 400 Gb/s on QM9700 switches; earlier versions sixteen at 200 Gb/s.
@@ -64,20 +64,20 @@ def test_networks_for_storage_keep_a_leaf_for_each_port_of_a_node() -> None:
         pools=[train("dgx-h100", 4)[0] | {"fabrics": ["compute", "storage"]}],
         fabrics=[INFINIBAND, INFINIBAND | {"name": "storage"}],
     )
-    assert [(fabric.switches("leaf"), fabric.leaf_rails) for fabric in plan.fabrics] == [(1, 8), (2, 1)]
+    assert [(fabric.count_switches("leaf"), fabric.rails_per_leaf) for fabric in plan.fabrics] == [(1, 8), (2, 1)]
 
 
 def test_the_nodes_of_a_scale_up_domain_stay_on_the_same_leaves() -> None:
     plan = small(54, "dgx-gb200")
-    assert switches(plan) == (12, 4) and plan.fabrics[0].su_nodes == 18
+    assert switches(plan) == (12, 4) and plan.fabrics[0].unit_nodes == 18
     assert not [finding for finding in plan.findings if finding.check == "fabric-split-domain"]
 
 
 def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
-    table = cables_of(plan, fabric)
+    table = build_cable_table(plan, fabric)
     found: Counter[tuple[str, int]] = Counter()
-    for kinds, numbers, ports in ((table.one_set, table.one, table.one_port),
-                                  (table.other_set, table.other, table.other_port)):  # fmt: skip
+    for kinds, numbers, ports in ((table.source_set, table.source, table.source_port),
+                                  (table.target_set, table.target, table.target_port)):  # fmt: skip
         for kind, number, port in zip(kinds, numbers, ports, strict=True):
             devices = table.devices[int(kind)]
             found[f"{devices.kind}{int(number)}", int(port)] += 1
@@ -99,7 +99,7 @@ def test_every_port_of_a_node_has_one_cable_and_no_port_two(
 
 
 def moved(before: Plan, after: Plan) -> dict[str, str]:
-    return {item.path.rpartition(".")[2]: item.new for item in diff(before, after) if item.impact == "recables"}
+    return {item.path.rpartition(".")[2]: item.new for item in diff_plans(before, after) if item.impact == "recables"}
 
 
 def test_growth_beyond_one_leaf_is_recabling() -> None:
@@ -120,7 +120,7 @@ def test_nodes_that_move_to_another_place_in_the_fabric_are_recabled() -> None:
 
 
 def test_one_that_becomes_several_is_not_renamed() -> None:
-    assert "replaces" not in {item.impact for item in diff(small(1), small(9))}
+    assert "replaces" not in {item.impact for item in diff_plans(small(1), small(9))}
 
 
 def test_sharing_is_for_fabrics_with_rails() -> None:

@@ -14,8 +14,8 @@ from supercloud.errors import Finding
 from supercloud.jobs.placement.answer import Refusal
 from supercloud.jobs.placement.place import why_not
 from supercloud.jobs.placement.steps.mounts import named_stores
-from supercloud.plan.build.kubernetes.labels import pool_labels
-from supercloud.plan.build.storage.clients import routed_pools
+from supercloud.plan.build.kubernetes.labels import build_pool_labels
+from supercloud.plan.build.storage.clients import list_routed_pools
 from supercloud.plan.checks import pool_networks, storage_networks
 from supercloud.plan.checks.rebuild import replan
 from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
@@ -63,11 +63,11 @@ def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -
 
 def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
     """No fabric is named, so that clients come over the in-band network; machines with unknown ports are warned of."""
-    facts = Catalog.default()
+    facts = Catalog.load_default()
     plan = site(store(fabric=None))
-    ports = facts.machine("dgx-b200").adapters[:1]
+    ports = facts.get_machine("dgx-b200").adapters[:1]
     for adapters, level in ((ports, "error"), ((), "")):
-        machine = facts.machine("management-server").model_copy(update={"adapters": adapters})
+        machine = facts.get_machine("management-server").model_copy(update={"adapters": adapters})
         server = replace(plan.storage[0].servers[0], machine=machine, name="other")
         changed = replace(plan, storage=(replace(plan.storage[0], servers=(server,)),))
         assert [item.level for item in storage_unwired(changed, facts)] == [level] * bool(level)
@@ -174,7 +174,7 @@ def test_ethernet_is_reached_over_cables_and_routers(
     kind: str, fabric: dict[str, Any], change: dict[str, Any], unreached: str
 ) -> None:
     plan = mixed(store(kind), fabrics=(COMPUTE, fabric | change, IN_BAND))
-    assert [pool.name for pool in routed_pools(plan, 0)] == ["c"] * (not unreached)
+    assert [pool.name for pool in list_routed_pools(plan, 0)] == ["c"] * (not unreached)
     assert [unreached in item.problem for item in of_check(plan, "storage-clients")] == [True] * bool(unreached)
     if unreached:  # the page gives the same reason
         page = render(plan, "storage").files["INSTALL.md"].text
@@ -204,7 +204,7 @@ def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
     (volume,) = volumes_of(plan)
     (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
     assert term["matchExpressions"] == [{"key": "mounts.supercloud.dev/scratch", "operator": "In", "values": ["true"]}]
-    given = {pool.name: pool_labels(plan, pool) for pool in plan.pools}
+    given = {pool.name: build_pool_labels(plan, pool) for pool in plan.pools}
     mounts = {name: {key: value for key, value in labels.items() if key.startswith("mounts.")}
               for name, labels in given.items()}  # fmt: skip
     # one that does not mount it has a value too: the job that labels nodes removes no label
@@ -263,7 +263,7 @@ def test_claims_of_a_store_may_grow_with_it() -> None:
                                   {"image": "../scratch/x.sqsh", "workdir": "/home"}])  # fmt: skip
 def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[str, Any], uses: dict[str, Any]) -> None:
     job = {"name": "job", "command": ["true"], "nodes": 2}
-    refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.default())["c"]
+    refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.load_default())["c"]
     assert isinstance(refused, Refusal) and "scratch is not mounted at /scratch in c" in refused.reason
 
 

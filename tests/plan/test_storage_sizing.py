@@ -95,11 +95,11 @@ def test_lustre_by_hand(catalog: Catalog) -> None:
     design = item.design
     assert isinstance(design, LustreDesign)
     assert (design.data, design.parity, design.targets_per_server) == (8, 2, 2)
-    assert design.target == Size("116.736 TB") and design.decided_by == "capacity"
+    assert design.target_size == Size("116.736 TB") and design.decided_by == "capacity"
     # 11258.999 TB / 233.472 TB = 48.2, so 49, and 50 in pairs
-    assert design.servers == 50 and design.usable == Size("11673.6 TB")
+    assert design.servers == 50 and design.usable_capacity == Size("11673.6 TB")
     assert [group.count for group in item.servers] == [2, 50]
-    assert design.metadata == Size("116.736 TB")  # 1 % of the capacity is more than the inodes take
+    assert design.metadata_size == Size("116.736 TB")  # 1 % of the capacity is more than the inodes take
 
 
 def test_metadata_of_the_manuals_example(catalog: Catalog) -> None:
@@ -107,22 +107,22 @@ def test_metadata_of_the_manuals_example(catalog: Catalog) -> None:
     store = {"servers": {"machine": "flash-24", "count": 2}, "average_file": "5 MB"}
     design = stored(catalog, **store).design
     assert isinstance(design, LustreDesign)
-    inodes = design.usable.base / Size("5 MB").base
-    assert design.inodes == -(-design.usable.base // Size("5 MB").base)
+    inodes = design.usable_capacity.base / Size("5 MB").base
+    assert design.inodes == -(-design.usable_capacity.base // Size("5 MB").base)
     for inode, printed in ((2048, 400), (6144, 1200)):
         gib = inode * 2 * 100e6 / 2**30
         assert printed * 0.93 < gib < printed * 1.01
-    assert design.metadata >= Size.of_base(int(inodes) * 4096)
+    assert design.metadata_size >= Size.from_base(int(inodes) * 4096)
     small = stored(catalog, **store, data_on_metadata=True).design
-    assert isinstance(small, LustreDesign) and small.metadata.base >= 5 * design.metadata.base
+    assert isinstance(small, LustreDesign) and small.metadata_size.base >= 5 * design.metadata_size.base
 
 
 def test_checkpoints_of_the_reference(catalog: Catalog) -> None:
     # 14 bytes a parameter: 405 G -> 5.67 TB, 70 G -> 0.98 TB, 1 T -> 14 TB
     for parameters, size in ((405e9, "5.67 TB"), (70e9, "0.98 TB"), (1e12, "14 TB")):
         item = stored(catalog, checkpoint={"parameters": parameters, "stall": "10 s", "keep": 3})
-        assert item.checkpoint and item.checkpoint.size == Size(size) and item.checkpoint.kept == Size(size) * 3
-        assert item.checkpoint.write == Rate.of_base(Size(size).base * 8 / 10)
+        assert item.checkpoint and item.checkpoint.size == Size(size) and item.checkpoint.kept_size == Size(size) * 3
+        assert item.checkpoint.write == Rate.from_base(Size(size).base * 8 / 10)
     # beside training it may take half of the write throughput
     item = stored(catalog, checkpoint={"parameters": 405e9, "interval": "1890 s"})
     assert item.checkpoint and item.checkpoint.write == Rate("6 GB/s")
@@ -140,27 +140,27 @@ def test_weka_by_hand(catalog: Catalog) -> None:
     assert isinstance(design, WekaDesign)
     # 8 at least; stripe 5 + 2 with one spare: 8 x 368.64 TB x 5/7 x 7/8 x 0.9 = 1658.88 TB
     assert (design.servers, design.data, design.parity, design.spares) == (8, 5, 2, 1)
-    assert design.usable == Size("1658.88 TB") and design.decided_by == "minimum"
+    assert design.usable_capacity == Size("1658.88 TB") and design.decided_by == "minimum"
     # 64 cores: 1 system, 24 drives, 1 front end, 38 compute; 1.4 GiB for each process but those that compute, whose
     # 53.2 GiB are less than 368.64 TB / 4000 = 92.16 GB
     assert (design.drive_cores, design.frontend_cores, design.compute_cores) == (24, 1, 38)
     assert design.hugepages and design.hugepages.to("GB") == pytest.approx(25 * 1.4 * 1.073741824 + 92.16)
     many = stored(catalog, kind="weka", capacity="10 PiB", tier="good").design
     assert isinstance(many, WekaDesign) and many.servers > 20 and (many.data, many.parity) == (16, 4)
-    assert many.usable >= Size("10 PiB")
+    assert many.usable_capacity >= Size("10 PiB")
 
 
 def test_storage_scale_by_hand(catalog: Catalog) -> None:
     design = stored(catalog, kind="storage-scale", capacity="1 PiB", tier="good").design
     assert isinstance(design, ScaleDesign)
     # 23 data drives, two copies: 176.64 TB a server; 1125.9 / 176.64 = 6.4
-    assert (design.servers, design.copies, design.quorum) == (7, 2, 3) and design.usable == Size("1236.48 TB")
+    assert (design.servers, design.copies, design.quorum) == (7, 2, 3) and design.usable_capacity == Size("1236.48 TB")
 
 
 def test_without_a_measurement_ports_are_the_bound_and_it_is_said(catalog: Catalog) -> None:
     plan = planned(catalog, {"tier": "best", "servers": {"machine": "flash-24"}})
     (item,) = plan.storage
-    assert item.design and item.design.bound == "ports" and item.design.read == Rate("800 Gb/s") * item.design.servers
+    assert item.design and item.design.throughput_basis == "ports" and item.design.read == Rate("800 Gb/s") * item.design.servers
     assert "storage-rate-unknown" in checks(plan)
     fast = {"machine": "flash-24", "throughput": {"read": "500 GB/s", "write": "500 GB/s"}}
     (item,) = planned(catalog, {"tier": "best", "servers": fast}).storage
@@ -348,8 +348,8 @@ def test_servers_that_are_counted_hold_and_give_what_was_asked(kind: str, tebiby
     (item,) = plan.storage
     design = item.design
     assert design and item.capacity and item.read and item.write and design.read and design.write
-    assert design.usable >= item.capacity and design.read >= item.read and design.write >= item.write
-    assert design.servers >= design.minimum
+    assert design.usable_capacity >= item.capacity and design.read >= item.read and design.write >= item.write
+    assert design.servers >= design.min_servers
     assert not {"storage-capacity", "storage-short", "storage-minimum"} & set(checks(plan))
 
 

@@ -13,7 +13,7 @@ from supercloud.errors import Finding
 from supercloud.jobs.placement.answer import Placement, Refusal
 from supercloud.jobs.placement.place import place, why_not
 from supercloud.plan.build.fabric.partitions import keeps_tenants_apart
-from supercloud.plan.build.kubernetes.quota import allotments
+from supercloud.plan.build.kubernetes.quota import compute_tenant_quotas
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec, JobSpec
@@ -117,7 +117,7 @@ def test_nodes_of_several_tenants_in_one_partition_are_found_once() -> None:
 
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
 def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> None:
-    plan, facts = planned(scheduler=scheduler), Catalog.default()
+    plan, facts = planned(scheduler=scheduler), Catalog.load_default()
     one = {"name": "job", "command": ["true"], "accelerators": {"count": 8}}
     beta = JobSpec.model_validate(one | {"accelerators": {"count": 24}, "tenant": "beta"})
     at, refused = place(beta, plan, facts), why_not(beta, plan, facts)["pa"]
@@ -129,8 +129,8 @@ def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> 
 
 def test_queues_have_no_part_of_the_nodes_of_others() -> None:
     plan = planned(scheduler=KUEUE)
-    shares = {name: [(own.nominal["nvidia.com/gpu"], own.borrow.get("nvidia.com/gpu")) for own in pools]
-              for name, pools in allotments(plan).items()}  # fmt: skip
+    shares = {name: [(own.nominal["nvidia.com/gpu"], own.borrowing_limit.get("nvidia.com/gpu")) for own in pools]
+              for name, pools in compute_tenant_quotas(plan).items()}  # fmt: skip
     assert shares == {"alpha": [(32, None), (0, 0), (8, None)], "beta": [(0, 0), (24, None), (8, None)]}
     assert not strangers(plan)
 

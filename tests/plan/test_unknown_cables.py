@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from halls import QM9700, hall, of
 
-from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.build.cabling.unknown import count_unknown_links
 from supercloud.plan.checks.cabling import cable_unknown
-from supercloud.plan.resolve import catalog_for
+from supercloud.plan.resolve import load_catalog
 
 RACK = {"type": "eia-48u"}
 
@@ -31,7 +31,7 @@ def test_links_without_a_cable_are_as_many_as_the_bill_has(
 ) -> None:
     plan = hall(tmp_path, machine, nodes, fabrics=[QM9700 | {"switch": switch}], rack=RACK)
     fabric = plan.fabrics[0]
-    unknown = int((cables_of(plan, fabric).kind < 0).sum())
+    unknown = int((build_cable_table(plan, fabric).kind_index < 0).sum())
     assert sum(item.count for item in count_unknown_links(plan, fabric)) == unknown
     problems = of(plan, "cable-unknown")
     assert [text.split(" ")[0] for text in problems] == ([str(unknown)] if unknown else [])
@@ -44,9 +44,9 @@ def test_a_switch_whose_cage_is_not_known_is_named(tmp_path: Path) -> None:
     fabric = plan.fabrics[0]
     bare = tuple(replace(tier, switch=tier.switch.model_copy(update={"cage": None})) for tier in fabric.tiers)
     plan = replace(plan, fabrics=(replace(fabric, tiers=bare),))
-    [finding] = cable_unknown(plan, catalog_for(plan.spec, tmp_path))
+    [finding] = cable_unknown(plan, load_catalog(plan.spec, tmp_path))
     assert (finding.level, finding.path) == ("note", "fabrics[0]")
-    total = fabric.cables["node_leaf"] + fabric.cables["leaf_spine"]
+    total = fabric.link_counts["node_leaf"] + fabric.link_counts["leaf_spine"]
     assert finding.problem.startswith(f"{total} links of compute have no kind of cable in the catalog: ")
     assert "the cages of nvidia-qm9700 are not known" in finding.problem
 
@@ -56,14 +56,14 @@ def test_links_to_services_are_counted_too(tmp_path: Path) -> None:
     plan = hall(tmp_path, "dgx-h100", 40, fabrics=fabrics, rack=RACK)
     fabric = plan.fabrics[0]
     assert sum(item.count for item in count_unknown_links(plan, fabric)) == int(
-        (cables_of(plan, fabric).kind < 0).sum()
+        (build_cable_table(plan, fabric).kind_index < 0).sum()
     )
 
 
 def test_uplinks_at_the_speed_of_slower_nodes_are_warned_of(tmp_path: Path) -> None:
     """A node of 200 Gb/s on ports made for 400 Gb/s: the catalog has splitters to nodes, none between switches."""
     fast = hall(tmp_path, "dgx-a100", 140, fabrics=[QM9700], rack=RACK)
-    links = fast.fabrics[0].cables["leaf_spine"]
+    links = fast.fabrics[0].link_counts["leaf_spine"]
     [problem] = of(fast, "cable-uplinks")
     assert problem.startswith(f"{links} links of compute between switches run at 200 Gb/s") and "400 Gb/s" in problem
     hint = next(item.hint for item in fast.findings if item.check == "cable-uplinks")

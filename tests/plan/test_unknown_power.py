@@ -10,11 +10,11 @@ from pathlib import Path
 from halls import QM9700, hall
 from plan.test_resolve import planned, train
 
-from supercloud.plan.publish.document import document
-from supercloud.plan.publish.summary import rows
+from supercloud.plan.publish.document import build_document
+from supercloud.plan.publish.summary import build_rows
 from supercloud.targets import render
-from supercloud.targets.report.hall import power, racks
-from supercloud.targets.report.rows import row_plan
+from supercloud.targets.report.hall import render_power, render_racks
+from supercloud.targets.report.rows import draw_row_plan
 
 CPU = "cpu-6740e"
 
@@ -25,7 +25,7 @@ def row(folder: Path, name: str, *pools: tuple[str, int], **facility: object) ->
                  "fabrics": [item["name"] for item in facility.get("fabrics", [])]}  # type: ignore[attr-defined]
                 for number, (machine, nodes) in enumerate(pools)]  # fmt: skip
     plan = hall(folder, pools=declared, **({"fabrics": []} | facility))
-    return next(text for what, _, text in rows(plan) if what == name)
+    return next(text for what, _, text in build_rows(plan) if what == name)
 
 
 def test_power_is_unknown_where_that_of_all_machines_is(tmp_path: Path) -> None:
@@ -61,17 +61,17 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
                   "cooling": {"kind": "direct-liquid"}},
     )  # fmt: skip
     switches = next(group for group in plan.facility.racks if group.kind == "network")
-    assert switches.limit and switches.power_is_least and switches.headroom is None
-    assert next(text for what, name, text in rows(plan) if (what, name) == ("racks", "network")).endswith("unknown")
-    published = document(plan).facility
+    assert switches.power_limit and switches.is_power_lower_bound and switches.headroom is None
+    assert next(text for what, name, text in build_rows(plan) if (what, name) == ("racks", "network")).endswith("unknown")
+    published = build_document(plan).facility
     group = next(item for item in published.rack_groups if item.kind == "network")
     assert group.kw_at_least and group.headroom_kw is None and published.headroom_kw is None
     listed = list(csv.DictReader(io.StringIO(render(plan, "racks")["racks.csv"])))
     assert {row["headroom_kw"] for row in listed if row["kind"] == "network"} == {""}
     assert {(row["kw"], row["at_least"]) for row in listed if row["kind"] == "network"} == {("", "yes")}
-    cells = re.findall(r">([^<>]+)<", racks(plan).split("switches, services")[1])
-    assert "0 kW" not in cells and cells.count("not known") == 2 and "power not known" in row_plan(plan).alone()
-    assert "not known" in power(plan).split("headroom of the hall")[1]
+    cells = re.findall(r">([^<>]+)<", render_racks(plan).split("switches, services")[1])
+    assert "0 kW" not in cells and cells.count("not known") == 2 and "power not known" in draw_row_plan(plan).render_file()
+    assert "not known" in render_power(plan).split("headroom of the hall")[1]
 
 
 def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Pat
     assert "at least" not in text, "racks of nodes whose power is known"
     plan = hall(tmp_path, pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
                 fabrics=[QM9700], machines=machines, rack={"type": "eia-48u"})  # fmt: skip
-    shared = next(text for what, name, text in rows(plan) if (what, name) == ("racks", "network"))
+    shared = next(text for what, name, text in build_rows(plan) if (what, name) == ("racks", "network"))
     assert "at least 1.72 kW" in shared
 
 

@@ -10,7 +10,7 @@ import yaml
 from plan.test_hall_cures import cures, findings, put
 from plan.test_management_addresses import COMPUTE, IN_BAND, MANAGEMENT
 
-from supercloud.plan.checks.networks import _shared
+from supercloud.plan.checks.networks import _find_shared_name
 from supercloud.primitives.nodes import HostRange
 
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
@@ -155,7 +155,7 @@ def test_right_joins_and_partitions_say_nothing() -> None:
     (HostRange("a-", 1, 2000, 2), HostRange("a-", 1, 1500, 4), "1000"),
 ])  # fmt: skip
 def test_names_that_meet(one: HostRange, other: HostRange, shared: str | None) -> None:
-    assert _shared(one, other) == _shared(other, one) == shared
+    assert _find_shared_name(one, other) == _find_shared_name(other, one) == shared
     both = sorted({*one} & {*other})
     assert (both[0].removeprefix("a-") if both else None) == shared
 

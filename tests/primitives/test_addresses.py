@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supercloud.errors import InputError
-from supercloud.primitives.addresses import AddressRun, allocate
+from supercloud.primitives.addresses import AddressRun, allocate_blocks
 
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 20_000), min_size=1, max_size=8))
 def test_blocks_hold_their_hosts_and_do_not_overlap(needs: dict[str, int]) -> None:
-    blocks = allocate("10.0.0.0/8", needs)
+    blocks = allocate_blocks("10.0.0.0/8", needs)
     assert list(blocks) == list(needs)
     ordered = sorted(blocks.values())
     assert all(not a.overlaps(b) for a, b in zip(ordered, ordered[1:], strict=False))
@@ -25,7 +25,7 @@ def test_blocks_hold_their_hosts_and_do_not_overlap(needs: dict[str, int]) -> No
 
 @given(st.integers(0, 3000), st.integers(1, 3000))
 def test_the_text_of_a_run_names_each_address_once(start: int, count: int) -> None:
-    block = allocate("10.0.0.0/8", {"a": 6000})["a"]
+    block = allocate_blocks("10.0.0.0/8", {"a": 6000})["a"]
     run = AddressRun(block, start, count)
     named = []
     for piece in str(run).split(","):
@@ -37,15 +37,15 @@ def test_the_text_of_a_run_names_each_address_once(start: int, count: int) -> No
 
 
 def test_growing_does_not_renumber() -> None:
-    small = allocate("10.0.0.0/8", {"m": 250, "a": 127, "b": 300})
-    large = allocate("10.0.0.0/8", {"m": 250, "a": 9000, "b": 300})
+    small = allocate_blocks("10.0.0.0/8", {"m": 250, "a": 127, "b": 300})
+    large = allocate_blocks("10.0.0.0/8", {"m": 250, "a": 9000, "b": 300})
     assert small == large
 
 
 def test_too_small_a_network_says_both_numbers() -> None:
     with pytest.raises(InputError, match=r"10.0.0.0/24 has 256 addresses.*a 256, b 256"):
-        allocate("10.0.0.0/24", {"a": 10, "b": 10})
+        allocate_blocks("10.0.0.0/24", {"a": 10, "b": 10})
     with pytest.raises(InputError, match="no network"):
-        allocate("10.0.0.1/8", {"a": 1})
+        allocate_blocks("10.0.0.1/8", {"a": 1})
     with pytest.raises(InputError, match="IPv4"):
-        allocate("fd00::/64", {"a": 1})
+        allocate_blocks("fd00::/64", {"a": 1})

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import OutputError, WorkError
+from supercloud.errors import OutputError, OperationError
 from supercloud.primitives.bundle import MANIFEST, Bundle, File
 
 
@@ -60,7 +60,7 @@ def test_only_the_parts_are_replaced(tmp_path: Path) -> None:
     Bundle({"a/old": "1", "a/both": "1", "ab/x": File("1", executable=True), "b/deep/y": "1"}).write(out, source=spec)
     (out / "b" / "mine").write_text("precious")
     (out / "b" / "deep" / "y").write_text("edited")
-    Bundle({"a/both": "2"}).write(out, source=spec, parts=["a"])
+    Bundle({"a/both": "2"}).write(out, source=spec, subfolders=["a"])
     assert names(out) == {"a/both", "ab/x", "b/deep/y", "b/mine"} and (out / "a/both").read_text() == "2"
     assert (out / "ab/x").stat().st_mode & 0o777 == 0o755
     with pytest.raises(OutputError, match="b/mine"):
@@ -70,8 +70,8 @@ def test_only_the_parts_are_replaced(tmp_path: Path) -> None:
         Bundle({"a/both": "3"}).write(out, source=spec)
     (out / "a" / "both").write_text("edited")
     with pytest.raises(OutputError, match=r"changed by hand \(a/both\)"):
-        Bundle({"a/both": "3"}).write(out, source=spec, parts=["a"])
-    Bundle({"a/both": "3"}).write(out, force=True, source=spec, parts=["a"])
+        Bundle({"a/both": "3"}).write(out, source=spec, subfolders=["a"])
+    Bundle({"a/both": "3"}).write(out, force=True, source=spec, subfolders=["a"])
     assert names(out) == {"a/both", "ab/x", "b/deep/y"}
     assert os.listdir(tmp_path) == ["out"]
 
@@ -81,11 +81,11 @@ def test_a_folder_of_another_spec_stays(tmp_path: Path) -> None:
     Bundle({"a/x": "1", "b/x": "1"}).write(out, source=mine)
     for source, parts in ((other, ()), (other, ["a"]), (None, ())):
         with pytest.raises(OutputError, match=f"was rendered from {mine}; .*--force"):
-            Bundle({"a/x": "2"}).write(out, source=source, parts=parts)
+            Bundle({"a/x": "2"}).write(out, source=source, subfolders=parts)
     assert names(out) == {"a/x", "b/x"} and (out / "a/x").read_text() == "1"
     tmp_path = tmp_path.rename(tmp_path.with_name(f"{tmp_path.name}-moved"))
     Bundle({"a/x": "2", "b/x": "2"}).write(tmp_path / "out", source=tmp_path / "mine.yaml")
-    Bundle({"a/x": "3"}).write(tmp_path / "out", force=True, source=tmp_path / "other.yaml", parts=["a"])
+    Bundle({"a/x": "3"}).write(tmp_path / "out", force=True, source=tmp_path / "other.yaml", subfolders=["a"])
     assert names(tmp_path / "out") == {"a/x"}, "files of two specs in one folder would be taken for one cluster"
 
 
@@ -111,7 +111,7 @@ def test_failing_midway_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, step, fail)
-        with pytest.raises(WorkError, match="No space left"):
+        with pytest.raises(OperationError, match="No space left"):
             Bundle({"c": "2", "d": "2"}).write(out)
     assert names(out) == {"a", "b"} and (out / "a").read_text() == "1"
     assert os.listdir(tmp_path) == ["out"]

@@ -15,7 +15,7 @@ from samples import EXAMPLES
 from supercloud.catalog import Catalog
 from supercloud.errors import SupercloudError
 from supercloud.plan.resolve import resolve
-from supercloud.primitives.files import FileProblem, read_bytes, read_text
+from supercloud.primitives.files import FileReadError, read_bytes, read_text
 from supercloud.spec.loader import load, load_fleet, load_job
 from supercloud.targets.site.cabling.readers import read_output
 
@@ -51,14 +51,14 @@ odd = pytest.mark.parametrize("make", ODD, ids=["pipe", "device", "huge", "shado
 @pytest.mark.parametrize("make", [item for item in ODD if item not in (make_shadow, make_binary)])
 def test_only_an_ordinary_file_of_some_size_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "x")
-    with pytest.raises(FileProblem):
+    with pytest.raises(FileReadError):
         read_bytes(tmp_path / "x")
 
 
 def test_text_has_no_mark_of_the_byte_order_and_a_limit(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"\xef\xbb\xbfabc")
     assert read_text(tmp_path / "x") == "abc"
-    with pytest.raises(FileProblem, match="more than 5 bytes"):
+    with pytest.raises(FileReadError, match="more than 5 bytes"):
         read_text(tmp_path / "x", 5)
 
 
@@ -119,7 +119,7 @@ def test_a_file_of_an_overlay_is_read_safely(make: Callable[[Path], None], tmp_p
     (tmp_path / "machines").mkdir()
     make(tmp_path / "machines/dgx-h100.yaml")
     with pytest.raises(SupercloudError) as caught:
-        Catalog([tmp_path]).machine("dgx-h100")
+        Catalog([tmp_path]).get_machine("dgx-h100")
     assert "s3cr3t" not in str(caught.value)
 
 
@@ -132,5 +132,5 @@ def test_a_file_that_has_nothing_to_say_is_none(tmp_path: Path, monkeypatch: pyt
 
     (tmp_path / "kmsg").touch()
     monkeypatch.setattr("builtins.open", lambda *args, **more: Silent())
-    with pytest.raises(FileProblem, match="read to its end"):
+    with pytest.raises(FileReadError, match="read to its end"):
         read_bytes(tmp_path / "kmsg")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supercloud.errors import InputError
-from supercloud.primitives.names import NameRule, bounded
+from supercloud.primitives.names import NameRule, build_bounded_name
 
 BUCKET = NameRule(
     max=63, min=3, characters="a-z0-9.-", starts="a-z0-9", ends="a-z0-9", refused=("xn--",), refused_end=("-s3alias",),
@@ -18,12 +18,12 @@ ANY = st.text(alphabet=string.printable + "äß€", max_size=80)
 
 
 def test_short_names_stay_as_they_are() -> None:
-    assert bounded(["trainer", "train-block"], BUCKET) == "trainer-train-block"
+    assert build_bounded_name(["trainer", "train-block"], BUCKET) == "trainer-train-block"
 
 
 def test_long_names_keep_their_end_and_get_a_digest() -> None:
-    name = bounded(["a-very-long-cluster-name", "scratch"], LABEL)
-    assert len(name) <= 20 and name.startswith("ame-scratch-") and name == bounded(
+    name = build_bounded_name(["a-very-long-cluster-name", "scratch"], LABEL)
+    assert len(name) <= 20 and name.startswith("ame-scratch-") and name == build_bounded_name(
         ["a-very-long-cluster-name", "scratch"], LABEL
     )  # fmt: skip
 
@@ -31,14 +31,14 @@ def test_long_names_keep_their_end_and_get_a_digest() -> None:
 @pytest.mark.parametrize("rule", [BUCKET, LABEL], ids=["bucket", "label"])
 @given(parts=st.lists(ANY, min_size=1, max_size=4))
 def test_accepted_whatever_the_parts(rule: NameRule, parts: list[str]) -> None:
-    name = bounded(parts, rule)
-    assert rule.problem(name) == "" and name == bounded(parts, rule)
+    name = build_bounded_name(parts, rule)
+    assert rule.find_problem(name) == "" and name == build_bounded_name(parts, rule)
 
 
 @given(st.lists(ANY, min_size=1, max_size=3), st.lists(ANY, min_size=1, max_size=3))
 def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
     same = "-".join(one) == "-".join(two)
-    assert (bounded(one, LABEL) == bounded(two, LABEL)) <= (one == two or same)
+    assert (build_bounded_name(one, LABEL) == build_bounded_name(two, LABEL)) <= (one == two or same)
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
      ("a..b", "looks like")],
 )  # fmt: skip
 def test_refused_with_the_reason(name: str, word: str) -> None:
-    assert word in BUCKET.problem(name)
+    assert word in BUCKET.find_problem(name)
 
 
 def test_no_room_for_any_name() -> None:
     with pytest.raises(InputError, match="no name can be made"):
-        bounded(["abcdefgh"], NameRule(max=5))
+        build_bounded_name(["abcdefgh"], NameRule(max=5))

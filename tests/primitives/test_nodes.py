@@ -24,14 +24,14 @@ def test_parts_of_sets(sizes: list[int], data: st.DataObject) -> None:
     names = list(whole)
     start = data.draw(st.integers(0, len(names)))
     stop = data.draw(st.integers(start, len(names)))
-    part = whole.part(start, stop)
+    part = whole.slice(start, stop)
     assert list(part) == names[start:stop]
-    assert list(whole.part(0, start) + whole.part(start, len(whole))) == names
+    assert list(whole.slice(0, start) + whole.slice(start, len(whole))) == names
 
 
 def test_out_of_range_is_refused() -> None:
     with pytest.raises(IndexError):
-        HostRange("a", 1, 3, 1).part(2, 5)
+        HostRange("a", 1, 3, 1).slice(2, 5)
 
 
 def test_no_host_list() -> None:

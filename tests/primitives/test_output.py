@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import OutputError, WorkError
+from supercloud.errors import OutputError, OperationError
 from supercloud.primitives.output import write_file
 
 
@@ -36,7 +36,7 @@ def test_a_write_that_fails_leaves_the_old_file_whole(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_file(page, "new\ud800")
     assert page.read_text() == "old" and os.listdir(tmp_path) == ["page"]
-    with pytest.raises(WorkError, match="nothing was changed"):
+    with pytest.raises(OperationError, match="nothing was changed"):
         write_file(page / "under" / "a file", "new")
 
 

@@ -95,9 +95,9 @@ def test_dimensions_do_not_mix() -> None:
 
 
 def test_nothing_is_lost_silently() -> None:
-    assert Size("3 GiB").whole("MiB") == 3072
+    assert Size("3 GiB").to_whole("MiB") == 3072
     with pytest.raises(QuantityError, match="whole number"):
-        Size("1 GB").whole("MiB")
+        Size("1 GB").to_whole("MiB")
     assert (Size("1 GB").floor("MiB"), Size("1 GB").ceil("MiB")) == (953, 954)
     with pytest.raises(AttributeError):
         Size("1 GB").base = 3  # type: ignore[misc, assignment]

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.primitives.tables import csv_text, plain_cell, yaml_text
+from supercloud.primitives.tables import format_csv, escape_cell, format_yaml
 
 # What the language takes as a text: nothing of the control characters.
 TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\u0085\u2028\u2029\ufeff"),
@@ -22,9 +22,9 @@ ODD = st.sampled_from(["0x10", "1e3", "0o17", "1_000", "yes", "null", "~", "12:3
 
 @given(st.lists(st.lists(ODD | TEXTS, min_size=2, max_size=2), max_size=5))
 def test_any_table_comes_back(rows: list[list[str]]) -> None:
-    cells = [[plain_cell(cell) for cell in row] for row in rows]
-    assert list(csv.reader(io.StringIO(csv_text(("a", "b"), rows)))) == [["a", "b"], *cells]
-    for found, row in zip(list(csv.reader(io.StringIO(csv_text(("a", "b"), rows))))[1:], rows, strict=True):
+    cells = [[escape_cell(cell) for cell in row] for row in rows]
+    assert list(csv.reader(io.StringIO(format_csv(("a", "b"), rows)))) == [["a", "b"], *cells]
+    for found, row in zip(list(csv.reader(io.StringIO(format_csv(("a", "b"), rows))))[1:], rows, strict=True):
         for cell, value in zip(found, row, strict=True):
             assert cell in (value, f"'{value}")
             assert cell[0] not in "=@" and (cell[0] not in "+-" or float(cell) is not None)
@@ -32,15 +32,15 @@ def test_any_table_comes_back(rows: list[list[str]]) -> None:
 
 @given(st.dictionaries(ODD | TEXTS, ODD | TEXTS | st.integers() | st.none(), max_size=5))
 def test_any_document_comes_back(value: dict[str, object]) -> None:
-    assert yaml.safe_load(yaml_text(value)) == value
+    assert yaml.safe_load(format_yaml(value)) == value
 
 
 @pytest.mark.parametrize("text", ["0o17", "1e3", "0x10", "12", "1_000", "nan", ".inf"])
 def test_a_name_like_a_number_is_quoted_for_readers_of_either_yaml(text: str) -> None:
-    assert yaml_text({"a": text}) == f"a: '{text}'\n"
+    assert format_yaml({"a": text}) == f"a: '{text}'\n"
 
 
 @pytest.mark.parametrize(("value", "cell"), [("=HYPERLINK(1)", "'=HYPERLINK(1)"), ("+a", "'+a"), ("-cmd", "'-cmd"),
                                              ("@x", "'@x"), ("-5.2", "-5.2"), ("a=b", "a=b"), (-3, -3)])  # fmt: skip
 def test_no_cell_is_a_formula(value: object, cell: object) -> None:
-    assert plain_cell(value) == cell
+    assert escape_cell(value) == cell

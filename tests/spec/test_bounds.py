@@ -16,7 +16,7 @@ from supercloud.spec import ClusterSpec, Fabric, Storage
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import loads
-from supercloud.spec.problems import findings_of
+from supercloud.spec.problems import build_findings
 
 GOOD = EXAMPLES[0].read_text()
 
@@ -44,7 +44,7 @@ def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
         asked += 1
         return 1
 
-    found = [finding for _, finding in findings_of(caught.value, data, ClusterSpec, line=line)]
+    found = [finding for _, finding in build_findings(caught.value, data, ClusterSpec, find_line=line)]
     assert len(found) == 201 and asked <= 10_000
     assert found[-1].problem == f"{caught.value.error_count() - 200} more problems"
 

@@ -14,23 +14,23 @@ from supercloud.spec import ClusterSpec, JobSpec, fabric, fleet, job, pool, sche
 from supercloud.spec.base import Name
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
-from supercloud.spec.hints import _known, hint_for_field, hint_for_mapping, suggest_name, suggest_via
+from supercloud.spec.hints import _load_hints, find_field_hint, find_mapping_hint, suggest_name, suggest_connection
 from supercloud.spec.loader import load_fleet, load_job, loads
 
 MODELS = {model.__name__: model for model in (
     storage.Storage, fabric.Fabric, tenant.Tenant, scheduler.Partition, scheduler.SlurmScheduler, site.OnPremSite,
-    JobSpec, job.Accelerators, job.Place, ClusterSpec, pool.Pool, fleet.FleetSpec, fleet.Member, Connection
+    JobSpec, job.Accelerators, job.PlacementSpec, ClusterSpec, pool.Pool, fleet.FleetSpec, fleet.FleetMember, Connection
 )}  # fmt: skip
 
 
 def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_there() -> None:
-    for name, hints in _known()["fields"].items():
+    for name, hints in _load_hints()["fields"].items():
         known = MODELS[name].model_fields
         for other, text in hints.items():
             assert other not in known, f"{name} has a field {other}: nobody would see the hint"
             named = re.search(r"^write \{?(\w+):|^write it inside (\w+):", text)
             assert named is None or (named[1] or named[2]) in known, text
-    assert set(_known()["shapes"]) <= set(MODELS)
+    assert set(_load_hints()["shapes"]) <= set(MODELS)
 
 
 SAMPLES = [8, "8", 0, -1, 10**9, 1.5, True, None, "a100", "A_100", "a100:8", "gpu:8", "30:00", "24:00:00", "1-12",
@@ -58,15 +58,15 @@ def is_accepted(model: type[BaseModel], hint: str) -> bool:
 
 def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
     refused = []
-    for name, hints in _known()["fields"].items():
+    for name, hints in _load_hints()["fields"].items():
         for text, other in {text: other for other, text in hints.items()}.items():  # names with one hint are one case
             for value in SAMPLES if "%" in text else ():
-                hint = hint_for_field(other, value, [MODELS[name]])
+                hint = find_field_hint(other, value, [MODELS[name]])
                 if hint and "…" not in hint and not is_accepted(MODELS[name], hint):
                     refused.append((name, other, value, hint))
-    for name in _known()["shapes"]:
+    for name in _load_hints()["shapes"]:
         for value in SAMPLES:
-            hint = hint_for_mapping(value, [MODELS[name]])
+            hint = find_mapping_hint(value, [MODELS[name]])
             if hint and "…" not in hint and not is_accepted(MODELS[name], hint):
                 refused.append((name, "", value, hint))
     assert refused == []
@@ -128,7 +128,7 @@ def test_mistakes_in_a_cluster_and_a_fleet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["login.example.com", "ann@login", "ssh://ann@login:2222", "login:6820", "tcp://a:1"])
 def test_what_is_suggested_is_taken(text: str) -> None:
-    for word in re.findall(r"(?:ssh:|https:)\S+", suggest_via(text)):
+    for word in re.findall(r"(?:ssh:|https:)\S+", suggest_connection(text)):
         assert Connection(engine="slurm", via=word.replace(":PORT", ":6820"))
     for name in (text, "Train_1", "--a--", "9 lives", "x" * 60, "a\u00df\u4e2d"):
         if suggested := suggest_name(name):

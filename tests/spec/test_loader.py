@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import SpecError
-from supercloud.jobs.fleet.state import fleet_of
+from supercloud.jobs.fleet.state import load_fleet_state
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.loader import load, load_fleet, load_job, loads
 
@@ -94,7 +94,7 @@ def test_anchors_and_merges() -> None:
 )
 def test_bad_yaml_has_a_line(text: str, said: str) -> None:
     with pytest.raises(SpecError, match=said) as caught:
-        parse_yaml(text, "x.yaml").checked()
+        parse_yaml(text, "x.yaml").require_unique_keys()
     assert all(item.line >= 1 and item.file == "x.yaml" for item in caught.value.findings)
 
 
@@ -275,7 +275,7 @@ def test_keys_of_a_file_that_is_no_spec_are_not_shown(tmp_path: Path, suffix: st
         f"{row}" for row in rows)  # fmt: skip
     (tmp_path / f"accounts{suffix}").write_text(text + "\n")
     (tmp_path / "fleet.yaml").write_text(f"name: f\nclusters: [{{spec: accounts{suffix}}}]\n")
-    for read in (load, load_job, load_fleet, lambda path: fleet_of(path.parent / "fleet.yaml")):
+    for read in (load, load_job, load_fleet, lambda path: load_fleet_state(path.parent / "fleet.yaml")):
         with pytest.raises(SpecError) as caught:
             read(tmp_path / f"accounts{suffix}")
         said = str(caught.value) + repr(caught.value.findings)

@@ -9,18 +9,18 @@ import yaml
 from samples import EXAMPLES, ROOT
 
 from supercloud.errors import SpecError
-from supercloud.plan.publish.document import document, plan_schema
+from supercloud.plan.publish.document import build_document, build_plan_schema
 from supercloud.plan.resolve import resolve
 from supercloud.spec import schema as schemas
 from supercloud.spec.loader import load, loads
 
 COMMITTED = Path(schemas.__file__).with_name("schemas")
-ALL = {name: (lambda name=name: schemas.schema_of(name)) for name in schemas.DOCUMENTS} | {"plan": plan_schema}
+ALL = {name: (lambda name=name: schemas.build_schema(name)) for name in schemas.DOCUMENTS} | {"plan": build_plan_schema}
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_committed_schema_is_current(name: str, write_generated: bool) -> None:
-    text = schemas.schema_text(ALL[name]())
+    text = schemas.format_schema(ALL[name]())
     file = COMMITTED / f"{name}.schema.json"
     if write_generated:
         file.parent.mkdir(exist_ok=True)
@@ -35,17 +35,17 @@ def test_committed_schema_is_current(name: str, write_generated: bool) -> None:
 def test_examples_validate_with_a_stock_validator(path: Path) -> None:
     kind = "job" if path.stem.startswith("job") else "fleet" if path.stem.startswith("fleet") else "cluster"
     data = yaml.safe_load(path.read_text())
-    jsonschema.Draft202012Validator(schemas.schema_of(kind)).validate(data)
+    jsonschema.Draft202012Validator(schemas.build_schema(kind)).validate(data)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_plans_follow_their_schema(path: Path) -> None:
-    data = document(resolve(load(path))).model_dump(mode="json")
-    jsonschema.Draft202012Validator(plan_schema()).validate(data)
+    data = build_document(resolve(load(path))).model_dump(mode="json")
+    jsonschema.Draft202012Validator(build_plan_schema()).validate(data)
 
 
 def test_the_schema_refuses_what_the_model_refuses() -> None:
-    validator = jsonschema.Draft202012Validator(schemas.schema_of("cluster"))
+    validator = jsonschema.Draft202012Validator(schemas.build_schema("cluster"))
     good = yaml.safe_load(EXAMPLES[0].read_text())
     assert validator.is_valid(good)
     for spoilt in ({"nam": "x"}, {"name": "Bad Name"}, {"pools": []}, {"site": {"kind": "moon"}}):
@@ -100,5 +100,5 @@ def test_a_stock_validator_takes_what_check_takes(field: str, text: str, good: b
     except SpecError:
         taken = False
     assert taken is good
-    validator = jsonschema.Draft202012Validator(schemas.schema_of("cluster"))
+    validator = jsonschema.Draft202012Validator(schemas.build_schema("cluster"))
     assert validator.is_valid(yaml.safe_load(document)) is good

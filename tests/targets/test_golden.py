@@ -16,7 +16,7 @@ from samples import EXAMPLES, ROOT
 from supercloud._version import __version__
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 from supercloud.targets.installation import render_order
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -29,7 +29,7 @@ def rendered(example: Path) -> dict[str, str]:
     plan = resolve(load(example))
     texts: dict[str, str] = dict(render_order(plan))
     digests = []
-    for target in targets_for(plan):
+    for target in list_targets(plan):
         bundle = {
             path: text.replace(f"supercloud {__version__}", "supercloud VERSION")
             for path, text in render(plan, target).items()

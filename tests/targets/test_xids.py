@@ -11,12 +11,12 @@ import yaml
 from samples import ROOT
 
 from supercloud.catalog import Catalog
-from supercloud.catalog.kubernetes_parts import XidCatalog
+from supercloud.catalog.kubernetes_parts import XidTable
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render
 
-XIDS = cast(XidCatalog, Catalog().get("xids", "nvidia"))
+XIDS = cast(XidTable, Catalog().get("xids", "nvidia"))
 SPEC: dict[str, Any] = {
     "name": "pod", "site": {"kind": "onprem", "location": "stockholm"},
     "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}],
@@ -64,8 +64,8 @@ def alerts(bundle: Any) -> dict[int, str]:
 
 
 def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
-    assert slurm() == monitor(kubernetes, "permanent") == set(XIDS.codes("critical"))
-    assert monitor(kubernetes, "temporary") == set(XIDS.codes("warning"))
+    assert slurm() == monitor(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
+    assert monitor(kubernetes, "temporary") == set(XIDS.list_codes("warning"))
     said = {code: item.severity for item in XIDS.classes for code in item.codes}
     assert alerts(kubernetes) == said and len(said) == sum(len(item.codes) for item in XIDS.classes)
 

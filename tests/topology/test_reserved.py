@@ -4,11 +4,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import TopologyError, fat_tree, rail_optimized
-from supercloud.topology.reserved import Reserve, ReservedLinks, count_free
+from supercloud.topology import TopologyError, build_fat_tree, build_rail_optimized
+from supercloud.topology.reserved import PortRequest, ReservedLinks, count_free_ports
 
 asks = st.lists(
-    st.builds(lambda cages, kind: Reserve(cages * 2, True, 2) if kind == 2 else Reserve(cages, kind == 1),
+    st.builds(lambda cages, kind: PortRequest(cages * 2, True, 2) if kind == 2 else PortRequest(cages, kind == 1),
               st.integers(1, 9), st.integers(0, 2)),
     min_size=1, max_size=4,
 )  # fmt: skip
@@ -17,7 +17,7 @@ asks = st.lists(
 @settings(deadline=None)
 @given(st.integers(1, 140), asks, st.sampled_from([None, 20, 24, 25]), st.booleans())
 def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rails):
-    build = rail_optimized if rails else fat_tree
+    build = build_rail_optimized if rails else build_fat_tree
     shape = {"rails": 2} if rails else {"nics": 2}
     try:
         fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=reserved, cage=2, tiers=2, **shape)
@@ -27,7 +27,7 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
     group = next(group for group in fabric.link_groups if group.source_kind == "reserved")
     places = [(link.target, link.target_port) for link in group]
     assert len(places) == sum(ask.ports for ask in reserved) == len(set(places))
-    leaf = fabric.tier("leaf")
+    leaf = fabric.get_tier("leaf")
     other = {(link.target, link.target_port) for link in fabric.link_groups[0]}
     other |= {(number, port) for number in range(leaf.count) for port in range(leaf.radix - leaf.up, leaf.radix)}
     assert not other & set(places)
@@ -46,15 +46,15 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
              if not {(number, port), (number, port + 1)} & taken]  # fmt: skip
     for (number, port), index in owners.items():
         beside = (number, port ^ 1)
-        if reserved[index] == Reserve(reserved[index].ports, True) and beside in other:
+        if reserved[index] == PortRequest(reserved[index].ports, True) and beside in other:
             assert not clean, "it had to share"
 
 
 def test_splitters_of_one_ask_lie_on_many_leaves_or_in_one_cage():
     spread, packed = (
         [(link.target, link.target_port) for link in
-         rail_optimized(126, rails=2, radix=64, down=32, uplinks=24, reserved=[ask], cage=2).link_groups[1]]
-        for ask in (Reserve(2, True), Reserve(2, True, 2))
+         build_rail_optimized(126, rails=2, radix=64, down=32, uplinks=24, reserved=[ask], cage_ports=2).link_groups[1]]
+        for ask in (PortRequest(2, True), PortRequest(2, True, 2))
     )  # fmt: skip
     assert len({leaf for leaf, _ in spread}) == 2
     assert packed[0][0] == packed[1][0] and packed[0][1] // 2 == packed[1][1] // 2
@@ -64,21 +64,21 @@ def test_cables_that_fill_a_cage_are_refused_where_none_is_free():
     """Six leaves with one port left on each."""
     numbers = {"rails": 1, "radix": 64, "unit": 31, "down": 31, "uplinks": 32, "cage": 2}
     with pytest.raises(TopologyError, match="3 cages of 2 ports are wanted for cables that fill a cage, 3 more than"):
-        rail_optimized(186, reserved=[Reserve(6, True, 2)], **numbers)
-    assert rail_optimized(186, reserved=6, **numbers).link_counts["reserved-leaf"] == 6
+        build_rail_optimized(186, reserved=[PortRequest(6, True, 2)], **numbers)
+    assert build_rail_optimized(186, reserved=6, **numbers).link_counts["reserved-leaf"] == 6
 
 
 @settings(deadline=None)
 @given(st.integers(1, 400), st.sampled_from([None, 20, 24, 25]), st.booleans(), st.integers(0, 30), st.integers(0, 9))
 def test_free_ports_are_counted_as_they_are(nodes, uplinks, rails, first, kept):
-    build = rail_optimized if rails else fat_tree
+    build = build_rail_optimized if rails else build_fat_tree
     shape = {"rails": 2} if rails else {"nics": 2}
     try:
-        fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=[Reserve(1)], tiers=2, **shape)
+        fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=[PortRequest(1)], tiers=2, **shape)
     except TopologyError:
         assume(False)
     group = next(group for group in fabric.link_groups if isinstance(group, ReservedLinks))
     ports = group.ports._replace(kept=range(first, first + kept))
-    leaf = fabric.tier("leaf")
+    leaf = fabric.get_tier("leaf")
     every = {(number, port) for number in range(leaf.count) for port in set(range(ports.room)) - set(ports.kept)}
-    assert count_free(ports) == len(every - {(link.target, link.target_port) for link in fabric.link_groups[0]})
+    assert count_free_ports(ports) == len(every - {(link.target, link.target_port) for link in fabric.link_groups[0]})

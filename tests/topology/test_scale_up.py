@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import TopologyError, scale_up_mesh, scale_up_switched, scale_up_torus
+from supercloud.topology import TopologyError, build_mesh_scale_up, build_switched_scale_up, build_torus_scale_up
 
 
 def check(domains):
@@ -30,7 +30,7 @@ def check(domains):
 
 def test_nvlink_72():
     """GB200: 18 trays of 4 GPUs, 18 switch chips, one link from each GPU to each chip."""
-    domains = scale_up_switched(144, accelerators=4, links=18, switches=18, domain=18)
+    domains = build_switched_scale_up(144, accelerators=4, links_per_accelerator=18, switches=18, domain_nodes=18)
     assert domains.domain_accelerators == 72
     assert domains.level.count == 8
     assert domains.switch_count == 8 * 18
@@ -40,14 +40,14 @@ def test_nvlink_72():
 
 
 def test_nvlink_8():
-    domains = scale_up_switched(127, accelerators=8, links=18, switches=4)
+    domains = build_switched_scale_up(127, accelerators=8, links_per_accelerator=18, switches=4)
     assert domains.switch_count == 127 * 4
     assert domains.link_count == 127 * 8 * 18
     assert sorted(Counter(link.target for link in check(domains) if link.source == 0).values()) == [4, 4, 5, 5]
 
 
 def test_infinity_fabric():
-    domains = scale_up_mesh(16, accelerators=8)
+    domains = build_mesh_scale_up(16, accelerators=8)
     assert domains.link_count == 16 * 8 * 7 // 2
     pairs = {frozenset((link.source, link.target)) for link in check(domains)}
     assert len(pairs) == 16 * 28
@@ -55,7 +55,7 @@ def test_infinity_fabric():
 
 def test_torus():
     """Trn2 UltraServer: 4 instances of a 4x4 torus, joined in rings."""
-    domains = scale_up_torus(8, accelerators=16, dims=(4, 4, 4))
+    domains = build_torus_scale_up(8, accelerators=16, dims=(4, 4, 4))
     assert domains.level.size == 4
     assert domains.level.count == 2
     assert domains.link_count == 2 * 3 * 64
@@ -65,9 +65,9 @@ def test_torus():
 @settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
 def test_any_numbers(nodes, accelerators, domain, links, switches):
-    switched = scale_up_switched(nodes, accelerators=accelerators, links=links, switches=switches, domain=domain)
+    switched = build_switched_scale_up(nodes, accelerators=accelerators, links_per_accelerator=links, switches=switches, domain_nodes=domain)
     assert len(check(switched)) == nodes * accelerators * links
-    mesh = scale_up_mesh(nodes, accelerators=accelerators, domain=domain, parallel=min(links, 3))
+    mesh = build_mesh_scale_up(nodes, accelerators=accelerators, domain_nodes=domain, parallel_links=min(links, 3))
     full, short = divmod(nodes, domain)
     pairs = sum(n * (n - 1) // 2 for n in [domain * accelerators] * full + [short * accelerators])
     assert len(check(mesh)) == pairs * min(links, 3)
@@ -78,8 +78,8 @@ def test_any_numbers(nodes, accelerators, domain, links, switches):
 
 def test_refusals():
     with pytest.raises(TopologyError, match="do not make whole tori of 64; take a multiple of 4 nodes"):
-        scale_up_torus(6, accelerators=16, dims=(4, 4, 4))
+        build_torus_scale_up(6, accelerators=16, dims=(4, 4, 4))
     with pytest.raises(TopologyError, match="take dims that hold whole nodes"):
-        scale_up_torus(6, accelerators=5, dims=(4, 4))
+        build_torus_scale_up(6, accelerators=5, dims=(4, 4))
     with pytest.raises(TopologyError, match="links is 0"):
-        scale_up_switched(6, accelerators=5, links=0, switches=1)
+        build_switched_scale_up(6, accelerators=5, links_per_accelerator=0, switches=1)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import Ports, TopologyError, compute_arrangements, rail_optimized
+from supercloud.topology import LeafRequirements, TopologyError, compute_arrangements, build_rail_optimized
 
 # nodes of 8 rails -> rails on a leaf, leaves, spines. One switch of 64 ports for up to eight: NVIDIA DGX BasePOD,
 # RA-11127-001 V5 (DGX H100 and B200, NDR400). 64 x 800G boxes split in two, 400 Gb/s an accelerator: 4 + 2 for 256.
@@ -28,14 +28,14 @@ SMALL = {
 
 @pytest.mark.parametrize(("nodes", "radix"), SMALL)
 def test_small_designs_take_the_fewest_switches(nodes: int, radix: int) -> None:
-    best = compute_arrangements(nodes, 8, Ports(radix, radix))[0]
+    best = compute_arrangements(nodes, 8, LeafRequirements(radix, radix))[0]
     assert (best.rails_per_leaf, best.leaves, best.spines) == SMALL[nodes, radix]
 
 
 def test_open_cluster_designs_of_64_128_and_256_accelerators() -> None:
     """Leaves with 64 ports down and 64 up, whatever the size: 1 + 1, 2 + 1 and 4 + 2 boxes of 128 ports."""
     counts = [
-        rail_optimized(nodes, rails=8, radix=128, rails_per_leaf=sharing, down=64, tiers=2).switch_counts
+        build_rail_optimized(nodes, rails=8, radix=128, rails_per_leaf=sharing, down=64, tiers=2).switch_counts
         for nodes, sharing in ((8, 8), (16, 4), (32, 2))
     ]
     assert counts == [{"leaf": 1, "spine": 1}, {"leaf": 2, "spine": 1}, {"leaf": 4, "spine": 2}]
@@ -62,15 +62,15 @@ def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved:
 def test_no_allowed_arrangement_takes_fewer_switches(
     nodes: int, rails: int, radix: int, ratio: float, reserved: int
 ) -> None:
-    found = compute_arrangements(nodes, rails, Ports(radix, radix, ratio, reserved))
-    assert (found[0].switches if found else None) == fewest_by_trying(nodes, rails, radix, ratio, reserved)
+    found = compute_arrangements(nodes, rails, LeafRequirements(radix, radix, ratio, reserved))
+    assert (found[0].switch_count if found else None) == fewest_by_trying(nodes, rails, radix, ratio, reserved)
     for best in found[:1]:
-        fabric = rail_optimized(
-            nodes, rails=rails, radix=radix, unit=best.unit, down=best.unit * best.rails_per_leaf,
+        fabric = build_rail_optimized(
+            nodes, rails=rails, radix=radix, unit_nodes=best.unit_nodes, down=best.unit_nodes * best.rails_per_leaf,
             uplinks=best.uplinks or None, rails_per_leaf=best.rails_per_leaf, tiers=2 if best.uplinks else 1,
             reserved=reserved,
         )  # fmt: skip
-        assert sum(fabric.switch_counts.values()) == best.switches
+        assert sum(fabric.switch_counts.values()) == best.switch_count
         ports = Counter((link.target, link.target_port) for group in fabric.link_groups[:1] for link in group)
         assert max(ports.values()) == 1 and len(ports) == nodes * rails
         leaf = fabric.tiers[0]
@@ -80,10 +80,10 @@ def test_no_allowed_arrangement_takes_fewer_switches(
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.sampled_from([1, 2, 4]), st.sampled_from([2, 6, 18]))
 def test_scale_up_domains_are_not_spread_over_leaves(nodes: int, rails: int, domain: int) -> None:
-    for item in compute_arrangements(nodes, rails, Ports(64, 64), domain=domain):
-        assert item.unit % domain == 0 or item.unit >= nodes
+    for item in compute_arrangements(nodes, rails, LeafRequirements(64, 64), domain_nodes=domain):
+        assert item.unit_nodes % domain == 0 or item.unit_nodes >= nodes
 
 
 def test_rails_that_do_not_divide_are_refused() -> None:
     with pytest.raises(TopologyError, match="8 rails do not share leaves 3 by 3; take 1, 2, 4 or 8 rails a leaf"):
-        rail_optimized(8, rails=8, radix=64, rails_per_leaf=3)
+        build_rail_optimized(8, rails=8, radix=64, rails_per_leaf=3)

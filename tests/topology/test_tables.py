@@ -2,7 +2,7 @@
 
 import pytest
 
-from supercloud.topology import clos, fat_tree, rail_optimized
+from supercloud.topology import build_clos, build_fat_tree, build_rail_optimized
 
 # DGX H100/B200, "Larger SuperPOD component counts": RA-11333-001 V11 Table 3, RA-11334-001 V08 Table 3.1.
 # su: (nodes, gpus, leaf, spine, core, node-leaf, leaf-spine, spine-core)
@@ -42,17 +42,17 @@ def cables(fabric):
 @pytest.mark.parametrize("su", TABLE_A)
 def test_larger_superpods(su):
     nodes, gpus, *counts = TABLE_A[su]
-    fabric = rail_optimized(nodes, rails=8, radix=64)
+    fabric = build_rail_optimized(nodes, rails=8, radix=64)
     assert [*switches(fabric), *cables(fabric)] == counts
     assert fabric.nodes * fabric.node_ports == gpus
-    assert fabric.level("su").count == su
+    assert fabric.get_level("su").count == su
     assert fabric.bisection == 1
 
 
 @pytest.mark.parametrize("su", TABLE_B)
 def test_compute_fabric_with_ufm(su):
     nodes, gpus, leaf, spine, node_and_ufm, leaf_spine = TABLE_B[su]
-    fabric = rail_optimized(nodes, rails=8, radix=64, reserved=4)
+    fabric = build_rail_optimized(nodes, rails=8, radix=64, reserved=4)
     assert switches(fabric) == (leaf, spine, 0)
     assert fabric.link_counts["node-leaf"] == gpus
     assert fabric.link_counts["node-leaf"] + fabric.link_counts["reserved-leaf"] == node_and_ufm
@@ -61,7 +61,7 @@ def test_compute_fabric_with_ufm(su):
 
 @pytest.mark.parametrize(("su", "parallel", "spines"), [(1, 8, 4), (2, 4, 8), (3, 2, 16), (4, 2, 16), (8, 1, 32)])
 def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
-    group = rail_optimized(32 * su, rails=8, radix=64).link_groups[-1]
+    group = build_rail_optimized(32 * su, rails=8, radix=64).link_groups[-1]
     pairs = [(link.source, link.target) for link in group]
     assert len(set(pairs)) == 8 * su * spines
     assert {pairs.count(pair) for pair in pairs[:64]} == {parallel}
@@ -70,7 +70,7 @@ def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
 @pytest.mark.parametrize("su", TABLE_C)
 def test_gb200_superpods(su):
     gpus, *counts = TABLE_C[su]
-    fabric = rail_optimized(144 * su, rails=4, radix=64, unit=144, down=18, pod="rail")
+    fabric = build_rail_optimized(144 * su, rails=4, radix=64, unit_nodes=144, down=18, pod="rail")
     assert list(switches(fabric)) == counts
     assert cables(fabric) == (gpus, gpus, gpus)
     assert [(level.name, level.size, level.count) for level in fabric.levels] == [
@@ -82,48 +82,48 @@ def test_gb200_superpods(su):
     assert (leaf.down, leaf.up, spine.down, spine.up) == (18, 18, 24, 24)
     assert core.down == 64
     assert core.axes[1:] == (("group", 6), ("core", 3 * su // 2))
-    assert not fabric.rails_are_disjoint
+    assert not fabric.has_disjoint_rails
 
 
 def test_gb200_of_one_su_has_rails_that_do_not_meet():
-    fabric = rail_optimized(144, rails=4, radix=64, unit=144, down=18, pod="rail")
+    fabric = build_rail_optimized(144, rails=4, radix=64, unit_nodes=144, down=18, pod="rail")
     assert "core" not in fabric.switch_counts
-    assert fabric.rails_are_disjoint
-    grown = rail_optimized(144, rails=4, radix=64, unit=144, down=18, pod="rail", tiers=3)
+    assert fabric.has_disjoint_rails
+    grown = build_rail_optimized(144, rails=4, radix=64, unit_nodes=144, down=18, pod="rail", tiers=3)
     assert switches(grown) == (32, 24, 12)  # "eight leaves and six spines per rail group per SU"
 
 
 def meta(**given):
     """Meta's 24k H100 RoCE cluster (arXiv 2407.21783 section 3.3.1): 8 pods of 192 racks of 16 GPUs in 2 servers."""
     numbers = {"rack": 2, "uplinks": 18, "pod": 192, "radix": (64, 576, 576), "oversubscription": (1, 7)}
-    return clos(8 * 192 * 2, nics=8, **(numbers | given))
+    return build_clos(8 * 192 * 2, nics=8, **(numbers | given))
 
 
 def test_meta_24k():
     fabric = meta()
     rack, pod, _ = fabric.levels
     assert fabric.nodes * fabric.node_ports == 24_576
-    assert fabric.tier("leaf").count == rack.count == 1_536
+    assert fabric.get_tier("leaf").count == rack.count == 1_536
     assert pod.count == 8
     assert pod.size * fabric.node_ports == 3_072
-    assert rack.share == 18 / 16  # full bandwidth within a pod, and an eighth to spare
-    assert fabric.tier("spine").oversubscription == pytest.approx(7, rel=0.01)
-    assert 1 / 7 <= fabric.bisection == pod.share < 1 / 6
-    assert fabric.hops(0, 1) == 1
-    assert fabric.hops(0, 383) == 3
-    assert fabric.hops(0, 384) == 5
+    assert rack.uplink_ratio == 18 / 16  # full bandwidth within a pod, and an eighth to spare
+    assert fabric.get_tier("spine").oversubscription == pytest.approx(7, rel=0.01)
+    assert 1 / 7 <= fabric.bisection == pod.uplink_ratio < 1 / 6
+    assert fabric.count_hops(0, 1) == 1
+    assert fabric.count_hops(0, 383) == 3
+    assert fabric.count_hops(0, 384) == 5
 
 
 def test_meta_with_a_spine_for_every_uplink_keeps_full_bandwidth_without_two_of_them():
     fabric = meta(spines=18)
-    assert fabric.tier("spine").count == 8 * 18
-    assert fabric.tier("leaf").up - 2 >= fabric.tier("leaf").down
+    assert fabric.get_tier("spine").count == 8 * 18
+    assert fabric.get_tier("leaf").up - 2 >= fabric.get_tier("leaf").down
 
 
 @pytest.mark.parametrize("k", [2, 4, 6, 8, 16, 48])
 def test_k_ary_fat_tree(k):
     """Al-Fares et al., SIGCOMM 2008: k pods of k/2 + k/2 switches, (k/2)**2 cores, k**3/4 hosts."""
-    fabric = fat_tree(k**3 // 4, nics=1, radix=k, tiers=3)
+    fabric = build_fat_tree(k**3 // 4, nics=1, radix=k, tiers=3)
     assert switches(fabric) == (k * k // 2, k * k // 2, k * k // 4)
     assert fabric.bisection == 1
     assert fabric.link_counts["spine-core"] == k**3 // 4
@@ -131,16 +131,16 @@ def test_k_ary_fat_tree(k):
 
 def test_planes_are_the_same_fabric_several_times():
     """DGX B300: two ports a GPU, one per plane; each plane by the rule, then summed."""
-    one = rail_optimized(127, rails=8, radix=64, reserved=4)
-    two = rail_optimized(127, rails=8, radix=64, reserved=4, planes=2)
+    one = build_rail_optimized(127, rails=8, radix=64, reserved=4)
+    two = build_rail_optimized(127, rails=8, radix=64, reserved=4, planes=2)
     assert two.switch_counts == {tier: 2 * count for tier, count in one.switch_counts.items()}
     assert two.link_counts == {group: 2 * count for group, count in one.link_counts.items()}
-    assert [two.attachment(5, 3, plane).source_port for plane in (0, 1)] == [6, 7]
+    assert [two.get_node_link(5, 3, plane).source_port for plane in (0, 1)] == [6, 7]
 
 
 def test_a_hundred_thousand_accelerators():
-    fabric = rail_optimized(12_500, rails=8, radix=144)
-    columns = fabric.columns()
+    fabric = build_rail_optimized(12_500, rails=8, radix=144)
+    columns = fabric.build_columns()
     assert len(columns.source) == sum(fabric.link_counts.values()) == 300_448
     assert fabric.bisection == 1
     for kind, device, port in (

@@ -4,43 +4,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.topology.tiers import least_divisor, most_down, per_step, per_tier, ports_up
+from supercloud.topology.tiers import find_least_divisor, compute_max_down, expand_oversubscription, expand_radix, compute_uplinks
 
 ratios = st.sampled_from([0.5, 8 / 9, 1.0, 1.25, 4 / 3, 5 / 3, 2.0, 3.0, 7.0])
 
 
 @given(st.integers(1, 1024), ratios)
 def test_most_down_is_the_most(radix, ratio):
-    down = most_down(radix, ratio)
+    down = compute_max_down(radix, ratio)
     if ratio == int(ratio) and radix > ratio:
-        assert down == ratio * ports_up(down, ratio) and down + ports_up(down, ratio) > radix - ratio - 1
+        assert down == ratio * compute_uplinks(down, ratio) and down + compute_uplinks(down, ratio) > radix - ratio - 1
     else:
-        assert down == max(d for d in range(radix + 1) if d + ports_up(d, ratio) <= radix)
+        assert down == max(d for d in range(radix + 1) if d + compute_uplinks(d, ratio) <= radix)
 
 
 def test_half_the_radix_is_non_blocking():
-    assert [most_down(radix) for radix in (64, 63, 2, 1)] == [32, 31, 1, 0]
+    assert [compute_max_down(radix) for radix in (64, 63, 2, 1)] == [32, 31, 1, 0]
 
 
 def test_uplinks_round_up():
-    assert ports_up(32, 4 / 3) == 24
-    assert ports_up(33, 4 / 3) == 25
-    assert ports_up(16, 8 / 9) == 18
-    assert ports_up(192, 7) == 28
+    assert compute_uplinks(32, 4 / 3) == 24
+    assert compute_uplinks(33, 4 / 3) == 25
+    assert compute_uplinks(16, 8 / 9) == 18
+    assert compute_uplinks(192, 7) == 28
 
 
 @given(st.integers(1, 512), st.data())
 def test_least_divisor(number, data):
     floor = data.draw(st.integers(0, number))
-    found = least_divisor(number, floor)
+    found = find_least_divisor(number, floor)
     assert number % found == 0 and found >= floor
     assert not any(number % d == 0 for d in range(max(1, floor), found))
 
 
 def test_one_number_or_one_for_each_tier():
-    assert per_tier(64) == (64, 64, 64)
-    assert per_tier((64, 576, 400)) == (64, 576, 400)
-    assert per_step(2.0) == (2.0, 1.0)
-    assert per_step((1, 7)) == (1, 7)
+    assert expand_radix(64) == (64, 64, 64)
+    assert expand_radix((64, 576, 400)) == (64, 576, 400)
+    assert expand_oversubscription(2.0) == (2.0, 1.0)
+    assert expand_oversubscription((1, 7)) == (1, 7)
     with pytest.raises(ValueError, match="core_radix is 0"):
-        per_tier((1, 1, 0))
+        expand_radix((1, 1, 0))

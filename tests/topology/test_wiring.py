@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import Fabric, TopologyError, clos, fat_tree, rail_optimized
+from supercloud.topology import Fabric, TopologyError, build_clos, build_fat_tree, build_rail_optimized
 
 radixes = st.integers(16, 48) | st.integers(2, 16)
 several = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])  # most numbers make no fabric
@@ -54,7 +54,7 @@ def built(builder, **numbers):
     return st.fixed_dictionaries({"nodes": st.integers(1, 150), **shared, **numbers}).map(lambda n: (builder, n))
 
 
-recipes = built(rail_optimized, **rail) | built(fat_tree, **tree) | built(clos, **racks)
+recipes = built(build_rail_optimized, **rail) | built(build_fat_tree, **tree) | built(build_clos, **racks)
 
 
 def build(recipe) -> Fabric:
@@ -82,7 +82,7 @@ def sizes(fabric):
 @given(recipes)
 def test_ports_and_counts(recipe):
     fabric = build(recipe)
-    links = list(fabric.links())
+    links = list(fabric.iter_links())
     assert len(links) == sum(fabric.link_counts.values())
     used = Counter()
     for link in links:
@@ -96,13 +96,13 @@ def test_ports_and_counts(recipe):
     ups = Counter((link.source_kind, link.source) for link in links)
     downs = Counter((link.target_kind, link.target) for link in links if link.source_kind != "reserved")
     for tier in fabric.tiers:
-        assert tier.spare >= 0
+        assert tier.spare_ports >= 0
         assert {ups[tier.name, i] for i in range(tier.count)} == {tier.up}
         assert max(downs[tier.name, i] for i in range(tier.count)) <= tier.down
     for link in links:
         for kind, device in ((link.source_kind, link.source), (link.target_kind, link.target)):
             if kind not in ("node", "reserved"):
-                assert fabric.tier(kind).coordinates(device)[0] == link.plane
+                assert fabric.get_tier(kind).compute_coordinates(device)[0] == link.plane
         if link.source_kind == "node":
             assert link.source_port % fabric.planes == link.plane
 
@@ -111,14 +111,14 @@ def test_ports_and_counts(recipe):
 @given(recipes)
 def test_bulk_and_lazy_say_the_same(recipe):
     fabric = build(recipe)
-    columns = fabric.columns()
-    kinds = fabric.kinds
+    columns = fabric.build_columns()
+    kinds = fabric.device_kinds
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    assert [(kinds[a], b, c, kinds[d], e, f, g) for a, b, c, d, e, f, g in rows] == list(fabric.links())
+    assert [(kinds[a], b, c, kinds[d], e, f, g) for a, b, c, d, e, f, g in rows] == list(fabric.iter_links())
     for group in fabric.link_groups:
-        some = group.columns(2, 9)
+        some = group.build_columns(2, 9)
         assert list(zip(*(column.tolist() for column in some), strict=True)) == [
-            (link.source, link.source_port, link.target, link.target_port, link.plane) for link in group.links(2, 9)
+            (link.source, link.source_port, link.target, link.target_port, link.plane) for link in group.iter_links(2, 9)
         ]
         assert len(group) == group.count
 
@@ -155,18 +155,18 @@ def test_hops_are_the_shortest_way(recipe, data):
     per_rail = -(-fabric.link_groups[0].nics // fabric.rails)
     assume(max(out, back) * per_rail < fabric.link_groups[0].nics)
     for plane in range(fabric.planes):
-        start = ("leaf", fabric.attachment(one, out * per_rail, plane).target)
-        goal = ("leaf", fabric.attachment(other, back * per_rail, plane).target)
+        start = ("leaf", fabric.get_node_link(one, out * per_rail, plane).target)
+        goal = ("leaf", fabric.get_node_link(other, back * per_rail, plane).target)
         distance, queue = {start: 1}, deque([start])
         while queue:
             here = queue.popleft()
             for there in around[here] - distance.keys():
                 distance[there] = distance[here] + 1
                 queue.append(there)
-        assert fabric.hops(one, other, (out, back)) == distance.get(goal)
-    assert fabric.hops(one, one) == 0
+        assert fabric.count_hops(one, other, (out, back)) == distance.get(goal)
+    assert fabric.count_hops(one, one) == 0
     if fabric.shape != "rail-optimized":
-        assert fabric.hops(one, other) is not None
+        assert fabric.count_hops(one, other) is not None
 
 
 @settings(several, max_examples=100)
@@ -179,10 +179,10 @@ def test_levels_partition_all_nodes_and_nest(recipe):
         assert len(domains) == level.count == len(level)
         assert [node for domain in domains for node in domain] == list(range(fabric.nodes))
         for index, domain in enumerate(domains):
-            assert {level.domain_of(node) for node in domain} == {index}
+            assert {level.find_domain(node) for node in domain} == {index}
     for inner, outer in zip(fabric.levels, fabric.levels[1:], strict=False):
         assert inner.hops <= outer.hops
-        assert all(outer.domain_of(domain[0]) == outer.domain_of(domain[-1]) for domain in inner)
+        assert all(outer.find_domain(domain[0]) == outer.find_domain(domain[-1]) for domain in inner)
 
 
 @settings(several, max_examples=100)
@@ -221,51 +221,51 @@ def test_non_blocking_means_full_bisection(recipe):
 def test_places_of_switches(recipe):
     fabric = build(recipe)
     for tier in fabric.tiers:
-        places = [tier.coordinates(index) for index in range(tier.count)]
+        places = [tier.compute_coordinates(index) for index in range(tier.count)]
         assert places == sorted(set(places))
-        assert [tier.index(*place) for place in places] == list(range(tier.count))
+        assert [tier.compute_index(*place) for place in places] == list(range(tier.count))
         with pytest.raises(IndexError):
-            tier.coordinates(tier.count)
+            tier.compute_coordinates(tier.count)
         with pytest.raises(IndexError):
-            tier.index(*(axis.size for axis in tier.axes))
+            tier.compute_index(*(axis.size for axis in tier.axes))
 
 
 @given(radixes, st.integers(1, 40), st.integers(1, 9))
 def test_more_nodes_never_need_fewer_switches(radix, nodes, rails):
     try:
-        small, large = (rail_optimized(n, rails=rails, radix=radix) for n in (nodes, nodes + 1))
+        small, large = (build_rail_optimized(n, rails=rails, radix=radix) for n in (nodes, nodes + 1))
     except TopologyError:
         return
     assert sum(small.switch_counts.values()) <= sum(large.switch_counts.values())
 
 
 def test_rails_of_a_node_by_name_and_port():
-    fabric = rail_optimized(127, rails=8, radix=64)
-    link = fabric.attachment(40, 3)
+    fabric = build_rail_optimized(127, rails=8, radix=64)
+    link = fabric.get_node_link(40, 3)
     assert link == ("node", 40, 3, "leaf", 11, 8, 0)
-    assert fabric.tier("leaf").coordinates(link.target) == (0, 1, 3, 0)
+    assert fabric.get_tier("leaf").compute_coordinates(link.target) == (0, 1, 3, 0)
     up = next(iter(fabric.link_groups[1]))
     assert (up.source_port, up.target_port) == (32, 0), "uplinks are the last ports of a leaf"
     with pytest.raises(IndexError):
-        fabric.attachment(127, 0)
+        fabric.get_node_link(127, 0)
 
 
 def test_reserved_links_take_the_free_ports_of_the_short_unit():
-    group = rail_optimized(127, rails=8, radix=64, reserved=4).link_groups[1]
+    group = build_rail_optimized(127, rails=8, radix=64, reserved=4).link_groups[1]
     assert [(link.source, link.target, link.target_port) for link in group] == [(i, 24 + i, 31) for i in range(4)]
 
 
 def test_a_node_with_more_nics_than_a_leaf_takes_has_leaves_of_its_own():
-    fabric = fat_tree(6, nics=20, radix=16)
+    fabric = build_fat_tree(6, nics=20, radix=16)
     assert fabric.rails == 3
-    assert fabric.tier("leaf").axes[1:] == (("node", 6), ("leaf", 3))
-    assert [fabric.attachment(1, nic).target for nic in range(20)] == [3] * 7 + [4] * 7 + [5] * 6
+    assert fabric.get_tier("leaf").axes[1:] == (("node", 6), ("leaf", 3))
+    assert [fabric.get_node_link(1, nic).target for nic in range(20)] == [3] * 7 + [4] * 7 + [5] * 6
 
 
 def test_a_small_fat_tree_is_one_switch():
-    assert fat_tree(8, nics=8, radix=64).switch_counts == {"leaf": 1}
-    assert fat_tree(8, nics=8, radix=64, reserved=1, leaves=3).switch_counts == {"leaf": 3, "spine": 2}
+    assert build_fat_tree(8, nics=8, radix=64).switch_counts == {"leaf": 1}
+    assert build_fat_tree(8, nics=8, radix=64, reserved=1, leaves=3).switch_counts == {"leaf": 3, "spine": 2}
 
 
 def test_units_can_be_built_before_there_are_nodes_for_them():
-    assert rail_optimized(40, rails=8, radix=64, units=4).switch_counts == {"leaf": 32, "spine": 16}
+    assert build_rail_optimized(40, rails=8, radix=64, units=4).switch_counts == {"leaf": 32, "spine": 16}

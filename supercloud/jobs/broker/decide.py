@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...spec import JobSpec
-from ..fleet.state import SILENT, Cluster, Fleet
+from ..fleet.state import UNRESPONSIVE_REASON, Cluster, Fleet
 from ..placement.place import Placement, Refusal, place
-from ..placement.steps.cost import promise, with_spent
+from ..placement.steps.cost import compute_reserved_cost, add_spending
 from ..store.records import JobRecord
-from .limits import Holdings, over, with_more
-from .room import closed, only, taken
+from .limits import AllocationsByTenant, find_exceeded_limit, add_allocation
+from .room import close_pool, select_clusters, allocate
 
-__all__ = ["GAVE_BACK", "Hold", "Move", "Start", "decide", "moves"]
+__all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "rebalance"]
 
-_IN_VAIN = 64  # jobs in a row without a place, after which those behind them are left for the next look
+_MAX_UNSCHEDULED_JOBS = 64  # jobs in a row without a place, after which those behind them are left for the next look
 
 
-GAVE_BACK = "it gave the job back a short while ago"
+RECENTLY_RECALLED = "it gave the job back a short while ago"
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Move:
 
 def decide(
     fleet: Fleet, waiting: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float,
-    avoid: Mapping[int, Mapping[str, str]] | None = None, held: Holdings | None = None,
-    silent: Sequence[Cluster] = (),
+    excluded_clusters: Mapping[int, Mapping[str, str]] | None = None, allocations: AllocationsByTenant | None = None,
+    unresponsive: Sequence[Cluster] = (),
 ) -> list[Start | Hold]:  # fmt: skip
     """For each job, in turn, where it goes now, or why it goes nowhere.
 
@@ -61,75 +61,75 @@ def decide(
     job that only they could have is told so.
     """
     actions: list[Start | Hold] = []
-    held = held or {}
+    allocations = allocations or {}
     patience = fleet.spec.policy.max_wait.to("s") if fleet.spec.policy.max_wait else 0.0
     in_vain = 0
     for record in waiting:
-        if in_vain >= _IN_VAIN:
+        if in_vain >= _MAX_UNSCHEDULED_JOBS:
             actions.append(Hold(record, "jobs before it wait for the same nodes"))
             continue
-        avoided = (avoid or {}).get(record.id, {})
+        avoided = (excluded_clusters or {}).get(record.id, {})
         allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in avoided]
-        found = _choice(specs[record.id], record, only(fleet, allowed), now, held, now - record.recorded >= patience)
+        found = _select_placement(specs[record.id], record, select_clusters(fleet, allowed), now, allocations, now - record.recorded >= patience)
         if isinstance(found, Placement):
             actions.append(Start(record, found))
-            fleet = with_spent(taken(fleet, found), record.tenant, promise(specs[record.id], found) or 0.0)
-            held = with_more(held, record.tenant, found, found.cluster)
+            fleet = add_spending(allocate(fleet, found), record.tenant, compute_reserved_cost(specs[record.id], found) or 0.0)
+            allocations = add_allocation(allocations, record.tenant, found, found.cluster)
             in_vain = 0
             continue
         reason, kept = found
         if not reason:
-            barred = [cluster if cluster.barred else replace(cluster, barred=SILENT) for cluster in silent]
+            barred = [cluster if cluster.unavailable_reason else replace(cluster, barred=UNRESPONSIVE_REASON) for cluster in unresponsive]
             barred += [
                 replace(cluster, barred=avoided[cluster.plan.name], barred_until_corrected=False)
                 for cluster in fleet.clusters
                 if cluster.plan.name in avoided
             ]
-            reason = _why_nowhere(specs[record.id], only(fleet, allowed), barred, now)
+            reason = _explain_no_placement(specs[record.id], select_clusters(fleet, allowed), barred, now)
         actions.append(Hold(record, reason))
-        fleet = taken(fleet, kept) if kept else fleet
+        fleet = allocate(fleet, kept) if kept else fleet
         in_vain += 1
     return actions
 
 
-def _choice(
-    job: JobSpec, record: JobRecord, fleet: Fleet, now: float, held: Holdings, hurried: bool
+def _select_placement(
+    job: JobSpec, record: JobRecord, fleet: Fleet, now: float, allocations: AllocationsByTenant, is_wait_over: bool
 ) -> Placement | tuple[str, Placement | None]:  # fmt: skip
     """The place a job takes; or why it takes none, and which it waits for. No reason: no cluster can have it now."""
     best: Placement | None = None
     reasons: list[str] = []
-    for answer in _ways(job, fleet, now):
+    for answer in _iter_placements(job, fleet, now):
         if not isinstance(answer, Placement):
             break
-        if barred := over(fleet, held, record.tenant, answer):
+        if barred := find_exceeded_limit(fleet, allocations, record.tenant, answer):
             reasons.append(barred)
         elif answer.fits_now:
             return answer
         else:
             best = best or answer
-            if not hurried:
+            if not is_wait_over:
                 break
     if best is not None:
         return f"no room yet: it waits for {best} on {best.cluster}", best
     return (reasons[0] if reasons else ""), None
 
 
-def _why_nowhere(job: JobSpec, fleet: Fleet, barred: Sequence[Cluster], now: float) -> str:
+def _explain_no_placement(job: JobSpec, fleet: Fleet, excluded_clusters: Sequence[Cluster], now: float) -> str:
     """Why no cluster can have a job now: first that one where it fits is barred, then what a cluster says that it may
     go to.
     """
-    answer = place(job, replace(fleet, clusters=(*barred, *fleet.clusters)), now=now, advise=False)
+    answer = place(job, replace(fleet, clusters=(*excluded_clusters, *fleet.clusters)), now=now, with_suggestions=False)
     refusals = () if isinstance(answer, Placement) else answer
-    reasons = {cluster.barred for cluster in barred}
+    reasons = {cluster.unavailable_reason for cluster in excluded_clusters}
     wanted = job.place.clusters
     first = min(refusals, default=None, key=lambda refusal: (
         refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted))  # fmt: skip
     return str(first) if first else "every cluster that could have it refuses it now"
 
 
-def moves(
-    fleet: Fleet, queued: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float, patience: float,
-    held: Holdings | None = None,
+def rebalance(
+    fleet: Fleet, queued: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float, move_after: float,
+    allocations: AllocationsByTenant | None = None,
 ) -> list[Move]:  # fmt: skip
     """Jobs that have waited in one place for some time while another is free for them.
 
@@ -137,28 +137,28 @@ def moves(
     cleaner energy, waits only from then on. ``fleet`` has what they wait for in use already.
     """
     found: list[Move] = []
-    held = held or {}
+    allocations = allocations or {}
     for record in queued:
-        here = Placement.of_json(record.placement)
+        here = Placement.from_json(record.placement)
         due = (record.submitted or now) + here.begin
-        if record.recalled or now - due < patience * 2**record.launch:
+        if record.recalled or now - due < move_after * 2**record.launch:
             continue
-        own = with_more(held, record.tenant, here, here.cluster, -1)
-        job, around = specs[record.id], with_spent(fleet, record.tenant, -(record.promised or 0.0))
-        ways = _ways(job, closed(around, here.cluster, here.pool), now)
+        own = add_allocation(allocations, record.tenant, here, here.cluster, -1)
+        job, around = specs[record.id], add_spending(fleet, record.tenant, -(record.promised or 0.0))
+        ways = _iter_placements(job, close_pool(around, here.cluster, here.pool), now)
         elsewhere = next((way for way in ways if isinstance(way, Placement) and way.fits_now
-                          and not over(fleet, own, record.tenant, way)), None)  # fmt: skip
+                          and not find_exceeded_limit(fleet, own, record.tenant, way)), None)  # fmt: skip
         if elsewhere is not None:
             found.append(Move(record, elsewhere))
-            fleet, held = taken(fleet, elsewhere), with_more(own, record.tenant, elsewhere, elsewhere.cluster)
+            fleet, allocations = allocate(fleet, elsewhere), add_allocation(own, record.tenant, elsewhere, elsewhere.cluster)
     return found
 
 
-def _ways(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placement | tuple[Refusal, ...]]:
+def _iter_placements(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placement | tuple[Refusal, ...]]:
     """Places for a job, the best first, one in each pool; in the end why there is no other."""
     for _ in range(1 + sum(len(cluster.pools) for cluster in fleet.clusters)):
-        answer = place(job, fleet, now=now, advise=False)  # many jobs, looked at again and again
+        answer = place(job, fleet, now=now, with_suggestions=False)  # many jobs, looked at again and again
         yield answer
         if not isinstance(answer, Placement):
             return
-        fleet = closed(fleet, answer.cluster, answer.pool)
+        fleet = close_pool(fleet, answer.cluster, answer.pool)

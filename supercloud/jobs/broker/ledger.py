@@ -11,11 +11,11 @@ from ..store.records import JobRecord
 from ..store.states import State
 from ..store.store import Store
 
-__all__ = ["Abandoned", "abandon", "abandoned", "advance", "ask_back", "assign", "explain", "forget"]
+__all__ = ["AbandonedLaunch", "abandon_launch", "list_abandoned", "advance_launch", "request_recall", "assign", "record_hold_reason", "delete_abandoned"]
 
 
 @dataclass(frozen=True)
-class Abandoned:
+class AbandonedLaunch:
     """A start that was given up while its engine did not answer: it is ended when it answers again."""
 
     id: int
@@ -29,66 +29,66 @@ def assign(
     watts: float | None, promised: float | None,
 ) -> bool:  # fmt: skip
     """Write down that this process is about to give a held job to an engine; False when somebody else has moved it."""
-    with store.writing() as database:
+    with store.transaction() as database:
         cursor = database.execute(
             "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1, placement = ?, submission = ?, cluster = ?,"
             " connection = ?, engine = ?, watts = ?, hourly = ?, units = ?, promised = ?, reason = ''"
             " WHERE id = ? AND state = ? AND launch = ?",
-            (State.SUBMITTING, str(ProcessId.own()), placement.to_json(), submission.to_json(), placement.cluster,
+            (State.SUBMITTING, str(ProcessId.get_current()), placement.to_json(), submission.to_json(), placement.cluster,
              connection, engine, watts, placement.price, placement.units, promised, record.id, State.HELD,
              record.launch),
         )  # fmt: skip
         if cursor.rowcount:
-            store.note(record.id, f"{placement.cluster}: {placement}")
+            store.add_note(record.id, f"{placement.cluster}: {placement}")
         return bool(cursor.rowcount)
 
 
-def advance(store: Store, record: JobRecord, launch: int) -> JobRecord:
+def advance_launch(store: Store, record: JobRecord, launch: int) -> JobRecord:
     """Write down that a held job was started more often than the store knows; returns the job as it is then."""
-    with store.writing() as database:
+    with store.transaction() as database:
         database.execute("UPDATE jobs SET launch = ? WHERE id = ? AND state = ? AND launch = ?",
                          (launch, record.id, State.HELD, record.launch))  # fmt: skip
         return replace(record, launch=launch)
 
 
-def ask_back(store: Store, record: JobRecord, reason: str) -> bool:
+def request_recall(store: Store, record: JobRecord, reason: str) -> bool:
     """Write down that a waiting job's engine is about to be asked for it."""
-    with store.writing() as database:
+    with store.transaction() as database:
         cursor = database.execute(
             "UPDATE jobs SET recalled = 1 WHERE id = ? AND state = ? AND launch = ? AND recalled = 0",
             (record.id, State.QUEUED, record.launch),
         )
         if cursor.rowcount:
-            store.note(record.id, reason)
+            store.add_note(record.id, reason)
         return bool(cursor.rowcount)
 
 
-def explain(store: Store, record: JobRecord, reason: str) -> None:
+def record_hold_reason(store: Store, record: JobRecord, reason: str) -> None:
     """Write down why a job is still held, where that is news."""
     if reason != record.reason:
-        with store.writing(soon=True) as database:
+        with store.transaction(soon=True) as database:
             sql = "UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND launch = ?"
             database.execute(sql, (reason, record.id, State.HELD, record.launch))
 
 
-def abandon(store: Store, record: JobRecord, reason: str) -> None:
+def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
     """Give up a start whose engine is silent: the job goes on elsewhere, under a later epoch, if it may."""
-    with store.writing() as database:
+    with store.transaction() as database:
         if store.get(record.id) != record:
             return
         if record.ref is not None:
             row = (record.id, record.connection, record.ref)
             database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (?, ?, ?)", row)
-        store.observe({record.id: Status(State.NODE_FAIL, record.attempt, reason)})
+        store.record_statuses({record.id: Status(State.NODE_FAIL, record.attempt, reason)})
 
 
-def abandoned(store: Store) -> list[Abandoned]:
+def list_abandoned(store: Store) -> list[AbandonedLaunch]:
     """Starts that were given up and may still run."""
     rows = store.read("SELECT id, job, connection, ref FROM abandoned ORDER BY id")
-    return [Abandoned(row["id"], row["job"], row["connection"], row["ref"]) for row in rows]
+    return [AbandonedLaunch(row["id"], row["job"], row["connection"], row["ref"]) for row in rows]
 
 
-def forget(store: Store, item: Abandoned) -> None:
+def delete_abandoned(store: Store, launch: AbandonedLaunch) -> None:
     """A start that was given up has been ended."""
-    with store.writing() as database:
-        database.execute("DELETE FROM abandoned WHERE id = ?", (item.id,))
+    with store.transaction() as database:
+        database.execute("DELETE FROM abandoned WHERE id = ?", (launch.id,))

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ...spec.tenant import Limits
+from ...spec.tenant import TenantLimits
 from ..fleet.state import Fleet
 from ..placement.answer import Placement
 from ..store.records import JobRecord
 
-__all__ = ["Held", "Holdings", "held_by", "over", "with_more"]
+__all__ = ["TenantAllocation", "AllocationsByTenant", "compute_allocations", "find_exceeded_limit", "add_allocation"]
 
-FLEET = ""
+ALL_CLUSTERS = ""
 """Stands for all clusters together where a cluster's name would."""
 
 
 @dataclass(frozen=True)
-class Held:
+class TenantAllocation:
     """What work that engines have been given takes."""
 
     accelerators: int = 0
@@ -25,39 +25,39 @@ class Held:
     jobs: int = 0
 
 
-Holdings = Mapping[tuple[str, str], Held]
+AllocationsByTenant = Mapping[tuple[str, str], TenantAllocation]
 """By tenant and cluster."""
 
 
-def held_by(records: Iterable[JobRecord]) -> Holdings:
+def compute_allocations(records: Iterable[JobRecord]) -> AllocationsByTenant:
     """What each tenant has, of jobs that engines have; what waits there counts, for it may begin at any time."""
-    held: Holdings = {}
+    held: AllocationsByTenant = {}
     for record in records:
         if record.placement and record.tenant:
-            held = with_more(held, record.tenant, Placement.of_json(record.placement), record.cluster)
+            held = add_allocation(held, record.tenant, Placement.from_json(record.placement), record.cluster)
     return held
 
 
-def with_more(held: Holdings, tenant: str, at: Placement, cluster: str, sign: int = 1) -> Holdings:
+def add_allocation(allocations: AllocationsByTenant, tenant: str, placement: Placement, cluster: str, sign: int = 1) -> AllocationsByTenant:
     """The same with a job more, or with ``sign`` -1 a job less."""
-    changed = dict(held)
-    for where in (cluster, FLEET):
-        has = changed.get((tenant, where), Held())
-        changed[tenant, where] = Held(has.accelerators + sign * at.nodes * at.accelerators_per_node,
-                                      has.nodes + sign * at.nodes, has.jobs + sign)  # fmt: skip
+    changed = dict(allocations)
+    for where in (cluster, ALL_CLUSTERS):
+        has = changed.get((tenant, where), TenantAllocation())
+        changed[tenant, where] = TenantAllocation(has.accelerators + sign * placement.nodes * placement.accelerators_per_node,
+                                      has.nodes + sign * placement.nodes, has.jobs + sign)  # fmt: skip
     return changed
 
 
-def over(fleet: Fleet, held: Holdings, tenant: str, at: Placement) -> str:
+def find_exceeded_limit(fleet: Fleet, allocations: AllocationsByTenant, tenant: str, placement: Placement) -> str:
     """Why a tenant may not have a job there now; empty where it may."""
-    plan = next(cluster.plan for cluster in fleet.clusters if cluster.plan.name == at.cluster)
-    own = next((item.limits for item in plan.tenants if item.name == tenant), Limits())
-    shared = next((item.limits for item in fleet.spec.tenants if item.name == tenant), Limits())
-    for limits, where, name in ((own, at.cluster, at.cluster), (shared, FLEET, f"all clusters of {fleet.spec.name}")):
-        has = held.get((tenant, where), Held())
+    plan = next(cluster.plan for cluster in fleet.clusters if cluster.plan.name == placement.cluster)
+    own = next((item.limits for item in plan.tenants if item.name == tenant), TenantLimits())
+    shared = next((item.limits for item in fleet.spec.tenants if item.name == tenant), TenantLimits())
+    for limits, where, name in ((own, placement.cluster, placement.cluster), (shared, ALL_CLUSTERS, f"all clusters of {fleet.spec.name}")):
+        has = allocations.get((tenant, where), TenantAllocation())
         for most, now, more, what in (
-            (limits.accelerators, has.accelerators, at.nodes * at.accelerators_per_node, "accelerators"),
-            (limits.nodes, has.nodes, at.nodes, "nodes"),
+            (limits.accelerators, has.accelerators, placement.nodes * placement.accelerators_per_node, "accelerators"),
+            (limits.nodes, has.nodes, placement.nodes, "nodes"),
             (limits.jobs, has.jobs, 1, "jobs"),
         ):
             if most is not None and now + more > most:

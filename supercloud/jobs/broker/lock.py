@@ -8,33 +8,33 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...errors import WorkError
-from ..store.private_files import require_own
+from ...errors import OperationError
+from ..store.private_files import require_own_folder
 
-__all__ = ["lock"]
+__all__ = ["acquire_broker_lock"]
 
 
 @contextlib.contextmanager
-def lock(folder: Path) -> Iterator[None]:
+def acquire_broker_lock(folder: Path) -> Iterator[None]:
     """Be the one broker of a store; a second one is told so at once.
 
     Raises :class:`WorkError` where another process is it, and where the file system gives no lock.
     """
-    require_own(folder)
+    require_own_folder(folder)
     path = folder / "broker.lock"
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise WorkError(f"{path} cannot be made: {error.strerror}; without it two brokers would not know of each "
+        raise OperationError(f"{path} cannot be made: {error.strerror}; without it two brokers would not know of each "
                         "other: free some space, or set SUPERCLOUD_STATE to another folder") from None  # fmt: skip
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             other = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-            raise WorkError(f"process {other} already serves {folder}; one is enough, end it first") from None
+            raise OperationError(f"process {other} already serves {folder}; one is enough, end it first") from None
         except OSError as error:
-            raise WorkError(f"{path} cannot be locked: {error.strerror}; two brokers would not know of each other: set "
+            raise OperationError(f"{path} cannot be locked: {error.strerror}; two brokers would not know of each other: set "
                             "SUPERCLOUD_STATE to a folder on a file system with file locks") from None  # fmt: skip
         with contextlib.suppress(OSError):  # the disk is full: the lock holds, only who has it is not written down
             os.ftruncate(handle, 0)

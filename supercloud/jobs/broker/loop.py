@@ -14,21 +14,21 @@ from typing import Protocol
 
 from ...errors import SupercloudError
 
-__all__ = ["Reporter", "Stopped", "run", "until_asked"]
+__all__ = ["Reporter", "GraceExpired", "run_broker", "handle_stop_signals"]
 
-_WARNING = "warning: "
-_GRACE = 20.0
+_WARNING_PREFIX = "warning: "
+_GRACE_PERIOD = 20.0
 """Seconds the step that is being taken gets when the broker is asked to end; it may be broken off anywhere."""
 
 
-class Steps(Protocol):
+class StepRunner(Protocol):
     """What takes steps."""
 
     def step(self) -> int:
         """One look and what follows from it."""
 
 
-class Stopped(BaseException):
+class GraceExpired(BaseException):
     """The step that was being taken took too long to wait for."""
 
 
@@ -39,84 +39,84 @@ class Reporter:
 
     def __init__(self, write: Callable[[str], None]):
         self._write = write
-        self._said: set[str] = set()
-        self._now: set[str] = set()
-        self._open: dict[str, tuple[str, set[str]]] = {}
+        self._previous_warnings: set[str] = set()
+        self._current_warnings: set[str] = set()
+        self._outages: dict[str, tuple[str, set[str]]] = {}
         """By what they are about: the first warning of each outage, and all reasons that were given for it."""
-        self._kept: set[str] = set()
+        self._renewed: set[str] = set()
 
-    def say(self, text: str, detail: str = "") -> None:
+    def report(self, message: str, detail: str = "") -> None:
         """Something that happened; a warning where it begins with ``warning:``. Detail is said with what is said."""
-        if text.startswith(_WARNING):
-            known = text in self._said or text in self._now
-            self._now.add(text)
+        if message.startswith(_WARNING_PREFIX):
+            known = message in self._previous_warnings or message in self._current_warnings
+            self._current_warnings.add(message)
             if known:
                 return
-        self._print(text, detail)
+        self._write_lines(message, detail)
 
-    def warn(self, text: str, about: str, vague: bool = False) -> None:
+    def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
         """A warning about something, such as a connection: while its outage lasts, only another reason is said again.
 
         ``vague`` is for what gives none, as that nothing was answered in time. Numbers make no other reason.
         """
-        self._kept.add(about)
-        reason = re.sub(r"\d+", "", text)
-        if about not in self._open:
-            self._open[about] = text, {reason}
-        elif vague or reason in self._open[about][1]:
+        self._renewed.add(subject)
+        reason = re.sub(r"\d+", "", message)
+        if subject not in self._outages:
+            self._outages[subject] = message, {reason}
+        elif is_inconclusive or reason in self._outages[subject][1]:
             return
-        self._open[about][1].add(reason)
-        self._print(text)
+        self._outages[subject][1].add(reason)
+        self._write_lines(message)
 
-    def keep(self, about: str) -> None:
+    def renew(self, subject: str) -> None:
         """What was warned of goes on, as far as anybody knows."""
-        self._kept.add(about)
+        self._renewed.add(subject)
 
-    def _print(self, text: str, detail: str = "") -> None:
+    def _write_lines(self, text: str, detail: str = "") -> None:
         stamp = datetime.now().astimezone().isoformat(timespec="seconds")
         for line in [*text.splitlines(), *detail.splitlines()]:
             self._write(f"{stamp} {line}")
 
     def end_step(self) -> None:
         """All that a step had to say has been said."""
-        for text in sorted(self._said - self._now):
-            self.say(f"over: {text.removeprefix(_WARNING).splitlines()[0]}")
-        self._said, self._now = self._now, set()
-        for about in [about for about in self._open if about not in self._kept]:
-            self._print(f"over: {self._open.pop(about)[0].removeprefix(_WARNING).splitlines()[0]}")
-        self._kept = set()
+        for text in sorted(self._previous_warnings - self._current_warnings):
+            self.report(f"over: {text.removeprefix(_WARNING_PREFIX).splitlines()[0]}")
+        self._previous_warnings, self._current_warnings = self._current_warnings, set()
+        for about in [about for about in self._outages if about not in self._renewed]:
+            self._write_lines(f"over: {self._outages.pop(about)[0].removeprefix(_WARNING_PREFIX).splitlines()[0]}")
+        self._renewed = set()
 
 
-def run(broker: Steps, every: float, reporter: Reporter, ended: threading.Event) -> None:
+def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_event: threading.Event) -> None:
     """Take steps until ``ended``; whatever goes wrong in one of them, the next one is taken."""
-    while not ended.is_set():
+    while not stop_event.is_set():
         try:
             broker.step()
         except SupercloudError as error:
-            reporter.say(f"{_WARNING}{error}")
+            reporter.report(f"{_WARNING_PREFIX}{error}")
         except Exception as error:  # a defect of an engine, perhaps of another distribution: others go on being served
-            reporter.say(f"{_WARNING}{type(error).__name__}: {error}", traceback.format_exc())
+            reporter.report(f"{_WARNING_PREFIX}{type(error).__name__}: {error}", traceback.format_exc())
         reporter.end_step()
-        ended.wait(every)
+        stop_event.wait(interval)
 
 
 @contextlib.contextmanager
-def until_asked() -> Iterator[threading.Event]:
+def handle_stop_signals() -> Iterator[threading.Event]:
     """Around a service: SIGTERM and SIGINT set the event; what takes longer than the grace is broken off."""
     ended = threading.Event()
 
-    def ask(number: int, frame: FrameType | None) -> None:
+    def request_stop(signal_number: int, frame: FrameType | None) -> None:
         ended.set()
-        signal.setitimer(signal.ITIMER_REAL, _GRACE)
+        signal.setitimer(signal.ITIMER_REAL, _GRACE_PERIOD)
 
-    def break_off(number: int, frame: FrameType | None) -> None:
-        raise Stopped
+    def abort_step(signal_number: int, frame: FrameType | None) -> None:
+        raise GraceExpired
 
     before = {number: signal.signal(number, handler) for number, handler in
-              ((signal.SIGTERM, ask), (signal.SIGINT, ask), (signal.SIGALRM, break_off))}  # fmt: skip
+              ((signal.SIGTERM, request_stop), (signal.SIGINT, request_stop), (signal.SIGALRM, abort_step))}  # fmt: skip
     try:
         yield ended
-    except Stopped:
+    except GraceExpired:
         pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

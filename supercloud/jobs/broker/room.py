@@ -8,10 +8,10 @@ from dataclasses import replace
 from ..fleet.state import Cluster, Fleet, PoolState
 from ..placement.answer import Placement
 
-__all__ = ["closed", "only", "taken"]
+__all__ = ["close_pool", "select_clusters", "allocate"]
 
 
-def taken(fleet: Fleet, placement: Placement) -> Fleet:
+def allocate(fleet: Fleet, placement: Placement) -> Fleet:
     """The fleet with a job's nodes in use: as many as are free, the first that have room; pinned ones themselves.
 
     What is to begin later, for cleaner energy, leaves them to others until then.
@@ -19,32 +19,32 @@ def taken(fleet: Fleet, placement: Placement) -> Fleet:
     return (
         fleet
         if placement.begin
-        else _changed(fleet, placement.cluster, placement.pool, lambda state: _occupied(state, placement))
+        else _update_pool(fleet, placement.cluster, placement.pool, lambda state: _occupy(state, placement))
     )
 
 
-def closed(fleet: Fleet, cluster: str, pool: str) -> Fleet:
+def close_pool(fleet: Fleet, cluster: str, pool: str) -> Fleet:
     """The fleet with a pool that nobody may have now."""
-    return _changed(fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes)))
+    return _update_pool(fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes)))
 
 
-def only(fleet: Fleet, names: Collection[str]) -> Fleet:
+def select_clusters(fleet: Fleet, names: Collection[str]) -> Fleet:
     """The fleet with only these clusters."""
     return replace(fleet, clusters=tuple(cluster for cluster in fleet.clusters if cluster.plan.name in names))
 
 
-def _changed(fleet: Fleet, cluster: str, pool: str, change: Callable[[PoolState], PoolState]) -> Fleet:
-    return replace(fleet, clusters=tuple(_with(one, pool, change) if one.plan.name == cluster else one
+def _update_pool(fleet: Fleet, cluster: str, pool: str, update: Callable[[PoolState], PoolState]) -> Fleet:
+    return replace(fleet, clusters=tuple(_update_cluster(one, pool, update) if one.plan.name == cluster else one
                                          for one in fleet.clusters))  # fmt: skip
 
 
-def _with(cluster: Cluster, pool: str, change: Callable[[PoolState], PoolState]) -> Cluster:
+def _update_cluster(cluster: Cluster, pool: str, update: Callable[[PoolState], PoolState]) -> Cluster:
     if pool not in cluster.pools:
         return cluster  # the plan has changed since the job was placed
-    return replace(cluster, pools={**cluster.pools, pool: change(cluster.pools[pool])})
+    return replace(cluster, pools={**cluster.pools, pool: update(cluster.pools[pool])})
 
 
-def _occupied(state: PoolState, placement: Placement) -> PoolState:
+def _occupy(state: PoolState, placement: Placement) -> PoolState:
     need = min(max(1, placement.accelerators_per_node if not placement.slice else 1), state.whole)
     free = bytearray(state.free)
     left = placement.nodes
@@ -56,4 +56,4 @@ def _occupied(state: PoolState, placement: Placement) -> PoolState:
         if count >= need and (not pinned or names[index] in pinned):
             free[index] = count - need if placement.accelerators_per_node else 0
             left -= 1
-    return PoolState(state.pool, state.domains, state.healthy, bytes(free), state.until, state.queued + left)
+    return PoolState(state.pool, state.domains, state.healthy, bytes(free), state.busy_until, state.queued_nodes + left)

@@ -8,12 +8,12 @@ from ..fleet.state import Fleet
 from ..placement.answer import Placement
 from ..store.records import JobRecord
 
-__all__ = ["in_turn", "shares_of", "used"]
+__all__ = ["compute_fair_share_order", "compute_shares", "count_units_in_use"]
 
-_PRIORITIES = {"high": 0, "normal": 1, "low": 2}
+_PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
 
-def shares_of(fleet: Fleet) -> dict[str, float]:
+def compute_shares(fleet: Fleet) -> dict[str, float]:
     """The part that each tenant has a right to: what the fleet says, else what its clusters say, by their sizes."""
     said = {tenant.name: float(tenant.share) for tenant in fleet.spec.tenants if tenant.share is not None}
     if said:
@@ -27,26 +27,26 @@ def shares_of(fleet: Fleet) -> dict[str, float]:
     return shares
 
 
-def used(records: Iterable[JobRecord]) -> dict[str, int]:
+def count_units_in_use(records: Iterable[JobRecord]) -> dict[str, int]:
     """Accelerators (of a job without any: nodes) that each tenant's work holds now, over all clusters."""
     held: dict[str, int] = {}
     for record in records:
         if record.placement:
-            held[record.tenant] = held.get(record.tenant, 0) + Placement.of_json(record.placement).units
+            held[record.tenant] = held.get(record.tenant, 0) + Placement.from_json(record.placement).units
     return held
 
 
-def in_turn(
-    waiting: Sequence[JobRecord], held: Mapping[str, float], shares: Mapping[str, float], size: Mapping[int, int]
+def compute_fair_share_order(
+    waiting: Sequence[JobRecord], usage: Mapping[str, float], shares: Mapping[str, float], units: Mapping[int, int]
 ) -> list[JobRecord]:
     """Held jobs in the order in which they may choose.
 
     Within a priority the tenant comes next that has least of its share: of what it holds and has used lately, as if
     what came before had begun.
     """
-    mine = dict(held)
+    mine = dict(usage)
     order: list[JobRecord] = []
-    for priority in sorted({record.priority for record in waiting}, key=lambda name: _PRIORITIES.get(name, 1)):
+    for priority in sorted({record.priority for record in waiting}, key=lambda name: _PRIORITY_ORDER.get(name, 1)):
         queues: dict[str, list[JobRecord]] = {}
         for record in sorted(waiting, key=lambda record: -record.id):
             if record.priority == priority:
@@ -55,7 +55,7 @@ def in_turn(
             tenant = min(queues, key=lambda name: (mine.get(name, 0) / (shares.get(name) or 1e-3), queues[name][-1].id))
             record = queues[tenant].pop()
             order.append(record)
-            mine[tenant] = mine.get(tenant, 0) + size.get(record.id, 1)
+            mine[tenant] = mine.get(tenant, 0) + units.get(record.id, 1)
             if not queues[tenant]:
                 del queues[tenant]
     return order

@@ -6,22 +6,22 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-__all__ = ["PASSED_ON", "PATHS", "SECRETS", "environment_of", "unit"]
+__all__ = ["PASSED_VARIABLES", "PATH_VARIABLES", "SECRET_VARIABLES", "select_environment", "render_unit"]
 
-PATHS = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONDA_PREFIX",
+PATH_VARIABLES = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONDA_PREFIX",
          "GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "LD_LIBRARY_PATH", "PATH", "PULUMI_HOME", "PYTHONPATH",
          "SLURM_CONF", "SSL_CERT_DIR", "SSL_CERT_FILE", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SECRETS",
          "VIRTUAL_ENV")  # fmt: skip
 """Variables with files and folders that we, or the programs that we run, read: a service runs in another folder."""
-PASSED_ON = ("AWS_PROFILE", "AWS_REGION", "LANG", "LC_ALL", "PULUMI_BACKEND_URL", "SUPERCLOUD_ACCELERATORS",
+PASSED_VARIABLES = ("AWS_PROFILE", "AWS_REGION", "LANG", "LC_ALL", "PULUMI_BACKEND_URL", "SUPERCLOUD_ACCELERATORS",
              "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS", "TZ")  # fmt: skip
 """Other variables that change what the broker does, or what jobs on this machine are given."""
-_ADDRESSES = ("PULUMI_BACKEND_URL", "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS")
-SECRETS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PULUMI_ACCESS_TOKEN",
+_ADDRESS_VARIABLES = ("PULUMI_BACKEND_URL", "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS")
+SECRET_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PULUMI_ACCESS_TOKEN",
            "PULUMI_CONFIG_PASSPHRASE", "SLURM_JWT")  # fmt: skip
 """Variables whose values no unit shows: everybody may read it (``systemctl show``)."""
 
-_UNIT = """\
+_UNIT_TEMPLATE = """\
 # ~/.config/systemd/user/supercloud-{name}.service
 # systemctl --user enable --now supercloud-{name}.service; loginctl enable-linger: it then runs without a session, too
 [Unit]
@@ -42,30 +42,30 @@ WantedBy=default.target
 """
 
 
-def environment_of(variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def select_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The variables of a terminal that its service needs too; and the names of those that are set and secret."""
-    passed = {name: variables[name] for name in PASSED_ON if name in variables}
-    for name in PATHS:
+    passed = {name: variables[name] for name in PASSED_VARIABLES if name in variables}
+    for name in PATH_VARIABLES:
         if name in variables:
             passed[name] = os.pathsep.join(os.path.abspath(os.path.expanduser(path)) if path else ""
                                            for path in variables[name].split(os.pathsep))  # fmt: skip
-    secret = [name for name in SECRETS if variables.get(name)]
-    for name in _ADDRESSES:
+    secret = [name for name in SECRET_VARIABLES if variables.get(name)]
+    for name in _ADDRESS_VARIABLES:
         if "@" in passed.get(name, ""):  # a user and perhaps a password
             del passed[name]
             secret.append(name)
     return passed, secret
 
 
-def unit(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
+def render_unit(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
     """The unit that runs a command with variables; ended with SIGTERM, started again when it failed."""
-    lines = "".join(f"Environment={_word(f'{key}={value}', '')}\n" for key, value in sorted(environment.items()))
-    return _UNIT.format(name=name, environment=lines, command=" ".join(_word(word, "$") for word in command))
+    lines = "".join(f"Environment={_quote_word(f'{key}={value}', '')}\n" for key, value in sorted(environment.items()))
+    return _UNIT_TEMPLATE.format(name=name, environment=lines, command=" ".join(_quote_word(word, "$") for word in command))
 
 
-def _word(text: str, doubled: str) -> str:
+def _quote_word(text: str, escaped_characters: str) -> str:
     """A word as systemd reads it: specifiers doubled, quoted where it must be; in commands variables doubled too."""
-    for sign in f"%{doubled}":
+    for sign in f"%{escaped_characters}":
         text = text.replace(sign, sign * 2)
     if re.fullmatch(r"[A-Za-z0-9_@%+=:,./$-]+", text):
         return text

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from ..store.states import State
 from .submission import Status
 
-__all__ = ["combined"]
+__all__ = ["aggregate_array_status"]
 
 # the first that any task is in is how the whole is, once nothing runs or waits
-_WORST = (State.FAILED, State.NODE_FAIL, State.TIMEOUT, State.CANCELLED, State.UNKNOWN, State.COMPLETED)
+_STATE_PRECEDENCE = (State.FAILED, State.NODE_FAIL, State.TIMEOUT, State.CANCELLED, State.UNKNOWN, State.COMPLETED)
 
 
-def combined(tasks: Sequence[Status], count: int) -> Status | None:
+def aggregate_array_status(tasks: Sequence[Status], count: int) -> Status | None:
     """The status of an array of ``count`` tasks from those that are known; None where that decides nothing.
 
     It has begun when one has, and it has ended when all have.
@@ -29,7 +29,7 @@ def combined(tasks: Sequence[Status], count: int) -> Status | None:
         return Status(State.RUNNING if begun else State.QUEUED, 0, text, None, started if begun else None)
     if len(tasks) < count:
         return None
-    state = next(state for state in _WORST if any(task.state is state for task in tasks))
+    state = next(state for state in _STATE_PRECEDENCE if any(task.state is state for task in tasks))
     like = [task for task in tasks if task.state is state]
     codes = [task.exit_code for task in tasks if task.exit_code]
     text = "" if state is State.COMPLETED else f"{len(like)} of {count} tasks: {like[0].reason or state.lower()}"

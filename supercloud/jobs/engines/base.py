@@ -15,8 +15,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from ...errors import EngineError, UnknownName, UnusableEngine
-from .responses import valid_text
+from ...errors import EngineError, UnknownNameError, UnusableEngine
+from .responses import replace_surrogates
 from .submission import Status, Submission
 
 if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing
@@ -24,9 +24,9 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from ...spec.fleet import Connection
     from ..placement.answer import Placement
 
-__all__ = ["ENGINES", "CarriesDigests", "ChecksReach", "Depends", "Engine", "Finds", "FindsCopies", "KeepsResults",
-           "Recalls", "SeesSubmissions", "StreamsLogs", "TakesLate", "TakesTokens", "Unsure", "defect_of",
-           "engine_names", "open_engine"]  # fmt: skip
+__all__ = ["ENGINES", "CarriesDigests", "ChecksReachability", "SupportsDependencies", "Engine", "FindsByKey", "FindsCopies", "KeepsResults",
+           "RecallsJobs", "SeesSubmissions", "StreamsLogs", "TakesLate", "BindsTokens", "SubmissionUnknownError", "defect_of",
+           "list_engine_names", "open_engine"]  # fmt: skip
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -35,17 +35,17 @@ ENGINES = {
     "slurm": "supercloud.jobs.engines.slurm.engine:SlurmEngine",
 }
 
-_PRETENDS = "fake"
+_FAKE_ENGINE = "fake"
 
 
-class Unsure(EngineError):
+class SubmissionUnknownError(EngineError):
     """The engine was asked to take a job and did not answer: it may have it. Nobody asks again before looking."""
 
 
 class Engine(Protocol):
     """Something that runs jobs."""
 
-    pace: float
+    poll_interval: float
     """Seconds between two questions while somebody waits for a job."""
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
@@ -65,25 +65,25 @@ class Engine(Protocol):
 
 
 @runtime_checkable
-class ChecksReach(Protocol):
+class ChecksReachability(Protocol):
     """An engine that knows, without asking anybody, when it cannot be reached from this machine."""
 
-    def check_reach(self) -> None:
+    def require_reachable(self) -> None:
         """Raise :class:`EngineError` with how to reach it; called before a job is recorded for it."""
 
 
 @runtime_checkable
-class TakesTokens(Protocol):
+class BindsTokens(Protocol):
     """An engine with tokens of the user, some of which say no host that they are for."""
 
-    def name_address(self) -> None:
+    def bind_tokens(self) -> None:
         """Called where the user named the connection (in a command or a call, not in a file of a fleet): from now on
         the tokens that say no host are for its address, and for no other.
         """
 
 
 @runtime_checkable
-class Finds(Protocol):
+class FindsByKey(Protocol):
     """An engine whose ``submit`` may be repeated only when the job is certainly not there."""
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -122,14 +122,14 @@ class FindsCopies(Protocol):
 class CarriesDigests(Protocol):
     """An engine that keeps :attr:`Submission.spec` with its jobs."""
 
-    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+    def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """For each job that :meth:`Finds.find` has found, the digest of the spec it was submitted for; left out: it
         carries none, or the engine no longer says.
         """
 
 
 @runtime_checkable
-class Recalls(Protocol):
+class RecallsJobs(Protocol):
     """An engine that can take a job back as long as it has not begun."""
 
     def recall(self, ref: str) -> None:
@@ -137,10 +137,10 @@ class Recalls(Protocol):
 
 
 @runtime_checkable
-class Depends(Protocol):
+class SupportsDependencies(Protocol):
     """An engine that itself waits for other jobs of its own: ``prepare`` finds what it calls them in ``job.after``."""
 
-    depends: bool
+    supports_dependencies: bool
 
 
 @runtime_checkable
@@ -162,32 +162,32 @@ class StreamsLogs(Protocol):
 
 def open_engine(connection: Connection, folder: Path) -> Engine:
     """The engine of a connection; one and the same for the same connection and state folder."""
-    return _open(connection, folder, os.getpid())
+    return _open_cached(connection, folder, os.getpid())
 
 
 @lru_cache(maxsize=32)
-def _open(connection: Connection, folder: Path, process: int) -> Engine:  # a fork needs one of its own
-    return cast(Engine, _class_of(connection.engine)(connection, folder))
+def _open_cached(connection: Connection, folder: Path, process_id: int) -> Engine:  # a fork needs one of its own
+    return cast(Engine, _load_engine_class(connection.engine)(connection, folder))
 
 
-def _class_of(name: str) -> Any:
+def _load_engine_class(name: str) -> Any:
     if home := ENGINES.get(name):
         module, _, attribute = home.partition(":")
         return getattr(import_module(module), attribute)
     others = {point.name: point for point in entry_points(group="supercloud.engines")}
     if name not in others:
-        raise UnknownName("engine", name, engine_names())
+        raise UnknownNameError("engine", name, list_engine_names())
     return others[name].load()
 
 
 def defect_of(what: str, error: Exception) -> UnusableEngine:
     """What an engine raised that no engine should raise, as an error that can be shown: ``what`` it means."""
-    defect = UnusableEngine(f"{what}: its engine failed with {type(error).__name__}: {valid_text(str(error))[:300]}; "
+    defect = UnusableEngine(f"{what}: its engine failed with {type(error).__name__}: {replace_surrogates(str(error))[:300]}; "
                             "please report it")  # fmt: skip
     defect.__cause__ = error
     return defect
 
 
-def engine_names() -> list[str]:
+def list_engine_names() -> list[str]:
     """Engines for users; the one that only pretends is for tests of programs that call this package."""
-    return sorted({*ENGINES, *(point.name for point in entry_points(group="supercloud.engines"))} - {_PRETENDS})
+    return sorted({*ENGINES, *(point.name for point in entry_points(group="supercloud.engines"))} - {_FAKE_ENGINE})

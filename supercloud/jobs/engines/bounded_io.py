@@ -18,36 +18,36 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import IO
 
-from .base import Unsure
+from .base import SubmissionUnknownError
 
-__all__ = ["ANSWER", "LOOK", "REASON", "RESULT", "Deadline", "Limits", "read", "run"]
+__all__ = ["RESPONSE_LIMITS", "POLL_TIMEOUT", "MAX_ERROR_BYTES", "MAX_RESULT_BYTES", "Deadline", "ResponseLimits", "read_bounded", "run_bounded"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResponseLimits:
     """Bytes of an answer, and seconds from the question to its end."""
 
-    size: int
-    seconds: float
+    max_bytes: int
+    timeout: float
 
 
-ANSWER = Limits(2**27, 900)
+RESPONSE_LIMITS = ResponseLimits(2**27, 900)
 """slurmrestd takes about 10 kB for a job, and a controller keeps 10,000 of them where its MaxJobCount is not raised;
 squeue and sacct take about 300 bytes for a job or task, and the database minutes to find them. Kubernetes gives 500
 objects at a time. What is read of an answer takes several times its memory: :mod:`.answers` bounds that by the number
 of its values."""
 
-LOOK = 30.0
+POLL_TIMEOUT = 30.0
 """Seconds that the broker waits for its clusters, all of them together, in each part of a look. Who has not answered
 then is out of service until the answer comes; jobs of the others go on."""
 
-REASON = 2**20
+MAX_ERROR_BYTES = 2**20
 """Bytes of an error that are read: the reason stands at its beginning."""
 
-RESULT = 2**30
+MAX_RESULT_BYTES = 2**30
 """Bytes of what a job left as its result that are read into memory."""
 
-_PIECE = 2**18
+_CHUNK_SIZE = 2**18
 
 
 class Deadline:
@@ -57,10 +57,10 @@ class Deadline:
     """
 
     def __init__(self, seconds: float):
-        self.seconds, self.passed = seconds, False
+        self.seconds, self.has_passed = seconds, False
         self._watched: socket.socket | None = None
         self._lock = threading.Lock()
-        self._timer = threading.Timer(seconds, self._end)
+        self._timer = threading.Timer(seconds, self._shut_down)
         self._timer.daemon = True
 
     def watch(self, connection: socket.socket) -> None:
@@ -77,12 +77,12 @@ class Deadline:
         with self._lock:
             self._forget()  # a request has one at a time; the one before was given up
             self._watched = watched
-        if self.passed:
-            self._end()
+        if self.has_passed:
+            self._shut_down()
 
-    def _end(self) -> None:
+    def _shut_down(self) -> None:
         with self._lock:
-            self.passed = True
+            self.has_passed = True
             if self._watched:
                 with suppress(OSError):
                     self._watched.shutdown(socket.SHUT_RDWR)
@@ -96,14 +96,14 @@ class Deadline:
         """Wait, no longer than until the deadline."""
         self._timer.finished.wait(seconds)
 
-    def check(self, source: str) -> None:
+    def raise_if_passed(self, source: str) -> None:
         """Raise :class:`Unsure` if it has passed: what was read may be a part of the answer."""
-        if self.passed:
-            raise Unsure(f"{source} timed out: its answer has no end after {self.seconds:g} s")
+        if self.has_passed:
+            raise SubmissionUnknownError(f"{source} timed out: its answer has no end after {self.seconds:g} s")
 
     def check_connection(self) -> None:
         """Raise :class:`TimeoutError` if it has passed: a reader takes the end that it made for that of the answer."""
-        if self.passed:
+        if self.has_passed:
             raise TimeoutError(f"no connection after {self.seconds:g} s")
 
     def __enter__(self) -> Deadline:
@@ -117,26 +117,26 @@ class Deadline:
             self._forget()
 
 
-def read(piece: Callable[[int], bytes], size: int, source: str) -> bytes:
+def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> bytes:
     """All that ``piece`` (which takes a number of bytes) gives; :class:`Unsure` for more than ``size`` bytes."""
     found = bytearray()
     try:
-        while data := piece(min(_PIECE, size + 1 - len(found))):
+        while data := read_chunk(min(_CHUNK_SIZE, size + 1 - len(found))):
             found += data
             if len(found) > size:
-                raise too_large(source, size)
+                raise build_too_large_error(source, size)
         return bytes(found)
     except MemoryError:
         found.clear()
-        raise Unsure(f"{source}: the memory does not hold its answer") from None
+        raise SubmissionUnknownError(f"{source}: the memory does not hold its answer") from None
 
 
-def too_large(source: str, size: int) -> Unsure:
+def build_too_large_error(source: str, size: int) -> SubmissionUnknownError:
     """The error of an answer that is larger than this many bytes."""
-    return Unsure(f"{source}: its answer has more than {size:,} bytes; is that the service it should be?")
+    return SubmissionUnknownError(f"{source}: its answer has more than {size:,} bytes; is that the service it should be?")
 
 
-def run(argv: Sequence[str], stdin: IO[bytes] | None, limits: Limits, silence: float,
+def run_bounded(argv: Sequence[str], stdin: IO[bytes] | None, limits: ResponseLimits, idle_timeout: float,
         source: str) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
     """Run a command and return what it printed.
 
@@ -146,41 +146,41 @@ def run(argv: Sequence[str], stdin: IO[bytes] | None, limits: Limits, silence: f
     with subprocess.Popen(argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:  # fmt: skip
         try:
-            out, error = _printed(process, limits, silence, source)
+            out, error = _read_output(process, limits, idle_timeout, source)
         except BaseException as problem:
             process.kill()
             if isinstance(problem, MemoryError):
-                raise Unsure(f"{source}: the memory does not hold its answer") from None
+                raise SubmissionUnknownError(f"{source}: the memory does not hold its answer") from None
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, error)
 
 
-def _printed(process: subprocess.Popen[bytes], limits: Limits, silence: float, source: str) -> tuple[bytes, bytes]:
+def _read_output(process: subprocess.Popen[bytes], limits: ResponseLimits, idle_timeout: float, source: str) -> tuple[bytes, bytes]:
     assert process.stdout and process.stderr
     found = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
-    end = time.monotonic() + limits.seconds
+    end = time.monotonic() + limits.timeout
     with selectors.DefaultSelector() as selector:
         for pipe in (process.stdout, process.stderr):
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
-            patience = min(silence, end - time.monotonic())
+            patience = min(idle_timeout, end - time.monotonic())
             ready = selector.select(patience) if patience > 0 else []
             if not ready:
-                raise _late(source, silence if patience == silence else limits.seconds)
+                raise _build_timeout_error(source, idle_timeout if patience == idle_timeout else limits.timeout)
             for key, _ in ready:
-                data = os.read(key.fd, _PIECE)
+                data = os.read(key.fd, _CHUNK_SIZE)
                 if not data:
                     selector.unregister(key.fileobj)
                 found[key.fd] += data
-            if sum(map(len, found.values())) > limits.size:
-                raise too_large(source, limits.size)
+            if sum(map(len, found.values())) > limits.max_bytes:
+                raise build_too_large_error(source, limits.max_bytes)
     try:
-        process.wait(max(0.0, min(silence, end - time.monotonic())))
+        process.wait(max(0.0, min(idle_timeout, end - time.monotonic())))
     except subprocess.TimeoutExpired:
-        raise _late(source, silence) from None
+        raise _build_timeout_error(source, idle_timeout) from None
     out, error = found.values()
     return bytes(out), bytes(error)
 
 
-def _late(source: str, seconds: float) -> Unsure:
-    return Unsure(f"{source} did not answer for {seconds:g} s")
+def _build_timeout_error(source: str, seconds: float) -> SubmissionUnknownError:
+    return SubmissionUnknownError(f"{source} did not answer for {seconds:g} s")

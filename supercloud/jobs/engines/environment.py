@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from ...spec import JobSpec
     from ..placement.answer import Placement
 
-__all__ = ["job_env", "port_of"]
+__all__ = ["build_job_environment", "compute_rendezvous_port"]
 
 
-def job_env(job: JobSpec, placement: Placement, key: str) -> Mapping[str, str]:
+def build_job_environment(job: JobSpec, placement: Placement, key: str) -> Mapping[str, str]:
     """What is the same for all tasks of a job."""
     env = dict(job.env)
     env |= {
@@ -36,6 +36,6 @@ def job_env(job: JobSpec, placement: Placement, key: str) -> Mapping[str, str]:
     return env
 
 
-def port_of(key: str) -> int:
+def compute_rendezvous_port(key: str) -> int:
     """Where the tasks of a job meet: the same for all of them, and another for the job beside it."""
     return 20_000 + zlib.crc32(key.encode()) % 12_000  # below the range that systems hand out by themselves

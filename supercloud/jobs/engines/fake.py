@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import EngineError
-from ..runtime.epochs import epoch_before, launch_of
+from ..runtime.epochs import compute_previous_epoch, parse_launch
 from ..store.states import State
-from .environment import job_env
+from .environment import build_job_environment
 from .submission import Status, Submission
 
 if TYPE_CHECKING:
@@ -34,47 +34,47 @@ __all__ = ["FakeEngine"]
 class FakeEngine:
     """Starts nothing, remembers everything."""
 
-    pace = 0.01
+    poll_interval = 0.01
 
     def __init__(self, connection: Connection, folder: Path):
         self.folder = folder / "fake"
-        self.refuse = ""
+        self.refusal = ""
         """Say this to the next submissions instead of taking them."""
-        self.at: Callable[[str], None] = lambda point: None
+        self.crash_hook: Callable[[str], None] = lambda point: None
         """Called at the points "before" and "after" taking a job: the place to crash."""
-        self.submissions = 0
+        self.submission_count = 0
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """What it is told: the command and its variables."""
         argv = job.command or ("script",)
         settings: dict[str, str | int | float] = {
             "pool": placement.pool,
-            "epoch": epoch_before(key) + 1,
+            "epoch": compute_previous_epoch(key) + 1,
             "begin": placement.begin,
         }
-        return Submission(key, argv, job.script or "", job_env(job, placement, key), settings)
+        return Submission(key, argv, job.script or "", build_job_environment(job, placement, key), settings)
 
     def submit(self, submission: Submission) -> str:
         """Take it. A second submission of one key is counted, as a real engine would run it twice."""
-        self.at("before")
-        if self.refuse:
-            raise EngineError(self.refuse)
+        self.crash_hook("before")
+        if self.refusal:
+            raise EngineError(self.refusal)
         scripted = submission.argv[0] == "fake" and len(submission.argv) > 1
-        states = _script(submission) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
-        with self._alone():
-            taken = 1 + self.taken(submission.key)
+        states = _list_states(submission) if scripted else [State.QUEUED, State.RUNNING, State.COMPLETED]
+        with self._hold_lock():
+            taken = 1 + self.count_submissions(submission.key)
             begin = time.time() + float(submission.settings.get("begin", 0))
             self._write(submission.key, {"states": states, "attempt": 1, "taken": taken, "begin": begin,
                                          "spec": submission.spec})  # fmt: skip
-        self.submissions += 1
-        self.at("after")
+        self.submission_count += 1
+        self.crash_hook("after")
         return f"fake-{submission.key}"
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Which of them were taken."""
-        return {key: f"fake-{key}" if self._file(key).exists() else None for key in keys}
+        return {key: f"fake-{key}" if self._build_path(key).exists() else None for key in keys}
 
-    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+    def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """Of those that were submitted with one."""
         known = {ref: self._read(ref.removeprefix("fake-")).get("spec") for ref in refs}
         return {ref: str(digest) for ref, digest in known.items() if digest}
@@ -84,14 +84,14 @@ class FakeEngine:
         answers: dict[str, Status] = {}
         if not refs or not self.folder.exists():
             return answers
-        with self._alone():
+        with self._hold_lock():
             for ref in refs:
                 key = ref.removeprefix("fake-")
-                if self._file(key).exists() and (status := self._next(key)):
+                if self._build_path(key).exists() and (status := self._advance(key)):
                     answers[ref] = status
         return answers
 
-    def _next(self, key: str) -> Status | None:
+    def _advance(self, key: str) -> Status | None:
         known = self._read(key)
         if known["begin"] > time.time() and known["states"] != [State.CANCELLED]:
             return Status(State.QUEUED, known["attempt"], "it is to begin later")
@@ -110,7 +110,7 @@ class FakeEngine:
     def cancel(self, ref: str) -> None:
         """Let it end, if it has not."""
         key = ref.removeprefix("fake-")
-        with self._alone():
+        with self._hold_lock():
             known = self._read(key)
             if not State(known["states"][0].partition(":")[0]).is_final or len(known["states"]) > 1:
                 self._write(key, known | {"states": [State.CANCELLED]})
@@ -118,43 +118,43 @@ class FakeEngine:
     def recall(self, ref: str) -> None:
         """Let it end, if it has not begun."""
         key = ref.removeprefix("fake-")
-        with self._alone():
+        with self._hold_lock():
             known = self._read(key)
             if known.get("said", State.QUEUED) == State.QUEUED:
                 self._write(key, known | {"states": [State.CANCELLED]})
 
     def read_log(self, key: str, offset: int) -> bytes:
         """One line per attempt."""
-        if not self._file(key).exists():
+        if not self._build_path(key).exists():
             return b""
         return "".join(f"attempt {n + 1}\n" for n in range(self._read(key)["attempt"])).encode()[offset:]
 
-    def taken(self, key: str) -> int:
+    def count_submissions(self, key: str) -> int:
         """How many times a job was submitted."""
-        return int(self._read(key)["taken"]) if self._file(key).exists() else 0
+        return int(self._read(key)["taken"]) if self._build_path(key).exists() else 0
 
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _hold_lock(self) -> Iterator[None]:
         """One question at a time, whoever asks: a real engine answers in some order too."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
-    def _file(self, key: str) -> Path:
+    def _build_path(self, key: str) -> Path:
         return self.folder / f"{key}.json"
 
     def _read(self, key: str) -> dict[str, Any]:
-        known: dict[str, Any] = json.loads(self._file(key).read_text())
+        known: dict[str, Any] = json.loads(self._build_path(key).read_text())
         return known
 
-    def _write(self, key: str, known: Mapping[str, Any]) -> None:
+    def _write(self, key: str, record: Mapping[str, Any]) -> None:
         new = self.folder / f"{key}.{os.getpid()}"  # whoever reads meanwhile, or dies, leaves it whole
-        new.write_text(json.dumps(known))
-        new.replace(self._file(key))
+        new.write_text(json.dumps(record))
+        new.replace(self._build_path(key))
 
 
-def _script(submission: Submission) -> list[str]:
+def _list_states(submission: Submission) -> list[str]:
     """The states that are for this launch."""
     parts: list[list[str]] = [[]]
     for word in submission.argv[1:]:
@@ -162,4 +162,4 @@ def _script(submission: Submission) -> list[str]:
             parts.append([])
         else:
             parts[-1].append(word)
-    return parts[min(launch_of(submission.key), len(parts) - 1)]
+    return parts[min(parse_launch(submission.key), len(parts) - 1)]

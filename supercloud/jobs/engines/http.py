@@ -22,21 +22,21 @@ from urllib.parse import urlsplit
 
 from ...errors import UnusableEngine
 from . import bounded_io as bounded
-from .bounded_io import ANSWER, Deadline, Limits
+from .bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
 __all__ = [
     "NotConnected",
-    "PROXY",
+    "PROXY_VARIABLE",
     "by_way_of",
     "has_certain_host",
-    "header_value",
-    "is_plain",
+    "require_header_value",
+    "is_plaintext",
     "proxy_for",
     "send",
-    "warn_of_plain",
+    "warn_of_plaintext",
 ]
 
-PROXY = "SUPERCLOUD_PROXY"
+PROXY_VARIABLE = "SUPERCLOUD_PROXY"
 """The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
 
 
@@ -55,7 +55,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
                              "address of the service itself, as --via or under connect:")  # fmt: skip
 
 
-def send(request: urllib.request.Request, patience: float, limits: Limits = ANSWER) -> bytes:
+def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseLimits = RESPONSE_LIMITS) -> bytes:
     """Send a request and return the answer; raises as :func:`urllib.request.urlopen` does.
 
     An :class:`urllib.error.URLError` whose reason is :class:`NotConnected` means that nothing was sent.
@@ -66,34 +66,34 @@ def send(request: urllib.request.Request, patience: float, limits: Limits = ANSW
     """
     proxy = proxy_for(request.full_url)
     handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
-    with bounded.Deadline(limits.seconds) as deadline:
-        opener = urllib.request.build_opener(handler, _NoRedirects, _Http(deadline, proxy), _Https(deadline, proxy))
+    with bounded.Deadline(limits.timeout) as deadline:
+        opener = urllib.request.build_opener(handler, _NoRedirects, _HttpHandler(deadline, proxy), _HttpsHandler(deadline, proxy))
         try:
-            with opener.open(request, timeout=patience) as response:
-                data = bounded.read(response.read, limits.size, request.full_url)
+            with opener.open(request, timeout=idle_timeout) as response:
+                data = bounded.read_bounded(response.read, limits.max_bytes, request.full_url)
                 if response.length:  # reading in pieces does not look for what is missing at the end
                     raise http.client.IncompleteRead(b"", response.length)
         except urllib.error.HTTPError as error:
             with error:
-                reason = _beginning(error)
-            deadline.check(request.full_url)
+                reason = _read_error_body(error)
+            deadline.raise_if_passed(request.full_url)
             raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(reason)) from None
         except (OSError, ValueError, http.client.HTTPException) as error:
             if not isinstance(getattr(error, "reason", None), NotConnected):
-                deadline.check(request.full_url)
+                deadline.raise_if_passed(request.full_url)
             raise
-        deadline.check(request.full_url)
+        deadline.raise_if_passed(request.full_url)
         return data
 
 
-def _beginning(error: urllib.error.HTTPError) -> bytes:
+def _read_error_body(error: urllib.error.HTTPError) -> bytes:
     try:
-        return error.read(bounded.REASON)
+        return error.read(bounded.MAX_ERROR_BYTES)
     except (OSError, ValueError, http.client.HTTPException):
         return b""
 
 
-class _Http(urllib.request.HTTPHandler):
+class _HttpHandler(urllib.request.HTTPHandler):
     """Connections that end by a deadline."""
 
     def __init__(self, deadline: Deadline, proxy: str):
@@ -101,10 +101,10 @@ class _Http(urllib.request.HTTPHandler):
         self.deadline, self.proxy = deadline, proxy
 
     def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(partial(_connection, http.client.HTTPConnection, self.deadline, self.proxy), req)
+        return self.do_open(partial(_build_connection, http.client.HTTPConnection, self.deadline, self.proxy), req)
 
 
-class _Https(urllib.request.HTTPSHandler):
+class _HttpsHandler(urllib.request.HTTPSHandler):
     """The same with TLS."""
 
     def __init__(self, deadline: Deadline, proxy: str):
@@ -112,17 +112,17 @@ class _Https(urllib.request.HTTPSHandler):
         self.deadline, self.proxy = deadline, proxy
 
     def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(partial(_connection, http.client.HTTPSConnection, self.deadline, self.proxy), req)
+        return self.do_open(partial(_build_connection, http.client.HTTPSConnection, self.deadline, self.proxy), req)
 
 
-def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
+def _build_connection(connection_class: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
                 **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
     def watched_socket(*where: Any, **how: Any) -> socket.socket:
         made = socket.create_connection(*where, **how)
         deadline.watch(made)
         return made
 
-    class Watched(kind):  # type: ignore[misc, valid-type]
+    class WatchedConnection(connection_class):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
             super().__init__(host, **settings)
             self._create_connection = watched_socket  # of http.client: what a proxy answers ends by the deadline, too
@@ -137,10 +137,10 @@ def _connection(kind: type[http.client.HTTPConnection], deadline: Deadline, prox
             except (OSError, ValueError, http.client.HTTPException) as error:
                 # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
                 traceback.clear_frames(error.__traceback__)
-                reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else _reason(error)
+                reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else _reason(error)
                 raise NotConnected(f"{reason}{by_way_of(proxy)}") from error
 
-    connection: http.client.HTTPConnection = Watched()
+    connection: http.client.HTTPConnection = WatchedConnection()
     return connection
 
 
@@ -150,7 +150,7 @@ def _reason(error: Exception) -> str:
     return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"  # the error quotes what it could not read
 
 
-def header_value(text: str, what: str) -> str:
+def require_header_value(text: str, label: str) -> str:
     """A text that can be the value of a header. Raises :class:`EngineError` for anything but printable ASCII.
 
     The error names ``what`` it is and the place in it, not the text: it may be a credential, and a library that is
@@ -158,12 +158,12 @@ def header_value(text: str, what: str) -> str:
     """
     for place, character in enumerate(text, 1):
         if not " " <= character <= "~":
-            raise UnusableEngine(f"{what} has a character that no HTTP header may have, at place {place} of "
+            raise UnusableEngine(f"{label} has a character that no HTTP header may have, at place {place} of "
                                  f"{len(text)}: write it anew, as one line of printable ASCII")  # fmt: skip
     return text
 
 
-def is_plain(address: str, proxy: str | None = None) -> bool:
+def is_plaintext(address: str, proxy: str | None = None) -> bool:
     """Whether a credential that is sent to an address, by way of a proxy or without one, can be read on its way.
 
     Whatever is not https can: a library adds a scheme of its own to an address without one. Only plain http to this
@@ -181,7 +181,7 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
     caller does not speak TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
     one of http.
     """
-    said = os.environ.get(PROXY, "")
+    said = os.environ.get(PROXY_VARIABLE, "")
     if not said or _is_loopback(_host(address)):
         return ""
     proxy = said if "://" in said else f"http://{said}"
@@ -191,10 +191,10 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
     except ValueError:
         is_one = False
     if not is_one or not proxy.isprintable() or " " in proxy:
-        raise UnusableEngine(f"{PROXY} is {_without_user(said)!r:.100}, not the address of a proxy: write "
+        raise UnusableEngine(f"{PROXY_VARIABLE} is {_without_user(said)!r:.100}, not the address of a proxy: write "
                              "http://HOST:PORT, or unset it")  # fmt: skip
     if parts.scheme == "https" and not speaks_tls:
-        raise UnusableEngine(f"{PROXY} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
+        raise UnusableEngine(f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
                              "does not speak TLS to a proxy: it would send the user and password of the proxy in "
                              "plain text; write http://HOST:PORT of a proxy without TLS, or unset it")  # fmt: skip
     return proxy
@@ -202,7 +202,7 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
 
 def by_way_of(proxy: str | None) -> str:
     """What is added to an error where a proxy is used; its user and password are left out."""
-    return f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY} or proxy-url?)" if proxy else ""
+    return f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY_VARIABLE} or proxy-url?)" if proxy else ""
 
 
 def _without_user(address: str) -> str:
@@ -222,9 +222,9 @@ def _host(address: str) -> str:
 
 
 @cache
-def warn_of_plain(address: str) -> None:
+def warn_of_plaintext(address: str) -> None:
     """Say, once for an address, that a credential goes over a network in plain text."""
-    if is_plain(address):
+    if is_plaintext(address):
         logging.getLogger("supercloud").warning(
             "warning: %s: the token goes over the network in plain text; use https, or an ssh tunnel to 127.0.0.1",
             address,

@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .base import CarriesDigests, Engine
-from .submission import digest_of_spec
+from .submission import compute_spec_digest
 
-__all__ = ["digests_of", "explain_other"]
+__all__ = ["find_digests", "explain_mismatch"]
 
 
-def digests_of(engine: Engine, refs: Sequence[str], since: float) -> dict[str, str]:
+def find_digests(engine: Engine, refs: Sequence[str], since: float) -> dict[str, str]:
     """For each job that was found on an engine, the digest of its spec; those that carry none are left out."""
-    return dict(engine.digests(refs, since)) if refs and isinstance(engine, CarriesDigests) else {}
+    return dict(engine.find_digests(refs, since)) if refs and isinstance(engine, CarriesDigests) else {}
 
 
-def explain_other(where: str, ref: str, key: str, digest: str | None, job: str, spec: str) -> str:
+def explain_mismatch(cluster: str, ref: str, key: str, digest: str | None, job: str, spec: str) -> str:
     """Why a job found by its key is not taken for the one that is asked for; empty where it is that one.
 
     ``digest`` is what the found job carries, None where it carries none; ``job`` names the one that is asked for, whose
     spec is given as the store has it.
     """
-    wanted = digest_of_spec(spec)
+    wanted = compute_spec_digest(spec)
     if digest == wanted:
         return ""
     if digest is None:
-        return (f"{where} has job {ref} under the key {key!r}, and nothing says what it was submitted for (an earlier "
+        return (f"{cluster} has job {ref} under the key {key!r}, and nothing says what it was submitted for (an earlier "
                 f"version submitted it, or the engine keeps no digests): it is not taken for {job}; look at it there, "
                 "and submit with another key unless it is the same")  # fmt: skip
-    return (f"{where} has job {ref} under the key {key!r}, submitted before the store was restored for something else "
+    return (f"{cluster} has job {ref} under the key {key!r}, submitted before the store was restored for something else "
             f"(spec digest {digest}) than {job} (spec digest {wanted}); submit {job} with another key")  # fmt: skip

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ...spec import JobSpec
 
-__all__ = ["retried"]
+__all__ = ["list_retried_exit_codes"]
 
 
-def retried(job: JobSpec) -> tuple[int, ...]:
+def list_retried_exit_codes(job: JobSpec) -> tuple[int, ...]:
     """Exit codes after which a job is started again, as long as it has retries left; of several rules the first counts.
 
     0 is no failure, and whatever no rule names ends the job.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["interpreter"]
+__all__ = ["parse_shebang"]
 
 
-def interpreter(script: str) -> tuple[str, ...]:
+def parse_shebang(script: str) -> tuple[str, ...]:
     """The program and its options, as the system would read them; empty where the script does not say.
 
     ``#!/usr/bin/env bash`` is ``bash``: found by its name.

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, fields
 
 from ...errors import EngineError
 from ..store.states import State
-from .responses import LARGEST_COUNT, LAST_TIME, is_number, valid_text
+from .responses import MAX_UINT32, MAX_TIMESTAMP, is_number, replace_surrogates
 
-__all__ = ["Status", "Submission", "digest_of_spec"]
+__all__ = ["Status", "Submission", "compute_spec_digest"]
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,21 @@ class Submission:
         lines = [f"# {name}: {value}" for name, value in sorted(self.settings.items())]
         lines += [f"{name}={shlex.quote(value)}" for name, value in sorted(self.env.items())]
         lines.append(shlex.join(self.argv))
-        return "\n".join(lines) + "\n" + (f"\n{_shown(self.stdin)}" if self.stdin else "")
+        return "\n".join(lines) + "\n" + (f"\n{_format_stdin(self.stdin)}" if self.stdin else "")
 
     def to_json(self) -> str:
         """As text that :meth:`of_json` reads."""
         return json.dumps(vars(self), ensure_ascii=False)
 
     @classmethod
-    def of_json(cls, text: str) -> Submission:
+    def from_json(cls, text: str) -> Submission:
         """What :meth:`to_json` wrote, in this version or another one; what is not known here is left out."""
         data = json.loads(text)
         known = {item.name: data[item.name] for item in fields(cls) if item.name in data}
         return cls(**known | {"argv": tuple(data["argv"])})
 
 
-def digest_of_spec(spec: str) -> str:
+def compute_spec_digest(spec: str) -> str:
     """What an engine keeps of a job's spec, as the store has it: short enough for a comment of Slurm."""
     return hashlib.sha256(spec.encode()).hexdigest()[:16]
 
@@ -78,17 +78,17 @@ class Status:
     ended: float | None = None
 
     def __post_init__(self) -> None:
-        bounds = (("attempt", self.attempt, LARGEST_COUNT), ("exit code", self.exit_code, LARGEST_COUNT),
-                  ("start", self.started, LAST_TIME), ("end", self.ended, LAST_TIME))  # fmt: skip
+        bounds = (("attempt", self.attempt, MAX_UINT32), ("exit code", self.exit_code, MAX_UINT32),
+                  ("start", self.started, MAX_TIMESTAMP), ("end", self.ended, MAX_TIMESTAMP))  # fmt: skip
         for name, value, most in bounds:
             if value is not None and not is_number(value, -most, most):
                 raise EngineError(f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to "
                                   f"{most}")  # fmt: skip
-        if (text := valid_text(self.reason)) != self.reason:
+        if (text := replace_surrogates(self.reason)) != self.reason:
             object.__setattr__(self, "reason", text)
 
 
-def _shown(text: str) -> str:
+def _format_stdin(text: str) -> str:
     """An object as people write it; whatever reads the one reads the other."""
     if not text.startswith("{"):
         return text

@@ -15,9 +15,9 @@ from math import comb
 
 from ...plan.model.plan import Group, Plan, PoolPlan
 
-__all__ = ["Domain", "Domains", "Spread", "domains_of", "spread"]
+__all__ = ["Domain", "Domains", "DomainAllocation", "build_domains", "allocate_domains"]
 
-_TRIES = 256
+_MAX_COMBINATIONS = 256
 """So many choices of outer domains are compared; where there are more, the largest are taken."""
 
 
@@ -28,7 +28,7 @@ class Domain:
     name: str
     runs: tuple[tuple[int, int], ...]
     """From and to (not included), counted within the pool."""
-    leaves: tuple[int, int]
+    innermost: tuple[int, int]
     """Its innermost domains, by index: from and to (not included)."""
 
     @property
@@ -44,52 +44,52 @@ class Domains:
     names: tuple[str, ...]
     levels: tuple[tuple[Domain, ...], ...]
 
-    def largest(self, level: int) -> int:
+    def get_largest_size(self, level: int) -> int:
         """Nodes of the largest domain of a level."""
-        return self._largest[level]
+        return self._largest_sizes[level]
 
     @cached_property
-    def _largest(self) -> tuple[int, ...]:
+    def _largest_sizes(self) -> tuple[int, ...]:
         return tuple(max((domain.nodes for domain in row), default=0) for row in self.levels)
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class DomainAllocation:
     """Which innermost domains a job takes how many nodes from."""
 
     level: int
     """The innermost level with one domain that holds all of it."""
-    within: str
+    domain: str
     """That domain."""
     parts: tuple[tuple[int, int], ...]
     """Index of an innermost domain, and nodes in it; in the domains' order."""
-    unit: int
+    block_size: int
     """Nodes that never straddle two innermost domains."""
-    left: int
+    leftover_nodes: int
     """Free nodes that it leaves over in the domains it takes from."""
 
 
-def domains_of(plan: Plan, pool: PoolPlan) -> Domains:
+def build_domains(plan: Plan, pool: PoolPlan) -> Domains:
     """The domains of a pool: scale-up domains, then the levels of its switches as far as the one lies in the other."""
     partitions: list[tuple[str, list[tuple[str, tuple[tuple[int, int], ...]]]]] = []
     for kind in ("block", "tree"):
         locality = next((item for item in plan.localities if item.kind == kind), None)
         for level in locality.levels if locality else ():
-            cut = [(group.name, runs) for group in level.groups if (runs := _runs(group, pool))]
+            cut = [(group.name, runs) for group in level.groups if (runs := _compute_runs(group, pool))]
             whole = sum(stop - start for _, runs in cut for start, stop in runs) == pool.nodes
-            if whole and (not partitions or len(cut) < len(partitions[-1][1]) and _nested(partitions[-1][1], cut)):
+            if whole and (not partitions or len(cut) < len(partitions[-1][1]) and _is_nested(partitions[-1][1], cut)):
                 partitions.append((level.name, cut))
     if not partitions or len(partitions[-1][1]) > 1:
         partitions.append(("pool", [(pool.name, ((0, pool.nodes),))]))
     leaves = sorted(partitions[0][1], key=lambda item: item[1])
     order: list[tuple[int, ...]] = [()] * len(leaves)  # by outer domains first, so that each has leaves in one run
     for _, cut in partitions[1:]:
-        home = _homes(leaves, cut)
+        home = _find_outer_domains(leaves, cut)
         order = [(home[index], *known) for index, known in enumerate(order)]
     leaves = [leaves[index] for index in sorted(range(len(leaves)), key=lambda index: (order[index], index))]
     levels = [tuple(Domain(name, runs, (n, n + 1)) for n, (name, runs) in enumerate(leaves))]
     for _, cut in partitions[1:]:
-        home = _homes(leaves, cut)
+        home = _find_outer_domains(leaves, cut)
         inside: dict[int, list[int]] = {}
         for index in range(len(leaves)):
             inside.setdefault(home[index], []).append(index)
@@ -98,7 +98,7 @@ def domains_of(plan: Plan, pool: PoolPlan) -> Domains:
     return Domains(tuple(name for name, _ in partitions), tuple(levels))
 
 
-def _runs(group: Group, pool: PoolPlan) -> tuple[tuple[int, int], ...]:
+def _compute_runs(group: Group, pool: PoolPlan) -> tuple[tuple[int, int], ...]:
     hosts, runs = pool.hosts, []
     for part in group.hosts.ranges:
         if part.prefix == hosts.prefix and part.width == hosts.width:
@@ -108,10 +108,10 @@ def _runs(group: Group, pool: PoolPlan) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(runs))
 
 
-_Cut = Sequence[tuple[str, tuple[tuple[int, int], ...]]]
+_Partition = Sequence[tuple[str, tuple[tuple[int, int], ...]]]
 
 
-def _homes(inner: _Cut, outer: _Cut) -> list[int]:
+def _find_outer_domains(inner: _Partition, outer: _Partition) -> list[int]:
     """For each inner domain the index of the outer one that holds its first node."""
     starts = sorted((start, stop, at) for at, (_, runs) in enumerate(outer) for start, stop in runs)
     homes, position = [0] * len(inner), 0
@@ -123,17 +123,17 @@ def _homes(inner: _Cut, outer: _Cut) -> list[int]:
     return homes
 
 
-def _nested(inner: _Cut, outer: _Cut) -> bool:
-    homes = _homes(inner, outer)
+def _is_nested(inner: _Partition, outer: _Partition) -> bool:
+    homes = _find_outer_domains(inner, outer)
     return all(
         any(low <= start and stop <= high for low, high in outer[home][1])
         for (_, runs), home in zip(inner, homes, strict=True) for start, stop in runs
     )  # fmt: skip
 
 
-def spread(
-    domains: Domains, free: Sequence[int], nodes: int, blocks: Sequence[int] = (), firm: int = 0
-) -> Spread | None:
+def allocate_domains(
+    domains: Domains, free: Sequence[int], nodes: int, block_sizes: Sequence[int] = (), largest_firm_block: int = 0
+) -> DomainAllocation | None:
     """The best domains for so many nodes when ``free[i]`` are free in the i-th innermost one; None if they are not.
 
     ``blocks`` are counts of nodes that should not straddle innermost domains: the largest that can be kept is. Those up
@@ -141,87 +141,87 @@ def spread(
     level is the innermost there is, no other choice at this level takes fewer outer domains, and (for up to 256 choices
     of those) none fewer innermost ones.
     """
-    plain = _innermost(domains, free, nodes, 1) if sum(free) >= nodes else None
+    plain = _allocate_innermost(domains, free, nodes, 1) if sum(free) >= nodes else None
     if plain is None or plain.level == 0 or nodes == 1:
         return plain
-    for unit in sorted({unit for unit in blocks if 1 < unit <= nodes and not nodes % unit}, reverse=True):
+    for unit in sorted({unit for unit in block_sizes if 1 < unit <= nodes and not nodes % unit}, reverse=True):
         room = [count // unit * unit for count in free]
-        found = _innermost(domains, room, nodes, unit) if sum(room) >= nodes else None
-        if found and (unit <= firm or found.level == plain.level):
+        found = _allocate_innermost(domains, room, nodes, unit) if sum(room) >= nodes else None
+        if found and (unit <= largest_firm_block or found.level == plain.level):
             left = sum(free[index] for index, _ in found.parts) - nodes
-            return Spread(found.level, found.within, found.parts, unit, left)
+            return DomainAllocation(found.level, found.domain, found.parts, unit, left)
     return plain
 
 
-def _innermost(domains: Domains, room: Sequence[int], nodes: int, unit: int) -> Spread | None:
-    before = list(accumulate(room, initial=0))
+def _allocate_innermost(domains: Domains, free: Sequence[int], nodes: int, block_size: int) -> DomainAllocation | None:
+    before = list(accumulate(free, initial=0))
     for level, row in enumerate(domains.levels):
-        best: tuple[tuple[int, int, int, int], Spread] | None = None
+        best: tuple[tuple[int, int, int, int], DomainAllocation] | None = None
         for at, domain in enumerate(row):
-            first, end = domain.leaves
+            first, end = domain.innermost
             if before[end] - before[first] < nodes:
                 continue
-            outer, taken = _fewest(domains, level, at, room, nodes)
-            left = sum(room[leaf] for leaf in taken) - nodes
+            outer, taken = _select_fewest_domains(domains, level, at, free, nodes)
+            left = sum(free[leaf] for leaf in taken) - nodes
             rank = (outer, len(taken), left, at)
             if best is None or rank < best[0]:
-                parts = tuple(_evenly(sorted(taken), room, nodes, unit))
-                best = rank, Spread(level, domain.name, parts, unit, left)
+                parts = tuple(_distribute_evenly(sorted(taken), free, nodes, block_size))
+                best = rank, DomainAllocation(level, domain.name, parts, block_size, left)
         if best:
             return best[1]
     return None
 
 
-def _fewest(domains: Domains, level: int, at: int, room: Sequence[int], nodes: int) -> tuple[int, list[int]]:
+def _select_fewest_domains(domains: Domains, level: int, domain_index: int, free: Sequence[int], nodes: int) -> tuple[int, list[int]]:
     """How many domains of the level below, and which innermost ones, hold so many nodes inside one domain."""
-    inside = range(*domains.levels[level][at].leaves)
+    inside = range(*domains.levels[level][domain_index].innermost)
     if level < 2:
-        return 0, _least(inside, room, nodes)
+        return 0, _select_smallest_set(inside, free, nodes)
     below = [item for item in domains.levels[level - 1]
-             if inside.start <= item.leaves[0] and item.leaves[1] <= inside.stop]  # fmt: skip
-    sizes = [sum(room[slice(*item.leaves)]) for item in below]
-    chosen = _least(range(len(below)), sizes, nodes)
+             if inside.start <= item.innermost[0] and item.innermost[1] <= inside.stop]  # fmt: skip
+    sizes = [sum(free[slice(*item.innermost)]) for item in below]
+    chosen = _select_smallest_set(range(len(below)), sizes, nodes)
     tries = [chosen]
-    if len(chosen) > 1 and comb(len(below), len(chosen)) <= _TRIES:
+    if len(chosen) > 1 and comb(len(below), len(chosen)) <= _MAX_COMBINATIONS:
         tries = [list(some) for some in combinations(range(len(below)), len(chosen))
                  if sum(sizes[index] for index in some) >= nodes]  # fmt: skip
     answers = []
     for some in tries:
-        leaves = [leaf for index in some for leaf in range(*below[index].leaves)]
-        taken = _least(leaves, room, nodes)
-        answers.append((len(taken), sum(room[leaf] for leaf in taken), sorted(taken)))
+        leaves = [leaf for index in some for leaf in range(*below[index].innermost)]
+        taken = _select_smallest_set(leaves, free, nodes)
+        answers.append((len(taken), sum(free[leaf] for leaf in taken), sorted(taken)))
     return len(chosen), min(answers)[2]
 
 
-def _least(of: Sequence[int], room: Sequence[int], nodes: int) -> list[int]:
+def _select_smallest_set(candidates: Sequence[int], free: Sequence[int], nodes: int) -> list[int]:
     """The fewest that hold so many nodes; among as many, small ones: what is left over in them is broken up."""
-    by_size = sorted((index for index in of if room[index]), key=lambda index: (-room[index], index))
+    by_size = sorted((index for index in candidates if free[index]), key=lambda index: (-free[index], index))
     taken: list[int] = []
     held = 0
     for index in by_size:
         if held >= nodes:
             break
         taken.append(index)
-        held += room[index]
+        held += free[index]
     spare = by_size[len(taken) :]
     for position in range(len(taken) - 1, -1, -1):  # give each back for the smallest that still does
         if held == nodes or not spare:
             break
-        least = nodes - (held - room[taken[position]])
+        least = nodes - (held - free[taken[position]])
         low, high = 0, len(spare)
         while low < high:  # spare is sorted from large to small: the last with room for ``least``
             middle = (low + high) // 2
-            low, high = (middle + 1, high) if room[spare[middle]] >= least else (low, middle)
-        if low and room[spare[low - 1]] < room[taken[position]]:
-            held += room[spare[low - 1]] - room[taken[position]]
+            low, high = (middle + 1, high) if free[spare[middle]] >= least else (low, middle)
+        if low and free[spare[low - 1]] < free[taken[position]]:
+            held += free[spare[low - 1]] - free[taken[position]]
             taken[position] = spare.pop(low - 1)
     return taken
 
 
-def _evenly(taken: Sequence[int], room: Sequence[int], nodes: int, unit: int) -> list[tuple[int, int]]:
+def _distribute_evenly(selected: Sequence[int], free: Sequence[int], nodes: int, block_size: int) -> list[tuple[int, int]]:
     """So many nodes over these domains, as evenly as their room lets them, in whole units."""
-    left, shares = nodes // unit, dict[int, int]()
-    for number, index in enumerate(sorted(taken, key=lambda index: (room[index], index))):
-        shares[index] = min(room[index] // unit, left // (len(taken) - number))
+    left, shares = nodes // block_size, dict[int, int]()
+    for number, index in enumerate(sorted(selected, key=lambda index: (free[index], index))):
+        shares[index] = min(free[index] // block_size, left // (len(selected) - number))
         left -= shares[index]
-    return [(index, shares[index] * unit) for index in taken]
+    return [(index, shares[index] * block_size) for index in selected]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-__all__ = ["NodeState", "Sees", "SeesQueue", "Waiting"]
+__all__ = ["NodeState", "ListsNodes", "ListsQueue", "WaitingJobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,12 @@ class NodeState:
     """``drained``: it finishes what it runs and takes nothing new."""
     in_use: int = 0
     """Accelerators that jobs have; on nodes without any, 1 where a job has the node."""
-    until: float | None = None
+    busy_until: float | None = None
     """When the last job on it must have ended, by its time limit; seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingJobs:
     """Work that waits at an engine, of one partition or queue."""
 
     partition: str
@@ -33,16 +33,16 @@ class Waiting:
 
 
 @runtime_checkable
-class Sees(Protocol):
+class ListsNodes(Protocol):
     """An engine that can list its nodes."""
 
-    def nodes(self) -> Sequence[NodeState]:
+    def list_nodes(self) -> Sequence[NodeState]:
         """Every node it has, in one question."""
 
 
 @runtime_checkable
-class SeesQueue(Protocol):
+class ListsQueue(Protocol):
     """An engine that can say what waits."""
 
-    def waiting(self) -> Sequence[Waiting]:
+    def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
         """What waits, summed by partition."""

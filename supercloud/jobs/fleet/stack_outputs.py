@@ -10,15 +10,15 @@ from ...errors import EngineError
 from ...spec.fleet import Connection
 from ..engines import bounded_io as bounded
 from ..engines import http as web
-from ..engines.base import Unsure
-from ..engines.bounded_io import Limits
+from ..engines.base import SubmissionUnknownError
+from ..engines.bounded_io import ResponseLimits
 
-__all__ = ["reached"]
+__all__ = ["read_connection_from_stack"]
 
-_LIMITS = Limits(2**20, 120)  # an output of a few words; state may lie in a bucket far away
+_LIMITS = ResponseLimits(2**20, 120)  # an output of a few words; state may lie in a bucket far away
 
 
-def reached(connection: Connection) -> Connection:
+def read_connection_from_stack(connection: Connection) -> Connection:
     """The connection with what its stack says of it; what stands beside the stack wins.
 
     Raises :class:`EngineError` where there is no ``pulumi``, no such stack, or nothing of use among its outputs.
@@ -27,12 +27,12 @@ def reached(connection: Connection) -> Connection:
         return connection
     asked = ["pulumi", "stack", "output", "connection", "--json", "--stack", connection.stack]
     try:
-        answer = bounded.run(asked, None, _LIMITS, _LIMITS.seconds, asked[0])
-    except (OSError, Unsure) as error:
+        answer = bounded.run_bounded(asked, None, _LIMITS, _LIMITS.timeout, asked[0])
+    except (OSError, SubmissionUnknownError) as error:
         raise EngineError(f"stack {connection.stack}: {' '.join(asked)}: {error}; is Pulumi installed?") from None
     if answer.returncode:
         raise EngineError(
-            f"stack {connection.stack}: {_text(answer.stderr) or _text(answer.stdout)}; "
+            f"stack {connection.stack}: {_decode(answer.stderr) or _decode(answer.stdout)}; "
             f"is it the whole name (organization/project/stack), and are you logged in?"
         )
     try:
@@ -43,7 +43,7 @@ def reached(connection: Connection) -> Connection:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
     is_service = (found.via or "").startswith("http")
-    if found.via and is_service and not connection.via and web.is_plain(found.via):
+    if found.via and is_service and not connection.via and web.is_plaintext(found.via):
         raise EngineError(f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
                           "which no token is sent unless you ask for it; "
                           f"take --via {found.via} in place of the stack, "
@@ -51,5 +51,5 @@ def reached(connection: Connection) -> Connection:
     return found
 
 
-def _text(printed: bytes) -> str:
-    return printed.decode(errors="replace").strip()
+def _decode(output: bytes) -> str:
+    return output.decode(errors="replace").strip()

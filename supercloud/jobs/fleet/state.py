@@ -15,17 +15,17 @@ from pathlib import Path
 
 from ...catalog import Catalog
 from ...plan.model.plan import Plan, PoolPlan
-from ...spec.fleet import Connection, FleetSpec, Member
-from .domains import Domains, domains_of
-from .observations import NodeState, Sees, SeesQueue, Waiting
+from ...spec.fleet import Connection, FleetSpec, FleetMember
+from .domains import Domains, build_domains
+from .observations import NodeState, ListsNodes, ListsQueue, WaitingJobs
 
-__all__ = ["SILENT", "Cluster", "Fleet", "NodeState", "PoolState", "Sees", "SeesQueue", "Waiting", "Watch",
-           "barred_by", "fleet_of"]  # fmt: skip
+__all__ = ["UNRESPONSIVE_REASON", "Cluster", "Fleet", "NodeState", "PoolState", "ListsNodes", "ListsQueue", "WaitingJobs", "ObservationCache",
+           "barred_by", "load_fleet_state"]  # fmt: skip
 
-_HOST = re.compile(r"(.*?)(\d+)")
-_MOST = 255
+_HOST_PATTERN = re.compile(r"(.*?)(\d+)")
+_MAX_ACCELERATORS = 255
 """Accelerators of one node that are told apart."""
-SILENT = "its scheduler does not answer"
+UNRESPONSIVE_REASON = "its scheduler does not answer"
 
 
 class PoolState:
@@ -33,52 +33,52 @@ class PoolState:
 
     def __init__(self, pool: PoolPlan, domains: Domains, healthy: bytes | None = None, free: bytes | None = None,
                  until: Mapping[int, float] | None = None, queued: int = 0):  # fmt: skip
-        whole = bytes([min(max(pool.per_node, 1), _MOST)])
+        full_node = bytes([min(max(pool.accelerators_per_node, 1), _MAX_ACCELERATORS)])
         self.pool, self.domains = pool, domains
-        self.whole = whole[0]
-        self.healthy = whole * pool.nodes if healthy is None else healthy
+        self.whole = full_node[0]
+        self.healthy = full_node * pool.nodes if healthy is None else healthy
         """For each node the accelerators it has when nothing runs on it; 0 where it takes no work."""
         self.free = self.healthy if free is None else free
         """For each node the accelerators nobody has."""
-        self.until = until or {}
-        self.queued = queued
+        self.busy_until = until or {}
+        self.queued_nodes = queued
         """Nodes that waiting work asks for."""
         self._counts: dict[tuple[bool, int], tuple[int, ...]] = {}
-        self._ends: dict[int, list[float]] = {}
+        self._end_times: dict[int, list[float]] = {}
 
-    def counts(self, per_node: int, now: bool) -> tuple[int, ...]:
+    def count_by_domain(self, per_node: int, free_now: bool) -> tuple[int, ...]:
         """For each innermost domain its nodes with so many accelerators: free now, or once what runs has ended."""
-        need = max(1, min(per_node, _MOST))
-        found = self._counts.get((now, need))
+        need = max(1, min(per_node, _MAX_ACCELERATORS))
+        found = self._counts.get((free_now, need))
         if found is None:
-            column = self.free if now else self.healthy
+            column = self.free if free_now else self.healthy
             marks = column.translate(bytes(need) + b"\x01" * (256 - need)) if need > 1 or self.whole > 1 else column
             found = tuple(
                 sum(marks.count(1, start, stop) for start, stop in domain.runs) for domain in self.domains.levels[0]
             )
-            self._counts[now, need] = found
+            self._counts[free_now, need] = found
         return found
 
-    def available(self, per_node: int, now: bool) -> int:
+    def count_available(self, per_node: int, free_now: bool) -> int:
         """Nodes a job may have at most: what is held in reserve is not there for it."""
-        healthy = sum(self.counts(per_node, False))
+        healthy = sum(self.count_by_domain(per_node, False))
         most = min(self.pool.nodes - self.pool.spares, healthy)
-        return most if not now else max(0, most - (healthy - sum(self.counts(per_node, True))))
+        return most if not free_now else max(0, most - (healthy - sum(self.count_by_domain(per_node, True))))
 
     @property
-    def unhealthy(self) -> int:
+    def unhealthy_nodes(self) -> int:
         """Nodes that take no work."""
         return self.healthy.count(0)
 
-    def wait(self, nodes: int, per_node: int, now: float) -> float | None:
+    def estimate_wait(self, nodes: int, per_node: int, now: float) -> float | None:
         """Seconds until so many nodes are free, by the time limits of what runs; None where they do not say."""
-        free, most = self.available(per_node, True), self.available(per_node, False)
-        missing = min(nodes + self.queued, max(nodes, most)) - free
+        free, most = self.count_available(per_node, True), self.count_available(per_node, False)
+        missing = min(nodes + self.queued_nodes, max(nodes, most)) - free
         if missing <= 0:
             return 0.0
         need = max(1, per_node)
-        if (times := self._ends.get(need)) is None:
-            times = self._ends[need] = sorted(at for index, at in self.until.items() if self.free[index] < need)
+        if (times := self._end_times.get(need)) is None:
+            times = self._end_times[need] = sorted(at for index, at in self.busy_until.items() if self.free[index] < need)
         return max(0.0, times[missing - 1] - now) if missing <= len(times) else None
 
 
@@ -88,28 +88,28 @@ class Cluster:
 
     plan: Plan
     pools: Mapping[str, PoolState]
-    taken_at: float | None = None
+    observed_at: float | None = None
     """When its engine was asked; None: nobody was, and nothing is taken to run."""
-    member: Member = field(default_factory=lambda: Member(spec="-"))
+    member: FleetMember = field(default_factory=lambda: FleetMember(spec="-"))
     catalog: Catalog | None = None
-    barred: str = ""
+    unavailable_reason: str = ""
     """Why it is given no job at present although nothing is known to be in use, such as that it does not answer."""
     barred_until_corrected: bool = False
     """Whether it is so until somebody corrects what ``barred`` says: waiting does not help."""
 
     @classmethod
-    def of_plan(cls, plan: Plan, member: Member | None = None, catalog: Catalog | None = None) -> Cluster:
+    def from_plan(cls, plan: Plan, member: FleetMember | None = None, catalog: Catalog | None = None) -> Cluster:
         """The cluster with every node free."""
-        pools = {pool.name: PoolState(pool, domains_of(plan, pool)) for pool in plan.pools}
-        return cls(plan, pools, None, member or Member(spec="-"), catalog)
+        pools = {pool.name: PoolState(pool, build_domains(plan, pool)) for pool in plan.pools}
+        return cls(plan, pools, None, member or FleetMember(spec="-"), catalog)
 
-    def seen(self, nodes: Sequence[NodeState], at: float, waiting: Sequence[Waiting] = ()) -> Cluster:
+    def with_observations(self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()) -> Cluster:
         """The same cluster as its engine saw it; nodes of the plan that the engine does not list are down."""
         columns = {name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
                    for name, state in self.pools.items()}  # fmt: skip
         homes = {(state.pool.hosts.prefix, state.pool.hosts.width): state for state in self.pools.values()}
         for node in nodes:
-            match = _HOST.fullmatch(node.host)
+            match = _HOST_PATTERN.fullmatch(node.host)
             state = homes.get((match[1], len(match[2]))) if match else None
             index = int(match[2]) - state.pool.hosts.first if match and state else -1
             if state is None or not 0 <= index < state.pool.nodes or node.state != "up":
@@ -117,15 +117,15 @@ class Cluster:
             healthy, free, until = columns[state.pool.name]
             healthy[index] = state.whole
             free[index] = max(0, state.whole - node.in_use)
-            if node.in_use and node.until is not None:
-                until[index] = node.until
+            if node.in_use and node.busy_until is not None:
+                until[index] = node.busy_until
         pools = {}
         for name, state in self.pools.items():
             healthy, free, until = columns[name]
             own = {item.name for item in self.plan.scheduler.partitions if name in item.pools}
             queued = sum(item.nodes for item in waiting if item.partition in own or not own)
             pools[name] = PoolState(state.pool, state.domains, bytes(healthy), bytes(free), until, queued)
-        return replace(self, pools=pools, taken_at=at)
+        return replace(self, pools=pools, taken_at=observed_at)
 
 
 @dataclass(frozen=True)
@@ -137,32 +137,32 @@ class Fleet:
     spent: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """By tenant and period of a budget (``month`` …): USD spent in the present one, and promised to what runs."""
 
-    def holders(self, data: str) -> tuple[str, ...]:
+    def list_data_holders(self, name: str) -> tuple[str, ...]:
         """Clusters that hold a data set of the fleet; nothing where the fleet knows none of this name."""
         for item in self.spec.data:
-            if item.name == data:
+            if item.name == name:
                 return tuple(place.partition("/")[0] for place in item.at)
         return ()
 
 
-class Watch:
+class ObservationCache:
     """What an engine saw last: asked again when it is older than ``keep`` seconds, or when it is asked for anew."""
 
-    def __init__(self, keep: float = 30.0, clock: Callable[[], float] = time.time):
-        self.keep, self.clock = keep, clock
-        self._seen: dict[str, Cluster] = {}
+    def __init__(self, max_age: float = 30.0, clock: Callable[[], float] = time.time):
+        self.keep, self.clock = max_age, clock
+        self._clusters: dict[str, Cluster] = {}
 
-    def look(self, cluster: Cluster, engine: object, anew: bool = False) -> Cluster:
+    def observe(self, cluster: Cluster, engine: object, refresh: bool = False) -> Cluster:
         """The cluster as its engine sees it; as planned where the engine cannot."""
-        if not isinstance(engine, Sees):
+        if not isinstance(engine, ListsNodes):
             return cluster
-        last = self._seen.get(cluster.plan.name)
+        last = self._clusters.get(cluster.plan.name)
         now = self.clock()
-        if last and last.plan is cluster.plan and not anew and 0 <= now - (last.taken_at or 0.0) < self.keep:
+        if last and last.plan is cluster.plan and not refresh and 0 <= now - (last.observed_at or 0.0) < self.keep:
             return last
-        waiting = engine.waiting() if isinstance(engine, SeesQueue) else ()
-        self._seen[cluster.plan.name] = cluster.seen(engine.nodes(), now, waiting)
-        return self._seen[cluster.plan.name]
+        waiting = engine.list_waiting_jobs() if isinstance(engine, ListsQueue) else ()
+        self._clusters[cluster.plan.name] = cluster.with_observations(engine.list_nodes(), now, waiting)
+        return self._clusters[cluster.plan.name]
 
 
 def barred_by(cluster: Cluster, error: Exception) -> Cluster:
@@ -178,52 +178,52 @@ def barred_by(cluster: Cluster, error: Exception) -> Cluster:
     return replace(cluster, barred=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine))
 
 
-def fleet_of(path: Path, engine: Callable[[Connection], object] | None = None) -> Fleet:
+def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:
     """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked.
 
     One that does not answer is barred: it takes no job, and says why.
     """
-    from ...errors import InputError, nearest
-    from ...plan.resolve import catalog_for, resolve
+    from ...errors import InputError, suggest_nearest
+    from ...plan.resolve import load_catalog, resolve
     from ...spec.loader import load, load_fleet
-    from .connections import check_reached
-    from .stack_outputs import reached
+    from .connections import require_distinct_schedulers
+    from .stack_outputs import read_connection_from_stack
 
     loaded = load_fleet(path)
     spec = loaded.model
-    watch = Watch()
+    watch = ObservationCache()
     clusters: list[Cluster] = []
     for member in spec.clusters:
         plan = resolve(load(path.parent / member.spec))
         if plan.errors:
             raise InputError(f"{member.spec}: no job can be placed on a plan with errors", plan.errors)
         if member.connect and member.connect.stack:
-            member = member.model_copy(update={"connect": reached(member.connect)})
+            member = member.model_copy(update={"connect": read_connection_from_stack(member.connect)})
         for index, known in enumerate(clusters):
             if plan.name == known.plan.name:
-                line = loaded.document.line(("clusters", len(clusters)))
-                before = loaded.document.line(("clusters", index))
+                line = loaded.document.find_line(("clusters", len(clusters)))
+                before = loaded.document.find_line(("clusters", index))
                 raise InputError(f"{path}:{line}: clusters[{len(clusters)}]: {member.spec} is called {plan.name!r}, as "
                                  f"is {known.member.spec} of line {before}; jobs could not tell them apart: change "
                                  "the 'name:' of one")  # fmt: skip
-        catalog = catalog_for(plan.spec, (path.parent / member.spec).parent)
+        catalog = load_catalog(plan.spec, (path.parent / member.spec).parent)
         catalog.get("failure-rates", spec.policy.failures)  # a slip is said now, not when a job is placed
-        cluster = Cluster.of_plan(plan, member, catalog)
-        if engine and member.connect:
+        cluster = Cluster.from_plan(plan, member, catalog)
+        if open_engine and member.connect:
             try:
-                cluster = watch.look(cluster, engine(member.connect))
+                cluster = watch.observe(cluster, open_engine(member.connect))
             except InputError:  # what the file says of the connection
                 raise
             except Exception as error:  # of an engine, or a defect of one: the others are asked all the same
                 cluster = barred_by(cluster, error)
         clusters.append(cluster)
-    check_reached([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
+    require_distinct_schedulers([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
     plans = {cluster.plan.name: cluster.plan for cluster in clusters}
     tenants = {tenant.name for plan in plans.values() for tenant in plan.tenants}
     for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):
         for name in named:
             if name not in tenants:
-                hint = nearest(name, tenants)
+                hint = suggest_nearest(name, tenants)
                 raise InputError(f"{path}: {what}: no cluster has a tenant {name!r}{f'; {hint}' if hint else ''}")
     for item in spec.data:
         for place in item.at:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from .parallelism import Span
-from .steps.locality import Nearness
-from .steps.pods import Pods
+from .steps.locality import LocalityRequest
+from .steps.pods import PodRequirements
 
 __all__ = ["Placement", "Refusal"]
 
@@ -30,7 +30,7 @@ class Placement:
     """The accelerator's type as Slurm knows it."""
     visible_env: str = ""
     """Variable that limits a process to some accelerators."""
-    near: Nearness = Nearness()
+    near: LocalityRequest = LocalityRequest()
     partition: str = ""
     account: str = ""
     qos: str = ""
@@ -68,7 +68,7 @@ class Placement:
     """Seconds between checkpoints, proposed; 0: the job says so itself, or too little is known."""
     score: float = 0.0
     """What it was chosen by; lower is better."""
-    pods: Pods | None = None
+    pods: PodRequirements | None = None
     """Only on Kubernetes."""
 
     @property
@@ -77,7 +77,7 @@ class Placement:
         return self.nodes * max(1, self.accelerators_per_node)
 
     @property
-    def whole_nodes(self) -> bool:
+    def takes_whole_nodes(self) -> bool:
         """Whether it takes every accelerator of its nodes."""
         return self.accelerators_per_node > 0 and self.accelerators_per_node == self.node_accelerators
 
@@ -100,7 +100,7 @@ class Placement:
         return json.dumps(said)
 
     @classmethod
-    def of_json(cls, text: str) -> Placement:
+    def from_json(cls, text: str) -> Placement:
         """What :meth:`to_json` wrote, in this version or an earlier one."""
         data: dict[str, Any] = json.loads(text)
         known = {field.name: field for field in fields(cls)}
@@ -110,8 +110,8 @@ class Placement:
             data[name] = tuple(data.get(name, ()))
         data["domains"] = tuple((name, nodes) for name, nodes in data.get("domains", ()))
         data["spans"] = tuple(Span(**span) for span in data.get("spans", ()))
-        data["near"] = Nearness(**data.get("near", {}))
-        data["pods"] = Pods.of(data["pods"]) if data.get("pods") else None
+        data["near"] = LocalityRequest(**data.get("near", {}))
+        data["pods"] = PodRequirements.from_json(data["pods"]) if data.get("pods") else None
         return cls(**data)
 
 

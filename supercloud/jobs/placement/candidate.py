@@ -12,27 +12,27 @@ from ...catalog import Catalog
 from ...plan.model.plan import Plan, PoolPlan
 from ...spec import JobSpec
 from ...spec.job import Parallelism
-from ..fleet.domains import Spread, spread
+from ..fleet.domains import DomainAllocation, allocate_domains
 from ..fleet.state import Cluster, Fleet, PoolState
 from .answer import Placement
-from .checkpointing import proposed_interval
-from .memory import Memory, memory_of, what_fits
-from .objective import Terms, carbon_of, energy_of, fragmentation, hourly_price, topology
-from .parallelism import Span, near_blocks, spans
-from .steps.accelerators import match
-from .steps.cost import affordable
-from .steps.data import Move, moves
-from .steps.feasibility import Refused, capability, check_node_tenants, licenses, limits, pinned, shape, tenant
-from .steps.locality import Nearness, nearness
+from .checkpointing import compute_checkpoint_interval
+from .memory import MemoryDemand, compute_memory_demand, suggest_fitting_change
+from .objective import ObjectiveTerms, compute_carbon, compute_energy, compute_fragmentation, compute_hourly_price, compute_topology_penalty
+from .parallelism import Span, compute_block_sizes, compute_spans
+from .steps.accelerators import match_accelerator
+from .steps.cost import check_cost_limits
+from .steps.data import DataTransfer, compute_data_transfers
+from .steps.feasibility import RefusalError, require_capacity_type, require_node_tenant, require_licenses, require_time_limit, expand_pinned_nodes, compute_shape, require_tenant
+from .steps.locality import LocalityRequest, select_locality
 from .steps.mounts import check_mounts
-from .steps.partitions import choose
-from .steps.pods import pods_of
-from .steps.shape import Change, Fewer
-from .steps.slices import Units, units_of
+from .steps.partitions import select_partition
+from .steps.pods import build_pod_requirements
+from .steps.shape import JobChange, ShrinkAdvisor
+from .steps.slices import AcceleratorUnits, compute_units
 from .steps.tenant_quota import check_allotment
-from .torus import box_at, box_of
+from .torus import find_free_box, select_box
 
-__all__ = ["Candidate", "fit"]
+__all__ = ["Candidate", "iter_candidates"]
 
 _HOUR = 3600.0
 _WEEK = 168
@@ -43,38 +43,38 @@ class Candidate:
     """A way to place a job, with all that it is compared by."""
 
     placement: Placement
-    terms: Terms
-    wanted: int
+    terms: ObjectiveTerms
+    preference: int
     """Which of the job's wishes it fulfils: 0 is the first."""
-    distance: int
+    steps_above: int
     """How far its accelerator lies above that wish."""
-    idle: int
+    idle_accelerators: int
     """Accelerators it leaves idle on its nodes."""
 
 
-def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog,
+def iter_candidates(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog,
         now: float) -> Iterator[Candidate]:  # fmt: skip
     """The ways a job lies in a pool: one, or one for each hour it may begin at; raises :class:`Refused`."""
     plan, state = cluster.plan, cluster.pools[pool.name]
-    wanted, distance = match(job, plan, pool, catalog)
-    capability(job, plan, pool)
-    check_node_tenants(job, plan, pool)
+    wanted, distance = match_accelerator(job, plan, pool, catalog)
+    require_capacity_type(job, plan, pool)
+    require_node_tenant(job, plan, pool)
     check_mounts(job, plan, pool)
-    units = units_of(job, pool, plan.scheduler.kind == "kubernetes")
-    fewer = Fewer(job, units.per_node, pool.nodes - pool.spares)
-    nodes, per_node, group_nodes = shape(job, pool, fewer)
-    memory = _memory(job, pool)
+    units = compute_units(job, pool, plan.scheduler.kind == "kubernetes")
+    fewer = ShrinkAdvisor(job, units.per_node, pool.nodes - pool.spares)
+    nodes, per_node, group_nodes = compute_shape(job, pool, fewer)
+    memory = _require_memory(job, pool)
     spec = fleet.spec if fleet else None
-    tenant(job, plan, nodes, fewer, spec)
+    require_tenant(job, plan, nodes, fewer, spec)
     check_allotment(job, plan, pool, units, nodes, per_node, fewer)
-    limits(job, plan, spec)
-    held = licenses(job, plan)
-    partition = choose(job, plan, pool, nodes, fewer)
-    near = nearness(job, plan, pool, nodes, _segment(job, pool, per_node, group_nodes), partition, fewer)
-    hosts = pinned(job, pool, nodes)
-    move = moves(job, cluster, fleet)
-    lies, wait = _lie(job, cluster, state, nodes, per_node, units, near, hosts, fewer, now)
-    _check_barred(job, cluster)
+    require_time_limit(job, plan, spec)
+    held = require_licenses(job, plan)
+    partition = select_partition(job, plan, pool, nodes, fewer)
+    near = select_locality(job, plan, pool, nodes, _compute_segment(job, pool, per_node, group_nodes), partition, fewer)
+    hosts = expand_pinned_nodes(job, pool, nodes)
+    move = compute_data_transfers(job, cluster, fleet)
+    lies, wait = _select_domains(job, cluster, state, nodes, per_node, units, near, hosts, fewer, now)
+    _require_available(job, cluster)
     accelerator = pool.accelerator if per_node else None
     accounting = plan.scheduler.database is not None
     leaves = state.domains.levels[0]
@@ -82,51 +82,51 @@ def fit(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, cat
         cluster=plan.name,
         pool=pool.name,
         nodes=nodes,
-        accelerators_per_node=per_node * units.each,
-        node_accelerators=units.per_node * units.each if units.kind else pool.per_node,
+        accelerators_per_node=per_node * units.shards_per_unit,
+        node_accelerators=units.per_node * units.shards_per_unit if units.kind else pool.accelerators_per_node,
         accelerator=units.name if accelerator else "",
         gres=units.gres if accelerator else "",
         visible_env=accelerator.visible_env or "" if accelerator else "",
-        near=_seen(near, cluster, state, lies, nodes, per_node, units),
+        near=_adjust_locality(near, cluster, state, lies, nodes, per_node, units),
         partition=partition.name if partition else "",
         account=job.tenant or "" if accounting else "",
         qos=job.priority if accounting else "",
-        constraint=_constraint(plan, pool, partition.pools if partition else ()),
+        constraint=_select_constraint(plan, pool, partition.pools if partition else ()),
         hosts=hosts,
         licenses=held,
         slice=units.kind,
         domains=tuple((leaves[leaf].name, count) for leaf, count in lies.parts) if len(lies.parts) > 1 else (),
-        spans=_spans(job, state, per_node, lies),
-        shape=_box(plan, pool, state, nodes),
+        spans=_compute_spans(job, state, per_node, lies),
+        shape=_select_torus_box(plan, pool, state, nodes),
         fits_now=wait == 0,
         wait=None if wait is None else max(wait, move.seconds),
         egress=move.price,
         moved=move.names,
         memory=str(memory) if memory else "",
-        checkpoint_every=_checkpoint(job, plan, nodes, catalog, fleet),
-        pods=pods_of(job, plan, pool, units, near, nodes, per_node),
+        checkpoint_every=_compute_checkpoint_interval(job, plan, nodes, catalog, fleet),
+        pods=build_pod_requirements(job, plan, pool, units, near, nodes, per_node),
     )
-    for begin in _begins(job, plan, found.wait, now):
-        terms, price, carbon = _estimate(job, cluster, pool, nodes, found.wait, move, begin, now)
-        terms = replace(terms, topology=topology(state.domains, lies, nodes),
-                        fragmentation=fragmentation(lies, nodes, per_node, units.per_node))  # fmt: skip
-        affordable(job, plan, fleet, terms, price, nodes)
+    for begin in _iter_start_delays(job, plan, found.wait, now):
+        terms, price, carbon = _estimate_cost(job, cluster, pool, nodes, found.wait, move, begin, now)
+        terms = replace(terms, topology=compute_topology_penalty(state.domains, lies, nodes),
+                        fragmentation=compute_fragmentation(lies, nodes, per_node, units.per_node))  # fmt: skip
+        check_cost_limits(job, plan, fleet, terms, price, nodes)
         yield Candidate(replace(found, begin=begin, price=price, carbon=carbon), terms, wanted, distance,
                         nodes * (units.per_node - per_node))  # fmt: skip
 
 
-def _check_barred(job: JobSpec, cluster: Cluster) -> None:
+def _require_available(job: JobSpec, cluster: Cluster) -> None:
     """Whether the cluster takes jobs at present: asked last, so that who hears of it knows that the job fits there."""
-    if cluster.barred:
+    if cluster.unavailable_reason:
         pinned = [f"place.{field}" for field in ("clusters", "pools", "nodes")
                   if getattr(job.place, field) not in ("any", ())]  # fmt: skip
         elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
         cure = "correct this, as waiting does not help" if cluster.barred_until_corrected else "wait"
         later = "then" if cluster.barred_until_corrected else "later"
-        raise Refused(cluster.barred, f"the job would fit there {later}: {cure}{elsewhere}")
+        raise RefusalError(cluster.unavailable_reason, f"the job would fit there {later}: {cure}{elsewhere}")
 
 
-def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:
+def _require_memory(job: JobSpec, pool: PoolPlan) -> MemoryDemand | None:
     """Whether the model fits, where the job says what it trains."""
     accelerator = pool.accelerator
     if job.model is None or accelerator is None or not job.accelerator_count:
@@ -135,125 +135,125 @@ def _memory(job: JobSpec, pool: PoolPlan) -> Memory | None:
     if has is None:
         return None
     how = job.parallelism or Parallelism(data=job.accelerator_count)
-    found = memory_of(job.model, how, has)
+    found = compute_memory_demand(job.model, how, has)
     if not found.fits:
-        domain = pool.per_node * pool.machine.domain_nodes
-        raise Refused(f"the model needs {found}", *what_fits(job.model, how, has, domain))
+        domain = pool.accelerators_per_node * pool.machine.domain_nodes
+        raise RefusalError(f"the model needs {found}", *suggest_fitting_change(job.model, how, has, domain))
     return found
 
 
-def _segment(job: JobSpec, pool: PoolPlan, per_node: int, group_nodes: int) -> int:
+def _compute_segment(job: JobSpec, pool: PoolPlan, per_node: int, group_nodes: int) -> int:
     """Nodes of the largest group that talks all the time and that one scale-up domain holds."""
-    often, _ = near_blocks(job.parallelism, per_node)
+    often, _ = compute_block_sizes(job.parallelism, per_node)
     return max((nodes for nodes in often if nodes <= pool.machine.domain_nodes), default=group_nodes)
 
 
-def _lie(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node: int, units: Units, near: Nearness,
-         hosts: tuple[str, ...], fewer: Fewer, now: float) -> tuple[Spread, float | None]:  # fmt: skip
+def _select_domains(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node: int, units: AcceleratorUnits, locality: LocalityRequest,
+         hosts: tuple[str, ...], advisor: ShrinkAdvisor, now: float) -> tuple[DomainAllocation, float | None]:  # fmt: skip
     """Which domains it takes nodes from, and how long it waits for them."""
-    pool, need = state.pool, _need(per_node, units)
-    healthy = state.available(need, False)
+    pool, need = state.pool, _compute_needed_accelerators(per_node, units)
+    healthy = state.count_available(need, False)
     if healthy < nodes:
-        words, change = fewer(nodes=healthy)
-        raise Refused(f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
+        words, change = advisor(nodes=healthy)
+        raise RefusalError(f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
                       *_either(words, change, "wait until nodes are repaired", {}))  # fmt: skip
-    often, replicas = near_blocks(job.parallelism, per_node)
-    firm = 0 if near.required else max((block for block in often if block <= state.domains.largest(0)), default=0)
+    often, replicas = compute_block_sizes(job.parallelism, per_node)
+    firm = 0 if locality.required else max((block for block in often if block <= state.domains.get_largest_size(0)), default=0)
     blocks = [*often, *replicas]
-    column = state.counts(need, False)
-    once = spread(state.domains, column, nodes, blocks, firm)
+    column = state.count_by_domain(need, False)
+    once = allocate_domains(state.domains, column, nodes, blocks, firm)
     assert once is not None  # there are enough, and the outermost level has one domain
-    if near.required and near.level in state.domains.names:
-        level = state.domains.names.index(near.level)
+    if locality.required and locality.level in state.domains.names:
+        level = state.domains.names.index(locality.level)
         if once.level > level:
-            holds = max(sum(column[slice(*domain.leaves)]) for domain in state.domains.levels[level])
-            words, change = fewer(nodes=holds)
-            raise Refused(f"the job must lie within one {near.level}, the largest has {holds} nodes in order, it needs "
+            holds = max(sum(column[slice(*domain.innermost)]) for domain in state.domains.levels[level])
+            words, change = advisor(nodes=holds)
+            raise RefusalError(f"the job must lie within one {locality.level}, the largest has {holds} nodes in order, it needs "
                           f"{nodes}", *_either(words, change, "leave out place.near", {"place.near": None})
                           )  # fmt: skip
     if hosts:
-        return once, _pinned_wait(state, hosts, need, now)
-    if state.available(need, True) >= nodes + state.queued:
-        free = spread(state.domains, state.counts(need, True), nodes, blocks, firm)
-        nearer = near.required and near.level in state.domains.names
-        far = free is None or nearer and free.level > state.domains.names.index(near.level)
-        segments = near.segment if _keeps(state, column, near.segment, nodes) else 0
-        if free and not far and _keeps(state, state.counts(need, True), segments, nodes):
+        return once, _estimate_pinned_wait(state, hosts, need, now)
+    if state.count_available(need, True) >= nodes + state.queued_nodes:
+        free = allocate_domains(state.domains, state.count_by_domain(need, True), nodes, blocks, firm)
+        nearer = locality.required and locality.level in state.domains.names
+        far = free is None or nearer and free.level > state.domains.names.index(locality.level)
+        segments = locality.segment if _has_whole_segments(state, column, locality.segment, nodes) else 0
+        if free and not far and _has_whole_segments(state, state.count_by_domain(need, True), segments, nodes):
             return free, 0.0
         return once, None  # enough are free, but too far apart
-    return once, state.wait(nodes, need, now)
+    return once, state.estimate_wait(nodes, need, now)
 
 
 def _either(
-    words: str, change: Change, other: str, other_change: Change
-) -> tuple[str, Change, tuple[str, Change] | None]:
+    words: str, change: JobChange, other: str, other_change: JobChange
+) -> tuple[str, JobChange, tuple[str, JobChange] | None]:
     """A remedy and what may take its place; only the other where there is no first."""
     return (words, change, (other, other_change)) if change else (other, other_change, None)
 
 
-def _pinned_wait(state: PoolState, hosts: tuple[str, ...], need: int, now: float) -> float | None:
+def _estimate_pinned_wait(state: PoolState, hosts: tuple[str, ...], accelerators: int, now: float) -> float | None:
     """How long until just these nodes are free."""
     width = len(state.pool.hosts.prefix)
     numbers = [int(host[width:]) - state.pool.hosts.first for host in hosts]
     for host, index in zip(hosts, numbers, strict=True):
-        if state.healthy[index] < need:
-            raise Refused(f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None})
-    busy = [index for index in numbers if state.free[index] < need]
-    if any(index not in state.until for index in busy):
+        if state.healthy[index] < accelerators:
+            raise RefusalError(f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None})
+    busy = [index for index in numbers if state.free[index] < accelerators]
+    if any(index not in state.busy_until for index in busy):
         return None
-    return max((max(0.0, state.until[index] - now) for index in busy), default=0.0)
+    return max((max(0.0, state.busy_until[index] - now) for index in busy), default=0.0)
 
 
-def _need(per_node: int, units: Units) -> int:
+def _compute_needed_accelerators(per_node: int, units: AcceleratorUnits) -> int:
     """Whole accelerators of a node that what the job counts on it takes; 1 also stands for a node without any."""
-    return max(1, int(-(-per_node // units.on_one)))
+    return max(1, int(-(-per_node // units.per_accelerator)))
 
 
-def _keeps(state: PoolState, column: tuple[int, ...], segment: int, nodes: int) -> bool:
+def _has_whole_segments(state: PoolState, node_counts: tuple[int, ...], segment: int, nodes: int) -> bool:
     """Whether scale-up domains with so many nodes each have room for a job in unbroken segments."""
     if segment < 2 or state.domains.names[0] != "scale-up":
         return True
-    return sum(count // segment for count in column) * segment >= nodes
+    return sum(count // segment for count in node_counts) * segment >= nodes
 
 
-def _seen(near: Nearness, cluster: Cluster, state: PoolState, lies: Spread, nodes: int, per_node: int,
-          units: Units) -> Nearness:  # fmt: skip
+def _adjust_locality(locality: LocalityRequest, cluster: Cluster, state: PoolState, allocation: DomainAllocation, nodes: int, per_node: int,
+          units: AcceleratorUnits) -> LocalityRequest:  # fmt: skip
     """What is asked of the scheduler, after what its engine saw: no more than the nodes that are in order can give."""
-    if cluster.taken_at is None or near.required:
-        return near
-    if not _keeps(state, state.counts(_need(per_node, units), False), near.segment, nodes):
-        near = replace(near, segment=lies.unit if lies.unit > 1 else 0)
-    if near.level not in state.domains.names:
-        return near
-    level = max(state.domains.names.index(near.level), lies.level)
-    switches = max(near.switches, len(lies.parts)) if near.switches else 0
-    return replace(near, level=state.domains.names[level], switches=switches)
+    if cluster.observed_at is None or locality.required:
+        return locality
+    if not _has_whole_segments(state, state.count_by_domain(_compute_needed_accelerators(per_node, units), False), locality.segment, nodes):
+        locality = replace(locality, segment=allocation.block_size if allocation.block_size > 1 else 0)
+    if locality.level not in state.domains.names:
+        return locality
+    level = max(state.domains.names.index(locality.level), allocation.level)
+    switches = max(locality.switches, len(allocation.parts)) if locality.switches else 0
+    return replace(locality, level=state.domains.names[level], switches=switches)
 
 
-def _spans(job: JobSpec, state: PoolState, per_node: int, lies: Spread) -> tuple[Span, ...]:
+def _compute_spans(job: JobSpec, state: PoolState, per_node: int, allocation: DomainAllocation) -> tuple[Span, ...]:
     if job.parallelism is None or not per_node:
         return ()
     domains = state.domains
-    levels = [(name, domains.largest(level) * per_node) for level, name in enumerate(domains.names)]
-    return tuple(spans(job.parallelism, per_node, [count for _, count in lies.parts], levels))
+    levels = [(name, domains.get_largest_size(level) * per_node) for level, name in enumerate(domains.names)]
+    return tuple(compute_spans(job.parallelism, per_node, [count for _, count in allocation.parts], levels))
 
 
-def _box(plan: Plan, pool: PoolPlan, state: PoolState, nodes: int) -> tuple[int, ...]:
+def _select_torus_box(plan: Plan, pool: PoolPlan, state: PoolState, nodes: int) -> tuple[int, ...]:
     """In a torus: the box it takes, one that is free where there is one."""
     torus = next((item for item in plan.localities if item.kind == "torus3d" and item.dims
                   and str(item.hosts) == str(pool.hosts)), None)  # fmt: skip
-    box = box_of(nodes, torus.dims) if torus and nodes > 1 else None
+    box = select_box(nodes, torus.dims) if torus and nodes > 1 else None
     if torus is None or box is None:
         return ()
-    return box if box_at(box, torus.dims, state.free) else ()
+    return box if find_free_box(box, torus.dims, state.free) else ()
 
 
-def _checkpoint(job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, fleet: Fleet | None) -> int:
+def _compute_checkpoint_interval(job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, fleet: Fleet | None) -> int:
     failures = fleet.spec.policy.failures if fleet else "meta-rsc-1"
-    return round(proposed_interval(job, plan, nodes, catalog, failures) or 0)
+    return round(compute_checkpoint_interval(job, plan, nodes, catalog, failures) or 0)
 
 
-def _begins(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterator[float]:
+def _iter_start_delays(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterator[float]:
     """When it may begin: at once; and at each full hour that its deadline allows, where energy differs by the hour."""
     first = wait or 0.0
     if job.deadline is None:
@@ -264,9 +264,9 @@ def _begins(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterato
     if slack < 0:
         ends = f"it could start in {first / _HOUR:.1f} h and would end after its deadline, {job.deadline}"
         enough = f"{int((first + run) / _HOUR) + 1} h"
-        raise Refused(ends, f"set deadline to at least {enough}", {"deadline": enough})
+        raise RefusalError(ends, f"set deadline to at least {enough}", {"deadline": enough})
     yield 0.0
-    supply = plan.facility.energy if plan.facility else None
+    supply = plan.facility.energy_plan if plan.facility else None
     if supply and len(supply.carbon_by_hour) == 24 and job.time_limit:
         begin = first + (-(now + first) % _HOUR or _HOUR)
         while begin <= first + min(slack, _WEEK * _HOUR):
@@ -274,24 +274,24 @@ def _begins(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterato
             begin += _HOUR
 
 
-def _estimate(job: JobSpec, cluster: Cluster, pool: PoolPlan, nodes: int, wait: float | None, move: Move, begin: float,
-              now: float) -> tuple[Terms, float | None, float | None]:  # fmt: skip
+def _estimate_cost(job: JobSpec, cluster: Cluster, pool: PoolPlan, nodes: int, wait: float | None, transfer: DataTransfer, start_delay: float,
+              now: float) -> tuple[ObjectiveTerms, float | None, float | None]:  # fmt: skip
     """What it costs and emits, by the hour and until its time limit."""
     run = job.time_limit.to("s") if job.time_limit else _HOUR
-    each = hourly_price(cluster.plan, pool, cluster.member.prices)
+    each = compute_hourly_price(cluster.plan, pool, cluster.member.prices)
     price = None if each is None else each * nodes
-    cost = None if price is None else price * run / _HOUR + move.price
-    starts = now + max(begin, wait or 0.0)
-    carbon = carbon_of(cluster.plan, energy_of(cluster.plan, pool, nodes, run), starts, run)
-    waits = None if wait is None else max(wait, begin)
-    return Terms(cost, carbon, waits, run, 0.0, 0.0), price, carbon
+    cost = None if price is None else price * run / _HOUR + transfer.price
+    starts = now + max(start_delay, wait or 0.0)
+    carbon = compute_carbon(cluster.plan, compute_energy(cluster.plan, pool, nodes, run), starts, run)
+    waits = None if wait is None else max(wait, start_delay)
+    return ObjectiveTerms(cost, carbon, waits, run, 0.0, 0.0), price, carbon
 
 
-def _constraint(plan: Plan, pool: PoolPlan, together: tuple[str, ...]) -> str:
+def _select_constraint(plan: Plan, pool: PoolPlan, pool_names: tuple[str, ...]) -> str:
     """A feature no other pool of the partition has; nothing where the partition is the pool."""
-    others = {feature for other in plan.pools if other.name in together and other is not pool
+    others = {feature for other in plan.pools if other.name in pool_names and other is not pool
               for feature in other.features}  # fmt: skip
     alone = [feature for feature in pool.features if feature not in others]
-    if len(together) < 2 or not alone:
+    if len(pool_names) < 2 or not alone:
         return ""
     return pool.name if pool.name in alone else alone[0]

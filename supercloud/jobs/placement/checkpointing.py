@@ -13,53 +13,53 @@ from ...catalog.reliability import FailureRate
 from ...plan.model.plan import Plan
 from ...spec import JobSpec
 
-__all__ = ["daly", "effective_time", "failure_time", "proposed_interval", "spares", "waste", "write_seconds", "young"]
+__all__ = ["compute_daly_interval", "compute_effective_time", "compute_mean_time_to_failure", "compute_checkpoint_interval", "compute_spare_nodes", "compute_waste", "compute_write_time", "compute_young_interval"]
 
 _DAY = 86_400.0
 _BYTES_PER_PARAMETER = 14  # bf16 weights, fp32 master weights and both moments of Adam: spec.storage.Checkpoint
 
 
-def failure_time(nodes: int, rate: float) -> float:
+def compute_mean_time_to_failure(nodes: int, failure_rate: float) -> float:
     """Mean time until one of the nodes fails."""
-    return _DAY / (nodes * rate)
+    return _DAY / (nodes * failure_rate)
 
 
-def young(cost: float, failure: float) -> float:
+def compute_young_interval(write_time: float, mean_time_to_failure: float) -> float:
     """Interval between checkpoints that take ``cost`` each, to first order."""
-    return sqrt(2 * cost * failure)
+    return sqrt(2 * write_time * mean_time_to_failure)
 
 
-def daly(cost: float, failure: float) -> float:
+def compute_daly_interval(write_time: float, mean_time_to_failure: float) -> float:
     """The same to higher order: time of work between two checkpoints."""
-    if cost >= 2 * failure:
-        return failure
-    part = cost / (2 * failure)
-    return young(cost, failure) * (1 + sqrt(part) / 3 + part / 9) - cost
+    if write_time >= 2 * mean_time_to_failure:
+        return mean_time_to_failure
+    part = write_time / (2 * mean_time_to_failure)
+    return compute_young_interval(write_time, mean_time_to_failure) * (1 + sqrt(part) / 3 + part / 9) - write_time
 
 
-def waste(cost: float, interval: float, failure: float, restart: float) -> float:
+def compute_waste(write_time: float, interval: float, mean_time_to_failure: float, restart_time: float) -> float:
     """Part of the time that is lost to saving, to work done twice and to starting again."""
-    return cost / interval + interval / (2 * failure) + restart / failure
+    return write_time / interval + interval / (2 * mean_time_to_failure) + restart_time / mean_time_to_failure
 
 
-def effective_time(nodes: int, rate: float, interval: float, cost: float, restart: float) -> float:
+def compute_effective_time(nodes: int, failure_rate: float, interval: float, write_time: float, restart_time: float) -> float:
     """Part of the time in which training goes on (ETTR)."""
-    return (1 - nodes * rate / _DAY * (restart + interval / 2)) / (1 + cost / interval)
+    return (1 - nodes * failure_rate / _DAY * (restart_time + interval / 2)) / (1 + write_time / interval)
 
 
-def spares(nodes: int, rate: float, repair: float, certainty: float) -> int:
+def compute_spare_nodes(nodes: int, failure_rate: float, repair_time: float, confidence: float) -> int:
     """Nodes to hold back so that with this certainty no more are in repair at one time (a Poisson quantile)."""
-    expected = nodes * rate * repair / _DAY
+    expected = nodes * failure_rate * repair_time / _DAY
     chance = exp(-expected)
     reached, count = chance, 0
-    while reached < certainty and count < nodes:
+    while reached < confidence and count < nodes:
         count += 1
         chance *= expected / count
         reached += chance
     return count
 
 
-def write_seconds(job: JobSpec, plan: Plan) -> float | None:
+def compute_write_time(job: JobSpec, plan: Plan) -> float | None:
     """How long training stands still for a checkpoint, as far as one can tell."""
     saved = job.checkpoint
     if saved is None:
@@ -75,13 +75,13 @@ def write_seconds(job: JobSpec, plan: Plan) -> float | None:
     return size / storage.write.to("B/s") if storage.write else None
 
 
-def proposed_interval(job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, failures: str) -> float | None:
+def compute_checkpoint_interval(job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, failure_rate_name: str) -> float | None:
     """Seconds between checkpoints by Daly's formula; None where the job says so itself, or too little is known."""
     if job.checkpoint is None or job.checkpoint.every is not None:
         return None
-    cost = write_seconds(job, plan)
+    cost = compute_write_time(job, plan)
     if not cost:
         return None
-    rate = catalog.get("failure-rates", failures)
+    rate = catalog.get("failure-rates", failure_rate_name)
     assert isinstance(rate, FailureRate)
-    return daly(cost, failure_time(nodes, rate.per_node_day))
+    return compute_daly_interval(cost, compute_mean_time_to_failure(nodes, rate.per_node_day))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from ...plan.model.plan import Plan
 from .answer import Placement
 
-__all__ = ["watts"]
+__all__ = ["compute_power_draw"]
 
 
-def watts(plan: Plan, placement: Placement) -> float | None:
+def compute_power_draw(plan: Plan, placement: Placement) -> float | None:
     """At full power, by its share of the accelerators of its nodes; None where nobody knows the machine's power.
 
     A job without accelerators is counted as its nodes: what part of them it takes is its engine's business.
     """
-    pool = plan.pool(placement.pool)
+    pool = plan.get_pool(placement.pool)
     if pool.machine.power is None:
         return None
     share = 1.0

@@ -15,81 +15,81 @@ from dataclasses import dataclass
 from ...primitives.quantity import Size
 from ...spec.job import Parallelism
 from ...spec.training import ModelShape
-from .steps.shape import Change
+from .steps.shape import JobChange
 
-__all__ = ["Memory", "activation_factors", "memory_of", "state_bytes", "what_fits"]
+__all__ = ["MemoryDemand", "compute_activation_factors", "compute_memory_demand", "compute_state_bytes", "suggest_fitting_change"]
 
 # Bytes of one parameter; the optimizer's for weights of two bytes (with a master copy) and of four.
-_WEIGHT = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1}
-_OPTIMIZER = {"adam": (12, 8), "adam-8bit": (6, 2), "momentum": (8, 4), "none": (0, 0)}
-_SHARDS = ("nothing", "optimizer", "gradients", "weights")
-_RECOMPUTES = ("nothing", "attention", "feed-forward", "full")
+_WEIGHT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1}
+_OPTIMIZER_BYTES = {"adam": (12, 8), "adam-8bit": (6, 2), "momentum": (8, 4), "none": (0, 0)}
+_SHARD_LEVELS = ("nothing", "optimizer", "gradients", "weights")
+_RECOMPUTE_LEVELS = ("nothing", "attention", "feed-forward", "full")
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryDemand:
     """What the fullest accelerator needs, and what it has."""
 
     states: Size
     activations: Size | None
     """None where the model's layers, hidden or sequence are not said."""
-    has: Size
+    capacity: Size
     usable: Size
     """Of what it has, without the headroom."""
 
     @property
-    def needs(self) -> Size:
+    def required(self) -> Size:
         """All of it."""
         return self.states + self.activations if self.activations else self.states
 
     @property
     def fits(self) -> bool:
         """Whether there is room."""
-        return self.needs <= self.usable
+        return self.required <= self.usable
 
     def __str__(self) -> str:
-        parts = f"{_gb(self.states)} of states"
+        parts = f"{_format_gb(self.states)} of states"
         if self.activations is not None:
-            parts += f" and {_gb(self.activations)} of activations"
-        return f"{_gb(self.needs)} of memory each ({parts}); {_gb(self.usable)} of {_gb(self.has)} are usable"
+            parts += f" and {_format_gb(self.activations)} of activations"
+        return f"{_format_gb(self.required)} of memory each ({parts}); {_format_gb(self.usable)} of {_format_gb(self.capacity)} are usable"
 
 
-def memory_of(model: ModelShape, how: Parallelism, has: Size) -> Memory:
+def compute_memory_demand(model: ModelShape, parallelism: Parallelism, capacity: Size) -> MemoryDemand:
     """The fullest accelerator: on the first pipeline stage."""
-    activations = _activation_bytes(model, how)
-    return Memory(
-        Size.of_base(round(state_bytes(model, how))),
-        None if activations is None else Size.of_base(round(activations)),
-        has,
-        Size.of_base(int(float(has.base) * (1 - model.headroom))),
+    activations = _compute_activation_bytes(model, parallelism)
+    return MemoryDemand(
+        Size.from_base(round(compute_state_bytes(model, parallelism))),
+        None if activations is None else Size.from_base(round(activations)),
+        capacity,
+        Size.from_base(int(float(capacity.base) * (1 - model.headroom))),
     )
 
 
-def state_bytes(model: ModelShape, how: Parallelism) -> float:
+def compute_state_bytes(model: ModelShape, parallelism: Parallelism) -> float:
     """Bytes of weights, gradients and optimizer states on one accelerator."""
-    width = _WEIGHT[model.precision]
+    width = _WEIGHT_BYTES[model.precision]
     gradients = 0 if model.optimizer == "none" else 4 if model.gradients == "fp32" else 2
-    optimizer = _OPTIMIZER[model.optimizer][width == 4]
-    sharded = _SHARDS.index(model.shard)
-    stage = -(-model.layers // how.pipeline) / model.layers if model.layers else 1 / how.pipeline
+    optimizer = _OPTIMIZER_BYTES[model.optimizer][width == 4]
+    sharded = _SHARD_LEVELS.index(model.shard)
+    stage = -(-model.layers // parallelism.pipeline) / model.layers if model.layers else 1 / parallelism.pipeline
     total = 0.0
-    replicas = how.data * how.context
+    replicas = parallelism.data * parallelism.context
     for parameters, over in (
         (model.parameters - model.expert_parameters, replicas),
-        (model.expert_parameters / how.expert, replicas / how.expert),
+        (model.expert_parameters / parallelism.expert, replicas / parallelism.expert),
     ):
-        own = parameters * stage / how.tensor
+        own = parameters * stage / parallelism.tensor
         for number, bytes_each in ((1, optimizer), (2, gradients), (3, width)):
             total += own * bytes_each / (over if sharded >= number else 1)
     return total
 
 
-def activation_factors(model: ModelShape) -> tuple[float, float]:
+def compute_activation_factors(model: ModelShape) -> tuple[float, float]:
     """Bytes for each token and unit of width in one layer: what is kept always, and attention scores.
 
     34 and 5·a·s/h for the transformer of the paper, without what the model computes again.
     """
-    width = _WEIGHT[model.activations or model.precision]
+    width = _WEIGHT_BYTES[model.activations or model.precision]
     masks = 1 if model.dropout else 0
     heads, hidden = model.heads or 1, model.hidden or 1
     queries = model.head_width * heads / hidden if model.head_width else 1.0
@@ -107,93 +107,93 @@ def activation_factors(model: ModelShape) -> tuple[float, float]:
     return (float(width), 0.0) if model.recompute == "full" else (kept, scores)
 
 
-def _activation_bytes(model: ModelShape, how: Parallelism) -> float | None:
+def _compute_activation_bytes(model: ModelShape, parallelism: Parallelism) -> float | None:
     if not (model.layers and model.hidden and model.sequence):
         return None
-    kept, scores = activation_factors(model)
+    kept, scores = compute_activation_factors(model)
     if model.optimizer == "none":
         layers = 1.0  # nothing is kept for a backward pass
     else:
-        flying = min(how.pipeline, model.micro_batches or how.pipeline)
-        layers = flying * -(-model.layers // how.pipeline)
+        flying = min(parallelism.pipeline, model.micro_batches or parallelism.pipeline)
+        layers = flying * -(-model.layers // parallelism.pipeline)
         if model.recompute == "full":  # one layer is there in full while it is computed again
-            again, _ = activation_factors(model.model_copy(update={"recompute": "attention"}))
+            again, _ = compute_activation_factors(model.model_copy(update={"recompute": "attention"}))
             layers += again / kept
-    tokens = model.sequence / how.context * model.micro_batch
-    held = tokens * model.hidden * (kept + scores) / how.tensor * layers
-    if model.vocabulary and how.pipeline == 1:  # Korthikanti et al., §4.3: elsewhere the first stage is the fullest
-        held += tokens * 4 * model.vocabulary / how.tensor
+    tokens = model.sequence / parallelism.context * model.micro_batch
+    held = tokens * model.hidden * (kept + scores) / parallelism.tensor * layers
+    if model.vocabulary and parallelism.pipeline == 1:  # Korthikanti et al., §4.3: elsewhere the first stage is the fullest
+        held += tokens * 4 * model.vocabulary / parallelism.tensor
     return held
 
 
-def what_fits(model: ModelShape, how: Parallelism, has: Size, domain: int) -> tuple[str, Change]:
+def suggest_fitting_change(model: ModelShape, parallelism: Parallelism, capacity: Size, domain_size: int) -> tuple[str, JobChange]:
     """The smallest change with which it would fit, in words and by field of the job.
 
     First what costs no accelerators, then how it is spread over them, then more of them, and larger ones at last.
     """
-    for ways in (_changes(model, how, domain), _larger(model, how, domain)):
+    for ways in (_iter_changes(model, parallelism, domain_size), _iter_larger_groups(model, parallelism, domain_size)):
         for words, other, spread in ways:
-            if memory_of(other, spread, has).fits:
-                return words, _change(model, how, other, spread)
-    return f"take accelerators with at least {_gb(memory_of(model, how, has).needs)} of memory", {}
+            if compute_memory_demand(other, spread, capacity).fits:
+                return words, _build_change(model, parallelism, other, spread)
+    return f"take accelerators with at least {_format_gb(compute_memory_demand(model, parallelism, capacity).required)} of memory", {}
 
 
-def _change(model: ModelShape, how: Parallelism, other: ModelShape, spread: Parallelism) -> Change:
+def _build_change(model: ModelShape, parallelism: Parallelism, new_model: ModelShape, new_parallelism: Parallelism) -> JobChange:
     change: dict[str, object] = {
-        f"model.{name}": getattr(other, name)
+        f"model.{name}": getattr(new_model, name)
         for name in ModelShape.model_fields
-        if getattr(other, name) != getattr(model, name)
+        if getattr(new_model, name) != getattr(model, name)
     }
-    if spread != how:
-        change |= {f"parallelism.{axis}": ways for axis, ways in spread.model_dump().items()}
-        change["accelerators.count"] = spread.total
+    if new_parallelism != parallelism:
+        change |= {f"parallelism.{axis}": ways for axis, ways in new_parallelism.model_dump().items()}
+        change["accelerators.count"] = new_parallelism.total
     return change
 
 
-def _changes(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
-    for shard in _SHARDS[_SHARDS.index(model.shard) + 1 :]:
-        yield f"set model.shard to {shard}", model.model_copy(update={"shard": shard}), how
-    for recompute in _RECOMPUTES[_RECOMPUTES.index(model.recompute) + 1 :]:
-        yield f"set model.recompute to {recompute}", model.model_copy(update={"recompute": recompute}), how
+def _iter_changes(model: ModelShape, parallelism: Parallelism, domain_size: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
+    for shard in _SHARD_LEVELS[_SHARD_LEVELS.index(model.shard) + 1 :]:
+        yield f"set model.shard to {shard}", model.model_copy(update={"shard": shard}), parallelism
+    for recompute in _RECOMPUTE_LEVELS[_RECOMPUTE_LEVELS.index(model.recompute) + 1 :]:
+        yield f"set model.recompute to {recompute}", model.model_copy(update={"recompute": recompute}), parallelism
     if model.micro_batch > 1:
-        yield "set model.micro_batch to 1", model.model_copy(update={"micro_batch": 1}), how
-    for tensor, pipeline in sorted(_splits(model, how, domain), key=lambda split: (split[0] * split[1], split[1])):
-        data = how.data * how.tensor * how.pipeline // (tensor * pipeline)
-        spread = how.model_copy(update={"tensor": tensor, "pipeline": pipeline, "data": data})
+        yield "set model.micro_batch to 1", model.model_copy(update={"micro_batch": 1}), parallelism
+    for tensor, pipeline in sorted(_iter_splits(model, parallelism, domain_size), key=lambda split: (split[0] * split[1], split[1])):
+        data = parallelism.data * parallelism.tensor * parallelism.pipeline // (tensor * pipeline)
+        spread = parallelism.model_copy(update={"tensor": tensor, "pipeline": pipeline, "data": data})
         words = f"spread it over tensor {tensor}, pipeline {pipeline}, data {data}"
         for shard in ("nothing", "optimizer"):
-            if _SHARDS.index(shard) >= _SHARDS.index(model.shard) or shard == "nothing":
-                better = model.model_copy(update={"shard": max(shard, model.shard, key=_SHARDS.index)})
+            if _SHARD_LEVELS.index(shard) >= _SHARD_LEVELS.index(model.shard) or shard == "nothing":
+                better = model.model_copy(update={"shard": max(shard, model.shard, key=_SHARD_LEVELS.index)})
                 yield (
                     words + (f", with model.shard: {better.shard}" if better.shard != model.shard else ""),
                     better,
                     spread,
                 )
     least = {"shard": "weights", "recompute": "full", "micro_batch": 1}
-    yield "set model.shard to weights and model.recompute to full", model.model_copy(update=least), how
+    yield "set model.shard to weights and model.recompute to full", model.model_copy(update=least), parallelism
 
 
-def _larger(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
+def _iter_larger_groups(model: ModelShape, parallelism: Parallelism, domain_size: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
     """Larger tensor and pipeline groups for as many copies of the model, fewest accelerators first."""
-    tensors = [tensor for times in range(max(domain, how.tensor).bit_length())
-               if (tensor := how.tensor << times) <= max(domain, how.tensor)
+    tensors = [tensor for times in range(max(domain_size, parallelism.tensor).bit_length())
+               if (tensor := parallelism.tensor << times) <= max(domain_size, parallelism.tensor)
                and not (model.heads or 0) % tensor and not (model.hidden or 0) % tensor]  # fmt: skip
-    stages = range(how.pipeline, (model.layers or how.pipeline * 64) + 1)
+    stages = range(parallelism.pipeline, (model.layers or parallelism.pipeline * 64) + 1)
     splits = sorted(((tensor, pipeline) for tensor in tensors for pipeline in stages), key=lambda way: way[0] * way[1])
-    least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARDS.index)})
+    least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARD_LEVELS.index)})
     for tensor, pipeline in splits:
-        spread = how.model_copy(update={"tensor": tensor, "pipeline": pipeline})
-        words = f"take {spread.total} accelerators: tensor {tensor}, pipeline {pipeline}, data {how.data}"
+        spread = parallelism.model_copy(update={"tensor": tensor, "pipeline": pipeline})
+        words = f"take {spread.total} accelerators: tensor {tensor}, pipeline {pipeline}, data {parallelism.data}"
         for sort in (model, least):
             yield words + (f", with model.shard: {sort.shard}" if sort.shard != model.shard else ""), sort, spread
 
 
-def _splits(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[int, int]]:
+def _iter_splits(model: ModelShape, parallelism: Parallelism, domain_size: int) -> Iterator[tuple[int, int]]:
     """Larger tensor and pipeline groups for the same accelerators; tensor groups stay in a scale-up domain."""
-    whole = how.data * how.tensor * how.pipeline
-    tensor = how.tensor
-    while tensor <= max(domain, how.tensor):
-        for pipeline in range(how.pipeline, (model.layers or how.pipeline * 64) + 1):
+    whole = parallelism.data * parallelism.tensor * parallelism.pipeline
+    tensor = parallelism.tensor
+    while tensor <= max(domain_size, parallelism.tensor):
+        for pipeline in range(parallelism.pipeline, (model.layers or parallelism.pipeline * 64) + 1):
             fits = (
                 whole % (tensor * pipeline) == 0
                 and not (model.heads or 0) % tensor
@@ -203,12 +203,12 @@ def _splits(model: ModelShape, how: Parallelism, domain: int) -> Iterator[tuple[
             if (
                 fits
                 and data
-                and (data * how.context) % how.expert == 0
-                and (tensor, pipeline) != (how.tensor, how.pipeline)
+                and (data * parallelism.context) % parallelism.expert == 0
+                and (tensor, pipeline) != (parallelism.tensor, parallelism.pipeline)
             ):
                 yield tensor, pipeline
         tensor *= 2
 
 
-def _gb(size: Size) -> str:
+def _format_gb(size: Size) -> str:
     return f"{size.to('GB'):.1f} GB"

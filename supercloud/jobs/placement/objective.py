@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from ...plan.model.plan import Plan, PoolPlan
 from ...primitives.quantity import Price
 from ...spec import JobSpec
-from ...spec.fleet import Policy
-from ..fleet.domains import Domains, Spread
+from ...spec.fleet import FleetPolicy
+from ..fleet.domains import Domains, DomainAllocation
 
-__all__ = ["Terms", "carbon_of", "energy_of", "fragmentation", "hourly_price", "scores", "topology", "weights_of"]
+__all__ = ["ObjectiveTerms", "compute_carbon", "compute_energy", "compute_fragmentation", "compute_hourly_price", "compute_scores", "compute_topology_penalty", "build_weights"]
 
 _HOUR = 3600.0
 
 
 @dataclass(frozen=True)
-class Terms:
+class ObjectiveTerms:
     """What a candidate costs, in each unit."""
 
     cost: float | None
@@ -31,13 +31,13 @@ class Terms:
     carbon: float | None
     wait: float | None
     """Seconds."""
-    run: float
+    run_time: float
     """Seconds; an hour where the job has no time limit."""
     topology: float
     fragmentation: float
 
 
-def weights_of(job: JobSpec, policy: Policy) -> Mapping[str, float]:
+def build_weights(job: JobSpec, policy: FleetPolicy) -> Mapping[str, float]:
     """How much each term counts: what is minimized 1, a wait a quarter, others nothing, unless somebody says so."""
     minimize = job.place.minimize if "minimize" in job.place.model_fields_set else policy.minimize
     weights: dict[str, float] = {"cost": 0.0, "carbon": 0.0, "wait": 0.25, "topology": 0.0, "fragmentation": 0.0}
@@ -48,14 +48,14 @@ def weights_of(job: JobSpec, policy: Policy) -> Mapping[str, float]:
     return weights
 
 
-def scores(terms: Sequence[Terms], weights: Mapping[str, float]) -> list[float]:
+def compute_scores(terms: Sequence[ObjectiveTerms], weights: Mapping[str, float]) -> list[float]:
     """The weighted sum for each candidate."""
     cost = max((term.cost for term in terms if term.cost is not None), default=0.0) or 1.0
     carbon = max((term.carbon for term in terms if term.carbon is not None), default=0.0) or 1.0
     nobody = {"cost": all(term.cost is None for term in terms), "carbon": all(term.carbon is None for term in terms)}
     sums = []
     for term in terms:
-        waited = 1.0 if term.wait is None else term.wait / (term.wait + term.run)
+        waited = 1.0 if term.wait is None else term.wait / (term.wait + term.run_time)
         sums.append(
             weights["cost"] * (0.0 if nobody["cost"] else 1.0 if term.cost is None else term.cost / cost)
             + weights["carbon"] * (0.0 if nobody["carbon"] else 1.0 if term.carbon is None else term.carbon / carbon)
@@ -66,37 +66,37 @@ def scores(terms: Sequence[Terms], weights: Mapping[str, float]) -> list[float]:
     return sums
 
 
-def hourly_price(plan: Plan, pool: PoolPlan, declared: Mapping[str, Price]) -> float | None:
+def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]) -> float | None:
     """USD of a node in an hour: what the fleet says, else what its energy costs; None where neither is known."""
-    said = declared.get(pool.name)
+    said = prices.get(pool.name)
     if said is not None:
         return said.to("USD/h")
-    energy = plan.facility.energy if plan.facility else None
-    watts = _watts(pool)
+    energy = plan.facility.energy_plan if plan.facility else None
+    watts = _compute_node_power(pool)
     if energy is None or energy.price is None or watts is None:
         return None
-    return energy.price.to("USD/kWh") * watts / 1000 * _pue(plan)
+    return energy.price.to("USD/kWh") * watts / 1000 * _get_pue(plan)
 
 
-def energy_of(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> float | None:
+def compute_energy(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> float | None:
     """kWh of so many nodes at full power, with what the building adds."""
-    watts = _watts(pool)
-    return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _pue(plan)
+    watts = _compute_node_power(pool)
+    return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _get_pue(plan)
 
 
-def carbon_of(plan: Plan, energy: float | None, begin: float, seconds: float) -> float | None:
+def compute_carbon(plan: Plan, energy: float | None, begin: float, seconds: float) -> float | None:
     """Grams of CO2e of energy drawn evenly from ``begin`` (seconds since 1970) on: by the hour where that is known."""
     if energy is None:
         return None
-    supply = plan.facility.energy if plan.facility else None
+    supply = plan.facility.energy_plan if plan.facility else None
     if supply and len(supply.carbon_by_hour) == 24:
-        return energy * _mean_of_hours(supply.carbon_by_hour, begin / _HOUR, max(seconds, 1.0) / _HOUR)
+        return energy * _compute_hourly_mean(supply.carbon_by_hour, begin / _HOUR, max(seconds, 1.0) / _HOUR)
     place = plan.site.location
     intensity = (supply.carbon if supply else None) or (place.carbon if place else None)
     return energy * intensity.to("g/kWh") if intensity else None
 
 
-def _mean_of_hours(day: Sequence[float], begin: float, hours: float) -> float:
+def _compute_hourly_mean(day: Sequence[float], begin: float, hours: float) -> float:
     """Mean of a profile that repeats every 24 hours over a span; what is beyond whole days is taken hour by hour."""
     days, rest = divmod(hours, 24.0)
     total, at, left = sum(day) * days, begin % 24.0, rest
@@ -107,21 +107,21 @@ def _mean_of_hours(day: Sequence[float], begin: float, hours: float) -> float:
     return total / hours
 
 
-def topology(domains: Domains, lies: Spread, nodes: int) -> float:
+def compute_topology_penalty(domains: Domains, allocation: DomainAllocation, nodes: int) -> float:
     """0 inside one innermost domain, towards 1 the further out and the more scattered the job lies."""
-    if nodes < 2 or lies.level == 0:
+    if nodes < 2 or allocation.level == 0:
         return 0.0
-    scattered = (len(lies.parts) - 1) / max(1, len(domains.levels[0]))
-    return (lies.level + scattered) / len(domains.levels)
+    scattered = (len(allocation.parts) - 1) / max(1, len(domains.levels[0]))
+    return (allocation.level + scattered) / len(domains.levels)
 
 
-def fragmentation(lies: Spread, nodes: int, per_node: int, units: int) -> float:
+def compute_fragmentation(allocation: DomainAllocation, nodes: int, per_node: int, units: int) -> float:
     """Half what it leaves idle on its nodes, half what it leaves over in the domains that it breaks up."""
     idle = 1 - per_node / units if units and per_node else 0.0
-    return 0.5 * idle + 0.5 * lies.left / (lies.left + nodes)
+    return 0.5 * idle + 0.5 * allocation.leftover_nodes / (allocation.leftover_nodes + nodes)
 
 
-def _watts(pool: PoolPlan) -> float | None:
+def _compute_node_power(pool: PoolPlan) -> float | None:
     """The most a node draws: as measured, as its part of a rack product, or its accelerators alone."""
     machine = pool.machine
     if machine.power is not None:
@@ -131,5 +131,5 @@ def _watts(pool: PoolPlan) -> float | None:
     return machine.power_floor.to("W") if machine.power_floor is not None else None
 
 
-def _pue(plan: Plan) -> float:
+def _get_pue(plan: Plan) -> float:
     return (plan.spec.facility.pue if plan.spec.facility else None) or 1.0

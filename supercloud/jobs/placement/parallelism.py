@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-__all__ = ["CommunicationGroup", "Span", "groups_of", "near_blocks", "spans"]
+__all__ = ["CommunicationGroup", "Span", "list_communication_groups", "compute_block_sizes", "compute_spans"]
 
 
 @dataclass(frozen=True)
@@ -49,26 +49,26 @@ class Span:
     mean: float
 
 
-def groups_of(how: Parallelism) -> tuple[CommunicationGroup, ...]:
+def list_communication_groups(parallelism: Parallelism) -> tuple[CommunicationGroup, ...]:
     """The communication groups of a job, from those that talk most to those that talk least; single ones left out."""
-    tensor, context, expert, inner = how.tensor, how.context, how.expert, _inner(how)
+    tensor, context, expert, inner = parallelism.tensor, parallelism.context, parallelism.expert, _compute_inner_data(parallelism)
     extents = {
         "tensor": (tensor, tensor),
         "context": (context, tensor * context),
         "expert": (expert, tensor * expert),
-        "pipeline": (how.pipeline, tensor * context * inner * how.pipeline),
-        "data": (how.data, how.total),
+        "pipeline": (parallelism.pipeline, tensor * context * inner * parallelism.pipeline),
+        "data": (parallelism.data, parallelism.total),
     }
     return tuple(
-        CommunicationGroup(axis, size, how.total // size, extent)
+        CommunicationGroup(axis, size, parallelism.total // size, extent)
         for axis, (size, extent) in extents.items()
         if size > 1
     )
 
 
-def near_blocks(how: Parallelism | None, per_node: int) -> tuple[list[int], list[int]]:
+def compute_block_sizes(parallelism: Parallelism | None, per_node: int) -> tuple[list[int], list[int]]:
     """Counts of nodes that should lie together: those of groups that talk all the time, and those of whole replicas."""
-    extents = {group.axis: group.extent for group in groups_of(how)} if how and per_node else {}
+    extents = {group.axis: group.extent for group in list_communication_groups(parallelism)} if parallelism and per_node else {}
     nodes = {
         axis: extent // per_node for axis, extent in extents.items() if extent > per_node and not extent % per_node
     }
@@ -76,50 +76,50 @@ def near_blocks(how: Parallelism | None, per_node: int) -> tuple[list[int], list
     return often, [nodes["pipeline"]] if "pipeline" in nodes else []
 
 
-def _inner(how: Parallelism) -> int:
+def _compute_inner_data(parallelism: Parallelism) -> int:
     """The part of data parallelism that lies inside expert groups: next to each other, before the pipeline."""
-    inner = how.expert // gcd(how.expert, how.context)
-    return inner if how.data % inner == 0 else how.data
+    inner = parallelism.expert // gcd(parallelism.expert, parallelism.context)
+    return inner if parallelism.data % inner == 0 else parallelism.data
 
 
-def spans(how: Parallelism, per_node: int, nodes_in: Sequence[int], levels: Sequence[tuple[str, int]]) -> list[Span]:
+def compute_spans(parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int], levels: Sequence[tuple[str, int]]) -> list[Span]:
     """How each communication group lies when consecutive nodes fill domains with ``nodes_in[i]`` nodes each.
 
     ``levels`` are the names of levels and the accelerators of their largest domain, from the innermost outwards.
     """
-    lain = list(groups_of(how))
-    counted = _counted(how, per_node, nodes_in) if len(nodes_in) > 1 else {}
+    lain = list(list_communication_groups(parallelism))
+    counted = _count_spanned_domains(parallelism, per_node, nodes_by_domain) if len(nodes_by_domain) > 1 else {}
     return [
-        Span(group.axis, group.size, group.count, _needs(group.extent, per_node, levels),
+        Span(group.axis, group.size, group.count, _find_needed_level(group.extent, per_node, levels),
              *counted.get(group.axis, (1, 1.0)))
         for group in lain
     ]  # fmt: skip
 
 
-def _needs(extent: int, per_node: int, levels: Sequence[tuple[str, int]]) -> str:
+def _find_needed_level(extent: int, per_node: int, levels: Sequence[tuple[str, int]]) -> str:
     if extent <= per_node:
         return "node"
     return next((name for name, holds in levels if holds >= extent), levels[-1][0] if levels else "")
 
 
-def _counted(how: Parallelism, per_node: int, nodes_in: Sequence[int]) -> dict[str, tuple[int, float]]:
+def _count_spanned_domains(parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int]) -> dict[str, tuple[int, float]]:
     """Worst and mean number of domains a group of each axis spans: domains are met in order, so changes are counted."""
     import numpy  # not needed by a job within one domain
 
-    inner = _inner(how)
-    shape = (how.data // inner, how.pipeline, inner, how.context, how.tensor)
-    domain = numpy.repeat(numpy.arange(len(nodes_in), dtype=numpy.int32), [nodes * per_node for nodes in nodes_in])
-    ranks = domain[: how.total].reshape(shape)
+    inner = _compute_inner_data(parallelism)
+    shape = (parallelism.data // inner, parallelism.pipeline, inner, parallelism.context, parallelism.tensor)
+    domain = numpy.repeat(numpy.arange(len(nodes_by_domain), dtype=numpy.int32), [nodes * per_node for nodes in nodes_by_domain])
+    ranks = domain[: parallelism.total].reshape(shape)
 
-    def along() -> Iterator[tuple[str, NDArray[numpy.int32]]]:
+    def iter_axes() -> Iterator[tuple[str, NDArray[numpy.int32]]]:
         yield "tensor", ranks
         yield "context", ranks.swapaxes(3, 4)
-        yield "expert", ranks.reshape(-1, how.expert, how.tensor).swapaxes(1, 2)
+        yield "expert", ranks.reshape(-1, parallelism.expert, parallelism.tensor).swapaxes(1, 2)
         yield "pipeline", numpy.moveaxis(ranks, 1, -1)
-        yield "data", numpy.moveaxis(ranks, (0, 2), (-2, -1)).reshape(how.pipeline, how.context, how.tensor, how.data)
+        yield "data", numpy.moveaxis(ranks, (0, 2), (-2, -1)).reshape(parallelism.pipeline, parallelism.context, parallelism.tensor, parallelism.data)
 
     counts = {}
-    for axis, members in along():
+    for axis, members in iter_axes():
         met = 1 + (numpy.diff(members, axis=-1) != 0).sum(axis=-1)
         counts[axis] = (int(met.max()), round(float(met.mean()), 4))
     return counts

@@ -16,25 +16,25 @@ from ...catalog import Catalog
 from ...catalog.reader import OVERLAY_VARIABLE
 from ...plan.model.plan import Plan, PoolPlan
 from ...spec import JobSpec
-from ...spec.fleet import Policy
-from ..arguments import check_job_and_place
+from ...spec.fleet import FleetPolicy
+from ..arguments import require_job_and_destination
 from ..fleet.state import Cluster, Fleet
 from .answer import Placement, Refusal
-from .candidate import Candidate, fit
-from .objective import scores, weights_of
-from .steps.feasibility import Refused
-from .suggestions import cured
+from .candidate import Candidate, iter_candidates
+from .objective import compute_scores, build_weights
+from .steps.feasibility import RefusalError
+from .suggestions import suggest_changes
 
 __all__ = ["Placement", "Refusal", "place", "why_not"]
 
-_KEPT = 8
-_planned: list[Cluster] = []
+_MAX_PLANNED_CLUSTERS = 8
+_planned_clusters: list[Cluster] = []
 """The last plans that were placed on, with their domains; a plan is known by being the same object."""
 
 
 def place(
-    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None, *,
-    advise: bool = True,
+    job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None, *,
+    with_suggestions: bool = True,
 ) -> Placement | tuple[Refusal, ...]:  # fmt: skip
     """The best placement, or the reason of every pool.
 
@@ -45,91 +45,91 @@ def place(
     present, unless it is said; with it said the answer depends on nothing else. Without ``advise`` a refusal says what
     cures its own reason, and nobody looks whether that is enough.
     """
-    check_job_and_place(job, where, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet")
-    refused: list[tuple[Cluster, PoolPlan, Refused]] = []
+    require_job_and_destination(job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet")
+    refused: list[tuple[Cluster, PoolPlan, RefusalError]] = []
     candidates: list[tuple[int, Candidate]] = []
-    fleet = where if isinstance(where, Fleet) else None
-    for order, (cluster, pool) in enumerate(_pools(where)):
+    fleet = destination if isinstance(destination, Fleet) else None
+    for order, (cluster, pool) in enumerate(_iter_pools(destination)):
         try:
-            found = list(fit(job, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)))
+            found = list(iter_candidates(job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)))
             candidates += [(order, candidate) for candidate in found]
-        except Refused as why:
+        except RefusalError as why:
             refused.append((cluster, pool, why))
     if candidates:
-        return _best(job, fleet, candidates)[1]
-    if not advise:
+        return _select_best(job, fleet, candidates)[1]
+    if not with_suggestions:
         return tuple(Refusal(pool.name, why.reason, why.advice, cluster.plan.name if fleet else "")
                      for cluster, pool, why in refused)  # fmt: skip
-    return tuple(_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
+    return tuple(_build_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
 
 
 def why_not(
-    job: JobSpec, where: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
+    job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
 ) -> Mapping[str, Placement | Refusal]:
     """For every pool how the job would lie in it, or what forbids it; in a fleet pools are called cluster/pool."""
-    check_job_and_place(job, where, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet")
+    require_job_and_destination(job, destination, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet")
     answers: dict[str, Placement | Refusal] = {}
-    fleet = where if isinstance(where, Fleet) else None
-    for cluster, pool in _pools(where):
+    fleet = destination if isinstance(destination, Fleet) else None
+    for cluster, pool in _iter_pools(destination):
         name = f"{cluster.plan.name}/{pool.name}" if fleet else pool.name
         try:
-            ways = list(fit(job, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)))
-            answers[name] = _best(job, fleet, [(0, way) for way in ways])[1]
-        except Refused as why:
-            answers[name] = _refusal(why, job, cluster, pool, fleet, catalog, now)
+            ways = list(iter_candidates(job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)))
+            answers[name] = _select_best(job, fleet, [(0, way) for way in ways])[1]
+        except RefusalError as why:
+            answers[name] = _build_refusal(why, job, cluster, pool, fleet, catalog, now)
     return answers
 
 
-def _best(job: JobSpec, fleet: Fleet | None, found: list[tuple[int, Candidate]]) -> tuple[float, Placement]:
+def _select_best(job: JobSpec, fleet: Fleet | None, candidates: list[tuple[int, Candidate]]) -> tuple[float, Placement]:
     """The candidate that comes first, with what it was chosen by."""
-    policy = fleet.spec.policy if fleet else Policy()
+    policy = fleet.spec.policy if fleet else FleetPolicy()
     limit = policy.max_wait.to("s") if policy.max_wait else None
-    sums = scores([candidate.terms for _, candidate in found], weights_of(job, policy))
+    sums = compute_scores([candidate.terms for _, candidate in candidates], build_weights(job, policy))
 
-    def rank(index: int) -> tuple[float, ...]:
-        order, candidate = found[index]
+    def compute_rank(index: int) -> tuple[float, ...]:
+        order, candidate = candidates[index]
         at, terms = candidate.placement, candidate.terms
         late = limit is not None and (terms.wait is None or terms.wait > limit)
-        return (late, candidate.wanted, round(sums[index], 2), candidate.distance, at.nodes, candidate.idle,
+        return (late, candidate.preference, round(sums[index], 2), candidate.steps_above, at.nodes, candidate.idle_accelerators,
                 terms.topology, order, at.begin)  # fmt: skip
 
-    first = min(range(len(found)), key=rank)
-    return sums[first], replace(found[first][1].placement, score=round(sums[first], 6))
+    first = min(range(len(candidates)), key=compute_rank)
+    return sums[first], replace(candidates[first][1].placement, score=round(sums[first], 6))
 
 
-def _pools(where: Plan | Cluster | Fleet) -> Iterator[tuple[Cluster, PoolPlan]]:
-    clusters = where.clusters if isinstance(where, Fleet) else (where if isinstance(where, Cluster) else _known(where),)
+def _iter_pools(destination: Plan | Cluster | Fleet) -> Iterator[tuple[Cluster, PoolPlan]]:
+    clusters = destination.clusters if isinstance(destination, Fleet) else (destination if isinstance(destination, Cluster) else _get_planned_cluster(destination),)
     return ((cluster, pool) for cluster in clusters for pool in cluster.plan.pools)
 
 
-def _known(plan: Plan) -> Cluster:
+def _get_planned_cluster(plan: Plan) -> Cluster:
     """The cluster of a plan: its domains are worked out once."""
-    for cluster in _planned:
+    for cluster in _planned_clusters:
         if cluster.plan is plan:
             return cluster
-    cluster = Cluster.of_plan(plan)
-    _planned[:] = [cluster, *_planned[: _KEPT - 1]]
+    cluster = Cluster.from_plan(plan)
+    _planned_clusters[:] = [cluster, *_planned_clusters[: _MAX_PLANNED_CLUSTERS - 1]]
     return cluster
 
 
-def _refusal(refused: Refused, job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None,
+def _build_refusal(refusal: RefusalError, job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None,
              catalog: Catalog | None, now: float | None) -> Refusal:  # fmt: skip
-    def look(other: JobSpec) -> None:
-        for _ in fit(other, cluster, pool, fleet, _catalog_of(cluster, catalog), _now(cluster, now)):
+    def try_placement(changed_job: JobSpec) -> None:
+        for _ in iter_candidates(changed_job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)):
             break
 
-    remedy, change = cured(job, refused, look)
-    return Refusal(pool.name, refused.reason, remedy, cluster.plan.name if fleet else "", change)
+    remedy, change = suggest_changes(job, refusal, try_placement)
+    return Refusal(pool.name, refusal.reason, remedy, cluster.plan.name if fleet else "", change)
 
 
-def _now(cluster: Cluster, now: float | None) -> float:
-    return now if now is not None else cluster.taken_at or time.time()
+def _get_placement_time(cluster: Cluster, now: float | None) -> float:
+    return now if now is not None else cluster.observed_at or time.time()
 
 
-def _catalog_of(cluster: Cluster, catalog: Catalog | None) -> Catalog:
-    return catalog or cluster.catalog or _catalog(os.environ.get(OVERLAY_VARIABLE, ""))
+def _select_catalog(cluster: Cluster, catalog: Catalog | None) -> Catalog:
+    return catalog or cluster.catalog or _load_default_catalog(os.environ.get(OVERLAY_VARIABLE, ""))
 
 
 @lru_cache(maxsize=4)
-def _catalog(overlay: str) -> Catalog:  # reads each accelerator once, however many jobs are placed
-    return Catalog.default()
+def _load_default_catalog(overlay: str) -> Catalog:  # reads each accelerator once, however many jobs are placed
+    return Catalog.load_default()

@@ -12,15 +12,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...spec import JobSpec
-from .steps.feasibility import Refused
-from .steps.shape import Change
+from .steps.feasibility import RefusalError
+from .steps.shape import JobChange
 
-__all__ = ["changed", "cured"]
+__all__ = ["apply_change", "suggest_changes"]
 
-_STEPS = 12
+_MAX_STEPS = 12
 
 
-def changed(job: JobSpec, change: Change) -> JobSpec:
+def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
     """The job with fields set, or left out; raises :class:`pydantic.ValidationError` where that makes no job."""
     document: dict[str, Any] = job.model_dump(mode="json", exclude_unset=True)
     for path, value in change.items():
@@ -35,38 +35,38 @@ def changed(job: JobSpec, change: Change) -> JobSpec:
     return JobSpec.model_validate(document)
 
 
-def cured(job: JobSpec, refused: Refused, look: Callable[[JobSpec], object]) -> tuple[str, Change]:
+def suggest_changes(job: JobSpec, refusal: RefusalError, try_placement: Callable[[JobSpec], object]) -> tuple[str, JobChange]:
     """What to change so that ``look`` refuses the job no more: in words, and by field.
 
     Where no change of the job is enough the change is empty, and the words say what is in the way after the last one.
     What a refusal names as another way is tried too, and told only where it is enough.
     """
-    told, change = _followed(job, refused, look)
-    if not change and refused.other and refused.other[1]:
-        other, found = _followed(job, Refused(refused.reason, *refused.other), look)
+    told, change = _followed(job, refusal, try_placement)
+    if not change and refusal.other and refusal.other[1]:
+        other, found = _followed(job, RefusalError(refusal.reason, *refusal.other), try_placement)
         if found:
             return other, found
     return told, change
 
 
-def _followed(job: JobSpec, refused: Refused, look: Callable[[JobSpec], object]) -> tuple[str, Change]:
+def _followed(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec], object]) -> tuple[str, JobChange]:
     """What the remedies come to, one after the other."""
-    steps: list[Refused] = []
+    steps: list[RefusalError] = []
     whole: dict[str, object] = {}
     told, present, seen = refused.remedy, job, [job]
-    for _ in range(_STEPS):
+    for _ in range(_MAX_STEPS):
         if not refused.change:
             return told, {}
         steps = [step for step in steps if not step.change.keys() <= refused.change.keys()] + [refused]
         whole |= refused.change
         try:
-            present = changed(present, refused.change)
+            present = apply_change(present, refused.change)
             if present in seen:  # what one reason asks for, another forbids
                 return told, {}
             look(present)
         except ValidationError:
             return told, {}
-        except Refused as again:
+        except RefusalError as again:
             more = f"; {again.advice}" if again.advice else ""
             refused, told = again, "; then ".join(step.remedy for step in steps) + f"; but then: {again.reason}{more}"
             seen.append(present)
@@ -77,7 +77,7 @@ def _followed(job: JobSpec, refused: Refused, look: Callable[[JobSpec], object])
     return told, {}
 
 
-def _is_enough(job: JobSpec, steps: list[Refused], at: Refused, look: Callable[[JobSpec], object]) -> bool:
+def _is_enough(job: JobSpec, steps: list[RefusalError], at: RefusalError, look: Callable[[JobSpec], object]) -> bool:
     """Whether the other way of one step, with all other steps, is a cure as well. What changes no job is one where
     the steps before it leave nothing but its reason."""
     assert at.other is not None
@@ -87,8 +87,8 @@ def _is_enough(job: JobSpec, steps: list[Refused], at: Refused, look: Callable[[
     for step in told:
         whole |= change if step is at else step.change
     try:
-        look(changed(job, whole))
-    except Refused as again:
+        look(apply_change(job, whole))
+    except RefusalError as again:
         return not change and again.reason == at.reason
     except ValidationError:
         return False

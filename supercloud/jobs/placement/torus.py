@@ -9,25 +9,25 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
 
-__all__ = ["box_at", "box_of"]
+__all__ = ["find_free_box", "select_box"]
 
 
-def box_of(nodes: int, dims: Sequence[int]) -> tuple[int, ...] | None:
+def select_box(nodes: int, dims: Sequence[int]) -> tuple[int, ...] | None:
     """The box with exactly so many nodes that is nearest to a cube and tiles the torus; None where there is none."""
-    boxes = [box for box in _boxes(nodes, dims) if all(side % part == 0 for side, part in zip(dims, box, strict=True))]
-    boxes = boxes or list(_boxes(nodes, dims))
-    return min(boxes, key=lambda box: (_surface(box), box), default=None)
+    boxes = [box for box in _iter_boxes(nodes, dims) if all(side % part == 0 for side, part in zip(dims, box, strict=True))]
+    boxes = boxes or list(_iter_boxes(nodes, dims))
+    return min(boxes, key=lambda box: (_compute_surface(box), box), default=None)
 
 
-def box_at(box: Sequence[int], dims: Sequence[int], free: Sequence[int]) -> tuple[int, ...] | None:
+def find_free_box(box: Sequence[int], dims: Sequence[int], free: Sequence[int]) -> tuple[int, ...] | None:
     """Nodes of the first place where such a box is free, in any orientation; nodes count row-major."""
-    for sides in sorted(set(_turned(box))):
+    for sides in sorted(set(_iter_orientations(box))):
         if any(part > side for part, side in zip(sides, dims, strict=True)):
             continue
         corners = [range(0, side - part + 1, part) for part, side in zip(sides, dims, strict=True)]
         for corner in product(*corners):
             nodes = tuple(
-                _index(place, dims)
+                _compute_index(place, dims)
                 for place in product(*(range(at, at + part) for at, part in zip(corner, sides, strict=True)))
             )
             if all(free[node] for node in nodes):
@@ -35,30 +35,30 @@ def box_at(box: Sequence[int], dims: Sequence[int], free: Sequence[int]) -> tupl
     return None
 
 
-def _boxes(nodes: int, dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _iter_boxes(nodes: int, dims: Sequence[int]) -> Iterator[tuple[int, ...]]:
     if len(dims) == 1:
         if nodes <= dims[0]:
             yield (nodes,)
         return
     for side in range(1, min(nodes, dims[0]) + 1):
         if nodes % side == 0:
-            yield from ((side, *rest) for rest in _boxes(nodes // side, dims[1:]))
+            yield from ((side, *rest) for rest in _iter_boxes(nodes // side, dims[1:]))
 
 
-def _turned(box: Sequence[int]) -> Iterator[tuple[int, ...]]:
+def _iter_orientations(box: Sequence[int]) -> Iterator[tuple[int, ...]]:
     if len(box) < 2:
         yield tuple(box)
         return
     for index, side in enumerate(box):
-        yield from ((side, *rest) for rest in _turned([*box[:index], *box[index + 1 :]]))
+        yield from ((side, *rest) for rest in _iter_orientations([*box[:index], *box[index + 1 :]]))
 
 
-def _surface(box: Sequence[int]) -> int:
+def _compute_surface(box: Sequence[int]) -> int:
     return sum(prod(box) // side for side in box)
 
 
-def _index(place: Sequence[int], dims: Sequence[int]) -> int:
+def _compute_index(coordinates: Sequence[int], dims: Sequence[int]) -> int:
     index = 0
-    for at, side in zip(place, dims, strict=True):
+    for at, side in zip(coordinates, dims, strict=True):
         index = index * side + at
     return index

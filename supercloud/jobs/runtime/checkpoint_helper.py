@@ -7,24 +7,24 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["NAME", "install", "text"]
+__all__ = ["FILE_NAME", "install", "read_script"]
 
-NAME = ".checkpoint"
+FILE_NAME = ".checkpoint"
 """What it is called in a folder of jobs: no key begins with a dot."""
 
 
 @cache
-def text() -> str:
+def read_script() -> str:
     """``checkpoint.sh``."""
     return files(__package__).joinpath("checkpoint.sh").read_text()
 
 
 def install(path: Path) -> None:
     """Put it there, unless it is; whoever runs the one before goes on with that."""
-    if path.exists() and path.read_text() == text():
+    if path.exists() and path.read_text() == read_script():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as new:
-        new.write(text())
+        new.write(read_script())
     Path(new.name).chmod(0o755)
     Path(new.name).replace(path)

@@ -11,30 +11,30 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["is_shared", "type_of"]
+__all__ = ["is_shared", "find_filesystem_type"]
 
-_MOUNTS = Path("/proc/self/mountinfo")
+_MOUNTINFO = Path("/proc/self/mountinfo")
 
 
 def is_shared(path: Path) -> bool:
     """Whether other machines may write to the same file system; False where nobody knows."""
-    kind = type_of(path)
-    return any(fnmatchcase(kind, pattern) for pattern in _shared())
+    kind = find_filesystem_type(path)
+    return any(fnmatchcase(kind, pattern) for pattern in _load_shared_types())
 
 
-def type_of(path: Path, mounts: Path = _MOUNTS) -> str:
+def find_filesystem_type(path: Path, mountinfo: Path = _MOUNTINFO) -> str:
     """What the system calls the type of the file system that a path is on, such as ``nfs4``; empty where unknown."""
     place = os.path.realpath(path)
     found = ""
     deepest = -1
-    for point, kind in _mounts(mounts):
+    for point, kind in _iter_mounts(mountinfo):
         below = place == point or place.startswith(point.rstrip("/") + "/")
         if below and len(point) >= deepest:  # of two at one point the later one covers the earlier
             found, deepest = kind, len(point)
     return found
 
 
-def _mounts(path: Path) -> Iterator[tuple[str, str]]:
+def _iter_mounts(path: Path) -> Iterator[tuple[str, str]]:
     """Mount points with their types, in the order in which they were mounted."""
     try:
         text = path.read_text(errors="surrogateescape")
@@ -48,5 +48,5 @@ def _mounts(path: Path) -> Iterator[tuple[str, str]]:
 
 
 @cache
-def _shared() -> tuple[str, ...]:
+def _load_shared_types() -> tuple[str, ...]:
     return tuple(json.loads(files(__package__).joinpath("file-systems.json").read_text())["shared"])

@@ -19,29 +19,29 @@ import time
 from collections.abc import Callable, Iterator
 
 from ...errors import StoreError
-from .processes import ProcessId, boot
+from .processes import ProcessId, read_boot_id
 from .records import JobRecord
 from .store import Store
 
-__all__ = ["LEASE", "RENEW", "has_run_out", "renewed", "seconds_left"]
+__all__ = ["LEASE_DURATION", "RENEW_INTERVAL", "has_expired", "hold_lease", "seconds_left"]
 
-LEASE = 60.0
+LEASE_DURATION = 60.0
 """Seconds for which a count must stand still."""
-RENEW = 10.0
+RENEW_INTERVAL = 10.0
 """Seconds between two counts of an owner."""
 
 
 @contextlib.contextmanager
-def renewed(store: Store, number: int) -> Iterator[None]:
+def hold_lease(store: Store, job_id: int) -> Iterator[None]:
     """Around the hand-over of a job that this process owns: its lease does not run out."""
-    owner, ended = str(ProcessId.own()), threading.Event()
+    owner, ended = str(ProcessId.get_current()), threading.Event()
 
     def renew() -> None:
-        while not ended.wait(RENEW):
-            with contextlib.suppress(StoreError), store.writing(soon=True) as database:  # locked: the next one counts
-                database.execute("UPDATE jobs SET lease = lease + 1 WHERE id = ? AND owner = ?", (number, owner))
+        while not ended.wait(RENEW_INTERVAL):
+            with contextlib.suppress(StoreError), store.transaction(soon=True) as database:  # locked: the next one counts
+                database.execute("UPDATE jobs SET lease = lease + 1 WHERE id = ? AND owner = ?", (job_id, owner))
 
-    thread = threading.Thread(target=renew, name=f"lease of job {number}", daemon=True)
+    thread = threading.Thread(target=renew, name=f"lease of job {job_id}", daemon=True)
     thread.start()
     try:
         yield
@@ -50,9 +50,9 @@ def renewed(store: Store, number: int) -> Iterator[None]:
         thread.join()
 
 
-def has_run_out(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
+def has_expired(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
     """Whether the owner of a submission, which cannot be looked up from here, has not counted for ``LEASE`` seconds."""
-    return seconds_left(store, record, LEASE, clock) <= 0
+    return seconds_left(store, record, LEASE_DURATION, clock) <= 0
 
 
 def seconds_left(store: Store, record: JobRecord, seconds: float, clock: Callable[[], float] = time.monotonic) -> float:
@@ -61,11 +61,11 @@ def seconds_left(store: Store, record: JobRecord, seconds: float, clock: Callabl
     0 or less: they are over. Writes down when it was first seen; raises :class:`StoreError` where it cannot.
     """
     asked = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
-    seen = store.read(asked, (record.id, boot(), record.owner, record.lease))
+    seen = store.read(asked, (record.id, read_boot_id(), record.owner, record.lease))
     now = clock()
     if seen and seen[0]["since"] <= now:
         return seconds - (now - float(seen[0]["since"]))
-    with store.writing(soon=True) as database:
+    with store.transaction(soon=True) as database:
         database.execute("INSERT OR REPLACE INTO watches (job, boot, owner, lease, since) VALUES (?, ?, ?, ?, ?)",
-                         (record.id, boot(), record.owner, record.lease, now))  # fmt: skip
+                         (record.id, read_boot_id(), record.owner, record.lease, now))  # fmt: skip
     return seconds

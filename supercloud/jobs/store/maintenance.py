@@ -13,42 +13,42 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import InputError, StoreError
-from ..runtime.epochs import engine_key
-from .database import Database, without_advice
-from .presence import alone
+from ..runtime.epochs import build_engine_key
+from .database import Database, strip_advice
+from .presence import lock_exclusively
 from .records import JobRecord
 from .schema import MIGRATIONS
-from .states import FINAL
-from .store import Store, records_of
+from .states import FINAL_STATES
+from .store import Store, parse_records
 
-__all__ = ["Pruned", "back_up", "prune", "restore"]
+__all__ = ["PruneResult", "back_up", "prune", "restore"]
 
-_MARGIN = 1_000_000  # numbers that are left out where nobody knows how many were given out since the copy was made
-_AT_ONCE = 500  # jobs that are forgotten in one transaction: others write in between
-_AWAITED = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
-_NEW = ".new"  # how the names of files end that are not finished
-_GIVEN_UP = "SELECT job FROM abandoned"
-_ENDED = ", ".join(f"'{state}'" for state in sorted(FINAL))
-_DUE = f"state IN ({_ENDED}) AND ended < ? AND id NOT IN ({_AWAITED}) AND id NOT IN ({_GIVEN_UP})"
+_ID_MARGIN = 1_000_000  # numbers that are left out where nobody knows how many were given out since the copy was made
+_BATCH_SIZE = 500  # jobs that are forgotten in one transaction: others write in between
+_AWAITED_SQL = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
+_UNFINISHED_SUFFIX = ".new"  # how the names of files end that are not finished
+_ABANDONED_SQL = "SELECT job FROM abandoned"
+_FINAL_STATES_SQL = ", ".join(f"'{state}'" for state in sorted(FINAL_STATES))
+_DUE_SQL = f"state IN ({_FINAL_STATES_SQL}) AND ended < ? AND id NOT IN ({_AWAITED_SQL}) AND id NOT IN ({_ABANDONED_SQL})"
 
 
-def back_up(store: Store, to: Path) -> None:
+def back_up(store: Store, destination: Path) -> None:
     """Copy the store as it is now, while others go on writing; the copy is whole, and readable by its owner alone.
 
     Raises :class:`InputError` where there is a file already, :class:`StoreError` where the store is damaged.
     """
-    if to.exists():
-        raise InputError(f"{to} is there already; name a new file")
-    new = to.with_name(f"{to.name}.{os.getpid()}.new")
+    if destination.exists():
+        raise InputError(f"{destination} is there already; name a new file")
+    new = destination.with_name(f"{destination.name}.{os.getpid()}.new")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         store.copy_to(new)
         Database(new, MIGRATIONS).close()  # checked
         _sync(new)
-        new.replace(to)
-        _sync(to.parent)
+        new.replace(destination)
+        _sync(destination.parent)
     except OSError as error:
-        raise InputError(f"{to}: {error.strerror}; name a file in a folder you can write") from None
+        raise InputError(f"{destination}: {error.strerror}; name a file in a folder you can write") from None
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{new}{suffix}").unlink(missing_ok=True)
@@ -68,13 +68,13 @@ def restore(folder: Path, source: Path) -> Path | None:
     path = folder / "jobs.db"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        with alone(folder):
+        with lock_exclusively(folder):
             _remove_unfinished(path)
-            new = path.with_name(f"{path.name}.{os.getpid()}{_NEW}")
+            new = path.with_name(f"{path.name}.{os.getpid()}{_UNFINISHED_SUFFIX}")
             try:
                 _copy(source, new)
                 _require_unused(path)
-                _mark(new, _given_out(path))
+                _mark_restored(new, _find_highest_id(path))
                 return _replace(path, new)
             finally:
                 _remove_unfinished(path)
@@ -89,7 +89,7 @@ def _copy(source: Path, new: Path) -> None:
     _require_jobs(new, source)
     try:
         copy = Database(new, MIGRATIONS)
-        copy.check()
+        copy.require_integrity()
         copy.close()
     except StoreError as error:
         raise InputError(f"{source} cannot be restored: {error}") from None
@@ -97,7 +97,7 @@ def _copy(source: Path, new: Path) -> None:
 
 def _remove_unfinished(path: Path) -> None:
     """Remove what this restore, or one that was killed, left beside the store."""
-    for left in path.parent.glob(f"{path.name}.*{_NEW}*"):
+    for left in path.parent.glob(f"{path.name}.*{_UNFINISHED_SUFFIX}*"):
         if re.fullmatch(r"[0-9]+\.new(-wal|-shm|-journal)?", left.name.removeprefix(f"{path.name}.")):
             left.unlink(missing_ok=True)
 
@@ -127,10 +127,10 @@ def _replace(path: Path, new: Path) -> Path | None:
     """Keep the store of before under another name, and put the new one in its place, in one step."""
     kept = None
     if path.exists():
-        kept = next(place for place in _names(path) if not os.path.lexists(place))
+        kept = next(place for place in _iter_kept_names(path) if not os.path.lexists(place))
         logs = [suffix for suffix in ("-wal", "-journal") if Path(f"{path}{suffix}").exists()]
         for suffix in (*logs, ""):
-            _keep(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
+            _link_or_copy(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
         _sync(path.parent)
         # SQLite has emptied the log of a store that it can read (:func:`_require_unused`). That of a damaged one must
         # not be found beside the new file, whose pages it would overwrite.
@@ -143,39 +143,39 @@ def _replace(path: Path, new: Path) -> Path | None:
     return kept
 
 
-def _keep(path: Path, kept: Path) -> None:
+def _link_or_copy(path: Path, destination: Path) -> None:
     """Give a file a second name; where the file system has no links, copy it."""
     try:
-        os.link(path, kept)
+        os.link(path, destination)
     except FileExistsError:
         raise
     except OSError:
-        shutil.copyfile(path, kept)
-        kept.chmod(0o600)
-        _sync(kept)
+        shutil.copyfile(path, destination)
+        destination.chmod(0o600)
+        _sync(destination)
 
 
-def _mark(copy: Path, given_out: int | None) -> None:
+def _mark_restored(copy: Path, highest_id: int | None) -> None:
     """Write into a copy that it is one: engines may have more jobs than it knows, and numbers given out are not free.
 
     ``given_out`` is the highest number that the store of before gave to a job, None where nobody can tell.
     """
     database = Database(copy, MIGRATIONS)
     try:
-        with database.writing() as connection:
+        with database.transaction() as connection:
             last = int(connection.execute("SELECT coalesce(max(id), 0) FROM jobs").fetchone()[0])
             since = float(connection.execute("SELECT coalesce(max(at), 0) FROM events").fetchone()[0])
             connection.execute("INSERT INTO restores (at, since, last) VALUES (?, ?, ?)", (time.time(), since, last))
             known = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'jobs'").fetchone()
             highest = max(last, known[0] if known else 0)
-            highest = highest + _MARGIN if given_out is None else max(highest, given_out)
+            highest = highest + _ID_MARGIN if highest_id is None else max(highest, highest_id)
             connection.execute("DELETE FROM sqlite_sequence WHERE name = 'jobs'")
             connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('jobs', ?)", (highest,))
     finally:
         database.close()
 
 
-def _given_out(path: Path) -> int | None:
+def _find_highest_id(path: Path) -> int | None:
     """The highest number that a store gave to a job; None where it is not there, or too damaged to tell."""
     if not path.exists():
         return None
@@ -189,7 +189,7 @@ def _given_out(path: Path) -> int | None:
         return None
 
 
-def _names(path: Path) -> Iterator[Path]:
+def _iter_kept_names(path: Path) -> Iterator[Path]:
     number = 1
     while True:
         yield path.with_name(f"{path.name}.before-{number}")
@@ -215,17 +215,17 @@ def _require_unused(path: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PruneResult:
     """What became of jobs that were to be forgotten."""
 
-    forgotten: int
-    kept: tuple[str, ...] = ()
+    pruned_jobs: int
+    kept_reasons: tuple[str, ...] = ()
     """How many are kept on purpose and why, a sentence each."""
     problem: StoreError | None = None
     """Why some are left though they should not be, with what was done and how to go on."""
 
 
-def prune(store: Store, before: float) -> Pruned:
+def prune(store: Store, ended_before: float) -> PruneResult:
     """Forget jobs that ended before a date (seconds since 1970), with their histories and files.
 
     Their keys are free again. Fair shares and budgets forget what those jobs used. Where the disk is full it ends
@@ -234,57 +234,57 @@ def prune(store: Store, before: float) -> Pruned:
     total, damaged = 0, list[StoreError]()
     removed: list[JobRecord] = []  # whose files are gone, while their rows are not yet
     try:
-        for records in _due(store, before, damaged):
+        for records in _iter_due(store, ended_before, damaged):
             removed = records
             # first, as that makes room, and as nobody else has their keys yet
             _remove_files(store.folder, records)
-            _forget(store, records)
+            _delete(store, records)
             total += len(records)
             removed = []
     except StoreError as error:
-        left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE}", (before,))[0][0]
-        gone = f", and {_count(len(removed))} of those lost logs and results here" if removed else ""
+        left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE_SQL}", (ended_before,))[0][0]
+        gone = f", and {_format_job_count(len(removed))} of those lost logs and results here" if removed else ""
         problem = StoreError(
-            f"{_count(total)} forgotten, {left:,} not{gone}: {without_advice(error)}; SQLite needs room for a journal "
+            f"{_format_job_count(total)} forgotten, {left:,} not{gone}: {strip_advice(error)}; SQLite needs room for a journal "
             f"before it can remove anything: free some space on the disk of {store.folder}, then run supercloud store "
             "prune again"
         )
-        return Pruned(total, _kept(store, before, damaged), problem)
-    failed = _prune_queue(store.folder, before) or (_compact(store) if total else "")
-    return Pruned(total, _kept(store, before, damaged),
-                  StoreError(f"{_count(total)} forgotten; {failed}") if failed else None)  # fmt: skip
+        return PruneResult(total, _describe_kept(store, ended_before, damaged), problem)
+    failed = _prune_queue(store.folder, ended_before) or (_compact(store) if total else "")
+    return PruneResult(total, _describe_kept(store, ended_before, damaged),
+                  StoreError(f"{_format_job_count(total)} forgotten; {failed}") if failed else None)  # fmt: skip
 
 
-def _due(store: Store, before: float, damaged: list[StoreError]) -> Iterator[list[JobRecord]]:
+def _iter_due(store: Store, ended_before: float, damaged: list[StoreError]) -> Iterator[list[JobRecord]]:
     """Jobs to forget, some at a time; what cannot be read is kept, as nobody knows whether it has ended."""
     last = 0
     while rows := store.read(
-        f"SELECT * FROM jobs WHERE {_DUE} AND id > ? ORDER BY id LIMIT {_AT_ONCE}", (before, last)
+        f"SELECT * FROM jobs WHERE {_DUE_SQL} AND id > ? ORDER BY id LIMIT {_BATCH_SIZE}", (ended_before, last)
     ):
         last = rows[-1]["id"]
-        if records := records_of(rows, damaged):
+        if records := parse_records(rows, damaged):
             yield records
 
 
-def _forget(store: Store, records: Sequence[JobRecord]) -> None:
-    with store.writing() as database:
+def _delete(store: Store, records: Sequence[JobRecord]) -> None:
+    with store.transaction() as database:
         for table, column in (("watches", "job"), ("awaited", "job"), ("events", "job"), ("jobs", "id")):
             database.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(record.id,) for record in records])
 
 
-def _kept(store: Store, before: float, damaged: Sequence[StoreError]) -> tuple[str, ...]:
-    ended = f"SELECT count(*) FROM jobs WHERE state IN ({_ENDED}) AND ended < ? AND id IN "
-    given_up, awaited = (store.read(ended + f"({sql})", (before,))[0][0] for sql in (_GIVEN_UP, _AWAITED))
+def _describe_kept(store: Store, ended_before: float, damaged: Sequence[StoreError]) -> tuple[str, ...]:
+    ended = f"SELECT count(*) FROM jobs WHERE state IN ({_FINAL_STATES_SQL}) AND ended < ? AND id IN "
+    given_up, awaited = (store.read(ended + f"({sql})", (ended_before,))[0][0] for sql in (_ABANDONED_SQL, _AWAITED_SQL))
     said = []
     if given_up:
-        said.append(f"{_count(given_up)} kept: a start of each was given up while its cluster was silent and may "
+        said.append(f"{_format_job_count(given_up)} kept: a start of each was given up while its cluster was silent and may "
                     "still run there; supercloud serve ends it when the cluster answers")  # fmt: skip
     if awaited:
-        said.append(f"{_count(awaited)} kept: a held job waits for each")
+        said.append(f"{_format_job_count(awaited)} kept: a held job waits for each")
     return (*said, *(f"1 job kept: {error}" for error in damaged))
 
 
-def _prune_queue(folder: Path, before: float) -> str:
+def _prune_queue(folder: Path, ended_before: float) -> str:
     """Forget what the local engine has of such jobs; why that failed, or nothing."""
     place = folder / "local/queue.db"
     if not place.exists():
@@ -294,11 +294,11 @@ def _prune_queue(folder: Path, before: float) -> str:
     try:
         queue = Queue(place.parent)
         try:
-            queue.prune(before)
+            queue.prune(ended_before)
         finally:
             queue.close()
     except StoreError as error:
-        return (f"the local engine has not forgotten those that it ran: {without_advice(error)}; run supercloud store "
+        return (f"the local engine has not forgotten those that it ran: {strip_advice(error)}; run supercloud store "
                 "prune again")  # fmt: skip
     return ""
 
@@ -309,12 +309,12 @@ def _compact(store: Store) -> str:
         store.compact()
     except StoreError as error:
         return (f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not given back to the disk: "
-                f"{without_advice(error)}; that needs as much free space as the file has")  # fmt: skip
+                f"{strip_advice(error)}; that needs as much free space as the file has")  # fmt: skip
     return ""
 
 
-def _count(number: int) -> str:
-    return f"{number:,} job{'' if number == 1 else 's'}"
+def _format_job_count(count: int) -> str:
+    return f"{count:,} job{'' if count == 1 else 's'}"
 
 
 def _remove_files(folder: Path, records: Iterable[JobRecord]) -> None:
@@ -322,4 +322,4 @@ def _remove_files(folder: Path, records: Iterable[JobRecord]) -> None:
     for record in records:
         for launch in range(record.launch + 1):
             for place in ("local/runs", "slurm", "kubernetes"):
-                shutil.rmtree(folder / place / engine_key(record.key, launch), ignore_errors=True)
+                shutil.rmtree(folder / place / build_engine_key(record.key, launch), ignore_errors=True)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ...errors import EngineError, StoreError
 
-__all__ = ["make_folder", "make_file", "read_own", "require_own", "write"]
+__all__ = ["create_private_folder", "create_private_file", "read_own_file", "require_own_folder", "write"]
 
 _OTHERS_WRITE, _OTHERS = 0o022, 0o077
 
 
-def require_own(folder: Path) -> None:
+def require_own_folder(folder: Path) -> None:
     """Make a folder if it is missing; raises :class:`StoreError` where it is not the user's, or others may write it."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -22,7 +22,7 @@ def require_own(folder: Path) -> None:
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}; set SUPERCLOUD_STATE to a folder you can write") from None
     if found.st_uid != os.geteuid():
-        raise StoreError(f"{folder} belongs to {_name(found.st_uid)}: what lies there is not to be trusted; set "
+        raise StoreError(f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; set "
                          "SUPERCLOUD_STATE to a folder of your own")  # fmt: skip
     if found.st_mode & _OTHERS_WRITE:
         raise StoreError(
@@ -31,7 +31,7 @@ def require_own(folder: Path) -> None:
         )
 
 
-def make_folder(folder: Path) -> None:
+def create_private_folder(folder: Path) -> None:
     """Make a folder of an engine that is ours alone; one that is there is closed to others.
 
     Raises :class:`EngineError` where it belongs to somebody else, who could plant logs, results and exit codes.
@@ -39,19 +39,19 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        raise EngineError(f"{folder} belongs to {_name(found.st_uid)}: what lies there is not to be trusted; remove "
+        raise EngineError(f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; remove "
                           "it, or set SUPERCLOUD_STATE to a folder of your own")  # fmt: skip
     if found.st_mode & _OTHERS:
         folder.chmod(0o700)
 
 
-def make_file(path: Path) -> None:
+def create_private_file(path: Path) -> None:
     """Make a file that only its user may read and write; one that is there is closed to others."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         found = os.fstat(handle)
         if found.st_uid != os.geteuid():
-            raise StoreError(f"{path} belongs to {_name(found.st_uid)}: set SUPERCLOUD_STATE to a folder of your own")
+            raise StoreError(f"{path} belongs to {_describe_user(found.st_uid)}: set SUPERCLOUD_STATE to a folder of your own")
         if found.st_mode & _OTHERS:
             os.fchmod(handle, 0o600)
     finally:
@@ -60,11 +60,11 @@ def make_file(path: Path) -> None:
 
 def write(path: Path, text: str) -> None:
     """Write a file that only its user may read and write."""
-    make_file(path)
+    create_private_file(path)
     path.write_text(text)
 
 
-def read_own(path: Path, offset: int, size: int) -> bytes:
+def read_own_file(path: Path, offset: int, size: int) -> bytes:
     """A piece of a file; nothing where there is none. Raises :class:`EngineError` where it is a link, or another
     user's: what a job of ours left is ours.
     """
@@ -77,12 +77,12 @@ def read_own(path: Path, offset: int, size: int) -> bytes:
     with open(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            raise EngineError(f"{path} is not read: it belongs to {_name(found.st_uid)}, not to who submitted the job")
+            raise EngineError(f"{path} is not read: it belongs to {_describe_user(found.st_uid)}, not to who submitted the job")
         file.seek(offset)
         return file.read(size)
 
 
-def _name(user: int) -> str:
+def _describe_user(user: int) -> str:
     try:
         return f"user {pwd.getpwuid(user).pw_name}"
     except KeyError:

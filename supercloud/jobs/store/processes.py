@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ProcessId", "boot", "marked", "namespace"]
+__all__ = ["ProcessId", "read_boot_id", "find_by_environment", "read_namespace"]
 
 _PROC = Path("/proc")
 
 
 @cache
-def boot() -> str:
+def read_boot_id() -> str:
     """This boot of this machine."""
     try:
         return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
@@ -26,7 +26,7 @@ def boot() -> str:
         return "-"
 
 
-def _start(pid: int | str) -> str | None:
+def _read_start_time(pid: int | str) -> str | None:
     """When a process started, in ticks since boot; None when there is no such process, or only its remains."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
@@ -36,13 +36,13 @@ def _start(pid: int | str) -> str | None:
     return None if fields[0] in "ZX" else fields[19]
 
 
-def namespace() -> str:
+def read_namespace() -> str:
     """The PID namespace of this process, as ``pid:[4026531836]``; ``-`` where the system does not say."""
-    return _namespace(os.getpid())
+    return _read_namespace_cached(os.getpid())
 
 
 @cache
-def _namespace(process: int) -> str:  # a fork may be in another one
+def _read_namespace_cached(process_id: int) -> str:  # a fork may be in another one
     try:
         return os.readlink(_PROC / "self/ns/pid")
     except OSError:
@@ -62,15 +62,15 @@ class ProcessId:
     """One process of one boot and one PID namespace; written ``pid start boot namespace``."""
 
     pid: int
-    start: str
-    boot: str
+    start_time: str
+    boot_id: str
     namespace: str = ""
     """Empty where it was written before namespaces were."""
 
     @classmethod
-    def own(cls) -> ProcessId:
+    def get_current(cls) -> ProcessId:
         """The process that asks."""
-        return cls(os.getpid(), _start("self") or "-", boot(), namespace())
+        return cls(os.getpid(), _read_start_time("self") or "-", read_boot_id(), read_namespace())
 
     @classmethod
     def parse(cls, text: str) -> ProcessId | None:
@@ -79,16 +79,16 @@ class ProcessId:
         return cls(int(parts[0]), *parts[1:]) if len(parts) in (3, 4) and parts[0].isdecimal() else None
 
     @property
-    def alive(self) -> bool | None:
+    def is_alive(self) -> bool | None:
         """Whether this very process still runs; None where that cannot be seen from here."""
         if not self.pid:
             return False
-        if self == ProcessId.own():
+        if self == ProcessId.get_current():
             return True
-        if self.boot != boot() or self.namespace not in ("", namespace()):
+        if self.boot_id != read_boot_id() or self.namespace not in ("", read_namespace()):
             return None
-        if self.start != "-":
-            return _start(self.pid) == self.start if _has_own_proc() else None
+        if self.start_time != "-":
+            return _read_start_time(self.pid) == self.start_time if _has_own_proc() else None
         try:  # a system without /proc: the number is all there is
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -98,12 +98,12 @@ class ProcessId:
         return self.pid > 1
 
     def __str__(self) -> str:
-        return f"{self.pid} {self.start} {self.boot} {self.namespace}".rstrip()
+        return f"{self.pid} {self.start_time} {self.boot_id} {self.namespace}".rstrip()
 
 
-def marked(name: str, beginning: str) -> Iterator[int]:
+def find_by_environment(variable: str, prefix: str) -> Iterator[int]:
     """Processes started with an environment in which ``name`` begins so, whatever session they are in by now."""
-    mark = f"{name}={beginning}".encode()
+    mark = f"{variable}={prefix}".encode()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit():
             continue

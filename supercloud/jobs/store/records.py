@@ -8,11 +8,11 @@ import time
 from dataclasses import dataclass
 
 from ...errors import StoreError
-from ..runtime.epochs import engine_key
-from .database import unchecked
+from ..runtime.epochs import build_engine_key
+from .database import require_checksum
 from .states import State
 
-__all__ = ["Event", "JobRecord", "unreadable"]
+__all__ = ["JobEvent", "JobRecord", "build_unreadable_error"]
 
 
 @dataclass(frozen=True)
@@ -75,27 +75,27 @@ class JobRecord:
     """Counted up by its owner while it hands the job over: see :mod:`.leases`."""
 
     @classmethod
-    def of_row(cls, row: sqlite3.Row) -> JobRecord:
+    def from_row(cls, row: sqlite3.Row) -> JobRecord:
         """From a row of the table, whose columns have the same names."""
         try:
-            values = unchecked(row)
+            values = require_checksum(row)
             state = State(values["state"])
         except ValueError as error:
-            raise StoreError(damaged(f"job {row['id']}", error)) from None
+            raise StoreError(describe_damage(f"job {row['id']}", error)) from None
         return cls(**values | {"state": state, "recalled": bool(values["recalled"])})
 
     @property
     def engine_key(self) -> str:
         """The key its engine carries: another one for every launch."""
-        return engine_key(self.key, self.launch)
+        return build_engine_key(self.key, self.launch)
 
     @property
-    def tries(self) -> int:
+    def total_attempts(self) -> int:
         """How often it was started, over all engines."""
         return self.earlier + self.attempt
 
     @property
-    def where(self) -> str:
+    def location(self) -> str:
         """Where it is or was, as :class:`Placement` would say; read without it, because a list must come quickly."""
         if not self.placement or self.state is State.HELD:
             return f"fleet {self.fleet}"
@@ -110,32 +110,32 @@ class JobRecord:
         within = f", within one {level}" if level and several else ""
         return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {pool}{what}{within}"
 
-    def seconds(self, now: float | None = None) -> float:
+    def compute_run_time(self, now: float | None = None) -> float:
         """How long its present start has been running, or ran."""
         if self.started is None:
             return 0.0
         return max(0.0, (self.ended or now or time.time()) - self.started)
 
-    def occupied(self, now: float | None = None) -> float:
+    def compute_unit_seconds(self, now: float | None = None) -> float:
         """Accelerator-seconds (of a job without any: node-seconds) over all starts."""
-        return self.unit_seconds + (self.units or 0.0) * self.seconds(now)
+        return self.unit_seconds + (self.units or 0.0) * self.compute_run_time(now)
 
-    def energy(self, now: float | None = None) -> float | None:
+    def compute_energy(self, now: float | None = None) -> float | None:
         """Joules over all starts, at full power; None where the power is not known."""
-        return _total(self.joules, self.watts, self.seconds(now))
+        return _compute_total(self.joules, self.watts, self.compute_run_time(now))
 
-    def cost(self, now: float | None = None) -> float | None:
+    def compute_cost(self, now: float | None = None) -> float | None:
         """US dollars over all starts; None where the price is not known."""
-        return _total(self.dollars, self.hourly, self.seconds(now) / 3600)
+        return _compute_total(self.dollars, self.hourly, self.compute_run_time(now) / 3600)
 
 
-def damaged(what: str, error: Exception) -> str:
+def describe_damage(label: str, error: Exception) -> str:
     """What is said of a row that is not what was written."""
-    return (f"{what} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
+    return (f"{label} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
             "their jobs")  # fmt: skip
 
 
-def unreadable(record: JobRecord, error: Exception) -> StoreError:
+def build_unreadable_error(record: JobRecord, error: Exception) -> StoreError:
     """The error of a job whose texts this version cannot read, though they are what was written."""
     said = " ".join(str(error).split())[:200]
     end = f", or supercloud cancel {record.id} ends it" if record.state is State.HELD else ""
@@ -143,14 +143,14 @@ def unreadable(record: JobRecord, error: Exception) -> StoreError:
                       f"if a newer supercloud recorded it, update this one{end}")  # fmt: skip
 
 
-def _total(before: float | None, rate: float | None, time: float) -> float | None:
-    if before is None or (rate is None and time):
+def _compute_total(earlier: float | None, rate: float | None, elapsed: float) -> float | None:
+    if earlier is None or (rate is None and elapsed):
         return None
-    return before + (rate or 0.0) * time if rate is not None or before else None
+    return earlier + (rate or 0.0) * elapsed if rate is not None or earlier else None
 
 
 @dataclass(frozen=True)
-class Event:
+class JobEvent:
     """One step in the life of a job."""
 
     at: float
@@ -159,10 +159,10 @@ class Event:
     note: str
 
     @classmethod
-    def of_row(cls, row: sqlite3.Row) -> Event:
+    def from_row(cls, row: sqlite3.Row) -> JobEvent:
         """From a row of the table."""
         try:
-            values = unchecked(row)
+            values = require_checksum(row)
             return cls(values["at"], State(values["state"]), values["attempt"], values["note"])
         except ValueError as error:
-            raise StoreError(damaged(f"event {row['id']}", error)) from None
+            raise StoreError(describe_damage(f"event {row['id']}", error)) from None

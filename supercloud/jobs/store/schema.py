@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["MIGRATIONS"]
 
-_JOBS = """
+_JOBS_MIGRATION = """
     CREATE TABLE jobs (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         key TEXT NOT NULL UNIQUE,
@@ -40,7 +40,7 @@ _JOBS = """
     """
 
 # Jobs that the broker holds and starts again elsewhere, and what a job has used. Whose a job was is in its spec.
-_BROKER = """
+_BROKER_MIGRATION = """
     ALTER TABLE jobs ADD COLUMN fleet TEXT NOT NULL DEFAULT '';
     ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
     ALTER TABLE jobs ADD COLUMN priority TEXT NOT NULL DEFAULT 'normal';
@@ -69,7 +69,7 @@ _BROKER = """
     """
 
 # What a job occupies, for fair shares, and what it may cost until its time limit, for budgets.
-_SHARES = """
+_SHARES_MIGRATION = """
     ALTER TABLE jobs ADD COLUMN units REAL;
     ALTER TABLE jobs ADD COLUMN unit_seconds REAL NOT NULL DEFAULT 0;
     ALTER TABLE jobs ADD COLUMN promised REAL;
@@ -81,12 +81,12 @@ _SHARES = """
     """
 
 # One name among a million jobs: what ``after`` and lists ask for.
-_NAMES = """
+_NAMES_MIGRATION = """
     CREATE INDEX jobs_by_name ON jobs (name)
     """
 
 # Who hands a job over counts its lease up as long as it lives; others note since when they have seen the same count.
-_LEASES = """
+_LEASES_MIGRATION = """
     ALTER TABLE jobs ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;
     CREATE TABLE watches (
         job INTEGER NOT NULL REFERENCES jobs (id),
@@ -100,13 +100,13 @@ _LEASES = """
 
 # What SQLite's own check cannot see: damage inside a value. Every row has a checksum of all its columns, made by
 # triggers (``database.checksum``) and compared when it is read. Whoever adds a column makes the triggers anew.
-_JOB = ("id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
+_JOB_COLUMNS = ("id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
         " reason, owner, recorded, submitted, started, ended, fleet, tenant, priority, retries, launch, earlier,"
         " recalled, watts, hourly, joules, dollars, units, unit_seconds, promised, lease")  # fmt: skip
-_EVENT = "id, job, at, state, attempt, note"
+_EVENT_COLUMNS = "id, job, at, state, attempt, note"
 
 
-def _checked(table: str, columns: str) -> str:
+def _build_checksum_migration(table: str, columns: str) -> str:
     made = f"UPDATE {table} SET checksum = checksum({{}}) WHERE id = NEW.id; END;"
     new = made.format(", ".join(f"NEW.{name}" for name in columns.split(", ")))
     return f"""
@@ -117,11 +117,11 @@ def _checked(table: str, columns: str) -> str:
     """
 
 
-_CHECKSUMS = _checked("jobs", _JOB) + _checked("events", _EVENT)
+_CHECKSUMS_MIGRATION = _build_checksum_migration("jobs", _JOB_COLUMNS) + _build_checksum_migration("events", _EVENT_COLUMNS)
 
 # Which jobs a job waits for, decided when it was submitted: a name may be another job's later. And that a copy was put
 # in the place of the store: engines may have jobs that it has not, or has as not yet started.
-_AWAITED = """
+_DEPENDENCIES_MIGRATION = """
     CREATE TABLE awaited (
         job INTEGER NOT NULL REFERENCES jobs (id),
         other INTEGER NOT NULL,
@@ -134,4 +134,4 @@ _AWAITED = """
     )
     """
 
-MIGRATIONS = (_JOBS, _BROKER, _SHARES, _NAMES, _LEASES, _CHECKSUMS, _AWAITED)
+MIGRATIONS = (_JOBS_MIGRATION, _BROKER_MIGRATION, _SHARES_MIGRATION, _NAMES_MIGRATION, _LEASES_MIGRATION, _CHECKSUMS_MIGRATION, _DEPENDENCIES_MIGRATION)

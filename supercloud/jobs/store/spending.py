@@ -9,27 +9,27 @@ from collections.abc import Iterable
 from ...spec.tenant import Budget
 from .store import Store
 
-__all__ = ["begin_of", "spent"]
+__all__ = ["compute_period_start", "compute_spending"]
 
 
-def spent(store: Store, budgets: Iterable[Budget], now: float | None = None) -> dict[tuple[str, str], float]:
+def compute_spending(store: Store, budgets: Iterable[Budget], now: float | None = None) -> dict[tuple[str, str], float]:
     """US dollars by tenant and period. A job counts in the period in which it ended; what an engine has counts with all
     that it may cost until its time limit, or up to now where it has none.
     """
     moment = time.time() if now is None else now
     return {
-        (budget.tenant, budget.per): store.dollars(budget.tenant, begin_of(budget.per, moment), moment)
+        (budget.tenant, budget.per): store.compute_tenant_cost(budget.tenant, compute_period_start(budget.per, moment), moment)
         for budget in budgets
     }
 
 
-def begin_of(per: str, now: float) -> float:
+def compute_period_start(period: str, now: float) -> float:
     """When the present day, week, month, quarter or year began, in UTC."""
     day = time.gmtime(now)
     midnight = now - now % 86_400
-    if per == "day":
+    if period == "day":
         return midnight
-    if per == "week":
+    if period == "week":
         return midnight - day.tm_wday * 86_400
-    month = {"month": day.tm_mon, "quarter": (day.tm_mon - 1) // 3 * 3 + 1, "year": 1}[per]
+    month = {"month": day.tm_mon, "quarter": (day.tm_mon - 1) // 3 * 3 + 1, "year": 1}[period]
     return float(calendar.timegm((day.tm_year, month, 1, 0, 0, 0)))

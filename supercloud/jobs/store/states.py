@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["FINAL", "LIVE", "State", "may_follow"]
+__all__ = ["FINAL_STATES", "LIVE_STATES", "State", "can_follow"]
 
 
 class State(StrEnum):
@@ -31,23 +31,23 @@ class State(StrEnum):
     @property
     def is_final(self) -> bool:
         """Whether nothing can follow."""
-        return self in FINAL
+        return self in FINAL_STATES
 
 
-FINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.TIMEOUT, State.NODE_FAIL})
-LIVE = frozenset(State) - FINAL
+FINAL_STATES = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.TIMEOUT, State.NODE_FAIL})
+LIVE_STATES = frozenset(State) - FINAL_STATES
 
-_NEXT: dict[State, frozenset[State]] = {
+_TRANSITIONS: dict[State, frozenset[State]] = {
     State.HELD: frozenset({State.SUBMITTING, State.FAILED, State.CANCELLED}),
     State.PENDING: frozenset({State.SUBMITTING, State.CANCELLED}),
     State.SUBMITTING: frozenset({State.QUEUED, State.FAILED, State.UNKNOWN}),
-    State.QUEUED: frozenset({State.RUNNING, State.UNKNOWN}) | FINAL,
-    State.RUNNING: frozenset({State.UNKNOWN}) | FINAL,
-    State.UNKNOWN: frozenset({State.QUEUED, State.RUNNING}) | FINAL,
+    State.QUEUED: frozenset({State.RUNNING, State.UNKNOWN}) | FINAL_STATES,
+    State.RUNNING: frozenset({State.UNKNOWN}) | FINAL_STATES,
+    State.UNKNOWN: frozenset({State.QUEUED, State.RUNNING}) | FINAL_STATES,
 }
 
 
-def may_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 1) -> bool:
+def can_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 1) -> bool:
     """Whether an answer ``new`` about a job that was last seen ``old`` moves it on; anything else is stale.
 
     Within one attempt a job only moves forward; a later attempt may start again from the queue. Back to HELD it comes
@@ -57,4 +57,4 @@ def may_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 
         return False
     if new_attempt > old_attempt:
         return new is not State.PENDING and new is not State.SUBMITTING
-    return new in _NEXT[old]
+    return new in _TRANSITIONS[old]

@@ -14,32 +14,32 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ...errors import InputError, StoreError, UnknownName
+from ...errors import InputError, StoreError, UnknownNameError
 from ..engines.submission import Status
-from .database import Database, state_folder
-from .presence import Presence
-from .private_files import require_own
+from .database import Database, locate_state_folder
+from .presence import StoreLock
+from .private_files import require_own_folder
 from .processes import ProcessId
-from .records import Event, JobRecord
+from .records import JobEvent, JobRecord
 from .schema import MIGRATIONS
-from .states import LIVE, State, may_follow
+from .states import LIVE_STATES, State, can_follow
 
-__all__ = ["Event", "GIVEN_BACK", "JobRecord", "Restored", "Store", "default_store", "has_store", "records_of"]
+__all__ = ["JobEvent", "RECALLED_BEFORE_START", "JobRecord", "RestoreInfo", "Store", "open_default_store", "has_store", "parse_records"]
 
-_LARGEST = 2**63 - 1  # number that SQLite keeps
-_NUMBER = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
+_MAX_ID = 2**63 - 1  # number that SQLite keeps
+_ID_PATTERN = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
 
-GIVEN_BACK = "it was given back before it began"
+RECALLED_BEFORE_START = "it was given back before it began"
 """Why a job is held that its engine was asked for."""
 
 
 @dataclass(frozen=True)
-class Restored:
+class RestoreInfo:
     """A copy was put in the place of the store: what engines were told after it was made, the store does not know."""
 
     since: float
     """The last that the copy knew happened, in seconds since 1970."""
-    last: int
+    last_job_id: int
     """The highest number of a job in it."""
 
 
@@ -47,15 +47,15 @@ class Store:
     """The jobs of one state folder. Opens on construction; close it, or use it in a ``with``."""
 
     def __init__(self, folder: Path | None = None):
-        self.folder = (folder or state_folder()).absolute()
-        require_own(self.folder)
-        self._presence = Presence(self.folder)
+        self.folder = (folder or locate_state_folder()).absolute()
+        require_own_folder(self.folder)
+        self._presence = StoreLock(self.folder)
         try:
             self._database = Database(self.folder / "jobs.db", MIGRATIONS)
         except BaseException:
             self._presence.close()
             raise
-        self.writing = self._database.writing
+        self.transaction = self._database.transaction
         self.read = self._database.read
 
     def close(self) -> None:
@@ -64,17 +64,17 @@ class Store:
         self._presence.close()
 
     @property
-    def unwritable(self) -> StoreError | None:
+    def write_error(self) -> StoreError | None:
         """Why nothing can be written (the disk is full); None where it can."""
-        return self._database.unwritable
+        return self._database.write_error
 
     def reopen(self) -> None:
         """Open the file anew where it could not be written; raises :class:`StoreError` where it cannot be read."""
         self._database.reopen()
 
-    def check(self) -> None:
+    def require_integrity(self) -> None:
         """Look through the whole file for damage; raises :class:`StoreError`."""
-        self._database.check()
+        self._database.require_integrity()
 
     def copy_to(self, path: Path) -> None:
         """Copy all of it into another file, as it is at one moment."""
@@ -92,18 +92,18 @@ class Store:
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
-    def get(self, number: int) -> JobRecord:
+    def get(self, job_id: int) -> JobRecord:
         """The job with this id; raises :class:`UnknownName` where there is none."""
-        known = 0 < number <= _LARGEST  # SQLite takes no other number
-        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (number,)) if known else []
+        known = 0 < job_id <= _MAX_ID  # SQLite takes no other number
+        rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (job_id,)) if known else []
         if not rows:
-            raise UnknownName("job", str(number), [])
-        return JobRecord.of_row(rows[0])
+            raise UnknownNameError("job", str(job_id), [])
+        return JobRecord.from_row(rows[0])
 
-    def by_key(self, key: str) -> JobRecord | None:
+    def find_by_key(self, key: str) -> JobRecord | None:
         """The job with this idempotency key."""
         rows = self._database.read("SELECT * FROM jobs WHERE key = ?", (key,))
-        return JobRecord.of_row(rows[0]) if rows else None
+        return JobRecord.from_row(rows[0]) if rows else None
 
     def select(self, states: Collection[State] = tuple(State), limit: int = -1, *, tenant: str | None = None,
                name: str | None = None, damaged: list[StoreError] | None = None) -> list[JobRecord]:  # fmt: skip
@@ -117,49 +117,49 @@ class Store:
         given = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
         terms += [f"{column} = ?" for column, _ in given]
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
-        values = (*(value for _, value in given), min(limit, _LARGEST))
+        values = (*(value for _, value in given), min(limit, _MAX_ID))
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
-        return records_of(rows, damaged)
+        return parse_records(rows, damaged)
 
-    def among(self, numbers: Collection[int], damaged: list[StoreError] | None = None) -> list[JobRecord]:
+    def select_by_id(self, job_ids: Collection[int], damaged: list[StoreError] | None = None) -> list[JobRecord]:
         """Jobs with these ids; ``damaged`` as in :meth:`select`."""
         sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return records_of(self._database.read(sql, (json.dumps(list(numbers)),)), damaged)
+        return parse_records(self._database.read(sql, (json.dumps(list(job_ids)),)), damaged)
 
-    def named(self, name: str, before: int = _LARGEST) -> JobRecord | None:
+    def find_by_name(self, name: str, before_id: int = _MAX_ID) -> JobRecord | None:
         """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
-        for where, value in (("id = ?", int(name) if _NUMBER.fullmatch(name) else -1), ("key = ?", name),
+        for where, value in (("id = ?", int(name) if _ID_PATTERN.fullmatch(name) else -1), ("key = ?", name),
                              ("name = ?", name)):  # fmt: skip
             sql = f"SELECT * FROM jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT 1"
-            if rows := self._database.read(sql, (value, before)):
-                return JobRecord.of_row(rows[0])
+            if rows := self._database.read(sql, (value, before_id)):
+                return JobRecord.from_row(rows[0])
         return None
 
-    def names(self, limit: int = 1000) -> list[str]:
+    def list_names(self, limit: int = 1000) -> list[str]:
         """What the latest jobs are called: their names, keys and numbers."""
         rows = self._database.read("SELECT id, name, key FROM jobs ORDER BY id DESC LIMIT ?", (limit,))
         return [name for row in rows for name in (row["name"], row["key"], str(row["id"]))]
 
-    def awaited(self, number: int) -> list[int]:
+    def list_dependencies(self, job_id: int) -> list[int]:
         """The jobs that must have completed before a job begins, where that has been decided."""
-        rows = self._database.read("SELECT other FROM awaited WHERE job = ? ORDER BY other", (number,))
+        rows = self._database.read("SELECT other FROM awaited WHERE job = ? ORDER BY other", (job_id,))
         return [int(row["other"]) for row in rows]
 
-    def restored(self) -> Restored | None:
+    def find_restore(self) -> RestoreInfo | None:
         """What is known of copies that were put in the place of this store; None where none was."""
         row = self._database.read("SELECT min(since) AS since, max(last) AS last FROM restores")[0]
-        return None if row["since"] is None else Restored(row["since"], row["last"])
+        return None if row["since"] is None else RestoreInfo(row["since"], row["last"])
 
     def has_any(self, states: Collection[State]) -> bool:
         """Whether a job is in one of these states."""
         among = ", ".join(f"'{state}'" for state in State if state in states)
         return bool(self._database.read(f"SELECT 1 FROM jobs WHERE state IN ({among}) LIMIT 1"))
 
-    def live(self, damaged: list[StoreError] | None = None) -> list[JobRecord]:
+    def list_live(self, damaged: list[StoreError] | None = None) -> list[JobRecord]:
         """Jobs that have not ended, the oldest first; ``damaged`` as in :meth:`select`."""
-        return self.select(LIVE, damaged=damaged)[::-1]
+        return self.select(LIVE_STATES, damaged=damaged)[::-1]
 
-    def dollars(self, tenant: str, since: float, now: float) -> float:
+    def compute_tenant_cost(self, tenant: str, since: float, now: float) -> float:
         """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what has not
         ended, with all that it is promised.
         """
@@ -171,10 +171,10 @@ class Store:
         )
         return float(rows[0][0])
 
-    def history(self, number: int) -> list[Event]:
+    def list_events(self, job_id: int) -> list[JobEvent]:
         """What happened to a job, in order."""
-        rows = self._database.read("SELECT * FROM events WHERE job = ? ORDER BY id", (number,))
-        return [Event.of_row(row) for row in rows]
+        rows = self._database.read("SELECT * FROM events WHERE job = ? ORDER BY id", (job_id,))
+        return [JobEvent.from_row(row) for row in rows]
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -182,14 +182,14 @@ class Store:
         self, *, key: str, name: str, spec: str, placement: str = "", submission: str = "", cluster: str = "",
         connection: str = "", engine: str = "", tenant: str = "", priority: str = "normal", retries: int = 0,
         watts: float | None = None, hourly: float | None = None, units: float | None = None,
-        promised: float | None = None, fleet: str = "", held: bool = False, awaited: Collection[int] = (),
+        promised: float | None = None, fleet: str = "", is_held: bool = False, dependency_ids: Collection[int] = (),
     ) -> tuple[JobRecord, bool]:  # fmt: skip
         """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
 
         With a key that is there already it is the job of that key.
         """
-        with self.writing() as database:
-            if known := self.by_key(key):
+        with self.transaction() as database:
+            if known := self.find_by_key(key):
                 if known.spec != spec:
                     raise InputError(f"the key {key!r} belongs to job {known.id}, which asks for something else; "
                                      "take another key, or submit the same job")  # fmt: skip
@@ -199,94 +199,94 @@ class Store:
                 "cluster": cluster, "connection": connection, "engine": engine, "tenant": tenant,
                 "priority": priority, "retries": retries, "watts": watts, "hourly": hourly, "units": units,
                 "promised": promised, "fleet": fleet,
-                "state": State.HELD if held else State.PENDING, "recorded": time.time(),
+                "state": State.HELD if is_held else State.PENDING, "recorded": time.time(),
             }  # fmt: skip
             cursor = database.execute(
                 f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
             )
             number = int(cursor.lastrowid or 0)
-            self._note(database, number, State.HELD if held else State.PENDING, 1, "recorded")
-            self.set_awaited(number, awaited)
+            self._insert_event(database, number, State.HELD if is_held else State.PENDING, 1, "recorded")
+            self.record_dependencies(number, dependency_ids)
             return self.get(number), True
 
-    def set_awaited(self, number: int, others: Collection[int]) -> None:
+    def record_dependencies(self, job_id: int, dependency_ids: Collection[int]) -> None:
         """Write down which jobs must have completed before a job begins."""
-        with self.writing() as database:
+        with self.transaction() as database:
             database.executemany("INSERT OR IGNORE INTO awaited (job, other) VALUES (?, ?)",
-                                 [(number, other) for other in others])  # fmt: skip
+                                 [(job_id, other) for other in dependency_ids])  # fmt: skip
 
-    def begin(self, number: int, owner: str = "", lease: int | None = None) -> bool:
+    def begin_submission(self, job_id: int, owner: str = "", lease: int | None = None) -> bool:
         """Write down that this process is about to submit a job; False when another one does or did.
 
         ``owner`` is the process known to have begun and to have ended, ``lease`` what was last seen of its lease.
         """
-        with self.writing() as connection:
+        with self.transaction() as connection:
             cursor = connection.execute(
                 "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1 WHERE id = ? AND owner = ?"
                 " AND lease = coalesce(?, lease) AND state IN (?, ?)",
-                (State.SUBMITTING, str(ProcessId.own()), number, owner, lease, State.PENDING, State.SUBMITTING),
+                (State.SUBMITTING, str(ProcessId.get_current()), job_id, owner, lease, State.PENDING, State.SUBMITTING),
             )
             if cursor.rowcount:
-                connection.execute("DELETE FROM watches WHERE job = ?", (number,))
-                self._note(connection, number, State.SUBMITTING, 1, "after a crash" if owner else "")
+                connection.execute("DELETE FROM watches WHERE job = ?", (job_id,))
+                self._insert_event(connection, job_id, State.SUBMITTING, 1, "after a crash" if owner else "")
             return bool(cursor.rowcount)
 
-    def leave(self, number: int) -> None:
+    def release_ownership(self, job_id: int) -> None:
         """Write down that this process no longer submits a job, whatever became of it: others may look after it."""
-        with self.writing() as connection:
-            connection.execute("UPDATE jobs SET owner = '' WHERE id = ?", (number,))
+        with self.transaction() as connection:
+            connection.execute("UPDATE jobs SET owner = '' WHERE id = ?", (job_id,))
 
     def explain_submission(self, number: int, owner: str, reason: str) -> None:
         """Write down why a job is still being submitted, unless it no longer is, or by another process."""
-        with self.writing(soon=True) as connection:
+        with self.transaction(soon=True) as connection:
             connection.execute("UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
                                (reason, number, State.SUBMITTING, owner))  # fmt: skip
 
-    def put_back(self, number: int, reason: str) -> bool:
+    def requeue(self, job_id: int, reason: str) -> bool:
         """Give a job that its engine refused back to its broker; False where it has none."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             cursor = connection.execute(
                 "UPDATE jobs SET state = ?, owner = '', reason = ? WHERE id = ? AND state = ? AND fleet != ''",
-                (State.HELD, reason, number, State.SUBMITTING),
+                (State.HELD, reason, job_id, State.SUBMITTING),
             )
             if cursor.rowcount:
-                self._note(connection, number, State.HELD, 1, reason)
+                self._insert_event(connection, job_id, State.HELD, 1, reason)
             return bool(cursor.rowcount)
 
-    def submitted(self, number: int, ref: str, launch: int | None = None) -> None:
+    def record_submitted(self, job_id: int, ref: str, launch: int | None = None) -> None:
         """Write down what the engine calls a job. After a power cut the engine is asked for it again, by the key.
 
         ``launch`` is the one that was asked about, where that was not just now.
         """
-        with self.writing(soon=True) as connection:
+        with self.transaction(soon=True) as connection:
             cursor = connection.execute(
                 "UPDATE jobs SET state = ?, ref = ?, owner = '', reason = '', submitted = ?"
                 " WHERE id = ? AND state IN (?, ?) AND launch = coalesce(?, launch)",
-                (State.QUEUED, ref, time.time(), number, State.SUBMITTING, State.UNKNOWN, launch),
+                (State.QUEUED, ref, time.time(), job_id, State.SUBMITTING, State.UNKNOWN, launch),
             )
             if cursor.rowcount:
-                self._note(connection, number, State.QUEUED, 1, f"the engine calls it {ref}")
+                self._insert_event(connection, job_id, State.QUEUED, 1, f"the engine calls it {ref}")
 
-    def observe(self, answers: Mapping[int, Status], known: Mapping[int, JobRecord] | None = None) -> None:
+    def record_statuses(self, statuses: Mapping[int, Status], known_records: Mapping[int, JobRecord] | None = None) -> None:
         """Write down what engines say about jobs; answers that are stale or say nothing new change nothing.
 
         ``known`` are records read before: what is no news to them is not looked at again.
         """
-        known = known or {}
-        news = {number: status for number, status in answers.items()
-                if number not in known or _is_news(known[number], status)}  # fmt: skip
+        known_records = known_records or {}
+        news = {number: status for number, status in statuses.items()
+                if number not in known_records or _is_news(known_records[number], status)}  # fmt: skip
         if not news:
             return
-        with self.writing() as connection:
+        with self.transaction() as connection:
             for number, status in news.items():
                 record = self.get(number)  # another process may have been faster
-                if number in known and known[number].launch != record.launch:
+                if number in known_records and known_records[number].launch != record.launch:
                     continue  # the answer is about an engine that has the job no more
                 if _is_news(record, status):
-                    self._apply(connection, record, status)
+                    self._apply_status(connection, record, status)
 
-    def _apply(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
-        if record.fleet and _lives_on(record, status):
+    def _apply_status(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
+        if record.fleet and _can_continue(record, status):
             self._hold_again(connection, record, status)
             return
         attempt = status.attempt or record.attempt
@@ -295,7 +295,7 @@ class Store:
         ended = (status.ended or time.time()) if status.state.is_final else None
         used = (record.joules, record.dollars, record.unit_seconds)
         if began_again:
-            used = (record.energy(), record.cost(), record.occupied())
+            used = (record.compute_energy(), record.compute_cost(), record.compute_unit_seconds())
         connection.execute(
             "UPDATE jobs SET state = ?, attempt = ?, exit_code = ?, reason = ?, owner = '', started = ?, ended = ?,"
             " joules = ?, dollars = ?, unit_seconds = ?, recalled = recalled AND ? WHERE id = ?",
@@ -303,60 +303,60 @@ class Store:
              status.state is not State.RUNNING, record.id),
         )  # fmt: skip
         if status.state is not record.state or began_again:
-            self._note(connection, record.id, status.state, attempt, status.reason)
+            self._insert_event(connection, record.id, status.state, attempt, status.reason)
 
     def _hold_again(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
         """Back to the broker, to be started under a later epoch: what it was on its engine is over."""
         ended = replace(record, ended=status.ended or time.time())
         begun = record.started is not None
-        reason = GIVEN_BACK if record.recalled else f"{status.reason}; it is started again"
+        reason = RECALLED_BEFORE_START if record.recalled else f"{status.reason}; it is started again"
         # given back while it waited: the start that never came does not count, those before it do
         starts = record.attempt if begun or not record.recalled else record.attempt - 1
         connection.execute(
             "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
             " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?, unit_seconds = ?,"
             " watts = NULL, hourly = NULL, units = NULL, promised = NULL WHERE id = ?",
-            (State.HELD, reason, record.earlier + starts, ended.energy() if begun else record.joules,
-             ended.cost() if begun else record.dollars, ended.occupied(), record.id),
+            (State.HELD, reason, record.earlier + starts, ended.compute_energy() if begun else record.joules,
+             ended.compute_cost() if begun else record.dollars, ended.compute_unit_seconds(), record.id),
         )  # fmt: skip
-        self._note(connection, record.id, State.HELD, record.attempt, f"{record.cluster}: {reason}")
+        self._insert_event(connection, record.id, State.HELD, record.attempt, f"{record.cluster}: {reason}")
 
-    def _note(self, connection: sqlite3.Connection, number: int, state: State, attempt: int, note: str) -> None:
+    def _insert_event(self, connection: sqlite3.Connection, job_id: int, state: State, attempt: int, note: str) -> None:
         connection.execute(
             "INSERT INTO events (job, at, state, attempt, note) VALUES (?, ?, ?, ?, ?)",
-            (number, time.time(), state, attempt, note),
+            (job_id, time.time(), state, attempt, note),
         )
 
-    def cancel_held(self, number: int) -> bool:
+    def cancel_held(self, job_id: int) -> bool:
         """End a job that no engine has; False when one has got it meanwhile."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             cursor = connection.execute(
                 "UPDATE jobs SET state = ?, reason = 'cancelled before it began', ended = ? WHERE id = ? AND state = ?",
-                (State.CANCELLED, time.time(), number, State.HELD),
+                (State.CANCELLED, time.time(), job_id, State.HELD),
             )
             if cursor.rowcount:
-                self._note(connection, number, State.CANCELLED, 1, "cancelled before it began")
+                self._insert_event(connection, job_id, State.CANCELLED, 1, "cancelled before it began")
             return bool(cursor.rowcount)
 
-    def keep(self, number: int, text: str) -> None:
+    def disable_requeue(self, job_id: int, note: str) -> None:
         """Write down that a job shall end where it is: it is given to no other engine."""
-        with self.writing() as connection:
-            connection.execute("UPDATE jobs SET recalled = 0, retries = 0 WHERE id = ?", (number,))
-            self.note(number, text)
+        with self.transaction() as connection:
+            connection.execute("UPDATE jobs SET recalled = 0, retries = 0 WHERE id = ?", (job_id,))
+            self.add_note(job_id, note)
 
-    def note(self, number: int, text: str) -> None:
+    def add_note(self, job_id: int, note: str) -> None:
         """Add a line to a job's history."""
-        record = self.get(number)
-        with self.writing() as connection:
-            self._note(connection, number, record.state, record.attempt, text)
+        record = self.get(job_id)
+        with self.transaction() as connection:
+            self._insert_event(connection, job_id, record.state, record.attempt, note)
 
 
-def records_of(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
+def parse_records(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
     """What the rows say; of those that cannot be read ``damaged`` gets the errors, where it is given."""
     records = []
     for row in rows:
         try:
-            records.append(JobRecord.of_row(row))
+            records.append(JobRecord.from_row(row))
         except StoreError as error:
             if damaged is None:
                 raise
@@ -369,26 +369,26 @@ def has_store(folder: Path) -> bool:
     return (folder / "jobs.db").exists()
 
 
-def default_store() -> Store:
+def open_default_store() -> Store:
     """The store of this user, opened once."""
-    return _opened(state_folder(), os.getpid())
+    return _open_cached(locate_state_folder(), os.getpid())
 
 
 @lru_cache(maxsize=8)
-def _opened(folder: Path, process: int) -> Store:
+def _open_cached(folder: Path, process_id: int) -> Store:
     return Store(folder)
 
 
-def _lives_on(record: JobRecord, status: Status) -> bool:
+def _can_continue(record: JobRecord, status: Status) -> bool:
     """Whether the end of a job on its engine is not its end: it was given back, or its machine was lost under it."""
     if status.state is State.CANCELLED:
         never_began = status.started is None or (status.ended is not None and status.started >= status.ended)
         return record.recalled and record.started is None and never_began
-    return status.state is State.NODE_FAIL and record.tries <= record.retries
+    return status.state is State.NODE_FAIL and record.total_attempts <= record.retries
 
 
 def _is_news(record: JobRecord, status: Status) -> bool:
     attempt = status.attempt or record.attempt
     if status.state is record.state and attempt == record.attempt:
         return not record.state.is_final and status.reason != record.reason
-    return may_follow(record.state, status.state, record.attempt, attempt)
+    return can_follow(record.state, status.state, record.attempt, attempt)

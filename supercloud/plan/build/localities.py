@@ -7,35 +7,35 @@ from ...spec import ClusterSpec
 from ...topology import Fabric as Wiring
 from ..model.plan import FabricPlan, Group, Level, Locality, PoolPlan
 
-__all__ = ["localities_of"]
+__all__ = ["build_localities"]
 
 # Names a level is called by, and how its groups are numbered: su1, pod2 …
-_SHORT = {"leaf-set": "leaf", "su": "su", "rack": "rack", "pod": "pod", "leaf": "leaf", "unit": "su"}
+_SHORT_NAMES = {"leaf-set": "leaf", "su": "su", "rack": "rack", "pod": "pod", "leaf": "leaf", "unit": "su"}
 
 
-def localities_of(
+def build_localities(
     spec: ClusterSpec, pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]
 ) -> tuple[Locality, ...]:
     """All ways to see locality; the first is what the user asked for, else blocks where all accelerators have them."""
     if not pools:
         return ()
-    tree = _tree(pools, fabrics)
-    blocks = _blocks(pools)
-    tori = tuple(_torus(fabric, pools) for fabric in fabrics if fabric.shape == "torus" and fabric.wiring)
+    tree = _build_tree(pools, fabrics)
+    blocks = _build_blocks(pools)
+    tori = tuple(_build_torus(fabric, pools) for fabric in fabrics if fabric.shape == "torus" and fabric.wiring)
     found = [locality for locality in (tree, blocks, *tori) if locality]
-    flat = Locality("flat", "flat", (Level("cluster", (Group("all", _hosts(pools)),)),))
+    flat = Locality("flat", "flat", (Level("cluster", (Group("all", _merge_hosts(pools)),)),))
     found.append(flat)
     wanted = getattr(spec.scheduler, "topology", None)
-    if wanted is None and blocks and all(pool.machine.domain_nodes > 1 for pool in pools if pool.per_node):
+    if wanted is None and blocks and all(pool.machine.domain_nodes > 1 for pool in pools if pool.accelerators_per_node):
         wanted = "block"
     return tuple(sorted(found, key=lambda locality: locality.kind != wanted))
 
 
-def _hosts(pools: tuple[PoolPlan, ...]) -> HostSet:
+def _merge_hosts(pools: tuple[PoolPlan, ...]) -> HostSet:
     return HostSet(tuple(pool.hosts for pool in pools))
 
 
-def _tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) -> Locality | None:
+def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) -> Locality | None:
     """One tree over all nodes: each pool under the first switched fabric it has, the rest under a group of its own."""
     switched = {fabric.name: fabric for fabric in fabrics if isinstance(fabric.wiring, Wiring) and fabric.tiers}
     home = {pool.name: next((name for name in pool.fabrics if name in switched), None) for pool in pools}
@@ -57,7 +57,7 @@ def _tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) -> Local
                 level.append(Group(name, HostSet((pool.hosts,)), parent[index + 1] if index + 1 < depth else None))
     if len(levels[-1]) > 1:  # several tops meet in one root
         top = [Group(group.name, group.hosts, 0) for group in levels[-1]]
-        levels = [*levels[:-1], top, [Group("root", _hosts(pools))]]
+        levels = [*levels[:-1], top, [Group("root", _merge_hosts(pools))]]
         names.append("cluster")
     return Locality(
         "fabric", "tree", tuple(Level(name, tuple(groups)) for name, groups in zip(names, levels, strict=True))
@@ -70,32 +70,32 @@ def _add_fabric(
 ) -> None:  # fmt: skip
     """Groups of one fabric at every level; a fabric with fewer levels than the deepest repeats its top."""
     assert isinstance(fabric.wiring, Wiring)
-    hosts = _hosts(members)
+    hosts = _merge_hosts(members)
     away = {pool.name for pool in members if home[pool.name] != fabric.name}
     starts = [len(level) for level in levels]
     own = list(fabric.wiring.levels)
     padded = own + [own[-1]] * (len(levels) - len(own))
     for index, level in enumerate(padded):
         repeated = index >= len(own)
-        short = _SHORT.get(level.name, level.name)
+        short = _SHORT_NAMES.get(level.name, level.name)
         names[index] = names[index] or (level.name if index < len(levels) - 1 else "fabric")
         above = padded[index + 1] if index + 1 < len(padded) else None
         for number, nodes in enumerate(level):
-            group_hosts = _without(hosts.part(nodes.start, nodes.stop), members, away)
+            group_hosts = _exclude_pools(hosts.slice(nodes.start, nodes.stop), members, away)
             single = level is own[-1]
             name = f"{prefix}{fabric.name if single else f'{short}{number + 1}'}" + (f"-{index}" if repeated else "")
-            parent = starts[index + 1] + above.domain_of(nodes.start) if above else None
+            parent = starts[index + 1] + above.find_domain(nodes.start) if above else None
             levels[index].append(Group(name, group_hosts, parent))
 
 
-def _without(hosts: HostSet, members: tuple[PoolPlan, ...], away: set[str]) -> HostSet:
-    if not away:
+def _exclude_pools(hosts: HostSet, members: tuple[PoolPlan, ...], excluded: set[str]) -> HostSet:
+    if not excluded:
         return hosts
-    prefixes = {pool.hosts.prefix for pool in members if pool.name in away}
+    prefixes = {pool.hosts.prefix for pool in members if pool.name in excluded}
     return HostSet(tuple(part for part in hosts.ranges if part.prefix not in prefixes))
 
 
-def _blocks(pools: tuple[PoolPlan, ...]) -> Locality | None:
+def _build_blocks(pools: tuple[PoolPlan, ...]) -> Locality | None:
     """Scale-up domains that span nodes; all of one size, that of the first pool that has them."""
     sizes = [pool.machine.domain_nodes for pool in pools if pool.machine.domain_nodes > 1]
     if not sizes:
@@ -106,12 +106,12 @@ def _blocks(pools: tuple[PoolPlan, ...]) -> Locality | None:
             continue
         for number, start in enumerate(range(0, pool.nodes, sizes[0]), start=1):
             stop = min(start + sizes[0], pool.nodes)
-            groups.append(Group(f"{pool.name}-d{number}", HostSet((pool.hosts.part(start, stop),))))
+            groups.append(Group(f"{pool.name}-d{number}", HostSet((pool.hosts.slice(start, stop),))))
     return Locality("scale-up", "block", (Level("scale-up", tuple(groups)),), block_nodes=sizes[0])
 
 
-def _torus(fabric: FabricPlan, pools: tuple[PoolPlan, ...]) -> Locality:
+def _build_torus(fabric: FabricPlan, pools: tuple[PoolPlan, ...]) -> Locality:
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
     grid = fabric.wiring.grid if isinstance(fabric.wiring, Wiring) else None
     dims = tuple(grid.dims) if grid else ()
-    return Locality(fabric.name, "torus3d", (Level("torus", (Group(fabric.name, _hosts(members)),)),), dims=dims)
+    return Locality(fabric.name, "torus3d", (Level("torus", (Group(fabric.name, _merge_hosts(members)),)),), dims=dims)

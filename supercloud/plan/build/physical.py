@@ -7,20 +7,20 @@ from pathlib import Path
 from ...catalog import Catalog
 from ...spec import ClusterSpec
 from ..model.plan import FabricPlan, FacilityPlan, PoolPlan, ServerGroup, SitePlan
-from .fabric.fabrics import fabrics_of
+from .fabric.fabrics import build_fabrics
 from .fabric.guids import with_guids
-from .fabric.roles import role_of
-from .fabric.services import Others
-from .facility.facility import facility_of
+from .fabric.roles import get_fabric_role
+from .fabric.services import AttachedEquipment
+from .facility.facility import build_facility_plan
 from .problems import Problems
 
-__all__ = ["physical_of"]
+__all__ = ["build_physical_plan"]
 
 # Switches for a few more distribution units may ask for another rack, which has distribution units: soon over.
-_ROUNDS = 8
+_MAX_ROUNDS = 8
 
 
-def physical_of(
+def build_physical_plan(
     spec: ClusterSpec,
     site: SitePlan,
     pools: tuple[PoolPlan, ...],
@@ -34,18 +34,18 @@ def physical_of(
     Where a management network joins the distribution units of racks, both are decided again until the numbers agree.
     """
     managed = spec.site.kind == "onprem" and any(
-        role_of(fabric) == "management" or fabric.joins for fabric in spec.fabrics
+        get_fabric_role(fabric) == "management" or fabric.joins for fabric in spec.fabrics
     )
-    others = Others(servers, rack_nodes=_declared_rack(spec))
-    for _ in range(_ROUNDS if managed else 1):
+    others = AttachedEquipment(servers, rack_nodes=_find_declared_rack_nodes(spec))
+    for _ in range(_MAX_ROUNDS if managed else 1):
         said = Problems()
-        fabrics = with_guids(spec, fabrics_of(spec, pools, catalog, said, others), folder, said)
-        facility = facility_of(spec, site, pools, fabrics, catalog, said, servers, folder)
-        found = Others(
+        fabrics = with_guids(spec, build_fabrics(spec, pools, catalog, said, others), folder, said)
+        facility = build_facility_plan(spec, site, pools, fabrics, catalog, said, servers, folder)
+        found = AttachedEquipment(
             servers,
-            facility.pdus if facility else 0,
-            _rack_nodes(facility) or others.rack_nodes,
-            _joining(spec, fabrics),
+            facility.pdu_count if facility else 0,
+            _count_rack_nodes(facility) or others.rack_nodes,
+            _list_joining_links(spec, fabrics),
         )
         if found == others:
             break
@@ -54,15 +54,15 @@ def physical_of(
     return fabrics, facility
 
 
-def _rack_nodes(facility: FacilityPlan | None) -> int | None:
+def _count_rack_nodes(facility: FacilityPlan | None) -> int | None:
     """Nodes of the racks of the largest pool."""
     nodes = [group for group in facility.racks if group.kind == "compute"] if facility else []
     return max(nodes, key=lambda group: group.count * group.nodes_per_rack).nodes_per_rack if nodes else None
 
 
-def _joining(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[str, int], ...]:
+def _list_joining_links(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[str, int], ...]:
     """Links into each fabric from the leaves of networks that join it."""
-    leaves = {fabric.name: fabric.switches("leaf") for fabric in fabrics}
+    leaves = {fabric.name: fabric.count_switches("leaf") for fabric in fabrics}
     counts: dict[str, int] = {}
     for item in spec.fabrics:
         if item.joins:
@@ -70,5 +70,5 @@ def _joining(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[
     return tuple(sorted(counts.items()))
 
 
-def _declared_rack(spec: ClusterSpec) -> int | None:
+def _find_declared_rack_nodes(spec: ClusterSpec) -> int | None:
     return spec.facility.rack.nodes if spec.facility and spec.facility.rack else None

@@ -7,50 +7,50 @@ import re
 from typing import cast
 
 from ...catalog import Accelerator, Catalog, Machine, Provider
-from ...errors import InputError, UnknownName
-from ...primitives.addresses import AddressRun, allocate
+from ...errors import InputError, UnknownNameError
+from ...primitives.addresses import AddressRun, allocate_blocks
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Size
 from ...spec import ClusterSpec, Pool
 from ..model.plan import NetworkPlan, PoolPlan
-from .cloud.domains import domain_of
+from .cloud.domains import select_domain_nodes
 from .problems import Problems
 
-__all__ = ["network_and_pools"]
+__all__ = ["build_network_and_pools"]
 
 # Enough for 9,999 nodes without a change of width: growing a pool must not rename its nodes.
 _HOST_DIGITS = 4
-_SERVICE_HOSTS = 250
-_ANY = "0.0.0.0/0"
-_SERVICE = "service hosts"
+_SERVICE_ADDRESSES = 250
+_ANY_NETWORK = "0.0.0.0/0"
+_SERVICE_BLOCK = "service hosts"
 # By whether the site is on-prem.
-_USUAL = {True: "10.0.0.0/8", False: "10.0.0.0/16"}
+_DEFAULT_RANGES = {True: "10.0.0.0/8", False: "10.0.0.0/16"}
 
 
-def network_and_pools(
+def build_network_and_pools(
     spec: ClusterSpec, catalog: Catalog, problems: Problems
 ) -> tuple[NetworkPlan, tuple[PoolPlan, ...]]:
     """The ordinary network and every pool whose machine is known."""
     onprem = spec.site.kind == "onprem"
-    cidr = spec.network.cidr or _USUAL[onprem]
-    room = cidr if onprem else _ANY  # on a cloud, addresses are its own: subnets are checked there
+    cidr = spec.network.cidr or _DEFAULT_RANGES[onprem]
+    room = cidr if onprem else _ANY_NETWORK  # on a cloud, addresses are its own: subnets are checked there
     domain = spec.network.domain or f"{spec.name}.internal"
-    needs = {_SERVICE: _SERVICE_HOSTS} | {pool.name: pool.nodes for pool in spec.pools}
+    needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES} | {pool.name: pool.nodes for pool in spec.pools}
     try:
-        blocks = allocate(room, needs)
+        blocks = allocate_blocks(room, needs)
     except InputError as error:
-        larger = "give a larger network" if _is_network(room) else f"such as {_USUAL[onprem]}"
-        problems.error("addresses", "network.cidr", str(error), larger)
-        blocks = allocate(_ANY, needs)  # so that everything else can still be checked
-    network = NetworkPlan(_range(cidr, onprem), domain, blocks[_SERVICE])
+        larger = "give a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
+        problems.add_error("addresses", "network.cidr", str(error), larger)
+        blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
+    network = NetworkPlan(_select_range(cidr, onprem), domain, blocks[_SERVICE_BLOCK])
     pools = []
     for index, pool in enumerate(spec.pools):
-        machine = _machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
+        machine = _find_machine(pool, f"pools[{index}].machine", spec.site.kind, catalog, problems)
         if machine is None:
             continue
         if machine.instance and machine.instance.domains:
-            machine = machine.model_copy(update={"domain_nodes": domain_of(machine, pool.nodes, pool.domain)})
-        accelerator = _accelerator(machine, f"pools[{index}].machine", catalog, problems)
+            machine = machine.model_copy(update={"domain_nodes": select_domain_nodes(machine, pool.nodes, pool.domain)})
+        accelerator = _find_accelerator(machine, f"pools[{index}].machine", catalog, problems)
         width = max(_HOST_DIGITS, len(str(pool.nodes)))
         hosts = HostRange(f"{pool.hostname or pool.name}-", 1, pool.nodes, width)
         pools.append(
@@ -63,9 +63,9 @@ def network_and_pools(
                 hosts=hosts,
                 addresses=AddressRun(blocks[pool.name], 0, pool.nodes),
                 fabrics=pool.fabrics,
-                features=_features(pool, accelerator),
+                features=_list_features(pool, accelerator),
                 slicing=pool.slicing,
-                imex=machine.domain_nodes > 1 if pool.imex is None else pool.imex,
+                has_imex=machine.domain_nodes > 1 if pool.imex is None else pool.imex,
                 reserved_cores=pool.reserve.cores,
                 reserved_memory=pool.reserve.memory or Size(0, "B"),
             )
@@ -80,52 +80,52 @@ def _is_network(text: str) -> bool:
         return False
 
 
-def _range(cidr: str, onprem: bool) -> str:
+def _select_range(cidr: str, is_onprem: bool) -> str:
     """The range, or the usual one where it is none (a problem by itself), so that everything else can be checked."""
     try:
         return str(ipaddress.IPv4Network(cidr))
     except ValueError:
-        return _USUAL[onprem]
+        return _DEFAULT_RANGES[is_onprem]
 
 
-def _machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:
+def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: Problems) -> Machine | None:
     try:
-        machine = catalog.machine(pool.machine)
-    except UnknownName as error:
-        reason = _unsourced(pool.machine, site, catalog)
+        machine = catalog.get_machine(pool.machine)
+    except UnknownNameError as error:
+        reason = _explain_unsourced(pool.machine, site, catalog)
         if reason:
-            problems.error("unknown-name", path, f"the catalog does not have {pool.machine}: {reason}",
+            problems.add_error("unknown-name", path, f"the catalog does not have {pool.machine}: {reason}",
                            "describe it in a catalog of your own under 'catalog', or take another machine")  # fmt: skip
         else:
-            problems.unknown(path, error)
+            problems.add_unknown_name(path, error)
         return None
     if machine.provider != site:
-        problems.error(
+        problems.add_error(
             "machine-site", path, f"{machine.name} is a machine of {machine.provider}, the site is {site}",
             f"take a machine of {site}: supercloud catalog machines",
         )  # fmt: skip
     return machine
 
 
-def _unsourced(machine: str, site: str, catalog: Catalog) -> str | None:
+def _explain_unsourced(machine: str, site: str, catalog: Catalog) -> str | None:
     """Why the catalog does not have a machine that its provider has."""
-    if site not in catalog.names("providers"):
+    if site not in catalog.list_names("providers"):
         return None
     known = cast(Provider, catalog.get("providers", site)).unsourced
     return next((why for start, why in known.items() if machine.startswith(start)), None)
 
 
-def _accelerator(machine: Machine, path: str, catalog: Catalog, problems: Problems) -> Accelerator | None:
+def _find_accelerator(machine: Machine, path: str, catalog: Catalog, problems: Problems) -> Accelerator | None:
     if machine.accelerators is None:
         return None
     try:
-        return catalog.accelerator(machine.accelerators.type)
-    except UnknownName as error:
-        problems.unknown(path, error)
+        return catalog.get_accelerator(machine.accelerators.type)
+    except UnknownNameError as error:
+        problems.add_unknown_name(path, error)
         return None
 
 
-def _features(pool: Pool, accelerator: Accelerator | None) -> tuple[str, ...]:
+def _list_features(pool: Pool, accelerator: Accelerator | None) -> tuple[str, ...]:
     """What a job can ask for: accelerator, machine, pool, and what the user added. Sorted, without repeats."""
     names = {pool.name, re.sub(r"[^A-Za-z0-9_.-]", "_", pool.machine), *pool.features}
     if accelerator and accelerator.gres:

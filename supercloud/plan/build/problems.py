@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import Finding, UnknownName
+from ...errors import Finding, UnknownNameError
 
 __all__ = ["Problems"]
 
@@ -13,10 +13,10 @@ class Problems:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
-    def error(self, check: str, path: str, problem: str, hint: str = "") -> None:
+    def add_error(self, check: str, path: str, problem: str, hint: str = "") -> None:
         """Something that forbids rendering."""
         self.findings.append(Finding(check, "error", path, problem, hint))
 
-    def unknown(self, path: str, error: UnknownName) -> None:
+    def add_unknown_name(self, path: str, error: UnknownNameError) -> None:
         """A name the catalog does not have."""
         self.findings.append(Finding("unknown-name", "error", path, str(error.args[0]), error.hint))

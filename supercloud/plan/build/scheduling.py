@@ -6,47 +6,47 @@ from typing import cast
 
 from ...catalog import Catalog, SlurmRelease
 from ...catalog.slurm_packages import SlurmPackages
-from ...errors import UnknownName
+from ...errors import UnknownNameError
 from ...spec import ClusterSpec, SlurmScheduler
 from ...spec.scheduler import Host, Partition
 from ..model.plan import HostPlan, NetworkPlan, PoolPlan, SchedulerPlan, TenantPlan
 from .problems import Problems
 
-__all__ = ["scheduler_of", "tenants_of"]
+__all__ = ["build_scheduler_plan", "build_tenants"]
 
 # Service hosts are numbered from here inside the management block: below are gateways and virtual addresses.
 _FIRST_SERVICE_HOST = 11
 
 
-def scheduler_of(
+def build_scheduler_plan(
     spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> SchedulerPlan:
     """Everything about the scheduler that does not depend on nodes."""
     declared = spec.scheduler
     cloud = spec.site.kind != "onprem"
-    controllers = tuple(_host(host, index, network, cloud) for index, host in enumerate(declared.controllers))
+    controllers = tuple(_build_host_plan(host, index, network, cloud) for index, host in enumerate(declared.controllers))
     if not isinstance(declared, SlurmScheduler):
         return SchedulerPlan(declared.kind, declared.version, declared, None, controllers, None, ())
     release: SlurmRelease | None = None
     try:
-        release = catalog.slurm(declared.version)
-    except UnknownName as error:
-        problems.unknown("scheduler.version", error)
+        release = catalog.get_slurm_release(declared.version)
+    except UnknownNameError as error:
+        problems.add_unknown_name("scheduler.version", error)
     database = None
     if declared.accounting:
         host = declared.database
         same = next((item for item in controllers if host and item.name == host.name), None)
-        database = same or (_host(host, len(controllers), network, cloud) if host else controllers[0])
-    partitions = _partitions(spec, declared, pools, problems)
-    families = [cast(SlurmPackages, item) for item in catalog.all("slurm-packages")]
+        database = same or (_build_host_plan(host, len(controllers), network, cloud) if host else controllers[0])
+    partitions = _build_partitions(spec, declared, pools, problems)
+    families = [cast(SlurmPackages, item) for item in catalog.iter_entries("slurm-packages")]
     return SchedulerPlan(
         "slurm", declared.version, declared, release, controllers, database, partitions,
-        packages=_packages(release, families),
+        packages=_select_packages(release, families),
         slurm_user=next((item.user for item in families if item.user is not None), None),
     )  # fmt: skip
 
 
-def _packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
+def _select_packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
     """The packages with a release: those that a distribution has, before those that are built from its source.
 
     For a release that none has, the names of a distribution's.
@@ -57,15 +57,15 @@ def _packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> Sl
     return next(iter([*ready, *built, *(item for item in families if item.suites)]), None)
 
 
-def _host(host: Host, index: int, network: NetworkPlan, cloud: bool) -> HostPlan:
+def _build_host_plan(host: Host, index: int, network: NetworkPlan, is_cloud: bool) -> HostPlan:
     """On a cloud a host is reached under its name, which is known before the machine exists."""
-    if cloud and not host.address:
+    if is_cloud and not host.address:
         return HostPlan(host.name, f"{host.name}.{network.domain}")
     address = host.address or str(network.management.network_address + _FIRST_SERVICE_HOST + index)
     return HostPlan(host.name, address)
 
 
-def _partitions(
+def _build_partitions(
     spec: ClusterSpec, slurm: SlurmScheduler, pools: tuple[PoolPlan, ...], problems: Problems
 ) -> tuple[Partition, ...]:
     """Partitions as declared, or one per pool, for the tenants whose nodes these are; the default, unless one says it
@@ -75,11 +75,11 @@ def _partitions(
     for index, partition in enumerate(slurm.partitions):
         for position, pool in enumerate(partition.pools):
             if pool not in names:
-                problems.unknown(f"scheduler.partitions[{index}].pools[{position}]", UnknownName("pool", pool, names))
+                problems.add_unknown_name(f"scheduler.partitions[{index}].pools[{position}]", UnknownNameError("pool", pool, names))
         for position, account in enumerate(partition.accounts):
             if account not in tenants:
                 where = f"scheduler.partitions[{index}].accounts[{position}]"
-                problems.unknown(where, UnknownName("tenant", account, tenants))
+                problems.add_unknown_name(where, UnknownNameError("tenant", account, tenants))
     whose = {pool.name: pool.tenants for pool in pools}
     partitions = slurm.partitions or tuple(
         Partition(name=pool.name, pools=(pool.name,), accounts=whose.get(pool.name, ())) for pool in spec.pools
@@ -94,11 +94,11 @@ def _partitions(
     )
 
 
-def tenants_of(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:
+def build_tenants(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:
     """Tenants with their fraction of the whole."""
     total = sum(tenant.share for tenant in spec.tenants)
     if spec.tenants and not total:
-        problems.error("tenant-shares", "tenants", "the shares add up to 0", "give at least one tenant a share")
+        problems.add_error("tenant-shares", "tenants", "the shares add up to 0", "give at least one tenant a share")
     return tuple(
         TenantPlan(tenant.name, tenant.share, tenant.share / (total or 1), tenant.priority, tenant.users, tenant.limits,
                    tenant.borrow)

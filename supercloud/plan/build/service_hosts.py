@@ -10,17 +10,17 @@ from __future__ import annotations
 import re
 
 from ...catalog import Catalog, Machine
-from ...errors import UnknownName
+from ...errors import UnknownNameError
 from ...spec import ClusterSpec, Fabric, SlurmScheduler
 from ...spec.fabric import Service
 from ...spec.facility import Facility, ServiceMachines
 from ...spec.scheduler import Host
-from .fabric.roles import adapter_of, role_of
+from .fabric.roles import find_adapter, get_fabric_role
 from .problems import Problems
 
 __all__ = ["with_service_hosts"]
 
-_NUMBERED = re.compile(r"(.+)-(\d{2,})")
+_NUMBERED_NAME = re.compile(r"(.+)-(\d{2,})")
 
 
 def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) -> ClusterSpec:
@@ -30,12 +30,12 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
     if spec.site.kind != "onprem" or name is None:
         return spec
     try:
-        machine = catalog.machine(name)
-    except UnknownName as error:
-        problems.unknown("scheduler.machine", error)
+        machine = catalog.get_machine(name)
+    except UnknownNameError as error:
+        problems.add_unknown_name("scheduler.machine", error)
         return spec
     facility = spec.facility or Facility()
-    groups = _groups(spec, {item.name: item.count for item in facility.machines}, problems)
+    groups = _count_group_machines(spec, {item.name: item.count for item in facility.machines}, problems)
     if not groups:
         return spec
     more = tuple(ServiceMachines(name=group, machine=name, count=count) for group, count in groups.items())
@@ -45,7 +45,7 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
     })  # fmt: skip
 
 
-def _groups(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> dict[str, int]:
+def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> dict[str, int]:
     """Group -> machines, for the hosts that are none of the declared machines."""
     hosts: list[tuple[str, Host]] = [
         (f"scheduler.controllers[{index}]", host) for index, host in enumerate(spec.scheduler.controllers)
@@ -54,9 +54,9 @@ def _groups(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> 
         hosts.append(("scheduler.database", spec.scheduler.database))
     numbers: dict[str, dict[int, str]] = {}
     for path, host in hosts:
-        found = _NUMBERED.fullmatch(host.name)
+        found = _NUMBERED_NAME.fullmatch(host.name)
         if found is None or f"{int(found[2]):02d}" != found[2] or int(found[2]) < 1:
-            problems.error("service-hosts", f"{path}.name",
+            problems.add_error("service-hosts", f"{path}.name",
                            f"{host.name} has no number of a service machine, which scheduler.machine makes it",
                            f"call it {host.name.rstrip('0123456789').rstrip('-') or 'ctl'}-01, and so on")  # fmt: skip
             continue
@@ -65,7 +65,7 @@ def _groups(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> 
     groups = {}
     for group, paths in numbers.items():
         if group in declared or sorted(paths) != list(range(1, len(paths) + 1)):
-            problems.error("service-hosts", f"{paths[max(paths)]}.name",
+            problems.add_error("service-hosts", f"{paths[max(paths)]}.name",
                            f"machines of {group} are numbered from 01 without a gap"
                            + (f", and facility.machines has {declared[group]} of them" if group in declared else ""),
                            "number them so, or declare all of them in facility.machines")  # fmt: skip
@@ -77,10 +77,10 @@ def _groups(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> 
 def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str, int]) -> tuple[Fabric, ...]:
     """The fabrics, with ports for the groups on the first ordinary network that they fit: a port is on one network.
     Groups that a network of that role declares as services are there already."""
-    ordinary = [index for index, fabric in enumerate(fabrics) if role_of(fabric) == "in-band"]
+    ordinary = [index for index, fabric in enumerate(fabrics) if get_fabric_role(fabric) == "in-band"]
     known = {service.name for index in ordinary for service in fabrics[index].services}
-    first = next((index for index in ordinary if adapter_of(machine, "in-band", fabrics[index].kind)), None)
-    own = adapter_of(machine, "in-band", fabrics[first].kind) if first is not None else None
+    first = next((index for index in ordinary if find_adapter(machine, "in-band", fabrics[index].kind)), None)
+    own = find_adapter(machine, "in-band", fabrics[first].kind) if first is not None else None
     if first is None or own is None:
         return fabrics
     more = tuple(

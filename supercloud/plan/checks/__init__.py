@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ...catalog import Catalog
-from ...errors import Finding, nearest
-from ..model.plan import Plan, Suppressed
+from ...errors import Finding, suggest_nearest
+from ..model.plan import Plan, SuppressedFinding
 from . import (
     adapters,
     bonds,
@@ -40,7 +40,7 @@ from . import (
     tenant_hosts,
 )
 
-__all__ = ["CHECKS", "Check", "check_name", "run_checks"]
+__all__ = ["CHECKS", "Check", "format_check_name", "run_checks"]
 
 Check = Callable[[Plan, Catalog], Iterator[Finding]]
 
@@ -83,7 +83,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def check_name(check: Check) -> str:
+def format_check_name(check: Check) -> str:
     """The name findings of a check carry."""
     return check.__name__.replace("_", "-")
 
@@ -91,16 +91,16 @@ def check_name(check: Check) -> str:
 def run_checks(plan: Plan, catalog: Catalog) -> Plan:
     """The plan with every finding of every check, the accepted ones set apart."""
     found = [*plan.findings, *(finding for check in CHECKS for finding in check(plan, catalog))]
-    names = {check_name(check) for check in CHECKS}
+    names = {format_check_name(check) for check in CHECKS}
     kept, suppressed = [], []
     used: set[int] = set()
     for finding in found:
-        index = _accepted(plan, finding) if finding.check in names else None
+        index = _find_suppression(plan, finding) if finding.check in names else None
         if index is None:
             kept.append(finding)
         else:
             used.add(index)
-            suppressed.append(Suppressed(finding, plan.spec.suppress[index].reason))
+            suppressed.append(SuppressedFinding(finding, plan.spec.suppress[index].reason))
     for index, item in enumerate(plan.spec.suppress):
         path = f"suppress[{index}]"
         if item.check not in names:
@@ -110,7 +110,7 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
                 if hard
                 else (f"there is no check {item.check!r}")
             )
-            kept.append(Finding("suppress-unknown", "error", f"{path}.check", problem, nearest(item.check, names)))
+            kept.append(Finding("suppress-unknown", "error", f"{path}.check", problem, suggest_nearest(item.check, names)))
         elif index not in used:
             kept.append(
                 Finding(
@@ -126,7 +126,7 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
     return replace(plan, findings=tuple(dict.fromkeys(kept)), suppressed=tuple(suppressed))
 
 
-def _accepted(plan: Plan, finding: Finding) -> int | None:
+def _find_suppression(plan: Plan, finding: Finding) -> int | None:
     return next(
         (
             index

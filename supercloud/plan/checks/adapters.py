@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..build.network.adapter_qos import adapters_on
+from ..build.network.adapter_qos import iter_adapters
 from ..model.plan import Plan
 
 __all__ = ["CHECKS"]
@@ -19,8 +19,8 @@ def roce_host_qos(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
         unknown = [
             f"{key} ({adapter.model if adapter and adapter.model else 'model not known'})"
-            for key, adapter in adapters_on(fabric, plan.pools, underlay.servers)
-            if key not in underlay.tools
+            for key, adapter in iter_adapters(fabric, plan.pools, underlay.servers)
+            if key not in underlay.adapter_tools
         ]
         if unknown:
             yield Finding(

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..build.network.bonds import bond_devices, bond_groups, bond_interface, machine_of
-from ..build.network.bridges import bridged_fabrics
+from ..build.network.bonds import list_bond_devices, find_bond_groups, format_bond_interface, get_product_name
+from ..build.network.bridges import list_bridged_fabrics
 from ..model.plan import Plan
 
 __all__ = ["CHECKS"]
@@ -16,14 +16,14 @@ __all__ = ["CHECKS"]
 def network_bonds(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Hosts whose links form a bond and whose RDMA devices the catalog does not know."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
-    for fabric in bridged_fabrics(plan) if plan.networks else ():
+    for fabric in list_bridged_fabrics(plan) if plan.networks else ():
         machines: dict[str, int] = {}
-        for group, links in bond_groups(fabric).items():
-            if not bond_devices(plan, fabric, group, links):
-                name = machine_of(plan, fabric, group)
+        for group, links in find_bond_groups(fabric).items():
+            if not list_bond_devices(plan, fabric, group, links):
+                name = get_product_name(plan, fabric, group)
                 machines[name] = max(links, machines.get(name, 0))
         if machines:
-            named = ", ".join(bond_interface(fabric, link) for link in range(max(machines.values())))
+            named = ", ".join(format_bond_interface(fabric, link) for link in range(max(machines.values())))
             yield Finding(
                 "network-bonds", "note", f"fabrics[{positions[fabric.name]}]",
                 f"the RDMA devices of {', '.join(sorted(machines))} on {fabric.name} are not known: there bond.sh "

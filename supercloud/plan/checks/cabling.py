@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding, InputError
-from ..build.cabling.mixed_optics import mixed_ports
-from ..build.cabling.parts import Parts
+from ..build.cabling.mixed_optics import find_mixed_ports
+from ..build.cabling.parts import CablingParts
 from ..build.cabling.unknown import count_unknown_links
 from ..model.plan import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
 
 
-def _declared(plan: Plan) -> Iterator[tuple[str, FabricPlan]]:
+def _iter_planned_fabrics(plan: Plan) -> Iterator[tuple[str, FabricPlan]]:
     for index, item in enumerate(plan.spec.fabrics):
         fabric = next((fabric for fabric in plan.fabrics if fabric.name == item.name), None)
         if fabric is not None:
@@ -24,7 +24,7 @@ def _declared(plan: Plan) -> Iterator[tuple[str, FabricPlan]]:
 def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables longer than any of the kinds that were allowed, and ports that would get two."""
     spots = None
-    for path, fabric in _declared(plan):
+    for path, fabric in _iter_planned_fabrics(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         special = declared.cabling or declared.peer_links or declared.exits or declared.joins
         upper = {item.name for item in plan.fabrics if item.tiers and item.name != fabric.name}
@@ -32,27 +32,27 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue  # that the network it joins is not there is said where it is declared
         import numpy as np
 
-        from ..build.cabling.cables import cables_of
-        from ..build.cabling.choice import joining
-        from ..build.cabling.ends import Spots
+        from ..build.cabling.cables import build_cable_table
+        from ..build.cabling.choice import list_joining_cables
+        from ..build.cabling.ends import DeviceLocator
 
-        spots = spots or Spots(plan)
+        spots = spots or DeviceLocator(plan)
         try:
-            table = cables_of(plan, fabric, spots)
+            table = build_cable_table(plan, fabric, spots)
         except InputError as error:
             problem, _, hint = str(error).removeprefix(f"{path}: ").partition("; ")
             yield Finding("cable-reach", "error", path, problem, hint or "take larger switches, or fewer links")
             continue
         media = declared.cabling.media if declared.cabling else ()
-        short = (table.kind < 0) & ~np.isnan(table.length)
+        short = (table.kind_index < 0) & ~np.isnan(table.length)
         if media and short.any():
             worst = int(np.argmax(np.where(short, table.length, -1)))
-            sides = ((table.one_set, table.one, table.one_port), (table.other_set, table.other, table.other_port))
+            sides = ((table.source_set, table.source, table.source_port), (table.target_set, table.target, table.target_port))
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
-            known = joining(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
-            speed = ends[0][0].speed or fabric.speed
+            known = list_joining_cables(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
+            speed = ends[0][0].link_speed or fabric.speed
             if not known:  # not a question of length
-                cages = " and ".join(f"{item.forms[port] or 'a cage of unknown form'} of {item.model}"
+                cages = " and ".join(f"{item.form_factors[port] or 'a cage of unknown form'} of {item.model}"
                                      for item, _, port in ends)  # fmt: skip
                 yield Finding(
                     "cable-unknown", "warning", f"{path}.cabling.media",
@@ -62,7 +62,7 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
                 continue
             reach = max(item.lengths[-1] if item.lengths else item.reach for item in known)
-            labels = " to ".join(item.label(device, port) for item, device, port in ends)
+            labels = " to ".join(item.format_label(device, port) for item, device, port in ends)
             yield Finding(
                 "cable-reach", "error", f"{path}.cabling.media",
                 f"{int(short.sum())} of {table.count} links of {fabric.name} are further than {', '.join(media)} goes "
@@ -76,27 +76,27 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
     NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibres of a twin-port module are straight or splitters.
     """
-    for path, fabric in _declared(plan):
-        found = mixed_ports(fabric)
+    for path, fabric in _iter_planned_fabrics(plan):
+        found = find_mixed_ports(fabric)
         if not found:
             continue
-        from ..build.cabling.ends import switch_names
+        from ..build.cabling.ends import list_switch_names
 
-        leaves = switch_names(fabric.name, "leaf", fabric.switches("leaf"))
+        leaves = list_switch_names(fabric.name, "leaf", fabric.count_switches("leaf"))
         for name, ports in found.items():
             leaf, port = ports[0]
             many = f"{len(ports)} splitters of {name}" if len(ports) > 1 else f"a splitter of {name}"
             yield Finding(
                 "cable-mixed-optic",
                 "warning",
-                _service_path(plan, path, fabric, name),
+                _find_service_path(plan, path, fabric, name),
                 f"{many} and straight fibres would share modules, which take two of a kind; the first is in "
                 f"port {port + 1} of {leaves[leaf]}",
                 "take fewer nodes, links of full speed, or a cable that brings its own ends",
             )
 
 
-def _service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
+def _find_service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
     """Where a service is declared; servers of storage are declared there."""
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     if name == f"{fabric.name}-manager":
@@ -108,7 +108,7 @@ def _service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
 def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables asked for by name that do not plug, or do not reach."""
     spots = None
-    for path, fabric in _declared(plan):
+    for path, fabric in _iter_planned_fabrics(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         cabling = declared.cabling
         named = [key for key in ("nodes", "uplinks", "peers") if cabling and getattr(cabling, key)]
@@ -117,36 +117,36 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         import numpy as np
 
         from ..build.cabling.cabled import network_of
-        from ..build.cabling.cables import cables_of
-        from ..build.cabling.choice import named_cable
-        from ..build.cabling.ends import Spots
+        from ..build.cabling.cables import build_cable_table
+        from ..build.cabling.choice import find_named_cable
+        from ..build.cabling.ends import DeviceLocator
 
-        spots = spots or Spots(plan)
+        spots = spots or DeviceLocator(plan)
         try:
-            table = cables_of(plan, fabric, spots)
+            table = build_cable_table(plan, fabric, spots)
         except InputError:
             continue  # said by cable-reach
-        parts = fabric.parts
-        if not isinstance(parts, Parts):
+        parts = fabric.cabling_parts
+        if not isinstance(parts, CablingParts):
             continue
-        for pair in np.unique(table.one_set * len(table.devices) + table.other_set):
+        for pair in np.unique(table.source_set * len(table.devices) + table.target_set):
             near, far = (table.devices[number] for number in divmod(int(pair), len(table.devices)))
             service = next((item for item in fabric.services if item.name == near.kind), None)
-            cable = named_cable(declared, parts, service, near.kind, far.kind)
-            rows = np.flatnonzero((table.one_set * len(table.devices) + table.other_set == pair) & (table.kind < 0))
+            cable = find_named_cable(declared, parts, service, near.kind, far.kind)
+            rows = np.flatnonzero((table.source_set * len(table.devices) + table.target_set == pair) & (table.kind_index < 0))
             if cable is None or not len(rows):
                 continue
             key = "nodes" if near.kind == "node" else "peers" if near.kind == far.kind else "uplinks"
             place = f"{path}.cabling.{key}"
             if service:
-                place = f"{_service_path(plan, path, fabric, near.kind)}.cable"
-            cages = [item.forms[int(port[rows[0]])] or "a cage of unknown form"
-                     for item, port in ((near, table.one_port), (far, table.other_port))]  # fmt: skip
+                place = f"{_find_service_path(plan, path, fabric, near.kind)}.cable"
+            cages = [item.form_factors[int(port[rows[0]])] or "a cage of unknown form"
+                     for item, port in ((near, table.source_port), (far, table.target_port))]  # fmt: skip
             longest = float(np.nanmax(table.length[rows], initial=0.0))
             reach = cable.lengths[-1] if cable.lengths else cable.reach
             problem = (
                 f"{cable.name} does not join {cages[0]} of {near.model} and {cages[1]} of {far.model} on "
-                f"{network_of(fabric)} at {service.speed if service else near.speed or fabric.speed}"
+                f"{network_of(fabric)} at {service.speed if service else near.link_speed or fabric.speed}"
             )
             if longest > float(reach.base):
                 problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
@@ -158,13 +158,13 @@ def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
     Where the spec allows some media only, ``cable_reach`` compares them with the length of each link.
     """
-    for path, fabric in _declared(plan):
+    for path, fabric in _iter_planned_fabrics(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         if not fabric.tiers or (declared.cabling and declared.cabling.media):
             continue
         found = count_unknown_links(plan, fabric)
         if found:
-            parts = "; ".join(f"{item.count} {item.between} ({item.reason})" for item in found)
+            parts = "; ".join(f"{item.count} {item.description} ({item.reason})" for item in found)
             yield Finding(
                 "cable-unknown", "note", path,
                 f"{sum(item.count for item in found)} links of {fabric.name} have no kind of cable in the catalog: "
@@ -178,20 +178,20 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
     Both ends of such a link would have to be split, and the splitters of the catalog lead to machines.
     """
-    for path, fabric in _declared(plan):
+    for path, fabric in _iter_planned_fabrics(plan):
         if not fabric.tiers or fabric.speed is None:
             continue
         native = min((tier.switch.modes[0].speed for tier in fabric.tiers), default=fabric.speed)
-        missing = [item for item in count_unknown_links(plan, fabric) if item.switches] if native > fabric.speed else []
+        missing = [item for item in count_unknown_links(plan, fabric) if item.is_between_switches] if native > fabric.speed else []
         if not missing:
             continue
         switch = fabric.tiers[0].switch
-        others = sorted(item.name for item in map(catalog.switch, catalog.names("switches"))
+        others = sorted(item.name for item in map(catalog.get_switch, catalog.list_names("switches"))
                         if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed)  # fmt: skip
         yield Finding(
             "cable-uplinks", "warning", path,
             f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} as "
-            f"its nodes do, in ports made for {native}: " + "; ".join(f"{item.between}: {item.reason}"
+            f"its nodes do, in ports made for {native}: " + "; ".join(f"{item.description}: {item.reason}"
                                                                       for item in missing),
             (f"take switches made for {fabric.speed} ({', '.join(others[:4])})" if others else
              f"take nodes with adapters of {native}") + ", or put a cable for it into a catalog overlay",

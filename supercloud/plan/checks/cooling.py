@@ -7,21 +7,21 @@ from fractions import Fraction
 from typing import cast
 
 from ...catalog import Catalog, CoolingMethod, Machine, ThermalClass
-from ...errors import Finding, Level, UnknownName
-from ...facility import class_of, flow_for
+from ...errors import Finding, Level, UnknownNameError
+from ...facility import find_thermal_class, compute_flow
 from ...primitives.quantity import Flow, Power
-from ..build.facility.racking import air_reach, node_power
+from ..build.facility.racking import find_air_cooling_limit, compute_node_power
 from ..model.plan import Plan, RackGroup
-from .cures import nodes_within
+from .cures import suggest_node_count
 
 __all__ = ["CHECKS"]
 
-_YEAR = 8760
+_HOURS_PER_YEAR = 8760
 """Hours."""
-_MEDIUM = {"air": {"air"}, "rear-door": {"air"}, "direct-liquid": {"direct-liquid"}, "immersion": {"immersion"}}
+_MEDIA = {"air": {"air"}, "rear-door": {"air"}, "direct-liquid": {"direct-liquid"}, "immersion": {"immersion"}}
 
 
-def _kinds(plan: Plan) -> dict[str, str]:
+def _find_cooling_methods(plan: Plan) -> dict[str, str]:
     """Pool -> how its racks are cooled."""
     racks = plan.facility.racks if plan.facility else ()
     hall = plan.facility.cooling if plan.facility else "air"
@@ -38,19 +38,19 @@ def _needs_liquid(machine: Machine) -> bool:
 
 def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines that the way their racks are cooled does not cool."""
-    kinds = _kinds(plan)
+    kinds = _find_cooling_methods(plan)
     for index, pool in enumerate(plan.pools if plan.facility else ()):
         kind, methods = kinds[pool.name], set(pool.machine.heat.methods)
         liquid = methods and _needs_liquid(pool.machine)
-        if not methods or (methods & _MEDIUM[kind] and (not liquid or kind == "direct-liquid")):
+        if not methods or (methods & _MEDIA[kind] and (not liquid or kind == "direct-liquid")):
             continue
         made_for = " or ".join(sorted(methods - {"air"} if liquid else methods))
-        heat, part = node_power(pool.machine), pool.machine.heat.liquid_share
+        heat, part = compute_node_power(pool.machine), pool.machine.heat.liquid_share
         over = ""
         if liquid and part and heat:
-            over = f": {Power.of_base(heat.base * pool.nodes * Fraction(repr(part)))} have no way out"
+            over = f": {Power.from_base(heat.base * pool.nodes * Fraction(repr(part)))} have no way out"
         # air is there in any hall, liquid is not; and where nobody said how the hall cools, nothing is against it yet
-        said = _said(plan, pool.name)
+        said = _is_cooling_declared(plan, pool.name)
         level: Level = "error" if liquid and said else "warning"
         mixed = len(set(kinds.values())) > 1 or len(plan.pools) > 1
         where = f"pools[{index}].rack.cooling" if mixed else "facility.cooling.kind"
@@ -64,7 +64,7 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-def _said(plan: Plan, pool: str) -> bool:
+def _is_cooling_declared(plan: Plan, pool: str) -> bool:
     """Whether the spec says how the racks of a pool are cooled."""
     facility = plan.spec.facility
     own = next((item.rack for item in plan.spec.pools if item.name == pool), None)
@@ -77,13 +77,13 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if declared is None or plan.facility is None:
         return
-    supply, classes = declared.supply, _classes(catalog)
-    named, wrong = _named(declared.water_class, "liquid", "water_class", catalog)
+    supply, classes = declared.supply, _list_thermal_classes(catalog)
+    named, wrong = _find_declared_class(declared.water_class, "liquid", "water_class", catalog)
     yield from wrong
-    kinds = set(_kinds(plan).values())
+    kinds = set(_find_cooling_methods(plan).values())
     if supply is None or not kinds - {"air"}:
         return
-    for machine in _machines(plan, "direct-liquid", "immersion"):
+    for machine in _list_machines(plan, "direct-liquid", "immersion"):
         limit, least = machine.heat.max_supply, machine.heat.min_supply
         own = limit is not None
         if named:
@@ -101,7 +101,7 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "set facility.cooling.water_class to the class its maker names, such as W32",
             )
         elif supply > limit:
-            found = class_of(limit, classes, "liquid")
+            found = find_thermal_class(limit, classes, "liquid")
             of = f"{machine.name} takes ({limit}{', class ' + found.name.upper() if found else ''})" if own else (
                 f"class {named.name.upper()} allows ({limit})" if named else "")  # fmt: skip
             yield Finding(
@@ -128,18 +128,18 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _named(name: str | None, medium: str, field: str, catalog: Catalog) -> tuple[ThermalClass | None, list[Finding]]:
+def _find_declared_class(name: str | None, medium: str, field: str, catalog: Catalog) -> tuple[ThermalClass | None, list[Finding]]:
     """A declared class, or what is wrong with its name."""
     if name is None:
         return None, []
     path = f"facility.cooling.{field}"
     try:
         found = cast(ThermalClass, catalog.get("thermal-classes", name.lower()))
-    except UnknownName as error:
+    except UnknownNameError as error:
         return None, [Finding(f"cooling-{field.replace('_', '-')}", "error", path, str(error.args[0]), error.hint)]
     if found.medium == medium:
         return found, []
-    fitting = sorted(item.name.upper() for item in _classes(catalog) if item.medium == medium)
+    fitting = sorted(item.name.upper() for item in _list_thermal_classes(catalog) if item.medium == medium)
     problem = f"{name} is a class of {found.medium}, and {medium} is asked for"
     return None, [Finding(f"cooling-{field.replace('_', '-')}", "error", path, problem, f"one of {', '.join(fitting)}")]
 
@@ -149,12 +149,12 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if declared is None or plan.facility is None:
         return
-    named, wrong = _named(declared.air_class, "air", "air_class", catalog)
+    named, wrong = _find_declared_class(declared.air_class, "air", "air_class", catalog)
     yield from wrong
     if declared.supply is None or plan.facility.cooling != "air":
         return
     supply = declared.supply
-    for machine in _machines(plan, "air"):
+    for machine in _list_machines(plan, "air"):
         low = named.supply_from if named else None
         high = machine.heat.max_air if machine.heat.max_air is not None else named.supply_to if named else None
         of = f"{machine.name} takes" if machine.heat.max_air is not None or named is None else (
@@ -168,20 +168,20 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         yield Finding("cooling-air-class", "error", "facility.cooling.supply", problem, cure)
 
 
-def _machines(plan: Plan, *cooled: str) -> list[Machine]:
+def _list_machines(plan: Plan, *methods: str) -> list[Machine]:
     """Machines of the pools whose racks are cooled in one of these ways; of all where none is named."""
-    kinds = _kinds(plan)
-    chosen = (pool for pool in plan.pools if not cooled or kinds[pool.name] in cooled)
+    kinds = _find_cooling_methods(plan)
+    chosen = (pool for pool in plan.pools if not methods or kinds[pool.name] in methods)
     return list({pool.machine.name: pool.machine for pool in chosen}.values())
 
 
-def _classes(catalog: Catalog) -> list[ThermalClass]:
-    return [cast(ThermalClass, item) for item in catalog.all("thermal-classes")]
+def _list_thermal_classes(catalog: Catalog) -> list[ThermalClass]:
+    return [cast(ThermalClass, item) for item in catalog.iter_entries("thermal-classes")]
 
 
 def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks denser than the way they are cooled reaches: the fullest of each way."""
-    methods = [cast(CoolingMethod, item) for item in catalog.all("cooling")]
+    methods = [cast(CoolingMethod, item) for item in catalog.iter_entries("cooling")]
     fullest: dict[str, RackGroup] = {}
     for group in plan.facility.racks if plan.facility else ():
         if group.cooling not in fullest or group.fullest_power > fullest[group.cooling].fullest_power:
@@ -192,9 +192,9 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         power = group.fullest_power
         if best is None or best.power_to is None or power <= best.power_to:
             continue
-        stronger = sorted({item.medium for item in methods if _reaches(item, power)} - {kind})
+        stronger = sorted({item.medium for item in methods if _can_cool(item, power)} - {kind})
         what = f" of {group.pool}" if group.pool else ""
-        fewer = nodes_within(plan, group, group.power, best.power_to)
+        fewer = suggest_node_count(plan, group, group.power, best.power_to)
         yield Finding(
             "cooling-density",
             "warning",
@@ -207,7 +207,7 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks among cold plates whose rest of heat is more than the air of the room takes."""
-    reach = air_reach(catalog)
+    reach = find_air_cooling_limit(catalog)
     for group in plan.facility.racks if plan.facility and reach else ():
         air = group.fullest_heat.air
         if group.cooling == "direct-liquid" and reach and air > reach:
@@ -221,7 +221,7 @@ def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]
             )
 
 
-def _reaches(method: CoolingMethod, power: Power) -> bool:
+def _can_cool(method: CoolingMethod, power: Power) -> bool:
     """Whether a way of cooling takes such a rack; one without an end does from its beginning."""
     if method.power_to is not None:
         return method.power_to >= power
@@ -230,7 +230,7 @@ def _reaches(method: CoolingMethod, power: Power) -> bool:
 
 def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More water than there is, or less than a machine asks for."""
-    loop = plan.facility.heat.loop if plan.facility and plan.facility.heat else None
+    loop = plan.facility.cooling_plan.loop if plan.facility and plan.facility.cooling_plan else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if loop is None or declared is None:
         return
@@ -239,53 +239,53 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                       "set a rise above zero, such as 10 K")  # fmt: skip
         return
     if declared.flow is not None and loop.flow is not None and loop.flow > declared.flow:
-        step = loop.step.base * loop.flow.base / declared.flow.base if loop.step and declared.flow.base > 0 else 0
+        step = loop.temperature_rise.base * loop.flow.base / declared.flow.base if loop.temperature_rise and declared.flow.base > 0 else 0
         yield Finding(
             "cooling-flow",
             "error",
             "facility.cooling.flow",
-            f"{loop.heat} at a rise of {loop.step} takes {loop.flow}, {loop.flow - declared.flow} over the "
+            f"{loop.heat} at a rise of {loop.temperature_rise} takes {loop.flow}, {loop.flow - declared.flow} over the "
             f"{declared.flow} there is",
             f"give {loop.flow}" + (f", or let the rise be {float(step):.3g} K" if step else ""),
         )
-    if loop.step is None or not loop.heat or loop.flow is None:
+    if loop.temperature_rise is None or not loop.heat or loop.flow is None:
         return
-    given = flow_for(Power(1, "kW"), loop.flow * (1000 / loop.heat.base) * loop.step.base, loop.step)
-    for machine in _machines(plan):
+    given = compute_flow(Power(1, "kW"), loop.flow * (1000 / loop.heat.base) * loop.temperature_rise.base, loop.temperature_rise)
+    for machine in _list_machines(plan):
         asked = machine.heat.flow_per_kw
         if asked is not None and given < asked:
             yield Finding(
                 "cooling-flow",
                 "warning",
                 "facility.cooling.step",
-                f"a rise of {loop.step} gives {given} for each kW, {asked - given} short of what {machine.name} "
+                f"a rise of {loop.temperature_rise} gives {given} for each kW, {asked - given} short of what {machine.name} "
                 f"asks for ({asked})",
-                f"set a rise of at most {float(loop.step.base * given.base / asked.base):.3g} K",
+                f"set a rise of at most {float(loop.temperature_rise.base * given.base / asked.base):.3g} K",
             )
 
 
 def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Zones with fewer distribution units than heat and flow ask for after as many have failed as may."""
-    loop = plan.facility.heat.loop if plan.facility and plan.facility.heat else None
+    loop = plan.facility.cooling_plan.loop if plan.facility and plan.facility.cooling_plan else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if loop is None or loop.cdu is None or declared is None:
         return
     spares = declared.cdu_spares
-    short = [(needed + spares - (needed + spare), index) for index, (needed, spare) in enumerate(loop.zones)]
+    short = [(needed + spares - (needed + spare), index) for index, (needed, spare) in enumerate(loop.zone_cdus)]
     missing, worst = max(short, default=(0, 0))
     if missing <= 0:
         return
-    needed, spare = loop.zones[worst]
+    needed, spare = loop.zone_cdus[worst]
     left = max(0, needed + spare - spares)
-    part = loop.heats[worst]
+    part = loop.zone_heats[worst]
     what = []
     if loop.cdu.capacity and loop.cdu.capacity * left < part:
         what.append(f"{loop.cdu.capacity * left} of {part}, {part - loop.cdu.capacity * left} short")
     if loop.cdu.flow and loop.flow:
-        flow = Flow.of_base(loop.flow.base * part.base / loop.heat.base)
+        flow = Flow.from_base(loop.flow.base * part.base / loop.heat.base)
         if loop.cdu.flow * left < flow:
             what.append(f"{loop.cdu.flow * left} of {flow}, {flow - loop.cdu.flow * left} short")
-    which = f"zone {worst + 1}" if len(loop.zones) > 1 else "the hall"
+    which = f"zone {worst + 1}" if len(loop.zone_cdus) > 1 else "the hall"
     yield Finding(
         "cooling-cdu",
         "error",
@@ -298,7 +298,7 @@ def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cooling_split_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines whose liquid share nobody sourced."""
-    for name in plan.facility.heat.assumed if plan.facility and plan.facility.heat else ():
+    for name in plan.facility.cooling_plan.assumed_machines if plan.facility and plan.facility.cooling_plan else ():
         yield Finding(
             "cooling-split-unknown",
             "note",
@@ -310,7 +310,7 @@ def cooling_split_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Heat rejection whose limit outdoors is not known, because a part between it and the racks does not say."""
-    heat = plan.facility.heat if plan.facility else None
+    heat = plan.facility.cooling_plan if plan.facility else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if heat is None or declared is None or heat.rejection is None or not heat.rejection.reference:
         return
@@ -330,25 +330,25 @@ def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Hours of the year that the outdoors does not cool, where nothing else is declared that does."""
-    heat = plan.facility.heat if plan.facility else None
+    heat = plan.facility.cooling_plan if plan.facility else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
-    if heat is None or declared is None or heat.hours is None or heat.free_hours is None or heat.rejection is None:
+    if heat is None or declared is None or heat.weather_hours is None or heat.free_hours is None or heat.rejection is None:
         return
-    if heat.hours < _YEAR:
+    if heat.weather_hours < _HOURS_PER_YEAR:
         yield Finding(
             "cooling-weather",
             "warning",
             "facility.cooling.weather",
-            f"the file has {heat.hours} hours, {_YEAR - heat.hours} short of a year of {_YEAR}",
+            f"the file has {heat.weather_hours} hours, {_HOURS_PER_YEAR - heat.weather_hours} short of a year of {_HOURS_PER_YEAR}",
             "take a file of a whole year, or read the free hours as a part only",
         )
-    hot = heat.hours - heat.free_hours
+    hot = heat.weather_hours - heat.free_hours
     if hot and declared.chiller is None:
         yield Finding(
             "cooling-weather",
             "warning",
             "facility.cooling.rejection",
-            f"in {hot} of {heat.hours} hours it is warmer than the {heat.outdoor_limit} up to which a "
+            f"in {hot} of {heat.weather_hours} hours it is warmer than the {heat.outdoor_limit} up to which a "
             f"{heat.rejection.name} gives {declared.supply}",
             "supply warmer, or add a chiller for these hours",
         )

@@ -11,14 +11,14 @@ from ...errors import Finding
 from ...spec import ClusterSpec
 from ...topology import Fabric as Wiring
 from ...topology.links import NodeLinks
-from ..build.fabric.roles import adapter_of, assumed_port
+from ..build.fabric.roles import find_adapter, is_port_assumed
 from ..build.fabric.spine_counts import TIERS_WITH_CORE
-from ..build.fabric.uplinks import even_uplinks
+from ..build.fabric.uplinks import compute_even_uplinks
 from ..model.plan import FabricPlan, Plan
-from .rebuild import rebuild, replan
+from .rebuild import rebuild_fabric, replan
 
 
-def _place(plan: Plan, name: str) -> str:
+def _find_fabric_path(plan: Plan, name: str) -> str:
     return f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(name)}]"
 
 
@@ -61,13 +61,13 @@ def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for fabric in plan.fabrics:
         if fabric.role != "management" or not fabric.tiers:
             continue
-        machines = [plan.pool(name).machine for name in fabric.pools] + [group.machine for group in plan.servers]
-        names = sorted({item.name for item in machines if assumed_port(item, fabric.role, fabric.kind)})
+        machines = [plan.get_pool(name).machine for name in fabric.pools] + [group.machine for group in plan.servers]
+        names = sorted({item.name for item in machines if is_port_assumed(item, fabric.role, fabric.kind)})
         if names:
             yield Finding(
                 "fabric-port-assumed",
                 "note",
-                _place(plan, fabric.name),
+                _find_fabric_path(plan, fabric.name),
                 f"not known: the management port of {', '.join(names)}; counted as one of {fabric.speed} on RJ45",
                 "put it into a catalog overlay (adapters, role: management)",
             )
@@ -76,11 +76,11 @@ def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails that meet nowhere in the fabric."""
     for fabric in plan.fabrics:
-        if isinstance(fabric.wiring, Wiring) and fabric.wiring.rails_are_disjoint and fabric.rails > 1:
+        if isinstance(fabric.wiring, Wiring) and fabric.wiring.has_disjoint_rails and fabric.rails > 1:
             yield Finding(
                 "fabric-rails-disjoint",
                 "note",
-                _place(plan, fabric.name),
+                _find_fabric_path(plan, fabric.name),
                 f"the {fabric.rails} rails of "
                 f"{fabric.name} do not meet: traffic between them goes through a node's scale-up links",
                 "set pod: su to join them in the spines",
@@ -100,7 +100,7 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             f"fabrics[{index}]",
             f"{spine.count} {spine.name} switches join the {leaf.count} leaves of {fabric.name} by "
-            f"{fabric.cables['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink ports of "
+            f"{fabric.link_counts['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink ports of "
             f"each {leaf.switch.name} stay empty",
             f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
@@ -116,10 +116,10 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if not (declared.su or declared.leaf_down or declared.leaf_up):
             continue
         leaf, spine = fabric.wiring.tiers
-        found = even_uplinks(fabric.wiring, declared.peer_links)
+        found = compute_even_uplinks(fabric.wiring, declared.peer_links)
         if found is None:
             continue
-        cured = rebuild(plan, catalog, declared.model_copy(update={"leaf_up": found}))
+        cured = rebuild_fabric(plan, catalog, declared.model_copy(update={"leaf_up": found}))
         if cured and len(cured.tiers) == len(fabric.tiers) and 2 * cured.tiers[1].count <= spine.count:
             yield Finding(
                 "fabric-spines",
@@ -143,7 +143,7 @@ def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             or len(fabric.tiers) != TIERS_WITH_CORE
         ):
             continue
-        usual = rebuild(plan, catalog, declared.model_copy(update={"spines": None}))
+        usual = rebuild_fabric(plan, catalog, declared.model_copy(update={"spines": None}))
         switches, without = (sum(tier.count for tier in item.tiers) for item in (fabric, usual or fabric))
         if switches > without:
             yield Finding(
@@ -164,25 +164,25 @@ def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         if fabric.role not in ("compute", "storage"):
             continue
-        found = [adapter_of(plan.pool(name).machine, fabric.role, fabric.kind) for name in fabric.pools]
+        found = [find_adapter(plan.get_pool(name).machine, fabric.role, fabric.kind) for name in fabric.pools]
         most = max((item.speed for item in found if item), default=fabric.speed)
         if most <= fabric.speed:
             continue
         kind = fabric.tiers[0].switch.kind
-        switches = [cast(Switch, item) for item in catalog.all("switches")]
-        names = [item.name for item in switches if item.kind == kind and item.radix(most)]
+        switches = [cast(Switch, item) for item in catalog.iter_entries("switches")]
+        names = [item.name for item in switches if item.kind == kind and item.find_radix(most)]
         yield Finding(
             "fabric-slow",
             "warning",
             f"fabrics[{index}]",
             f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below what the adapters give "
             f"({most}): {' and '.join(sorted({tier.switch.name for tier in fabric.tiers}))} has no ports of {most}",
-            f"take {_some(names)}"
+            f"take {_format_names(names)}"
             + ("" if fabric.pool_speeds else f", or set speed: {fabric.speed} where that is meant"),
         )
 
 
-def _some(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     """A few of the names, for a hint."""
     return ", ".join(sorted(names)[:4]) if names else "switches with such ports"
 
@@ -192,14 +192,14 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for fabric in plan.fabrics:
         for name, (split, domains) in _split_domains(plan, fabric).items():
             hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
-            size, domain = min(hosts.unit, hosts.block), plan.pool(name).machine.domain_nodes
+            size, domain = min(hosts.unit_nodes, hosts.block_nodes), plan.get_pool(name).machine.domain_nodes
             yield Finding(
                 "fabric-split-domain",
                 "warning",
-                _place(plan, fabric.name),
+                _find_fabric_path(plan, fabric.name),
                 f"leaves take {size} nodes, scale-up domains of pool {name} have {domain}: {split} of "
                 f"{domains} are split over leaves",
-                _whole_domains(plan, catalog, fabric, name)
+                _suggest_leaf_size(plan, catalog, fabric, name)
                 if size % domain
                 else _order_of_pools(plan, catalog, fabric, name),
             )
@@ -213,7 +213,7 @@ def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]
     hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
     found, first = {}, 0
     for name in fabric.pools:
-        pool = plan.pool(name)
+        pool = plan.get_pool(name)
         domain = pool.machine.domain_nodes
         starts = range(first, first + pool.nodes, domain) if domain > 1 else range(0)
         split = [at for at in starts if _is_split(hosts, at, domain, first + pool.nodes)]
@@ -258,25 +258,25 @@ def _has_whole_domains(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> bool:
     return not errors and not any(_split_domains(found, item) for item in found.fabrics)
 
 
-def _whole_domains(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: str) -> str:
+def _suggest_leaf_size(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: str) -> str:
     """What gives leaves whole scale-up domains, as far as the leaves have ports for them."""
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    down = plan.pool(pool).machine.domain_nodes * fabric.leaf_rails
-    if rebuild(plan, catalog, declared.model_copy(update={"leaf_down": down})):
+    down = plan.get_pool(pool).machine.domain_nodes * fabric.rails_per_leaf
+    if rebuild_fabric(plan, catalog, declared.model_copy(update={"leaf_down": down})):
         return f"set leaf_down to a multiple of {down}"
-    return "set leaf_rails: 1" if fabric.leaf_rails > 1 else f"take leaves of more ports: a domain takes {down} down"
+    return "set leaf_rails: 1" if fabric.rails_per_leaf > 1 else f"take leaves of more ports: a domain takes {down} down"
 
 
-def _is_split(hosts: NodeLinks, first: int, domain: int, stop: int) -> bool:
+def _is_split(node_links: NodeLinks, first: int, domain_nodes: int, stop: int) -> bool:
     """Whether a domain has nodes on several leaves, and does not fill them. Nodes are counted over all pools; the last
     domain of a pool, which ends before ``stop``, may be short."""
 
-    def leaf(node: int) -> tuple[int, int]:
-        unit, place = divmod(node, hosts.unit)
-        return unit, place // hosts.block
+    def find_leaf(node: int) -> tuple[int, int]:
+        unit, place = divmod(node, node_links.unit_nodes)
+        return unit, place // node_links.block_nodes
 
-    end = first + domain
-    if leaf(first) == leaf(min(end, stop) - 1):
+    end = first + domain_nodes
+    if find_leaf(first) == find_leaf(min(end, stop) - 1):
         return False
-    fills = (first == 0 or leaf(first - 1) != leaf(first)) and leaf(end - 1) != leaf(end)
+    fills = (first == 0 or find_leaf(first - 1) != find_leaf(first)) and find_leaf(end - 1) != find_leaf(end)
     return not fills

@@ -10,9 +10,9 @@ from ...errors import Finding
 from ...primitives.addresses import AddressRun
 from ...primitives.nodes import HostRange
 from ...spec.facility import ServiceMachines
-from ..build.fabric.roles import adapter_of
+from ..build.fabric.roles import find_adapter
 from ..build.facility.unracked import find_unracked
-from ..build.kubernetes.networks import cluster_networks
+from ..build.kubernetes.networks import build_cluster_networks
 from ..model.plan import HostPlan, Plan
 
 __all__ = ["CHECKS"]
@@ -24,15 +24,15 @@ def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     taken: dict[str, str] = {}
     if plan.scheduler.kind == "kubernetes":
-        taken[cluster_networks(plan).endpoint] = "the control plane as a whole"
-    for path, host in _hosts(plan):
-        for names, addresses in _machines(plan):
+        taken[build_cluster_networks(plan).endpoint] = "the control plane as a whole"
+    for path, host in _iter_hosts(plan):
+        for names, addresses in _iter_machines(plan):
             if host.name in names:
                 yield Finding("service-hosts", "error", f"{path}.name", f"{host.name} is one of {names}, too",
                               "give the host another name, or the pool another hostname")  # fmt: skip
             if host.address in addresses:
                 taken.setdefault(host.address, f"one of {names}")
-        if (problem := _no_address(plan, host.address)) is None and host.address in taken:
+        if (problem := _explain_invalid_address(plan, host.address)) is None and host.address in taken:
             problem = f"{host.address} is the address of {taken[host.address]}"
         if problem:
             yield Finding("service-hosts", "error", f"{path}.address", problem,
@@ -48,7 +48,7 @@ def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     declared = plan.spec.facility.machines if plan.spec.facility else ()
     machines = {f"{item.name}-{number:02d}" for item in declared for number in range(1, item.count + 1)}
-    lacking = [(path, host.name) for path, host in _hosts(plan) if host.name not in machines]
+    lacking = [(path, host.name) for path, host in _iter_hosts(plan) if host.name not in machines]
     if lacking:
         names = [name for _, name in lacking]
         count = f"{names[0]} has no machine: it takes" if len(names) == 1 else (
@@ -67,7 +67,7 @@ def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         many = item.count > 1
         few = f"{item.count} of the {item.wanted} machines of {item.name}" if item.count < item.wanted else (
             f"{item.name} ({item.count} machine{'s' * many})")  # fmt: skip
-        machine = item.product if item.product in catalog.names("machines") else "…"
+        machine = item.product if item.product in catalog.list_names("machines") else "…"
         more = "" if machine != "…" else " (machine: see supercloud catalog machines)"
         yield Finding(
             "service-racks", "note", item.path,
@@ -85,7 +85,7 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for fabric in plan.fabrics:
         for service in fabric.services if fabric.role != "management" else ():
             joined[service.name] = max(joined.get(service.name, 0), service.count)
-    hosts = {host.name for _, host in _hosts(plan)}
+    hosts = {host.name for _, host in _iter_hosts(plan)}
     for index, item in enumerate(plan.spec.facility.machines if plan.spec.facility else ()):
         count = item.count - joined.get(item.name, 0)
         if count <= 0:
@@ -103,10 +103,10 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
     """The entry of ``services`` that cables the machines, and the fabric that it belongs in."""
-    known = item.machine in catalog.names("machines")
+    known = item.machine in catalog.list_names("machines")
     fabrics = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
     for fabric in fabrics:
-        adapter = adapter_of(catalog.machine(item.machine), "in-band", fabric.kind) if known else None
+        adapter = find_adapter(catalog.get_machine(item.machine), "in-band", fabric.kind) if known else None
         if adapter:
             links = f", links: {adapter.count}" + (f", cage: {adapter.cage}" if adapter.cage else "")
             return f"write {{name: {item.name}, count: {item.count}{links}}} in the services of {fabric.name}"
@@ -116,7 +116,7 @@ def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> st
     return f"declare a fabric with role: in-band, and {entry} (links: those of one machine) in its services"
 
 
-def _hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
+def _iter_hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
     for index, host in enumerate(plan.scheduler.controllers):
         yield f"scheduler.controllers[{index}]", host
     database = plan.scheduler.database
@@ -124,7 +124,7 @@ def _hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
         yield "scheduler.database", database
 
 
-def _machines(plan: Plan) -> Iterator[tuple[HostRange, AddressRun]]:
+def _iter_machines(plan: Plan) -> Iterator[tuple[HostRange, AddressRun]]:
     for pool in plan.pools:
         yield pool.hosts, pool.addresses
     for group in plan.servers:
@@ -133,7 +133,7 @@ def _machines(plan: Plan) -> Iterator[tuple[HostRange, AddressRun]]:
         yield run.names, run.addresses
 
 
-def _no_address(plan: Plan, text: str) -> str | None:
+def _explain_invalid_address(plan: Plan, text: str) -> str | None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
@@ -147,9 +147,9 @@ def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Hosts that cannot take the address of the control plane, which is announced by ARP (kube-vip)."""
     if plan.site.kind != "onprem" or plan.scheduler.kind != "kubernetes":
         return
-    network, endpoint = plan.network.management, cluster_networks(plan).endpoint
-    for path, host in _hosts(plan):
-        if _no_address(plan, host.address) is None and ipaddress.ip_address(host.address) not in network:
+    network, endpoint = plan.network.management, build_cluster_networks(plan).endpoint
+    for path, host in _iter_hosts(plan):
+        if _explain_invalid_address(plan, host.address) is None and ipaddress.ip_address(host.address) not in network:
             yield Finding("kubernetes-endpoint", "warning", f"{path}.address",
                           f"{host.address} is outside of {network}, where the control plane answers at {endpoint}: the "
                           "host can take that address only if both are one network",

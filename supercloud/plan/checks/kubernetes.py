@@ -9,29 +9,29 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease, KueueRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..build.kubernetes.levels import level_names, place_of
-from ..build.kubernetes.networks import cluster_networks
-from ..build.kubernetes.quota import CPU, Allotment, allotments, node_resources, pool_capacity
-from ..build.kubernetes.releases import age
+from ..build.kubernetes.levels import list_level_names, build_topology_labels
+from ..build.kubernetes.networks import build_cluster_networks
+from ..build.kubernetes.quota import CPU, TenantQuota, compute_tenant_quotas, compute_node_resources, compute_pool_capacity
+from ..build.kubernetes.releases import build_release_sort_key
 from ..model.plan import Plan, TenantPlan
 from . import kubernetes_nodes
-from .kubernetes_nodes import facts_of, path_of
+from .kubernetes_nodes import iter_kubernetes_plans, find_pool_path
 
 __all__ = ["CHECKS"]
 
-_RESERVED = ("default", "supercloud-system", "flux-system", "argocd")
+_RESERVED_NAMESPACES = ("default", "supercloud-system", "flux-system", "argocd")
 
 
-def _oldest_kueue(catalog: Catalog, able: Callable[[KueueRelease], bool]) -> str:
+def _find_oldest_kueue(catalog: Catalog, predicate: Callable[[KueueRelease], bool]) -> str:
     """The name of the oldest release of Kueue that is able to."""
-    found = [item for item in catalog.all("kueue") if able(cast(KueueRelease, item))]
-    return min(found, key=age).name if found else ""
+    found = [item for item in catalog.iter_entries("kueue") if predicate(cast(KueueRelease, item))]
+    return min(found, key=build_release_sort_key).name if found else ""
 
 
 def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """No private network left that is large enough for pods and services."""
-    for _ in facts_of(plan):
-        networks = cluster_networks(plan)
+    for _ in iter_kubernetes_plans(plan):
+        networks = build_cluster_networks(plan)
         if plan.site.kind == "onprem" and not (networks.pods and networks.services):
             what = "pods" if networks.pods is None else "services"
             yield Finding("kubernetes-addresses", "error", "network.cidr",
@@ -41,7 +41,7 @@ def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More nodes than the release is tested with, or a control plane without a majority to lose."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         most = facts.release.max_nodes if facts.release else None
         if plan.site.kind != "onprem":
             continue
@@ -57,10 +57,10 @@ def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_queue_release(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A release of the queue that does not run on the Kubernetes asked for."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         queue = facts.kueue or facts.volcano
         least = queue.min_kubernetes if queue else None
-        if facts.release and queue and least and age(facts.release) < tuple(map(int, least.split("."))):
+        if facts.release and queue and least and build_release_sort_key(facts.release) < tuple(map(int, least.split("."))):
             yield Finding("kubernetes-queue-release", "error", "scheduler.queue_version",
                           f"{queue.title} needs Kubernetes {least}, this is {facts.release.name}",
                           f"set scheduler.version to {least} or later, or take an older queue")  # fmt: skip
@@ -68,10 +68,10 @@ def kubernetes_queue_release(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Scale-up domains of several nodes with a Kueue that cannot keep parts of a gang within one."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             if facts.kueue and not facts.kueue.abilities.slices and pool.machine.domain_nodes > 1:
-                newer = _oldest_kueue(catalog, lambda release: release.abilities.slices)
+                newer = _find_oldest_kueue(catalog, lambda release: release.abilities.slices)
                 yield Finding("kueue-slices", "warning", "scheduler.queue_version",
                               f"{facts.kueue.title} cannot keep parts of a job within a scale-up domain of {pool.name}",
                               f"set scheduler.queue_version to {newer} or later")  # fmt: skip
@@ -79,29 +79,29 @@ def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Releases whose API server cannot count how often Kueue lets a job begin."""
-    for facts in facts_of(plan):
-        if facts.kueue and facts.release and facts.changing_policies is None:
-            able = [item for item in catalog.all("kubernetes")
+    for facts in iter_kubernetes_plans(plan):
+        if facts.kueue and facts.release and facts.mutating_policies is None:
+            able = [item for item in catalog.iter_entries("kubernetes")
                     if (policies := cast(KubernetesRelease, item).abilities.changing_policies)
                     and (facts.control_plane or not policies.gate)]  # fmt: skip
             yield Finding("kueue-starts", "note", "scheduler.version",
                           f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave "
                           "it others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
                           "commit checkpoints",
-                          f"set scheduler.version to {min(able, key=age).name} or later" if able else ""
+                          f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later" if able else ""
                           )  # fmt: skip
 
 
 def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More levels or pools than the release has room for."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         if facts.kueue is None:
             continue
         for pool in plan.pools:
-            place = place_of(plan, pool)
+            place = build_topology_labels(plan, pool)
             most = facts.kueue.max_levels
             if most and len(place.labels) > most:
-                yield Finding("kueue-limits", "error", path_of(plan, pool),
+                yield Finding("kueue-limits", "error", find_pool_path(plan, pool),
                               f"{len(place.labels)} levels of topology, {facts.kueue.title} takes {most}",
                               f"name {most - 1} of them in scheduler.levels: the host is always one more")  # fmt: skip
         most = facts.kueue.max_flavors
@@ -113,8 +113,8 @@ def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Levels for the queue that no pool has."""
-    for _ in facts_of(plan):
-        there = level_names(plan)
+    for _ in iter_kubernetes_plans(plan):
+        there = list_level_names(plan)
         declared = plan.scheduler.spec
         for index, name in enumerate(declared.levels if isinstance(declared, KubernetesScheduler) else ()):
             if name not in there:
@@ -127,8 +127,8 @@ def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Tenants called like a namespace that the cluster itself uses."""
-    for facts in facts_of(plan):
-        taken = {*_RESERVED, *(chart.namespace for chart in facts.charts)}
+    for facts in iter_kubernetes_plans(plan):
+        taken = {*_RESERVED_NAMESPACES, *(chart.namespace for chart in facts.charts)}
         for index, tenant in enumerate(plan.tenants):
             if tenant.name in taken or tenant.name.startswith("kube-"):
                 yield Finding("kubernetes-tenant-name", "error", f"tenants[{index}].name",
@@ -138,8 +138,8 @@ def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Limits that a queue of Kubernetes cannot keep, and tenants that own nothing."""
-    for facts in facts_of(plan):
-        shares = allotments(plan)
+    for facts in iter_kubernetes_plans(plan):
+        shares = compute_tenant_quotas(plan)
         for index, tenant in enumerate(plan.tenants):
             path = f"tenants[{index}]"
             if tenant.limits.jobs is not None:
@@ -150,7 +150,7 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.max_time",
                               "Volcano has no longest time of a tenant's jobs",
                               "take Kueue, or leave it out")  # fmt: skip
-            for limit, parts, total in _split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
+            for limit, parts, total in _iter_split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
                 yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.{limit}",
                               f"a queue of Kueue counts each pool by itself, so each has a part of the limit of "
                               f"{tenant.name}: {parts}; a job that needs more of one pool is refused",
@@ -164,19 +164,19 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "give it a larger share")  # fmt: skip
 
 
-def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> Iterator[tuple[str, str, int]]:
+def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]) -> Iterator[tuple[str, str, int]]:
     """Limits that bind over several pools, what is left of them in each, and what these pools have."""
     for limit, most in (("accelerators", tenant.limits.accelerators), ("nodes", tenant.limits.nodes)):
         parts: dict[str, tuple[int, int]] = {}
         for pool, share in zip(plan.pools, shares, strict=True):
             name = CPU if limit == "nodes" else pool.accelerator.kubernetes if pool.accelerator else None
-            capacity = pool_capacity(pool)
+            capacity = compute_pool_capacity(pool)
             if most is None or name not in capacity or (pool.tenants and tenant.name not in pool.tenants):
                 continue
             if not capacity[name]:  # all processors are reserved, which is an error of its own
                 continue
-            per_node = node_resources(pool)[name] if limit == "nodes" else 1
-            has = share.nominal[name] + share.borrow.get(name, 0)
+            per_node = compute_node_resources(pool)[name] if limit == "nodes" else 1
+            has = share.nominal[name] + share.borrowing_limit.get(name, 0)
             parts[pool.name] = (has // per_node, capacity[name] // per_node)
         given, there_is = (sum(numbers) for numbers in zip(*parts.values(), strict=True)) if parts else (0, 0)
         if most and len(parts) > 1 and given == most < there_is:
@@ -185,7 +185,7 @@ def _split_limits(plan: Plan, tenant: TenantPlan, shares: list[Allotment]) -> It
 
 def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity that starts when it is free, where Kueue cannot wait for it."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         for index, pool in enumerate(plan.spec.pools):
             for position, item in enumerate(pool.capacity):
                 if item.kind == "flex-start" and (plan.site.kind != "gcp" or facts.volcano):

@@ -10,35 +10,35 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..build.kubernetes.fabrics import adapter_of, pod_blocks, reaches
-from ..build.kubernetes.names import topology_of
-from ..build.kubernetes.quota import CPU, MEMORY, node_resources
-from ..build.kubernetes.releases import age
+from ..build.kubernetes.fabrics import find_pool_adapter, compute_pod_blocks, list_attachments
+from ..build.kubernetes.names import build_topology
+from ..build.kubernetes.quota import CPU, MEMORY, compute_node_resources
+from ..build.kubernetes.releases import build_release_sort_key
 from ..model.kubernetes import KubernetesPlan
 from ..model.plan import Plan, PoolPlan
 
-__all__ = ["CHECKS", "facts_of", "path_of"]
+__all__ = ["CHECKS", "iter_kubernetes_plans", "find_pool_path"]
 
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
 
 
-def facts_of(plan: Plan) -> Iterator[KubernetesPlan]:
+def iter_kubernetes_plans(plan: Plan) -> Iterator[KubernetesPlan]:
     """What is known of Kubernetes, where the scheduler is it."""
     if plan.scheduler.kubernetes:
         yield plan.scheduler.kubernetes
 
 
-def path_of(plan: Plan, pool: PoolPlan) -> str:
+def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
 def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Accelerators that nothing makes known to Kubernetes, or not in the way asked for."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             if pool.accelerator is None:
                 continue
-            path = path_of(plan, pool)
+            path = find_pool_path(plan, pool)
             stack = facts.stacks.get(pool.accelerator.kubernetes or "")
             if stack is None:
                 yield Finding("kubernetes-devices", "warning", f"{path}.machine",
@@ -58,14 +58,14 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               f"the device plugin that {plan.site.kind} brings cuts and shares accelerators where its "
                               "node group says so: no object in the cluster can",
                               "give the node group the same slicing at the provider")  # fmt: skip
-            elif slicing and slicing.shards and (slicing.accelerators or pool.per_node) < pool.per_node:
+            elif slicing and slicing.shards and (slicing.accelerators or pool.accelerators_per_node) < pool.accelerators_per_node:
                 yield Finding("kubernetes-devices", "error", f"{path}.slicing.accelerators",
                               "the device plugin shares all accelerators of a node or none, not "
-                              f"{slicing.accelerators} of {pool.per_node}",
+                              f"{slicing.accelerators} of {pool.accelerators_per_node}",
                               "leave 'accelerators' out, or make two pools")  # fmt: skip
             able = facts.release.abilities.devices if facts.release else "v1"
-            if pool.imex and stack.device_class and able is None:
-                newer = _oldest_with_devices(catalog)
+            if pool.has_imex and stack.device_class and able is None:
+                newer = _find_oldest_with_devices(catalog)
                 yield Finding("kubernetes-devices", "warning", "scheduler.version",
                               f"without dynamic resource allocation jobs on {pool.name} share no memory over "
                               "scale-up domains", f"set scheduler.version to {newer} or later")  # fmt: skip
@@ -73,7 +73,7 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Runtimes of containers that hand out accelerators past their plugin, where no value of a chart stops them."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         for resource, stack in facts.stacks.items():
             way, site = stack.visible_devices, plan.site.kind
             if way is None or (way.by_chart and "toolkit" not in stack.provided.get(site, ())) or not plan.tenants:
@@ -81,7 +81,7 @@ def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding
             pool = next(pool for pool in plan.pools if pool.accelerator and pool.accelerator.kubernetes == resource)
             images = f"; {way.closed[site]} have the line" if site in way.closed else ""
             yield Finding("kubernetes-visible-devices", "note" if images else "warning",
-                          f"{path_of(plan, pool)}.machine",
+                          f"{find_pool_path(plan, pool)}.machine",
                           f"a container without privileges that sets {way.variable} to all gets every accelerator of "
                           f"its node, those of other tenants too, unless {way.file} on the nodes has the line "
                           f"'{way.setting}': nothing here writes it{images}",
@@ -92,17 +92,17 @@ def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding
 def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Claims for GPUs where the release, the kind of GPU or the way it is cut does not allow them."""
     scheduler = plan.scheduler.spec
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         if not isinstance(scheduler, KubernetesScheduler) or scheduler.devices == "plugin":
             continue
         driven = any(stack.driver for stack in facts.stacks.values())  # others keep their device plugin
         if driven and facts.release and not facts.release.abilities.claimed_resources:
-            able = [item for item in catalog.all("kubernetes")
+            able = [item for item in catalog.iter_entries("kubernetes")
                     if cast(KubernetesRelease, item).abilities.claimed_resources]  # fmt: skip
             yield Finding("kubernetes-claims", "error", "scheduler.devices",
                           f"Kubernetes {facts.release.name} gives pods that ask for nvidia.com/gpu nothing of what "
                           "claims hand out, and jobs ask so",
-                          f"set scheduler.version to {min(able, key=age).name} or later, or "
+                          f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later, or "
                           "devices: plugin")  # fmt: skip
         if driven and facts.volcano and not facts.volcano.abilities.claimed_resources:
             yield Finding("kubernetes-claims", "error", "scheduler.devices",
@@ -111,18 +111,18 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for pool in plan.pools:
             stack = facts.stacks.get(pool.accelerator.kubernetes or "") if pool.accelerator else None
             if stack and not stack.driver:
-                yield Finding("kubernetes-claims", "warning", f"{path_of(plan, pool)}.machine",
+                yield Finding("kubernetes-claims", "warning", f"{find_pool_path(plan, pool)}.machine",
                               f"{stack.title} has no driver for claims here: {pool.name} keeps its device plugin",
                               "leave it so, or set scheduler.devices: plugin")  # fmt: skip
             elif stack and pool.slicing:
-                yield Finding("kubernetes-claims", "error", f"{path_of(plan, pool)}.slicing",
+                yield Finding("kubernetes-claims", "error", f"{find_pool_path(plan, pool)}.slicing",
                               "instances and shares are handed out by the device plugin, which is off with claims",
                               "remove 'slicing', or set scheduler.devices: plugin")  # fmt: skip
 
 
 def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Accelerators that no device class can pick, because nobody sourced what their driver calls them."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         scheduler = plan.scheduler.spec
         claims = isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
         for pool in plan.pools:
@@ -131,7 +131,7 @@ def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 continue
             if not pool.accelerator.product_names:
                 yield Finding("kubernetes-products", "warning" if claims else "note",
-                              f"{path_of(plan, pool)}.machine",
+                              f"{find_pool_path(plan, pool)}.machine",
                               f"it is not known what the driver reports as the product of {pool.accelerator.name}: "
                               f"{pool.name} has no device class",
                               "give accelerators.product_names in a catalog overlay, as nvidia-smi prints it"
@@ -140,29 +140,29 @@ def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Channels of scale-up domains under a Volcano that places no claims within a level."""
-    for facts in facts_of(plan):
+    for facts in iter_kubernetes_plans(plan):
         volcano = facts.volcano
         for pool in plan.pools:
-            if volcano and pool.imex and not volcano.abilities.claims_in_levels:
-                yield Finding("kubernetes-channels", "warning", f"{path_of(plan, pool)}.imex",
+            if volcano and pool.has_imex and not volcano.abilities.claims_in_levels:
+                yield Finding("kubernetes-channels", "warning", f"{find_pool_path(plan, pool)}.imex",
                               f"Volcano {volcano.name} places no pods with a claim within a level they insist on: jobs "
                               f"on {pool.name} whose groups share scale-up domains are refused",
                               "take Kueue, or set imex: false and start IMEX yourself")  # fmt: skip
 
 
-def _oldest_with_devices(catalog: Catalog) -> str:
-    found = [item for item in catalog.all("kubernetes") if cast(KubernetesRelease, item).abilities.devices]
-    return min(found, key=age).name
+def _find_oldest_with_devices(catalog: Catalog) -> str:
+    found = [item for item in catalog.iter_entries("kubernetes") if cast(KubernetesRelease, item).abilities.devices]
+    return min(found, key=build_release_sort_key).name
 
 
 def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails that cannot be told apart, because nobody sourced the devices of the machine."""
-    for _ in facts_of(plan):
+    for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
-            for reach in reaches(plan, pool):
-                adapter = adapter_of(pool, reach.fabric)
-                if reach.way in ("host-device", "shared") and not reach.named and plan.site.kind == "onprem":
-                    yield Finding("kubernetes-rails", "note", f"{path_of(plan, pool)}.machine",
+            for reach in list_attachments(plan, pool):
+                adapter = find_pool_adapter(pool, reach.fabric)
+                if reach.mode in ("host-device", "shared") and not reach.has_named_ports and plan.site.kind == "onprem":
+                    yield Finding("kubernetes-rails", "note", f"{find_pool_path(plan, pool)}.machine",
                                   f"the devices of the {adapter.count if adapter else 0} adapters of "
                                   f"{pool.machine.name} on {reach.fabric.name} are not known: pods get them in any "
                                   "order",
@@ -171,12 +171,12 @@ def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Adapters of a maker whose operator is not in the bundle."""
-    for _ in facts_of(plan):
+    for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
-            for reach in reaches(plan, pool):
-                adapter = adapter_of(pool, reach.fabric)
-                if reach.way == "host" and adapter:
-                    yield Finding("kubernetes-adapters", "note", f"{path_of(plan, pool)}.machine",
+            for reach in list_attachments(plan, pool):
+                adapter = find_pool_adapter(pool, reach.fabric)
+                if reach.mode == "host" and adapter:
+                    yield Finding("kubernetes-adapters", "note", f"{find_pool_path(plan, pool)}.machine",
                                   f"nothing here hands out {adapter.model}, its adapters on {reach.fabric.name}: "
                                   "pods of several nodes use them over the host's network, with the host's driver",
                                   "add the device plugin of their maker where pods need the RDMA devices themselves"
@@ -185,8 +185,8 @@ def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fabrics that tenants' pods use over the host's network, where no network policy holds."""
-    for _ in facts_of(plan):
-        names = {reach.fabric.name for pool in plan.pools for reach in reaches(plan, pool) if reach.host_network}
+    for _ in iter_kubernetes_plans(plan):
+        names = {reach.fabric.name for pool in plan.pools for reach in list_attachments(plan, pool) if reach.needs_host_network}
         for index, fabric in enumerate(plan.spec.fabrics):
             if fabric.name in names and plan.tenants:
                 yield Finding("kubernetes-host-network", "warning", f"fabrics[{index}].kind",
@@ -199,11 +199,11 @@ def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails whose subnet is full of nodes."""
-    for _ in facts_of(plan):
-        ways = {(reach.fabric.name, reach.way, reach.named): reach
-                for pool in plan.pools for reach in reaches(plan, pool)
-                if reach.way in ("host-device", "sr-iov")}  # fmt: skip
-        full = {reach.fabric.name: reach for reach in ways.values() if not all(pod_blocks(plan, reach))}
+    for _ in iter_kubernetes_plans(plan):
+        ways = {(reach.fabric.name, reach.mode, reach.has_named_ports): reach
+                for pool in plan.pools for reach in list_attachments(plan, pool)
+                if reach.mode in ("host-device", "sr-iov")}  # fmt: skip
+        full = {reach.fabric.name: reach for reach in ways.values() if not all(compute_pod_blocks(plan, reach))}
         for reach in full.values():
             index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
             yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
@@ -214,20 +214,20 @@ def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]
 
 def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Processors or memory that queues do not count."""
-    for _ in facts_of(plan):
+    for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
-            lacking = [name for name in (CPU, MEMORY) if name not in node_resources(pool)]
+            lacking = [name for name in (CPU, MEMORY) if name not in compute_node_resources(pool)]
             if lacking:
-                yield Finding("kubernetes-node-size", "note", f"{path_of(plan, pool)}.machine",
+                yield Finding("kubernetes-node-size", "note", f"{find_pool_path(plan, pool)}.machine",
                               f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}: "
                               "no queue counts them", "give them in a catalog overlay")  # fmt: skip
 
 
 def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A reserve that leaves pods nothing: kubelet does not start with one."""
-    for _ in facts_of(plan):
+    for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
-            path, offers = f"{path_of(plan, pool)}.reserve", node_resources(pool)
+            path, offers = f"{find_pool_path(plan, pool)}.reserve", compute_node_resources(pool)
             if offers.get(CPU, 1) <= 0:
                 yield Finding("kubernetes-reserve", "error", f"{path}.cores",
                               f"{pool.reserved_cores} cores are reserved, which are all of {pool.machine.name}",
@@ -240,7 +240,7 @@ def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Features and groups whose names are no values of labels."""
-    for _ in facts_of(plan):
+    for _ in iter_kubernetes_plans(plan):
         for index, declared in enumerate(plan.spec.pools):
             for position, name in enumerate(declared.features):
                 if not name or not _LABEL_VALUE.match(name):
@@ -248,10 +248,10 @@ def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   f"{name!r} is no label: they begin and end with a letter or digit, 63 at most",
                                   "rename it")  # fmt: skip
         for pool in plan.pools:
-            for level in topology_of(plan, pool).levels:
+            for level in build_topology(plan, pool).levels:
                 for group in level.groups:
                     if not _LABEL_VALUE.match(group.name):
-                        yield Finding("kubernetes-labels", "error", f"{path_of(plan, pool)}.fabrics",
+                        yield Finding("kubernetes-labels", "error", f"{find_pool_path(plan, pool)}.fabrics",
                                       f"the group {group.name!r} of level {level.name} is longer than a label (63)",
                                       "give the fabric a shorter name")  # fmt: skip
                         break

@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from ...catalog import Catalog
 from ...errors import Finding
 from ..build.kubernetes.labels import weka_stores
-from ..build.storage.clients import client_pools
+from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan
-from .kubernetes_nodes import facts_of
+from .kubernetes_nodes import iter_kubernetes_plans
 
 __all__ = ["CHECKS"]
 
 
 def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """WEKA file systems that no pool mounts all of: one driver serves them, and mounts them where it runs."""
-    for _ in facts_of(plan) if plan.site.kind == "onprem" else ():
+    for _ in iter_kubernetes_plans(plan) if plan.site.kind == "onprem" else ():
         stores = weka_stores(plan)
-        clients = {index: {pool.name for pool in client_pools(plan, index)} for index in stores}
+        clients = {index: {pool.name for pool in list_client_pools(plan, index)} for index in stores}
         if len(stores) > 1 and not set.intersection(*clients.values()):
             names = " and ".join(plan.storage[index].name for index in stores)
             yield Finding(

@@ -10,21 +10,21 @@ from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
 from ..build.fabric.joins import list_joined
-from ..build.fabric.roles import is_routed, role_of
-from ..build.network.bridge_needs import bridge_lack
-from ..build.network.vlans import LAST, own_vlans, vlans_of
-from ..model.network import block_of
+from ..build.fabric.roles import is_routed, get_fabric_role
+from ..build.network.bridge_needs import describe_missing_feature
+from ..build.network.vlans import LAST_VLAN, list_own_vlans, build_vlans
+from ..model.network import parse_block
 from ..model.plan import FabricPlan, Plan
 
 # Letters of one label of a name (RFC 1035, 2.3.4).
-_LABEL = 63
+_MAX_LABEL_LENGTH = 63
 # Subnets that a finding names.
-_LISTED = 4
+_MAX_LISTED = 4
 
 
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two networks with the same addresses."""
-    spans = sorted(_spans(plan), key=lambda item: (int(item[1].network_address), -item[1].num_addresses))
+    spans = sorted(_iter_blocks(plan), key=lambda item: (int(item[1].network_address), -item[1].num_addresses))
     said: set[tuple[str, str]] = set()
     widest = spans[0] if spans else None
     for span in spans[1:]:
@@ -33,7 +33,7 @@ def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if block.overlaps(widest[1]):
             if widest[0] != path and (path, widest[0]) not in said:
                 said.add((path, widest[0]))
-                place, other = (span, widest) if _rank(path) >= _rank(widest[0]) else (widest, span)
+                place, other = (span, widest) if _get_path_rank(path) >= _get_path_rank(widest[0]) else (widest, span)
                 yield Finding(
                     "network-overlap", "error", place[0],
                     f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) have addresses in common",
@@ -43,16 +43,16 @@ def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             widest = span
 
 
-def _rank(path: str) -> int:
+def _get_path_rank(path: str) -> int:
     """Who should give way: the most particular."""
     return ("network.cidr", "network.management", "network.fabrics").index(path) if path.startswith("network") else 3
 
 
-def _spans(plan: Plan) -> Iterator[tuple[str, Block, str]]:
+def _iter_blocks(plan: Plan) -> Iterator[tuple[str, Block, str]]:
     """(path, block, what it is for) of every network that must be by itself."""
     if plan.networks is None:
         return
-    whole = block_of(plan.network.cidr)
+    whole = parse_block(plan.network.cidr)
     if whole is not None:
         yield "network.cidr", whole, "the ordinary network"
     for subnet in plan.networks.subnets:
@@ -71,10 +71,10 @@ def network_asn_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for number, one in enumerate(underlays):
         for other in underlays[:number]:
-            if one.asn[0] <= other.asn[1] and other.asn[0] <= one.asn[1]:
+            if one.as_numbers[0] <= other.as_numbers[1] and other.as_numbers[0] <= one.as_numbers[1]:
                 yield Finding(
                     "network-asn-shared", "warning", f"fabrics[{positions[one.fabric]}].routing.asn_range",
-                    f"{one.asn[0]}-{one.asn[1]} of {one.fabric} and {other.asn[0]}-{other.asn[1]} of {other.fabric} "
+                    f"{one.as_numbers[0]}-{one.as_numbers[1]} of {one.fabric} and {other.as_numbers[0]}-{other.as_numbers[1]} of {other.fabric} "
                     "have AS numbers in common", "give each fabric a range of its own",
                 )  # fmt: skip
 
@@ -83,20 +83,20 @@ def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More equal paths than the switch's operating system spreads a route over."""
     for underlay in plan.networks.underlays if plan.networks else ():
         for run in underlay.switches:
-            if run.system and run.tier.up > run.system.max_paths:
+            if run.network_os and run.tier.up > run.network_os.max_paths:
                 index = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
                 yield Finding(
                     "network-paths", "warning", f"fabrics[{index}]",
-                    f"{run.tier.up} uplinks of a {run.tier.name}, {run.system.name} uses {run.system.max_paths}",
+                    f"{run.tier.up} uplinks of a {run.tier.name}, {run.network_os.name} uses {run.network_os.max_paths}",
                     "take fewer and faster uplinks, or another operating system",
                 )  # fmt: skip
 
 
 def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables of a routed fabric that lead out of it, or beside it: its routing ends at its own switches."""
-    leaves = {fabric.name: fabric.switches("leaf") for fabric in plan.fabrics}
+    leaves = {fabric.name: fabric.count_switches("leaf") for fabric in plan.fabrics}
     for index, fabric in enumerate(plan.spec.fabrics):
-        if plan.networks is None or plan.networks.underlay(fabric.name) is None:
+        if plan.networks is None or plan.networks.find_underlay(fabric.name) is None:
             continue
         joining = {item.name: item.joins.links * leaves.get(item.name, 0) for item in plan.spec.fabrics
                    if item.joins and item.joins.fabric == fabric.name}  # fmt: skip
@@ -117,10 +117,10 @@ def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Switches of a bridged network whose operating system cannot do what the network asks of it."""
-    bridged = _bridged(plan)
+    bridged = _find_bridged_fabrics(plan)
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for run in plan.networks.switches if plan.networks else ():
-        if run.fabric in bridged and (lack := bridge_lack(plan, bridged[run.fabric], run)):
+        if run.fabric in bridged and (lack := describe_missing_feature(plan, bridged[run.fabric], run)):
             yield Finding(
                 "network-bridging", "warning", f"fabrics[{positions[run.fabric]}]",
                 f"no configuration is written for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
@@ -128,7 +128,7 @@ def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _bridged(plan: Plan) -> dict[str, FabricPlan]:
+def _find_bridged_fabrics(plan: Plan) -> dict[str, FabricPlan]:
     """The networks whose switches only bridge, by name."""
     return {item.name: item for item in plan.fabrics
             if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)}  # fmt: skip
@@ -136,7 +136,7 @@ def _bridged(plan: Plan) -> dict[str, FabricPlan]:
 
 def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Bridged networks of several subnets that no router joins: their switches only bridge."""
-    bridged, vlans = _bridged(plan), vlans_of(plan)
+    bridged, vlans = _find_bridged_fabrics(plan), build_vlans(plan)
     declared = {fabric.name: fabric for fabric in plan.spec.fabrics}
     joined: dict[str, list[str]] = {}
     for name in bridged:
@@ -144,9 +144,9 @@ def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if not any(declared[item].exits for item in way):
             joined.setdefault(way[-1], []).append(name)
     for last, names in joined.items():
-        subnets = sorted({vlan for name in names for vlan in own_vlans(bridged[name], vlans)})
+        subnets = sorted({vlan for name in names for vlan in list_own_vlans(bridged[name], vlans)})
         if len(subnets) > 1:
-            listed = ", ".join(vlan.name for vlan in subnets[:_LISTED]) + (", …" if len(subnets) > _LISTED else "")
+            listed = ", ".join(vlan.name for vlan in subnets[:_MAX_LISTED]) + (", …" if len(subnets) > _MAX_LISTED else "")
             yield Finding(
                 "network-exits", "warning", f"fabrics[{list(declared).index(last)}].exits",
                 f"no link of {' and '.join(names)} leads to a router: the {len(subnets)} subnets ({listed}) are VLANs "
@@ -160,24 +160,24 @@ def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Operating systems on switches of a maker whose switches they do not run on."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for run in plan.networks.switches if plan.networks else ():
-        if run.system is None or run.system.is_for(run.switch):
+        if run.network_os is None or run.network_os.is_for(run.switch):
             continue
         declared = plan.spec.fabrics[positions[run.fabric]]
         key = f"systems.{run.tier.name}" if declared.systems else "os"
-        known = (cast(NetworkOs, item) for item in catalog.all("network-systems"))
+        known = (cast(NetworkOs, item) for item in catalog.iter_entries("network-systems"))
         able = ", ".join(item.name for item in known if item.is_for(run.switch))
         yield Finding(
             "network-system", "warning", f"fabrics[{positions[run.fabric]}].{key}",
-            f"{run.system.title} runs on switches of {', '.join(run.system.vendors)}, the {run.tier.name} switches are "
+            f"{run.network_os.title} runs on switches of {', '.join(run.network_os.vendors)}, the {run.tier.name} switches are "
             f"{run.switch.name} of {run.switch.vendor}",
             f"take {able or 'another switch'}, leave it out for the one that the switches come with, or extend "
-            f"vendors of {run.system.name} in a catalog overlay",
+            f"vendors of {run.network_os.name} in a catalog overlay",
         )  # fmt: skip
 
 
 def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """VLANs of subnets that are not there, and two subnets in one VLAN."""
-    vlans = vlans_of(plan)
+    vlans = build_vlans(plan)
     for name in plan.spec.network.vlans:
         if name not in vlans:
             close = ", ".join(vlans) or "none: no network of the plan is bridged"
@@ -185,9 +185,9 @@ def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"the plan has {close}")  # fmt: skip
     first: dict[int, str] = {}
     for vlan in vlans.values():
-        if vlan.number > LAST:
+        if vlan.number > LAST_VLAN:
             yield Finding("network-vlans", "error", "network.vlans",
-                          f"{vlan.name} would be in VLAN {vlan.number}, numbers go to {LAST}",
+                          f"{vlan.name} would be in VLAN {vlan.number}, numbers go to {LAST_VLAN}",
                           f"give it one: vlans: {{{vlan.name}: …}}")  # fmt: skip
         other = first.setdefault(vlan.number, vlan.name)
         if other != vlan.name:
@@ -199,7 +199,7 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A lossless contract that contradicts itself."""
     for underlay in plan.networks.underlays if plan.networks else ():
         path = f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)}].qos"
-        said = underlay.lossless
+        said = underlay.qos_policy
         if said.dscp == said.cnp_dscp:
             yield Finding("network-contract", "error", f"{path}.cnp_dscp",
                           f"data and congestion notifications both have DSCP {said.dscp}",
@@ -221,13 +221,13 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Settings of routed Ethernet on a fabric that is none."""
     for index, fabric in enumerate(plan.spec.fabrics):
-        if is_routed(fabric.kind, role_of(fabric)):
+        if is_routed(fabric.kind, get_fabric_role(fabric)):
             continue
         bridged = fabric.kind == "ethernet"
         for key in ("routing", "qos", "subnet") if bridged else ("os", "systems", "routing", "qos"):
             if key in fabric.model_fields_set:
                 yield Finding("network-unused", "warning", f"fabrics[{index}].{key}",
-                              f"{fabric.name} is bridged, as {role_of(fabric)} networks are: {key!r} is for routed ones"
+                              f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} is for routed ones"
                               if bridged else f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
                               "remove it, or make the fabric 'kind: roce'" if bridged else "remove it")  # fmt: skip
 
@@ -236,11 +236,11 @@ def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A name of a server's port that DNS does not take."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for item in plan.networks.servers if plan.networks else ():
-        last = f"{item.host(len(item.hosts) - 1)}-{item.fabric}" + (f"-{item.ports}" if item.ports > 1 else "")
-        if len(last) > _LABEL:
+        last = f"{item.format_host_name(len(item.hosts) - 1)}-{item.fabric}" + (f"-{item.ports}" if item.ports > 1 else "")
+        if len(last) > _MAX_LABEL_LENGTH:
             yield Finding(
                 "network-names", "error", f"fabrics[{positions[item.fabric]}].name",
-                f"{last} would be the name of a port of {item.name} and has {len(last)} letters, DNS takes {_LABEL}",
+                f"{last} would be the name of a port of {item.name} and has {len(last)} letters, DNS takes {_MAX_LABEL_LENGTH}",
                 "give the fabric or the store a shorter name",
             )  # fmt: skip
 
@@ -248,9 +248,9 @@ def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two things that would have the same name."""
     named: dict[str, list[tuple[HostRange, str, str]]] = {}
-    for hosts, what, path in _named(plan):
+    for hosts, what, path in _iter_named_ranges(plan):
         for other, owner, _ in named.setdefault(hosts.prefix, []):
-            if (first := _shared(hosts, other)) is not None:
+            if (first := _find_shared_name(hosts, other)) is not None:
                 yield Finding(
                     "network-name-twice", "error", path, f"{hosts.prefix}{first} would be {what}, and {owner}",
                     "give one of them another name",
@@ -259,7 +259,7 @@ def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         named[hosts.prefix].append((hosts, what, path))
 
 
-def _named(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
+def _iter_named_ranges(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
     """(names, of what, where it is declared) of everything that has names with numbers."""
     networks = plan.networks
     if networks is None:
@@ -275,15 +275,15 @@ def _named(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
                for index, item in enumerate(plan.storage) for group in item.servers}  # fmt: skip
     for group in plan.servers:
         yield group.hosts, f"a server of {group.storage}", places[group.name]
-    places |= {item.name: _machine_place(plan, item.name) for item in networks.machines}
+    places |= {item.name: _find_machine_path(plan, item.name) for item in networks.machines}
     for item in networks.machines:
         yield item.hosts, f"a machine of {item.name}", places[item.name]
     for bmc in networks.bmcs:
         if bmc.names != bmc.owners:
-            yield bmc.names, f"the management port of {bmc.of}", places.get(bmc.of, "network.management")
+            yield bmc.names, f"the management port of {bmc.group}", places.get(bmc.group, "network.management")
 
 
-def _machine_place(plan: Plan, name: str) -> str:
+def _find_machine_path(plan: Plan, name: str) -> str:
     """Where service machines are declared."""
     for index, fabric in enumerate(plan.spec.fabrics):
         for position, service in enumerate(fabric.services):
@@ -296,11 +296,11 @@ def _machine_place(plan: Plan, name: str) -> str:
     return "facility.machines" if place is None else f"facility.machines[{place}].name"
 
 
-def _shared(one: HostRange, other: HostRange) -> str | None:
+def _find_shared_name(left: HostRange, right: HostRange) -> str | None:
     """The first name both have, without its prefix: numbers of different widths are the same once they fill both."""
-    low, high = max(one.first, other.first), min(one.last, other.last)
-    width = max(one.width, other.width)
-    if one.width != other.width:
+    low, high = max(left.first, right.first), min(left.last, right.last)
+    width = max(left.width, right.width)
+    if left.width != right.width:
         low = max(low, 10 ** (width - 1))
     return f"{low:0{width}d}" if low <= high else None
 

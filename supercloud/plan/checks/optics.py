@@ -9,7 +9,7 @@ from ...catalog import Catalog, Transceiver
 from ...errors import Finding
 from ...primitives.quantity import Rate
 from ..build.cabling.cabled import network_of
-from ..build.fabric.roles import adapter_of
+from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan
 
 __all__ = ["CHECKS"]
@@ -17,7 +17,7 @@ __all__ = ["CHECKS"]
 
 def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links with a cage of their own whose modules are made for several, where there are cages for one."""
-    modules = cast(tuple[Transceiver, ...], tuple(catalog.all("transceivers")))
+    modules = cast(tuple[Transceiver, ...], tuple(catalog.iter_entries("transceivers")))
     for place, name, cage, speed, fabric, cure in _single_links(plan):
         network = network_of(fabric)
         fitting = [item for item in modules if network in item.networks and item.speed == speed
@@ -52,7 +52,7 @@ def _single_links(plan: Plan) -> Iterator[tuple[str, str, str, Rate, FabricPlan,
                 yield places[service.name], service.name, service.cage, speed, fabric, ""
         for at, pool in enumerate(plan.pools):
             speed = fabric.pool_speeds.get(pool.name) or fabric.speed
-            adapter = adapter_of(pool.machine, fabric.role, fabric.kind) if pool.name in fabric.pools else None
+            adapter = find_adapter(pool.machine, fabric.role, fabric.kind) if pool.name in fabric.pools else None
             if adapter and adapter.cage and adapter.cage_links == 1:
                 yield (f"pools[{at}].machine", pool.name, adapter.cage, speed, fabric,
                        " in a catalog overlay (adapters), or cage_links")  # fmt: skip

@@ -10,20 +10,20 @@ from ...errors import Finding
 from ...spec import Fabric
 from ...topology import Fabric as Wiring
 from ..model.plan import Plan
-from .rebuild import rebuild
+from .rebuild import rebuild_fabric
 
 __all__ = ["CHECKS"]
 
 # What may be declared in place of nothing, the ones in which all rails meet first.
-_OTHERS: tuple[dict[str, Any], ...] = ({"pod": "su"}, {"pod": "rail"}, {"pod": "rail", "tiers": 2})
+_ALTERNATIVES: tuple[dict[str, Any], ...] = ({"pod": "su"}, {"pod": "rail"}, {"pod": "rail", "tiers": 2})
 
 
-class _Other(NamedTuple):
+class _PodAlternative(NamedTuple):
     """Another kind of pod, as it would be declared, and what it takes."""
 
-    disjoint: bool
+    has_disjoint_rails: bool
     """Rails do not meet in the fabric."""
-    switches: int
+    switch_count: int
     settings: str
 
 
@@ -36,28 +36,28 @@ def fabric_pods(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if declared.pod or declared.tiers or fabric.role != "compute":
             continue
         now = sum(tier.count for tier in fabric.tiers)
-        better = [item for item in _others(plan, catalog, declared) if item.switches < now]
+        better = [item for item in _iter_alternatives(plan, catalog, declared) if item.switch_count < now]
         if not better:
             continue
         best = min(better)
-        why = "rails then meet in the nodes' scale-up links only" if best.disjoint else "all rails meet there too"
+        why = "rails then meet in the nodes' scale-up links only" if best.has_disjoint_rails else "all rails meet there too"
         yield Finding(
             "fabric-pods", "note", f"fabrics[{index}]",
-            f"{now} switches join the nodes of {fabric.name}, and {best.switches} would with {best.settings}: {why}",
+            f"{now} switches join the nodes of {fabric.name}, and {best.switch_count} would with {best.settings}: {why}",
             f"set {best.settings} where that will do",
         )  # fmt: skip
 
 
-def _others(plan: Plan, catalog: Catalog, declared: Fabric) -> Iterator[_Other]:
+def _iter_alternatives(plan: Plan, catalog: Catalog, declared: Fabric) -> Iterator[_PodAlternative]:
     many = any(pool.machine.accelerators and pool.machine.accelerators.count > 1 for pool in plan.pools
                if declared.name in pool.fabrics)  # fmt: skip
-    for settings in _OTHERS:
-        found = rebuild(plan, catalog, declared.model_copy(update=settings))
+    for settings in _ALTERNATIVES:
+        found = rebuild_fabric(plan, catalog, declared.model_copy(update=settings))
         wiring = found.wiring if found else None
-        if found is None or not isinstance(wiring, Wiring) or (wiring.rails_are_disjoint and not many):
+        if found is None or not isinstance(wiring, Wiring) or (wiring.has_disjoint_rails and not many):
             continue
         text = " and ".join(f"{key}: {value}" for key, value in settings.items())
-        yield _Other(wiring.rails_are_disjoint, sum(tier.count for tier in found.tiers), text)
+        yield _PodAlternative(wiring.has_disjoint_rails, sum(tier.count for tier in found.tiers), text)
 
 
 CHECKS = (fabric_pods,)

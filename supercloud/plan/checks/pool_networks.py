@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..build.fabric.roles import adapter_of
+from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from .rebuild import find_working, replan
 
@@ -18,12 +18,12 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
     A warning where the catalog knows no port of the machine for it: nodes may have one all the same.
     """
-    apart = _list_apart(plan, "in-band")
+    apart = _iter_unattached_pools(plan, "in-band")
     cures = _find_cures(plan, catalog, apart)
     for pool, networks in apart:
         known = any(item.role == "in-band" for item in pool.machine.adapters)
         yield Finding(
-            "pool-in-band", "error" if known else "warning", _place(plan, pool),
+            "pool-in-band", "error" if known else "warning", _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: "
             f"they are known by addresses there ({pool.addresses}), and neither the scheduler nor users reach them",
             cures[pool.name],
@@ -32,28 +32,28 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no management network, though the plan has one: their management controllers have addresses there."""
-    controllers = {run.of: run for run in plan.networks.bmcs} if plan.networks else {}
-    apart = _list_apart(plan, "management")
+    controllers = {run.group: run for run in plan.networks.bmcs} if plan.networks else {}
+    apart = _iter_unattached_pools(plan, "management")
     cures = _find_cures(plan, catalog, apart)
     for pool, networks in apart:
         run = controllers.get(pool.name)
         which = f" {run.names} ({run.addresses})" if run else ""
         yield Finding(
-            "pool-management", "warning", _place(plan, pool),
+            "pool-management", "warning", _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: no "
             f"cable leads to their management controllers{which}",
             cures[pool.name],
         )  # fmt: skip
 
 
-def _list_apart(plan: Plan, role: str) -> list[tuple[PoolPlan, list[FabricPlan]]]:
+def _iter_unattached_pools(plan: Plan, role: str) -> list[tuple[PoolPlan, list[FabricPlan]]]:
     """The pools that are on none of the plan's networks of a role, and these networks."""
     networks = [fabric for fabric in plan.fabrics if fabric.role == role and fabric.tiers]
     joined = {name for fabric in networks for name in fabric.pools}
     return [(pool, networks) for pool in plan.pools if pool.name not in joined] if networks else []
 
 
-def _place(plan: Plan, pool: PoolPlan) -> str:
+def _format_path(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}].fabrics"
 
 
@@ -80,11 +80,11 @@ def _describe_cures(
                       for item in plan.spec.pools)  # fmt: skip
         return not replan(plan, catalog, plan.spec.model_copy(update={"pools": pools}))[1]
 
-    fitting = [item for item in networks if adapter_of(machine, role, item.kind, item.speed)]
+    fitting = [item for item in networks if find_adapter(machine, role, item.kind, item.speed)]
     found = find_working(plan, fitting, is_planned_with, 1)
     for pool in alike:
         if found:
-            yield pool, f"add {found[0].name} to {_place(plan, pool)}, or {by_hand}"
+            yield pool, f"add {found[0].name} to {_format_path(plan, pool)}, or {by_hand}"
         elif fitting or any(item.role == role for item in machine.adapters):
             yield pool, f"declare a network with role: {role} for {pool.name}, or {by_hand}"
         else:

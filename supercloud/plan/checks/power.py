@@ -7,46 +7,46 @@ from math import floor, log10
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ...facility import SCHEMES, breaker_for, supplies_left
+from ...facility import SCHEMES, compute_breaker_rating, count_remaining_supplies
 from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan, Plan, RackGroup
-from .cures import circuits_for, rack_place
+from .cures import count_needed_circuits, find_rack_path
 
 __all__ = ["CHECKS"]
 
 # A hall planned to the last tenth has no room for a warm day or a replaced part: worth a word, no more.
-_HEADROOM = 0.1
+_MIN_HEADROOM = 0.1
 
 
 def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """IT power over the hall's budget."""
     hall = plan.facility
-    if hall and hall.budget and hall.it > hall.budget:
+    if hall and hall.power_budget and hall.it_power > hall.power_budget:
         yield Finding(
             "power-budget",
             "error",
             "facility.power.budget",
-            f"{hall.it} of IT power is {hall.it - hall.budget} over the budget of {hall.budget}",
-            f"raise it (set budget: {hall.it} or more), or take fewer nodes",
+            f"{hall.it_power} of IT power is {hall.it_power - hall.power_budget} over the budget of {hall.power_budget}",
+            f"raise it (set budget: {hall.it_power} or more), or take fewer nodes",
         )
 
 
 def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """IT power within the budget, but close to it."""
     hall = plan.facility
-    if hall and hall.budget and hall.it <= hall.budget and hall.budget - hall.it < hall.budget * _HEADROOM:
+    if hall and hall.power_budget and hall.it_power <= hall.power_budget and hall.power_budget - hall.it_power < hall.power_budget * _MIN_HEADROOM:
         yield Finding(
             "power-headroom",
             "warning",
             "facility.power.budget",
-            f"{hall.it} leaves {hall.budget - hall.it} of {hall.budget}: less than {_HEADROOM:.0%}",
+            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of {hall.power_budget}: less than {_MIN_HEADROOM:.0%}",
             "raise the budget, or suppress this with a reason",
         )
 
 
 def power_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines or switches whose power nobody sourced."""
-    for text in plan.facility.unknown if plan.facility else ():
+    for text in plan.facility.unknown_power if plan.facility else ():
         yield Finding(
             "power-unknown", "note", "facility", f"not known: {text}", "measure it and put it into a catalog overlay"
         )
@@ -54,51 +54,51 @@ def power_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def feed_count(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A number of feeds that the scheme cannot have."""
-    feeds = plan.facility.power.feeds if plan.facility and plan.facility.power else None
+    feeds = plan.facility.power_plan.feeds if plan.facility and plan.facility.power_plan else None
     if feeds is None:
         return
     scheme = SCHEMES[feeds.scheme]
-    if feeds.count < scheme.least or (scheme.exact and feeds.count % scheme.least):
-        wanted = -(-feeds.count // scheme.least) * scheme.least if scheme.exact else scheme.least
+    if feeds.count < scheme.min_feeds or (scheme.is_exact and feeds.count % scheme.min_feeds):
+        wanted = -(-feeds.count // scheme.min_feeds) * scheme.min_feeds if scheme.is_exact else scheme.min_feeds
         yield Finding(
             "feed-count",
             "error",
             "facility.power.feeds",
             f"{feeds.scheme} over {feeds.count} feed{'s' * (feeds.count > 1)}: it takes "
-            f"{'a multiple of ' if scheme.exact else 'at least '}{scheme.least}, {wanted - feeds.count} more",
+            f"{'a multiple of ' if scheme.is_exact else 'at least '}{scheme.min_feeds}, {wanted - feeds.count} more",
             f"set feeds: {wanted}, or another redundancy",
         )
 
 
 def feed_loss(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A feed that carries more than it can, while all are there or after the loss of one."""
-    feeds = plan.facility.power.feeds if plan.facility and plan.facility.power else None
-    over = feeds.over if feeds else None
+    feeds = plan.facility.power_plan.feeds if plan.facility and plan.facility.power_plan else None
+    over = feeds.overload if feeds else None
     if feeds is None or over is None or feeds.capacity is None:
         return
-    after = feeds.after_loss
+    after = feeds.load_after_loss
     paths = f"{feeds.count} feeds" if feeds.paths == feeds.count else f"the {feeds.paths} paths of {feeds.count} feeds"
     when = f"after the loss of one of {paths}" if after else f"of {feeds.count} feeds, none to spare,"
     yield Finding(
         "feed-loss",
         "error",
         "facility.power.feed",
-        f"{when} each carries {after or feeds.share}, {over} over its {feeds.capacity} ({feeds.scheme})",
-        f"give each feed {after or feeds.share}, add feeds, or take fewer nodes",
+        f"{when} each carries {after or feeds.feed_load}, {over} over its {feeds.capacity} ({feeds.scheme})",
+        f"give each feed {after or feeds.feed_load}, add feeds, or take fewer nodes",
     )
 
 
 def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Power supplies or shelves split over the feeds so that too few are left after a loss."""
     hall = plan.facility
-    if hall is None or hall.power is None or not SCHEMES[hall.power.feeds.scheme].survives:
+    if hall is None or hall.power_plan is None or not SCHEMES[hall.power_plan.feeds.scheme].can_survive_loss:
         return
-    feeds, scheme, paths = hall.power.feeds.count, hall.power.feeds.scheme, hall.power.feeds.paths
+    feeds, scheme, paths = hall.power_plan.feeds.count, hall.power_plan.feeds.scheme, hall.power_plan.feeds.paths
     for index, pool in enumerate(plan.pools):
         supplies = pool.machine.body.supplies
         if supplies is None or feeds < 2:
             continue
-        left = supplies_left(supplies.count, paths)
+        left = count_remaining_supplies(supplies.count, paths)
         if left >= supplies.needed:
             continue
         short = ""
@@ -114,29 +114,29 @@ def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"pools[{index}].machine",
             f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; split {split} over {over} "
             f"the loss of one leaves {left}, {supplies.needed - left} too few{short}: not {scheme} at full load",
-            _more_paths(supplies.count, supplies.needed, paths, scheme)
+            _suggest_feeds(supplies.count, supplies.needed, paths, scheme)
             + "cap the machines' power, or suppress this with a reason",
         )
     for group in hall.racks:
-        yield from _shelves(plan, group, feeds, paths, scheme)
+        yield from _check_shelves(plan, group, feeds, paths, scheme)
 
 
-def _more_paths(count: int, needed: int, paths: int, scheme: str) -> str:
+def _suggest_feeds(count: int, needed: int, paths: int, scheme: str) -> str:
     """The scheme and feeds over which such supplies stand the loss of one path; nothing where none does."""
-    enough = next((more for more in range(paths + 1, count + 1) if supplies_left(count, more) >= needed), None)
+    enough = next((more for more in range(paths + 1, count + 1) if count_remaining_supplies(count, more) >= needed), None)
     if enough is None:
         return ""
     if scheme == "N+1":
         return f"set facility.power.feeds: {enough}, "
-    other = "3N/2" if enough == SCHEMES["3N/2"].least else "N+1"
+    other = "3N/2" if enough == SCHEMES["3N/2"].min_feeds else "N+1"
     return f"set facility.power: {{redundancy: {other}, feeds: {enough}}}, "
 
 
-def _shelves(plan: Plan, group: RackGroup, feeds: int, paths: int, scheme: str) -> Iterator[Finding]:
+def _check_shelves(plan: Plan, group: RackGroup, feeds: int, paths: int, scheme: str) -> Iterator[Finding]:
     if not group.shelves or group.shelf_power is None or feeds < 2:
         return
-    left = supplies_left(group.shelves, paths)
-    carried, load = group.shelf_power * left, group.busbar or group.power
+    left = count_remaining_supplies(group.shelves, paths)
+    carried, load = group.shelf_power * left, group.busbar_power or group.power
     if carried < load:
         more = -(-(load - carried).base // group.shelf_power.base)
         yield Finding(
@@ -169,18 +169,18 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     hall = plan.facility
     for group in hall.racks if hall else ():
         circuits = group.circuits
-        if hall is None or hall.power is None or circuits is None:
+        if hall is None or hall.power_plan is None or circuits is None:
             continue
-        if circuits.each is None:
+        if circuits.circuit_power is None:
             yield Finding(
-                "power-circuit-unknown", "note", rack_place(plan, group),
-                f"not known: what the {circuits.count} circuits of a rack of {_what(group)} carry; they are not "
+                "power-circuit-unknown", "note", find_rack_path(plan, group),
+                f"not known: what the {circuits.count} circuits of a rack of {_describe_group(group)} carry; they are not "
                 "checked", "set facility.power: {voltage: …, circuit: …}",
             )  # fmt: skip
             continue
-        survives = SCHEMES[hall.power.feeds.scheme].survives
-        left = circuits.count - circuits.lost if survives and circuits.feeds > 1 else circuits.count
-        carried = circuits.each * left
+        survives = SCHEMES[hall.power_plan.feeds.scheme].can_survive_loss
+        left = circuits.count - circuits.circuits_lost if survives and circuits.feeds > 1 else circuits.count
+        carried = circuits.circuit_power * left
         if group.fullest_power <= carried:
             continue
         when = f"its {circuits.count} circuits"
@@ -190,9 +190,9 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-circuit",
             "error",
             "facility.power.circuit",
-            f"a rack of {_what(group)} draws {group.fullest_power}, {group.fullest_power - carried} over the "
+            f"a rack of {_describe_group(group)} draws {group.fullest_power}, {group.fullest_power - carried} over the "
             f"{carried} of {when}",
-            _bigger(plan, group, left, circuits_for(group.fullest_power, circuits, left < circuits.count)),
+            _suggest_circuits(plan, group, left, count_needed_circuits(group.fullest_power, circuits, left < circuits.count)),
         )
 
 
@@ -202,29 +202,29 @@ def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     port = ", and each has one management port" * any(item.role == "management" for item in plan.fabrics)
     for group in plan.facility.racks if plan.facility else ():
         if group.pdus and not group.pdu:
-            places.setdefault(rack_place(plan, group), []).append(group)
+            places.setdefault(find_rack_path(plan, group), []).append(group)
     for place, groups in places.items():
         yield Finding(
             "power-pdu-unknown", "note", place,
             f"not known: the product of the {sum(group.pdus for group in groups)} power distribution units in racks of "
-            f"{', '.join(map(_what, groups))}; the bill of material names none{port}",
+            f"{', '.join(map(_describe_group, groups))}; the bill of material names none{port}",
             f"set {place}.pdu (see: supercloud catalog pdus)",
         )  # fmt: skip
 
 
-def _what(group: RackGroup) -> str:
+def _describe_group(group: RackGroup) -> str:
     return group.pool or {"network": "switches", "storage": "storage servers"}[group.kind]
 
 
-def _bigger(plan: Plan, group: RackGroup, left: int, wanted: int | None) -> str:
+def _suggest_circuits(plan: Plan, group: RackGroup, remaining: int, required: int | None) -> str:
     supply = plan.spec.facility.power if plan.spec.facility else None
-    more = f"set {rack_place(plan, group)}.pdus: {wanted}" if wanted else ""
-    if not left:
+    more = f"set {find_rack_path(plan, group)}.pdus: {required}" if required else ""
+    if not remaining:
         return more or "give the rack circuits on more feeds"
     if supply is None or supply.voltage is None or supply.voltage.base <= 0:
         return f"take larger units, or {more or 'more of them'}"
-    load = Power.of_base(group.fullest_power.base / left)
-    each = breaker_for(load, supply.voltage, supply.power_factor, supply.continuous)
+    load = Power.from_base(group.fullest_power.base / remaining)
+    each = compute_breaker_rating(load, supply.voltage, supply.power_factor, supply.continuous)
     return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or fewer in a rack"
 
 
@@ -233,7 +233,7 @@ def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     limit = plan.spec.facility.power.row if plan.spec.facility else None
     if limit is None or plan.layout is None:
         return
-    rows = plan.layout.row_power()
+    rows = plan.layout.compute_row_power()
     over = [index for index, power in enumerate(rows) if power > limit]
     if over:
         worst = max(over, key=lambda index: rows[index])
@@ -251,7 +251,7 @@ def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Load that comes and goes at once, over the step that the supply takes."""
     supply = plan.spec.facility.power if plan.spec.facility else None
-    swing = plan.facility.power.swing if plan.facility and plan.facility.power else None
+    swing = plan.facility.power_plan.load_swing if plan.facility and plan.facility.power_plan else None
     if supply and supply.swing_limit and swing and swing > supply.swing_limit:
         yield Finding(
             "power-swing",
@@ -264,50 +264,50 @@ def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Sources that are asked for more than they give, on average over the year."""
-    energy = plan.facility.energy if plan.facility else None
+    energy = plan.facility.energy_plan if plan.facility else None
     names = [item.name for item in plan.spec.facility.energy.sources] if plan.spec.facility else []
     for source in energy.sources if energy else ():
-        if source.limit is None or source.average <= source.limit or source.name not in names:
+        if source.power_limit is None or source.average_power <= source.power_limit or source.name not in names:
             continue
         index = names.index(source.name)
         declared = plan.spec.facility.energy.sources[index] if plan.spec.facility else None
         part = declared.capacity_factor if declared else None
-        of = f"the {source.limit} of {source.name}"
+        of = f"the {source.power_limit} of {source.name}"
         if part and declared:
-            of = f"the {source.limit} that {declared.power} of {source.name} give on average"
+            of = f"the {source.power_limit} that {declared.power} of {source.name} give on average"
         yield Finding(
             "energy-source",
             "error",
             f"facility.energy.sources[{index}].share",
-            f"{source.share:.0%} of the site is {source.average} on average, {source.average - source.limit} over {of}",
-            f"set share: {_below(_part(source.limit, source.average) * source.share):g} at most",
+            f"{source.share:.0%} of the site is {source.average_power} on average, {source.average_power - source.power_limit} over {of}",
+            f"set share: {_round_down(_compute_ratio(source.power_limit, source.average_power) * source.share):g} at most",
         )
 
 
-def _below(number: float) -> float:
+def _round_down(number: float) -> float:
     """A number with two digits, no larger than the one given."""
     digits = 1 - floor(log10(number)) if number > 0 else 0
     return round(floor(number * 10.0**digits) / 10.0**digits, digits)
 
 
-def _part(limit: Power, whole: Power) -> float:
-    return max(0.0, float(limit.base / whole.base)) if whole else 0.0
+def _compute_ratio(limit: Power, total: Power) -> float:
+    return max(0.0, float(limit.base / total.base)) if total else 0.0
 
 
 def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A place without a carbon intensity."""
-    if plan.facility and plan.facility.carbon_year is None:
+    if plan.facility and plan.facility.annual_carbon is None:
         yield Finding(
             "carbon-unknown",
             "note",
             "site.location",
-            f"the carbon intensity of {_dark(plan.facility) or repr(plan.site.place)} is not known",
+            f"the carbon intensity of {_describe_unknown_power(plan.facility) or repr(plan.site.place)} is not known",
             "set facility.energy.carbon, or see: supercloud catalog locations",
         )
 
 
-def _dark(hall: FacilityPlan) -> str:
-    unknown = [item.name for item in hall.energy.sources if item.carbon is None] if hall.energy else []
+def _describe_unknown_power(hall: FacilityPlan) -> str:
+    unknown = [item.name for item in hall.energy_plan.sources if item.carbon is None] if hall.energy_plan else []
     return ", ".join(unknown)
 
 

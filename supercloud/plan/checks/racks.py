@@ -12,13 +12,13 @@ from ...primitives.quantity import Length, Quantity
 from ...spec.facility import Facility
 from ..model.plan import Plan, RackGroup, RackPlan
 from ..model.racks import FacilityPlan
-from .cures import nodes_within, rack_place
+from .cures import suggest_node_count, find_rack_path
 from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]
 
-_WIDTHS = {"eia-19": "19-inch equipment (EIA-310)", "open-rack-21": "21-inch equipment (Open Rack)"}
-_FEEDS = {"ac": "cords to supplies of its own", "busbar": "a busbar"}
+_WIDTH_NAMES = {"eia-19": "19-inch equipment (EIA-310)", "open-rack-21": "21-inch equipment (Open Rack)"}
+_FEED_NAMES = {"ac": "cords to supplies of its own", "busbar": "a busbar"}
 
 
 def facility_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "facility.rack",
                 f"a rack with {what} draws {group.fullest_power}, "
                 f"{group.fullest_power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
-                f"{nodes_within(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another rack",
+                f"{suggest_node_count(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another rack",
             )
 
 
@@ -101,7 +101,7 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "put the weight of rack and machines into a catalog overlay",
             )  # fmt: skip
         elif floor is not None and weight > floor:
-            fewer = nodes_within(plan, group, weight, floor, own.base if own else Fraction(0))
+            fewer = suggest_node_count(plan, group, weight, floor, own.base if own else Fraction(0))
             cure = f"{fewer or 'spread its load'}, or reinforce the floor"
             yield Finding(
                 "rack-floor", "error", "facility.floor",
@@ -129,8 +129,8 @@ def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if rack is None or not group.pool or group.limited_by == "product":
             continue
         yield from _leaf_refusals(plan, catalog, group)
-        machine = plan.pool(group.pool).machine
-        reason = _refusal(rack, machine)
+        machine = plan.get_pool(group.pool).machine
+        reason = _explain_refusal(rack, machine)
         if not reason:
             continue
         index = [pool.name for pool in plan.spec.pools].index(group.pool)
@@ -143,10 +143,10 @@ def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
     """Leaves that stand with the nodes of a pool, in a rack that is not made for them."""
     for fabric in plan.fabrics:
-        reason = _refusal(group.rack, fabric.tiers[0].switch) if group.rack and fabric.name in group.top else ""
+        reason = _explain_refusal(group.rack, fabric.tiers[0].switch) if group.rack and fabric.name in group.leaf_fabrics else ""
         if reason:
-            yield Finding("rack-accepts", "warning", f"{rack_place(plan, group)}.type", f"{fabric.name}: {reason}",
-                          _racks_for(catalog, [fabric.tiers[0].switch, plan.pool(group.pool).machine]))  # fmt: skip
+            yield Finding("rack-accepts", "warning", f"{find_rack_path(plan, group)}.type", f"{fabric.name}: {reason}",
+                          _racks_for(catalog, [fabric.tiers[0].switch, plan.get_pool(group.pool).machine]))  # fmt: skip
 
 
 def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -156,7 +156,7 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if facility is None or hall is None or rack is None:
         return
     things = _list_shared(plan, hall)
-    refused = {thing.name: reason for thing in things if (reason := _refusal(rack, thing))}
+    refused = {thing.name: reason for thing in things if (reason := _explain_refusal(rack, thing))}
     cure = _shared_cure(plan, catalog, things) if refused else ""
     for reason in refused.values():
         yield Finding("rack-accepts", "warning", _shared_place(facility), reason, cure)
@@ -169,10 +169,10 @@ def _shared_place(facility: Facility) -> str:
 
 def _list_shared(plan: Plan, hall: FacilityPlan) -> list[Machine | Switch]:
     """What stands in racks without nodes."""
-    with_nodes = {name for group in hall.racks for name in group.top}
+    with_nodes = {name for group in hall.racks for name in group.leaf_fabrics}
     switches = [tier.switch for fabric in plan.fabrics for tier in fabric.tiers
                 if tier.name != "leaf" or fabric.name not in with_nodes]  # fmt: skip
-    return [*switches, *(item.machine for item in hall.service), *(item.machine for item in plan.servers)]
+    return [*switches, *(item.machine for item in hall.service_groups), *(item.machine for item in plan.servers)]
 
 
 def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -> str:
@@ -185,8 +185,8 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
         changed = facility.model_copy(update={"management": management})
         return not replan(plan, catalog, plan.spec.model_copy(update={"facility": changed}))[1]
 
-    fitting = [rack.name for rack in map(catalog.rack, catalog.names("racks"))
-               if not any(_refusal(rack, thing) for thing in things)]  # fmt: skip
+    fitting = [rack.name for rack in map(catalog.get_rack, catalog.list_names("racks"))
+               if not any(_explain_refusal(rack, thing) for thing in things)]  # fmt: skip
     named = (
         " or ".join(find_working(plan, fitting, is_planned_with, len(fitting)))
         or "a rack that takes all of them, in a catalog overlay"
@@ -195,8 +195,8 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
 
 
 def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
-    fitting = [rack.name for rack in map(catalog.rack, catalog.names("racks"))
-               if not any(_refusal(rack, thing) for thing in things)]  # fmt: skip
+    fitting = [rack.name for rack in map(catalog.get_rack, catalog.list_names("racks"))
+               if not any(_explain_refusal(rack, thing) for thing in things)]  # fmt: skip
     return f"take {' or '.join(fitting)}" if fitting else "take another rack"
 
 
@@ -211,17 +211,17 @@ def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         things = _list_shared(plan, hall)
         if group.pool:
-            leaves = [fabric.tiers[0].switch for fabric in plan.fabrics if fabric.name in group.top]
-            things = [plan.pool(group.pool).machine, *leaves]
-        path = f"{rack_place(plan, group)}.type" if group.pool else _shared_place(facility)
+            leaves = [fabric.tiers[0].switch for fabric in plan.fabrics if fabric.name in group.leaf_fabrics]
+            things = [plan.get_pool(group.pool).machine, *leaves]
+        path = f"{find_rack_path(plan, group)}.type" if group.pool else _shared_place(facility)
         placed.setdefault((path, group.rack.name), (group.rack, []))[1].extend(things)
     for (path, name), (rack, things) in placed.items():
-        unknown = sorted({thing.name for thing in things if not _refusal(rack, thing) and _is_unknown(rack, thing)})
+        unknown = sorted({thing.name for thing in things if not _explain_refusal(rack, thing) and _is_unknown(rack, thing)})
         if unknown:
             yield Finding(
                 "rack-accepts-unknown", "note", path,
                 f"not known: how {', '.join(unknown)} {'are' if len(unknown) > 1 else 'is'} mounted or fed; a {name} "
-                f"takes {_words(rack.mounts, _WIDTHS)} and feeds it by {_words(rack.feeds, _FEEDS)}",
+                f"takes {_format_words(rack.mounts, _WIDTH_NAMES)} and feeds it by {_format_words(rack.feeds, _FEED_NAMES)}",
                 "put it into a catalog overlay (mount, feed)",
             )  # fmt: skip
 
@@ -236,7 +236,7 @@ def _is_unknown(rack: Rack, thing: Machine | Switch) -> bool:
 
 def _body_of(thing: Machine | Switch) -> tuple[str | None, str | None]:
     """Its width and feed."""
-    return (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.fed)
+    return (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.known_feed)
 
 
 def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -245,10 +245,10 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if facility is None or plan.facility is None:
         return
     name = facility.management.type or (facility.rack.type if facility.rack else None)
-    if name is None or name not in catalog.names("racks") or not catalog.rack(name).complete:
+    if name is None or name not in catalog.list_names("racks") or not catalog.get_rack(name).complete:
         return
-    if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service:
-        fitting = [item.name for item in map(catalog.rack, catalog.names("racks")) if "ac" in item.feeds]
+    if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service_groups:
+        fitting = [item.name for item in map(catalog.get_rack, catalog.list_names("racks")) if "ac" in item.feeds]
         yield Finding(
             "rack-complete", "warning", "facility.management.type",
             f"a {name} comes with all that is in it: switches, servers and service machines have no rack",
@@ -256,25 +256,25 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _refusal(rack: Rack, thing: Machine | Switch) -> str:
+def _explain_refusal(rack: Rack, thing: Machine | Switch) -> str:
     """Why a rack does not take a machine or switch; empty where it does, or nobody knows."""
     mount, feed = _body_of(thing)
     if rack.complete:
         return f"a {rack.name} comes with all that is in it: it takes no {thing.name}"
     if rack.mounts and mount and mount not in rack.mounts:
-        return f"{thing.name} is {_WIDTHS[mount]}, a {rack.name} takes {_words(rack.mounts, _WIDTHS)}"
+        return f"{thing.name} is {_WIDTH_NAMES[mount]}, a {rack.name} takes {_format_words(rack.mounts, _WIDTH_NAMES)}"
     if rack.feeds and feed and feed not in rack.feeds:
-        return f"{thing.name} is fed by {_FEEDS[feed]}, a {rack.name} by {_words(rack.feeds, _FEEDS)}"
+        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, a {rack.name} by {_format_words(rack.feeds, _FEED_NAMES)}"
     return ""
 
 
-def _words(values: Iterable[str], of: Mapping[str, str]) -> str:
-    return " and ".join(of[value] for value in values)
+def _format_words(values: Iterable[str], names: Mapping[str, str]) -> str:
+    return " and ".join(names[value] for value in values)
 
 
 def rack_size_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Things of unknown height in racks."""
-    for name in plan.facility.unsized if plan.facility and plan.facility.racks else ():
+    for name in plan.facility.unknown_size if plan.facility and plan.facility.racks else ():
         yield Finding(
             "rack-size-unknown",
             "note",
@@ -289,19 +289,19 @@ def rack_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     reach = plan.spec.facility.reach if plan.spec.facility else None
     if reach is None or plan.layout is None:
         return
-    longest, ends = _longest(plan)
+    longest, ends = _find_longest_run(plan)
     if longest > reach and ends:
         yield Finding(
             "rack-reach",
             "error",
             "facility.reach",
             f"from {ends[0].name} to {ends[1].name} it is {longest} along and across rows, "
-            f"{Length.of_base(longest.base - reach.base)} over the reach of {reach}",
+            f"{Length.from_base(longest.base - reach.base)} over the reach of {reach}",
             "set more racks_per_row, denser racks, or optics that reach further",
         )
 
 
-def _longest(plan: Plan) -> tuple[Length, tuple[RackPlan, RackPlan] | None]:
+def _find_longest_run(plan: Plan) -> tuple[Length, tuple[RackPlan, RackPlan] | None]:
     """The longest run between racks that are cabled: leaf i of n serves the i-th part of the racks of nodes."""
     layout = plan.layout
     assert layout is not None
@@ -310,24 +310,24 @@ def _longest(plan: Plan) -> tuple[Length, tuple[RackPlan, RackPlan] | None]:
     counts = {f"{fabric.name}/{tier.name}": tier.count for fabric in plan.fabrics for tier in fabric.tiers}
     for rack in layout.racks:
         for item in rack.items:
-            if item.what == "switch" and counts.get(item.of):
-                count = counts[item.of]
-                holding.setdefault(item.of, []).append((item.first / count, (item.first + item.count) / count, rack))
+            if item.kind == "switch" and counts.get(item.group):
+                count = counts[item.group]
+                holding.setdefault(item.group, []).append((item.first / count, (item.first + item.count) / count, rack))
     best, ends = Length(0, "m"), None
     for of, racks in holding.items():
         fabric, _, tier = of.partition("/")
         above = [item[2] for item in holding.get(f"{fabric}/{'spine' if tier == 'leaf' else 'core'}", ())]
-        outer = _corners(above)
+        outer = _select_corner_racks(above)
         for low, high, rack in racks:
             below = nodes[int(low * len(nodes)) : max(int(low * len(nodes)) + 1, round(high * len(nodes)))]
-            for other in (*(_corners(below) if tier == "leaf" else ()), *outer):
-                run = layout.run(rack, other)
+            for other in (*(_select_corner_racks(below) if tier == "leaf" else ()), *outer):
+                run = layout.compute_run(rack, other)
                 if run > best:
                     best, ends = run, (rack, other)
     return best, ends
 
 
-def _corners(racks: list[RackPlan]) -> list[RackPlan]:
+def _select_corner_racks(racks: list[RackPlan]) -> list[RackPlan]:
     """The racks of a set among which the farthest from any place is."""
     if len(racks) < 5:
         return racks

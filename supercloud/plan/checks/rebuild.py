@@ -9,12 +9,12 @@ from typing import TypeVar
 from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric
-from ..build.fabric.fabrics import fabrics_of
-from ..build.fabric.services import Others
+from ..build.fabric.fabrics import build_fabrics
+from ..build.fabric.services import AttachedEquipment
 from ..build.problems import Problems
 from ..model.plan import FabricPlan, Plan
 
-__all__ = ["find_working", "rebuild", "replan"]
+__all__ = ["find_working", "rebuild_fabric", "replan"]
 
 T = TypeVar("T")
 
@@ -35,16 +35,16 @@ def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool]
     return list(islice(filter(works, islice(candidates, trials)), most))
 
 
-def rebuild(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
+def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
     """The fabric alone, with the servers of the plan and the networks that join it; None where it cannot be built."""
-    leaves = {item.name: item.switches("leaf") for item in plan.fabrics}
+    leaves = {item.name: item.count_switches("leaf") for item in plan.fabrics}
     joining = sum(item.joins.links * leaves.get(item.name, 0) for item in plan.spec.fabrics
                   if item.joins and item.joins.fabric == fabric.name)  # fmt: skip
     rack = plan.spec.facility.rack.nodes if plan.spec.facility and plan.spec.facility.rack else None
-    others = Others(plan.servers, rack_nodes=rack, joining=((fabric.name, joining),))
+    others = AttachedEquipment(plan.servers, rack_nodes=rack, joining_links=((fabric.name, joining),))
     spec = plan.spec.model_copy(update={"fabrics": (fabric.model_copy(update={"joins": None}),)})
     problems = Problems()
-    found = fabrics_of(spec, plan.pools, catalog, problems, others)
+    found = build_fabrics(spec, plan.pools, catalog, problems, others)
     return next((item for item in found if item.name == fabric.name), None) if _is_built(fabric, problems) else None
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ...catalog import Catalog
 from ...catalog.accelerator import MigProfile
-from ...errors import Finding, nearest
+from ...errors import Finding, suggest_nearest
 from ...primitives.quantity import Size
 from ..model.plan import Plan
 
@@ -25,7 +25,7 @@ def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         used: dict[MigProfile, int] = {}
         for profile, count in pool.slicing.mig.items():
             if profile not in known:
-                hint = nearest(profile, known) if known else f"{name} cannot be sliced this way"
+                hint = suggest_nearest(profile, known) if known else f"{name} cannot be sliced this way"
                 yield Finding(
                     "mig-profile", "error", f"{path}.{profile}", f"{name} has no MIG profile {profile!r}", hint
                 )
@@ -39,28 +39,28 @@ def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
             else:
                 used[known[profile]] = count
-        for need in _too_much(used, list(known.values())):
+        for need in _iter_excesses(used, list(known.values())):
             yield Finding(
                 "mig-profile", "error", path, f"the profiles together need {need} of a {name}", "take fewer instances"
             )
 
 
-def _too_much(used: dict[MigProfile, int], known: list[MigProfile]) -> Iterator[str]:
+def _iter_excesses(used: dict[MigProfile, int], profiles: list[MigProfile]) -> Iterator[str]:
     """What instances of several profiles have too much of: compute slices (the number before the g) and memory, of both
     of which the largest profile is the whole."""
-    slices = sum(count * _slices(profile) for profile, count in used.items())
-    whole = max(map(_slices, known), default=0)
+    slices = sum(count * _count_slices(profile) for profile, count in used.items())
+    whole = max(map(_count_slices, profiles), default=0)
     if slices > whole:
         yield f"{slices} compute slices, {slices - whole} more than the {whole}"
     # names give memory in whole gigabytes: up to half of one is rounding
     memory = sum(((profile.memory.base - _ROUNDING.base) * count for profile, count in used.items()), start=Fraction(0))
-    most = max((profile.memory.base for profile in known), default=Fraction(0))
+    most = max((profile.memory.base for profile in profiles), default=Fraction(0))
     if memory > most:
-        needed = Size.of_base(memory + _ROUNDING.base * sum(used.values()))
-        yield f"{needed} of memory, {needed - Size.of_base(most)} more than the {Size.of_base(most)}"
+        needed = Size.from_base(memory + _ROUNDING.base * sum(used.values()))
+        yield f"{needed} of memory, {needed - Size.from_base(most)} more than the {Size.from_base(most)}"
 
 
-def _slices(profile: MigProfile) -> int:
+def _count_slices(profile: MigProfile) -> int:
     return int(profile.profile.partition("g.")[0])
 
 
@@ -69,7 +69,7 @@ def shard_capable(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, pool in enumerate(plan.pools):
         if not pool.slicing:
             continue
-        if not pool.per_node:
+        if not pool.accelerators_per_node:
             yield Finding(
                 "shard-capable",
                 "error",
@@ -77,13 +77,13 @@ def shard_capable(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{pool.machine.name} has no accelerator to slice",
                 "remove 'slicing'",
             )
-        elif (pool.slicing.accelerators or 0) > pool.per_node:
+        elif (pool.slicing.accelerators or 0) > pool.accelerators_per_node:
             yield Finding(
                 "shard-capable",
                 "error",
                 f"pools[{index}].slicing.accelerators",
-                f"{pool.slicing.accelerators} of {pool.per_node} accelerators",
-                f"at most {pool.per_node}",
+                f"{pool.slicing.accelerators} of {pool.accelerators_per_node} accelerators",
+                f"at most {pool.accelerators_per_node}",
             )
 
 

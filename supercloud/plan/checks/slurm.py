@@ -6,61 +6,61 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from ...catalog import Catalog, SlurmRelease
-from ...errors import Finding, nearest
+from ...errors import Finding, suggest_nearest
 from ..model.plan import Plan
 from . import slurm_setup
-from .slurm_setup import pool_path, slurm_of
+from .slurm_setup import find_pool_path, iter_slurm
 
-__all__ = ["CHECKS", "oldest_that"]
+__all__ = ["CHECKS", "find_oldest_release"]
 
 # What is asked of a release.
-Able = Callable[[SlurmRelease], bool]
+ReleasePredicate = Callable[[SlurmRelease], bool]
 
 
-def oldest_that(releases: Iterable[SlurmRelease], able: Able) -> str | None:
+def find_oldest_release(releases: Iterable[SlurmRelease], predicate: ReleasePredicate) -> str | None:
     """The name of the oldest release that is able to."""
-    return next((item.name for item in sorted(releases, key=_age) if able(item)), None)
+    return next((item.name for item in sorted(releases, key=_build_sort_key) if predicate(item)), None)
 
 
-def _age(release: SlurmRelease) -> tuple[int, ...]:
+def _build_sort_key(release: SlurmRelease) -> tuple[int, ...]:
     return tuple(map(int, release.name.split(".")))
 
 
-def _releases(catalog: Catalog) -> Iterator[SlurmRelease]:
-    return (cast(SlurmRelease, item) for item in catalog.all("slurm"))
+def _iter_releases(catalog: Catalog) -> Iterator[SlurmRelease]:
+    return (cast(SlurmRelease, item) for item in catalog.iter_entries("slurm"))
 
 
-def _has_topology(kind: str) -> Able:
+def _match_topology(kind: str) -> ReleasePredicate:
     return lambda release: kind in release.abilities.topologies
 
 
-def _has_auth(kind: str) -> Able:
+def _match_auth(kind: str) -> ReleasePredicate:
     return lambda release: kind in release.abilities.auth
 
 
-def _has_key(key: str) -> Able:
+def _match_key(key: str) -> ReleasePredicate:
     return lambda release: key.lower() in {name.lower() for name in release.keys.slurm}
 
 
-def _hint(catalog: Catalog, able: Able, otherwise: str) -> str:
+def _suggest_release(catalog: Catalog, predicate: ReleasePredicate, alternative: str) -> str:
     """What to do: the oldest release that can, or the newest where later ones cannot again, or another way."""
-    releases = sorted(_releases(catalog), key=_age)
-    able_ones = [item for item in releases if able(item)]
+    releases = sorted(_iter_releases(catalog), key=_build_sort_key)
+    able_ones = [item for item in releases if predicate(item)]
     if not able_ones:
-        return otherwise
+        return alternative
     if able_ones == releases[-len(able_ones) :]:
-        return f"set scheduler.version to {able_ones[0].name} or later, or {otherwise}"
-    return f"set scheduler.version to {able_ones[-1].name}, or {otherwise}"
+        return f"set scheduler.version to {able_ones[0].name} or later, or {alternative}"
+    return f"set scheduler.version to {able_ones[-1].name}, or {alternative}"
 
 
 def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A key set by hand that the release's parser does not know: one such key stops every daemon and command."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         for key in slurm.options:
-            if _has_key(key)(release):
+            if _match_key(key)(release):
                 continue
-            newer = oldest_that(_releases(catalog), _has_key(key))
-            hint = f"Slurm {newer} knows it" if newer else nearest(key, release.keys.slurm)
+            newer = find_oldest_release(_iter_releases(catalog), _match_key(key))
+            hint = f"Slurm {newer} knows it" if newer else suggest_nearest(key, release.keys.slurm)
             yield Finding(
                 "slurm-option-unknown", "error", f"scheduler.options.{key}",
                 f"Slurm {release.name} does not know {key}", hint,
@@ -69,7 +69,7 @@ def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A value with a quote: slurm.conf knows no way to write one, what stands behind it is read as further keys."""
-    for slurm, _ in slurm_of(plan):
+    for slurm, _ in iter_slurm(plan):
         for key, value in slurm.options.items():
             if '"' in value:
                 yield Finding(
@@ -81,30 +81,30 @@ def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A way of trust the release does not have."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         if slurm.auth and slurm.auth not in release.abilities.auth:
             yield Finding(
                 "slurm-auth", "error", "scheduler.auth", f"Slurm {release.name} has no auth/{slurm.auth}",
-                _hint(catalog, _has_auth(slurm.auth), "leave scheduler.auth out: munge"),
+                _suggest_release(catalog, _match_auth(slurm.auth), "leave scheduler.auth out: munge"),
             )  # fmt: skip
 
 
 def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Jobs on one node that share /tmp, because the release has no plugin for a /tmp of their own to rely on."""
-    for _, release in slurm_of(plan):
+    for _, release in iter_slurm(plan):
         if not release.abilities.container_tmp:
             untried = release.abilities.container_tmp_untried
             more = f"; {untried} of {release.name} may do so too, which was not tried here" if untried else ""
             yield Finding(
                 "slurm-container-tmp", "note", "scheduler.version",
                 f"with Slurm {release.name} jobs on one node share /tmp and /dev/shm",
-                _hint(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR") + more,
+                _suggest_release(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR") + more,
             )  # fmt: skip
 
 
 def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A topology asked for that cannot be had: the release lacks it, or nothing in the cluster has this shape."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         asked = [("scheduler.topology", slurm.topology)]
         for index, partition in enumerate(slurm.partitions):
             asked.append((f"scheduler.partitions[{index}].topology", partition.topology))
@@ -112,7 +112,7 @@ def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if kind is None:
                 continue
             if kind not in release.abilities.topologies:
-                hint = _hint(catalog, _has_topology(kind), "choose another topology")
+                hint = _suggest_release(catalog, _match_topology(kind), "choose another topology")
                 yield Finding("slurm-topology", "error", path, f"Slurm {release.name} has no topology/{kind}", hint)
             elif kind != "flat" and kind not in {locality.kind for locality in plan.localities}:
                 there = ", ".join(sorted({locality.kind for locality in plan.localities} | {"flat"}))
@@ -122,7 +122,7 @@ def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A partition that chooses its own topology where the release has one for the whole cluster."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         if release.abilities.topology_yaml:
             return
         able = [locality.kind for locality in plan.localities if locality.kind in release.abilities.topologies]
@@ -132,13 +132,13 @@ def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(
                     "slurm-topology-choice", "error", f"scheduler.partitions[{index}].topology",
                     f"Slurm {release.name} has one topology for all partitions, here {default}",
-                    _hint(catalog, lambda item: item.abilities.topology_yaml, "leave it out"),
+                    _suggest_release(catalog, lambda item: item.abilities.topology_yaml, "leave it out"),
                 )  # fmt: skip
 
 
 def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Locality that the cluster has, nobody asked about, and the release cannot be told of."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         for locality in plan.localities if plan.site.kind == "onprem" else ():
             if slurm.topology or locality.kind in ("flat", *release.abilities.topologies):
                 continue
@@ -146,13 +146,13 @@ def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "slurm-topology-lost", "warning", "scheduler.version",
                 f"Slurm {release.name} has no topology/{locality.kind}: jobs are placed without regard to "
                 f"{locality.name}",
-                _hint(catalog, _has_topology(locality.kind), "accept it"),
+                _suggest_release(catalog, _match_topology(locality.kind), "accept it"),
             )  # fmt: skip
 
 
 def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A scale-up domain that is not full: jobs that ask for whole segments pass it over."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         for locality in plan.localities:
             if locality.kind != "block" or "block" not in release.abilities.topologies:
                 continue
@@ -169,35 +169,35 @@ def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(
                     "slurm-block-short", "error" if slurm.topology == "block" else "warning", "pools",
                     f"{problem}: Slurm {release.name} takes full blocks only, so not all nodes can be in one",
-                    _hint(catalog, lambda item: item.abilities.short_blocks,
+                    _suggest_release(catalog, lambda item: item.abilities.short_blocks,
                           f"make the nodes a multiple of {locality.block_nodes}"),
                 )  # fmt: skip
 
 
 def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Memory shared between nodes where the release does not hand out IMEX channels."""
-    for _, release in slurm_of(plan):
+    for _, release in iter_slurm(plan):
         if release.abilities.imex:
             return
         for pool in plan.pools:
-            if pool.imex:
+            if pool.has_imex:
                 asked = any(item.imex for item in plan.spec.pools if item.name == pool.name)
                 yield Finding(
-                    "slurm-imex", "error" if asked else "warning", f"{pool_path(plan, pool)}.imex",
+                    "slurm-imex", "error" if asked else "warning", f"{find_pool_path(plan, pool)}.imex",
                     f"Slurm {release.name} has no switch/nvidia_imex: jobs of several nodes get no channel of their "
                     "own for shared memory",
-                    _hint(catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX yourself"),
+                    _suggest_release(catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX yourself"),
                 )  # fmt: skip
 
 
 def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Metrics and private data where the release has one of the two."""
-    for slurm, release in slurm_of(plan):
+    for slurm, release in iter_slurm(plan):
         if release.abilities.metrics != "public":
             continue
         by_hand = {key.lower(): key for key in slurm.options}
         path = f"scheduler.options.{by_hand.get('metricstype')}"
-        safe = _hint(catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out")
+        safe = _suggest_release(catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out")
         if "metricstype" not in by_hand:
             continue  # private data are the default, and need no word
         if "privatedata" in by_hand:
@@ -215,13 +215,13 @@ def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Slices that no detection of the release can see."""
-    for _, release in slurm_of(plan):
+    for _, release in iter_slurm(plan):
         for pool in plan.pools:
             if not (pool.slicing and pool.slicing.mig and pool.accelerator):
                 continue
             if pool.accelerator.autodetect != "nvml" or "nvml" not in release.abilities.autodetect:
                 yield Finding(
-                    "slurm-mig", "error", f"{pool_path(plan, pool)}.slicing.mig",
+                    "slurm-mig", "error", f"{find_pool_path(plan, pool)}.slicing.mig",
                     f"{pool.accelerator.name} has no slices that Slurm can find by itself", "use shards, or none",
                 )  # fmt: skip
 

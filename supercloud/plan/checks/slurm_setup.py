@@ -9,10 +9,10 @@ from ...errors import Finding
 from ...spec import SlurmScheduler
 from ..model.plan import Plan, PoolPlan
 
-__all__ = ["CHECKS", "OWNED", "pool_path", "slurm_of"]
+__all__ = ["CHECKS", "MANAGED_OPTIONS", "find_pool_path", "iter_slurm"]
 
 # Keys of slurm.conf that the spec says in its own words.
-OWNED = {
+MANAGED_OPTIONS = {
     "ClusterName": "name",
     "SlurmctldHost": "scheduler.controllers",
     "NodeName": "pools",
@@ -26,22 +26,22 @@ OWNED = {
 _MAX_SECONDS = 65535
 
 
-def slurm_of(plan: Plan) -> Iterator[tuple[SlurmScheduler, SlurmRelease]]:
+def iter_slurm(plan: Plan) -> Iterator[tuple[SlurmScheduler, SlurmRelease]]:
     """What was declared and its release; nothing where there is no Slurm, or one that the catalog does not know."""
     declared, release = plan.scheduler.spec, plan.scheduler.release
     if isinstance(declared, SlurmScheduler) and release:
         yield declared, release
 
 
-def pool_path(plan: Plan, pool: PoolPlan) -> str:
+def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
     """The place of a pool in the spec."""
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
 def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A key set by hand that the spec has words for."""
-    for slurm, _ in slurm_of(plan):
-        owned = {key.lower(): place for key, place in OWNED.items()}
+    for slurm, _ in iter_slurm(plan):
+        owned = {key.lower(): place for key, place in MANAGED_OPTIONS.items()}
         for key in slurm.options:
             if key.lower() in owned:
                 yield Finding(
@@ -52,10 +52,10 @@ def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Accelerators that Slurm cannot hand out, because nobody sourced what it calls them or where their devices are."""
-    for _ in slurm_of(plan):
+    for _ in iter_slurm(plan):
         for pool in plan.pools:
             accelerator = pool.accelerator
-            path = f"{pool_path(plan, pool)}.machine"
+            path = f"{find_pool_path(plan, pool)}.machine"
             if accelerator and not accelerator.gres:
                 yield Finding("slurm-gres", "error", path, f"{accelerator.name} has no name in Slurm's gres",
                               "give accelerators/gres in a catalog overlay")  # fmt: skip
@@ -67,12 +67,12 @@ def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines whose processors or memory nobody sourced: Slurm would take them for one processor and 1 MiB."""
-    for _ in slurm_of(plan):
+    for _ in iter_slurm(plan):
         for pool in plan.pools if plan.site.kind == "onprem" else ():
             lacking = [name for name in ("cpu", "memory") if getattr(pool.machine, name) is None]
             if lacking:
                 yield Finding(
-                    "slurm-node-size", "error", f"{pool_path(plan, pool)}.machine",
+                    "slurm-node-size", "error", f"{find_pool_path(plan, pool)}.machine",
                     f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}, Slurm must be told",
                     f"give machines/{pool.machine.name}.yaml in a catalog overlay",
                 )  # fmt: skip
@@ -80,10 +80,10 @@ def slurm_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A reserve that leaves nothing for jobs."""
-    for _ in slurm_of(plan):
+    for _ in iter_slurm(plan):
         for pool in plan.pools:
             cpu, memory = pool.machine.cpu, pool.machine.memory
-            path = f"{pool_path(plan, pool)}.reserve"
+            path = f"{find_pool_path(plan, pool)}.reserve"
             if cpu and pool.reserved_cores >= cpu.sockets * cpu.cores_per_socket:
                 yield Finding("slurm-reserve", "error", f"{path}.cores",
                               f"{pool.reserved_cores} of {cpu.sockets * cpu.cores_per_socket} cores are reserved",
@@ -95,7 +95,7 @@ def slurm_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_preemption(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Preemption goes by quality of service, which lives in the accounting database."""
-    for slurm, _ in slurm_of(plan):
+    for slurm, _ in iter_slurm(plan):
         if slurm.preemption and not slurm.accounting and any(tenant.priority == "high" for tenant in plan.tenants):
             yield Finding("slurm-preemption", "warning", "scheduler.preemption",
                           "without accounting no job makes room for one of a higher priority",
@@ -104,7 +104,7 @@ def slurm_preemption(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_tenant_users(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Tenants nobody can submit for yet."""
-    for slurm, _ in slurm_of(plan):
+    for slurm, _ in iter_slurm(plan):
         for index, tenant in enumerate(plan.tenants if slurm.accounting else ()):
             if not tenant.users:
                 yield Finding("slurm-tenant-users", "note", f"tenants[{index}].users",
@@ -114,7 +114,7 @@ def slurm_tenant_users(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def slurm_times(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Times that contradict each other, or that Slurm has no room for."""
-    for slurm, _ in slurm_of(plan):
+    for slurm, _ in iter_slurm(plan):
         if slurm.health_check_interval.ceil("s") > _MAX_SECONDS:
             yield Finding("slurm-times", "error", "scheduler.health_check_interval",
                           f"{slurm.health_check_interval} is more than Slurm's longest, {_MAX_SECONDS} s",

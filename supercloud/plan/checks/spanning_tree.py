@@ -14,16 +14,16 @@ from ...topology import Fabric as Wiring
 from ..build.fabric.joins import list_joined
 from ..build.fabric.roles import is_routed
 from ..model.plan import FabricPlan, Plan
-from .rebuild import rebuild, replan
+from .rebuild import rebuild_fabric, replan
 
 __all__ = ["CHECKS"]
 
 # What may be declared so that no link is blocked, tried in this order: one pair of leaves and nothing above it, a
 # spine at which all uplinks of a leaf, or of a pair, are one bundle, or routing in place of bridging.
-_CURES: tuple[dict[str, Any], ...] = ({"tiers": 1, "peer_links": 2, "spines": None}, {"spines": 1}, {"kind": "roce"})
+_SUGGESTIONS: tuple[dict[str, Any], ...] = ({"tiers": 1, "peer_links": 2, "spines": None}, {"spines": 1}, {"kind": "roce"})
 
 
-class _Place(NamedTuple):
+class _Bridge(NamedTuple):
     """A switch, or the two of a pair, which act as one."""
 
     fabric: str
@@ -32,24 +32,24 @@ class _Place(NamedTuple):
 
 
 @dataclass
-class _Domain:
+class _BridgeDomain:
     """Switches that bridge, and the links between any two of them: a bundle each."""
 
-    bundles: dict[frozenset[_Place], dict[str, int]] = field(default_factory=dict)
+    bundles: dict[frozenset[_Bridge], dict[str, int]] = field(default_factory=dict)
     """Two places -> links of each fabric between them."""
 
-    def add(self, fabric: str, one: _Place, other: _Place) -> None:
-        if one != other:
-            found = self.bundles.setdefault(frozenset((one, other)), {})
+    def add_link(self, fabric: str, left: _Bridge, right: _Bridge) -> None:
+        if left != right:
+            found = self.bundles.setdefault(frozenset((left, right)), {})
             found[fabric] = found.get(fabric, 0) + 1
 
-    def list_blocked(self, root: _Place) -> dict[str, int]:
+    def list_blocked(self, root: _Bridge) -> dict[str, int]:
         """Fabric -> links that are not on the shortest way from a switch to the root (IEEE 802.1D)."""
-        near: dict[_Place, list[_Place]] = {}
+        near: dict[_Bridge, list[_Bridge]] = {}
         for one, other in (sorted(pair) for pair in self.bundles):
             near.setdefault(one, []).append(other)
             near.setdefault(other, []).append(one)
-        kept: set[frozenset[_Place]] = set()
+        kept: set[frozenset[_Bridge]] = set()
         seen, waiting = {root}, deque([root])
         while waiting:
             place = waiting.popleft()
@@ -76,7 +76,7 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         upper = found.way[min(1, len(found.way) - 1)]
         tops = next(fabric for fabric in plan.fabrics if fabric.name == upper).tiers[-1]
         if upper not in hints:
-            hints[upper] = _cure(plan, catalog, upper)
+            hints[upper] = _suggest_change(plan, catalog, upper)
         yield Finding(
             "network-blocked", "note", f"fabrics[{index}]",
             f"{found.blocked[item.name]} of {found.links[item.name]} links between switches of {item.name} carry "
@@ -103,42 +103,42 @@ def _blocked(plan: Plan, name: str) -> _Blocked | None:
     if name not in fabrics:
         return None
     way = list_joined([declared[item] for item in fabrics], name)
-    domain = _domain(fabrics, declared, way[-1])
+    domain = _build_domain(fabrics, declared, way[-1])
     links: dict[str, int] = {}
     for bundle in domain.bundles.values():
         for fabric, count in bundle.items():
             links[fabric] = links.get(fabric, 0) + count
-    return _Blocked(way, links, domain.list_blocked(_place(declared[way[-1]], fabrics[way[-1]], -1, 0)))
+    return _Blocked(way, links, domain.list_blocked(_find_bridge(declared[way[-1]], fabrics[way[-1]], -1, 0)))
 
 
-def _domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared], last: str) -> _Domain:
+def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared], top: str) -> _BridgeDomain:
     """The network and all that join it."""
-    domain, names = _Domain(), [last]
+    domain, names = _BridgeDomain(), [top]
     for name in names:  # grows
         fabric, wiring = fabrics[name], fabrics[name].wiring
         assert isinstance(wiring, Wiring)
         tiers = {tier.name: position for position, tier in enumerate(fabric.tiers)}
         for group in wiring.link_groups:
             if group.source_kind in tiers and group.target_kind in tiers:
-                columns = group.columns()
+                columns = group.build_columns()
                 low, high = tiers[group.source_kind], tiers[group.target_kind]
                 for one, other in zip(columns.source.tolist(), columns.target.tolist(), strict=True):
-                    domain.add(name, _place(declared[name], fabric, low, one),
-                               _place(declared[name], fabric, high, other))  # fmt: skip
+                    domain.add_link(name, _find_bridge(declared[name], fabric, low, one),
+                               _find_bridge(declared[name], fabric, high, other))  # fmt: skip
         for other_name, other in fabrics.items():
             join = declared[other_name].joins
             if join and join.fabric == name and other_name not in names:
                 names.append(other_name)
                 for link in range(other.tiers[0].count * join.links):
-                    domain.add(other_name, _place(declared[other_name], other, 0, link // join.links),
-                               _place(declared[name], fabric, -1, link % fabric.tiers[-1].count))  # fmt: skip
+                    domain.add_link(other_name, _find_bridge(declared[other_name], other, 0, link // join.links),
+                               _find_bridge(declared[name], fabric, -1, link % fabric.tiers[-1].count))  # fmt: skip
     return domain
 
 
-def _place(declared: Declared, fabric: FabricPlan, tier: int, index: int) -> _Place:
+def _find_bridge(declared: Declared, fabric: FabricPlan, tier: int, index: int) -> _Bridge:
     of = fabric.tiers[tier]
     paired = declared.peer_links and of.name == "leaf" and index // 2 * 2 + 1 < of.count
-    return _Place(fabric.name, of.name, index // 2 * 2 if paired else index)
+    return _Bridge(fabric.name, of.name, index // 2 * 2 if paired else index)
 
 
 class _Cure(NamedTuple):
@@ -159,13 +159,13 @@ class _Cure(NamedTuple):
         return f"set {text}{of}{alone}"
 
 
-def _cure(plan: Plan, catalog: Catalog, name: str) -> _Cure:
+def _suggest_change(plan: Plan, catalog: Catalog, name: str) -> _Cure:
     """What leaves no link blocked in the plan of the spec that is so changed."""
     index = next(index for index, item in enumerate(plan.spec.fabrics) if item.name == name)
     declared = plan.spec.fabrics[index]
-    for settings in _CURES:
+    for settings in _SUGGESTIONS:
         changed = declared.model_copy(update=settings)
-        if rebuild(plan, catalog, changed) is None:
+        if rebuild_fabric(plan, catalog, changed) is None:
             continue  # much quicker than a whole plan
         fabrics = tuple(changed if item is declared else item for item in plan.spec.fabrics)
         found, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))

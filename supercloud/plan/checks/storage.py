@@ -11,14 +11,14 @@ from typing import cast
 from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
-from ..build.storage.clients import client_pools, is_client
-from ..build.storage.mounts import clean_mount, is_reserved
-from ..build.storage.products import PARALLEL, lowest_rates, tier_names, tier_rates
+from ..build.storage.clients import list_client_pools, is_client
+from ..build.storage.mounts import normalize_mount, is_reserved
+from ..build.storage.products import PARALLEL_KINDS, lowest_rates, tier_names, compute_tier_rates
 from ..model.plan import Plan, PoolPlan
-from ..model.storage import Design, LustreDesign
+from ..model.storage import StorageDesign, LustreDesign
 from . import storage_servers as on_servers
 from .storage_counts import count_servers
-from .storage_servers import designed, size_text
+from .storage_servers import iter_designs, format_size
 
 __all__ = ["CHECKS"]
 
@@ -29,7 +29,7 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, item in enumerate(plan.storage):
         if not item.mount:
             continue
-        mount = clean_mount(item.mount)
+        mount = normalize_mount(item.mount)
         for other, name in seen.items():
             if mount == other or mount.startswith(f"{other}/") or other.startswith(f"{mount}/"):
                 yield Finding(
@@ -58,7 +58,7 @@ def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A file system for accelerators without any throughput asked for."""
     for index, item in enumerate(plan.storage):
-        clients = client_pools(plan, index)
+        clients = list_client_pools(plan, index)
         fed = any(pool.accelerators for pool in clients)
         refused = plan.spec.storage[index].tier is not None  # a tier without rates is an error of its own
         if item.kind != "object" and item.read is None and item.write is None and fed and not refused:
@@ -100,7 +100,7 @@ def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowes
     store = plan.storage[stores[0]]
     needed = (getattr(store, side) or Rate(0, "b/s")) + lacking
     ask = f"ask {store.name} for {needed.bytes_text}"
-    rates = dict(zip(("read", "write"), tier_rates(lowest, client_pools(plan, stores[0]), catalog), strict=True))
+    rates = dict(zip(("read", "write"), compute_tier_rates(lowest, list_client_pools(plan, stores[0]), catalog), strict=True))
     by_tier = rates[side]
     return f"{ask}, or set tier: {lowest}" if by_tier and by_tier >= needed else ask
 
@@ -108,7 +108,7 @@ def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowes
 def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
     """Parallel file systems with the pools that are fed by these alone: those of each pool, and those that are
     connected by pools which they have in common."""
-    feeding = [index for index, item in enumerate(plan.storage) if item.kind in PARALLEL]
+    feeding = [index for index, item in enumerate(plan.storage) if item.kind in PARALLEL_KINDS]
     fed = {pool.name: frozenset(index for index in feeding if is_client(plan, index, pool)) for pool in plan.pools}
     connected: list[frozenset[int]] = []
     for stores in fed.values():
@@ -132,7 +132,7 @@ def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{item.name} has no machines: it takes no rack, no power and no port in this plan",
                 "set servers: {machine: …}; how many follows from capacity and throughput",
             )
-        elif item.design is None and declared.machine in catalog.names("machines"):
+        elif item.design is None and declared.machine in catalog.list_names("machines"):
             how = "" if item.servers else ", nor is a count given"
             yield Finding(
                 "storage-servers",
@@ -146,75 +146,75 @@ def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def storage_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fewer servers than the product asks for."""
-    for index, item, design in designed(plan):
-        if design.servers < design.minimum:
+    for index, item, design in iter_designs(plan):
+        if design.servers < design.min_servers:
             yield Finding(
                 "storage-minimum",
                 "error",
                 f"storage[{index}].servers.count",
-                f"{design.servers} servers for {item.kind}, which asks for {design.minimum}: "
-                f"{design.minimum - design.servers} too few",
-                f"set count: {design.minimum}, or leave it out",
+                f"{design.servers} servers for {item.kind}, which asks for {design.min_servers}: "
+                f"{design.min_servers - design.servers} too few",
+                f"set count: {design.min_servers}, or leave it out",
             )
 
 
 def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers that do not hold what they must: the capacity asked for, and the checkpoints that are kept."""
-    for index, item, design in designed(plan):
-        kept = item.checkpoint.kept if item.checkpoint else None
+    for index, item, design in iter_designs(plan):
+        kept = item.checkpoint.kept_size if item.checkpoint else None
         wanted = max(filter(None, (item.capacity, kept)), default=None)
-        if wanted and not _holds(design, wanted):
+        if wanted and not _has_capacity(design, wanted):
             what = "checkpoints" if wanted == kept and wanted != item.capacity else "capacity"
-            more = count_servers(plan, catalog, index, partial(_holds, wanted=wanted))
+            more = count_servers(plan, catalog, index, partial(_has_capacity, required=wanted))
             yield Finding(
                 "storage-capacity",
                 "error",
                 f"storage[{index}].servers.count",
-                f"{design.servers} servers of {design.drives} × {design.drive} hold {size_text(design.usable)} of the "
-                f"{size_text(wanted)} of {what}: {size_text(wanted - design.usable)} short",
+                f"{design.servers} servers of {design.drives} × {design.drive_size} hold {format_size(design.usable_capacity)} of the "
+                f"{format_size(wanted)} of {what}: {format_size(wanted - design.usable_capacity)} short",
                 f"take {more} servers, or leave 'count' out" if more else "take servers with more drives",
             )
 
 
-def _holds(design: Design, wanted: Size) -> bool:
-    return design.usable >= wanted
+def _has_capacity(design: StorageDesign, required: Size) -> bool:
+    return design.usable_capacity >= required
 
 
-def _gives(design: Design, side: str, wanted: Rate) -> bool:
+def _has_throughput(design: StorageDesign, side: str, required: Rate) -> bool:
     given = getattr(design, side)
-    return given is not None and given >= wanted
+    return given is not None and given >= required
 
 
 def storage_metadata(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Metadata targets that the drives of their servers, mirrored, do not hold."""
-    for index, item, design in designed(plan):
+    for index, item, design in iter_designs(plan):
         group = next((group for group in item.servers if group.role == "mds"), None)
         if group is None or not isinstance(design, LustreDesign):
             continue
         raw = sum((disk.size * disk.count for disk in group.machine.disks if disk.role == "scratch"), Size(0, "B"))
-        if raw and raw * Fraction(1, 2) < design.metadata_target:
-            short = design.metadata_target - raw * Fraction(1, 2)
-            count = ceil(design.metadata.base * 2 / raw.base)
+        if raw and raw * Fraction(1, 2) < design.metadata_target_size:
+            short = design.metadata_target_size - raw * Fraction(1, 2)
+            count = ceil(design.metadata_size.base * 2 / raw.base)
             yield Finding(
                 "storage-metadata",
                 "error",
                 f"storage[{index}].metadata",
-                f"{group.count} metadata servers with {size_text(raw)} of drives hold targets of "
-                f"{size_text(raw * Fraction(1, 2))} mirrored: {size_text(short)} short of "
-                f"{size_text(design.metadata_target)} each",
+                f"{group.count} metadata servers with {format_size(raw)} of drives hold targets of "
+                f"{format_size(raw * Fraction(1, 2))} mirrored: {format_size(short)} short of "
+                f"{format_size(design.metadata_target_size)} each",
                 f"set metadata: {{machine: {group.machine.name}, count: {count + count % 2}}}",
             )
 
 
 def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers that do not give the throughput asked for."""
-    for index, item, design in designed(plan):
+    for index, item, design in iter_designs(plan):
         for side in ("read", "write"):
             wanted, given = getattr(item, side), getattr(design, side)
-            if wanted is None or given is None or _gives(design, side, wanted):
+            if wanted is None or given is None or _has_throughput(design, side, wanted):
                 continue
-            by = " by their network ports" if design.bound == "ports" else ""
-            more = count_servers(plan, catalog, index, partial(_gives, side=side, wanted=wanted))
+            by = " by their network ports" if design.throughput_basis == "ports" else ""
+            more = count_servers(plan, catalog, index, partial(_has_throughput, side=side, required=wanted))
             yield Finding(
                 "storage-short",
                 "error",
@@ -227,9 +227,9 @@ def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def storage_rate_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers counted by the ports they have, because nobody said what one of them gives."""
-    for index, item, design in designed(plan):
-        if design.bound != "declared" and (item.read or item.write):
-            bound = "an upper bound, the network ports" if design.bound else "nothing at all"
+    for index, item, design in iter_designs(plan):
+        if design.throughput_basis != "declared" and (item.read or item.write):
+            bound = "an upper bound, the network ports" if design.throughput_basis else "nothing at all"
             yield Finding(
                 "storage-rate-unknown",
                 "note",
@@ -247,16 +247,16 @@ def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         limit = item.write
         if need is None or limit is None or need.write <= limit:
             continue
-        share = 2 if need.background else 1
+        share = 2 if need.is_background else 1
         wanted = f"throughput: {{write: {need.write.bytes_text}}}"
         if limit:
             seconds = ceil(need.size.base * 8 * share / limit.base)
-            wanted = f"{'interval' if need.background else 'stall'}: {seconds} s, or {wanted}"
+            wanted = f"{'interval' if need.is_background else 'stall'}: {seconds} s, or {wanted}"
         yield Finding(
             "storage-checkpoint",
             "error",
             f"storage[{index}].checkpoint",
-            f"{size_text(need.size)} in {need.window}{' by half of the throughput' * need.background} need "
+            f"{format_size(need.size)} in {need.window}{' by half of the throughput' * need.is_background} need "
             f"{need.write.bytes_text}, {(need.write - limit).bytes_text} more than the {limit.bytes_text} {item.name} "
             "writes",
             f"set {wanted}",

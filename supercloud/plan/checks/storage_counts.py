@@ -6,32 +6,32 @@ from collections.abc import Callable
 
 from ...catalog import Catalog
 from ..build.problems import Problems
-from ..build.storage.products import storage_of
+from ..build.storage.products import build_storage
 from ..model.plan import Plan
-from ..model.storage import Design, LustreDesign
+from ..model.storage import StorageDesign, LustreDesign
 
 __all__ = ["count_servers"]
 
 
-def count_servers(plan: Plan, catalog: Catalog, index: int, does: Callable[[Design], bool]) -> int | None:
+def count_servers(plan: Plan, catalog: Catalog, index: int, is_enough: Callable[[StorageDesign], bool]) -> int | None:
     """The fewest servers of the store at ``index`` with which ``does`` is true of its design, where more of them help.
 
     None where no number does, also not the one that the plan takes when none is declared.
     """
     own = plan.storage[index].design
-    free = _design(plan, catalog, index, None)
-    if own is None or free is None or not does(free):
+    free = _find_design(plan, catalog, index, None)
+    if own is None or free is None or not is_enough(free):
         return None
-    step = 2 if isinstance(free, LustreDesign) and free.pairs else 1
+    step = 2 if isinstance(free, LustreDesign) and free.has_pairs else 1
     low, high = own.servers // step, -(-free.servers // step)  # low does not do, high does
     while high - low > 1:
         middle = (low + high) // 2
-        found = _design(plan, catalog, index, middle * step)
-        low, high = (low, middle) if found is not None and does(found) else (middle, high)
+        found = _find_design(plan, catalog, index, middle * step)
+        low, high = (low, middle) if found is not None and is_enough(found) else (middle, high)
     return high * step
 
 
-def _design(plan: Plan, catalog: Catalog, index: int, count: int | None) -> Design | None:
+def _find_design(plan: Plan, catalog: Catalog, index: int, count: int | None) -> StorageDesign | None:
     """The store's design on so many servers, or on as many as the plan takes."""
     item = plan.spec.storage[index]
     if item.servers is None:
@@ -40,4 +40,4 @@ def _design(plan: Plan, catalog: Catalog, index: int, count: int | None) -> Desi
     spec = plan.spec.model_copy(
         update={"storage": (*plan.spec.storage[:index], changed, *plan.spec.storage[index + 1 :])}
     )
-    return storage_of(spec, plan.network, plan.pools, catalog, Problems())[index].design
+    return build_storage(spec, plan.network, plan.pools, catalog, Problems())[index].design

@@ -6,24 +6,24 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..build.fabric.ipoib import interface_name, ipoib_devices
+from ..build.fabric.ipoib import format_interface_name, list_ipoib_devices
 from ..build.fabric.roles import is_routed
-from ..build.storage.interfaces import fabric_of, store_interfaces
+from ..build.storage.interfaces import find_store_fabric, list_store_interfaces
 from ..model.plan import FabricPlan, Plan, StoragePlan
 
 __all__ = ["CHECKS"]
 
 # Products whose files name interfaces.
-_NAMING = ("lustre", "weka")
+_KINDS_WITH_INTERFACES = ("lustre", "weka")
 
 
 def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Stores whose interfaces nobody names, or which are named only where the RDMA devices are known."""
     for index, item in enumerate(plan.storage):
-        if item.kind not in _NAMING or plan.spec.storage[index].interface:
+        if item.kind not in _KINDS_WITH_INTERFACES or plan.spec.storage[index].interface:
             continue
-        fabric = fabric_of(plan, index)
-        if not store_interfaces(plan, index):
+        fabric = find_store_fabric(plan, index)
+        if not list_store_interfaces(plan, index):
             if item.servers:
                 where = f"on {fabric.name}" if fabric else "on the ordinary network"
                 yield Finding(
@@ -36,13 +36,13 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         routed = is_routed(fabric.kind, fabric.role)
         if fabric.kind != "infiniband" and not routed:
             continue  # network-bonds has the links of bonds
-        unknown = _without_devices(plan, fabric, item)
+        unknown = _list_machines_without_devices(plan, fabric, item)
         if unknown:
             script = "roce-rails.sh" if routed else "ipoib.sh"
             yield Finding(
                 "storage-interfaces", "note", f"storage[{index}]",
                 f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are not known: there {script} takes "
-                f"interfaces that are called {interface_name(fabric, 0)} … already, and stops where none is",
+                f"interfaces that are called {format_interface_name(fabric, 0)} … already, and stops where none is",
                 "name them (systemd.link), put adapters[].devices into a catalog overlay, or set interface",
             )  # fmt: skip
 
@@ -54,7 +54,7 @@ def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     ``weka cluster container net add`` for containers.
     """
     for index, item in enumerate(plan.storage):
-        fabric = fabric_of(plan, index)
+        fabric = find_store_fabric(plan, index)
         if item.kind != "weka" or fabric is None or not is_routed(fabric.kind, fabric.role) or not fabric.tiers:
             continue
         others = [other for other in plan.fabrics if other.tiers and not is_routed(other.kind, other.role)
@@ -70,11 +70,11 @@ def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _without_devices(plan: Plan, fabric: FabricPlan, item: StoragePlan) -> list[str]:
+def _list_machines_without_devices(plan: Plan, fabric: FabricPlan, storage: StoragePlan) -> list[str]:
     """Machines that are clients or servers of a store and whose devices on its fabric the catalog does not know."""
     links = fabric.rails * fabric.planes
-    clients = {plan.pool(name).machine.name for name in fabric.pools if len(ipoib_devices(plan, fabric, name)) < links}
-    names = {group.name: group.machine.name for group in item.servers}
+    clients = {plan.get_pool(name).machine.name for name in fabric.pools if len(list_ipoib_devices(plan, fabric, name)) < links}
+    names = {group.name: group.machine.name for group in storage.servers}
     servers = {names[service.name] for service in fabric.services
                if service.name in names and len(service.devices) * service.count < service.links}  # fmt: skip
     return sorted(clients | servers)

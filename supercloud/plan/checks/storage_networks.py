@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ...catalog import Catalog, Machine
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
-from ..build.fabric.roles import FITS, adapter_of, client_adapter, client_fabric, role_of
-from ..build.storage.clients import declared_unreached, unreached_pools, why_on_fabric_only
+from ..build.fabric.roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, get_fabric_role
+from ..build.storage.clients import declared_unreached, list_unreached_pools, explain_fabric_only
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
 from .rebuild import find_working, replan
@@ -23,9 +23,9 @@ def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         groups = _list_unwired(plan, index)
         for machine in dict.fromkeys(group.machine.name for group in groups):
             own = [group for group in groups if group.machine.name == machine]
-            yield _unwired(plan, catalog, index, own)
+            yield _build_unwired_finding(plan, catalog, index, own)
         joined = {service.name for fabric in switched if fabric.role != "management" for service in fabric.services}
-        for group in item.servers if switched and client_fabric(plan.spec, item.fabric) is None else ():
+        for group in item.servers if switched and find_client_fabric(plan.spec, item.fabric) is None else ():
             if group.name not in joined:
                 yield Finding(
                     "storage-unwired", "note", f"storage[{index}]",
@@ -38,14 +38,14 @@ def _list_unwired(plan: Plan, index: int) -> list[ServerGroup]:
     """The servers of a store without a port on the network that clients come over. On the ordinary network, where no
     other one is named, those whose ports nobody knows are left to ``storage-in-band``."""
     item = plan.storage[index]
-    declared = client_fabric(plan.spec, item.fabric)
+    declared = find_client_fabric(plan.spec, item.fabric)
     fabric = next((one for one in plan.fabrics if declared and one.name == declared.name), None)
     if declared is None:
         return []
     if fabric is None:  # no pool is on it; or it could not be built, which is an error of its own
         return [] if _has_pools(plan, declared) else list(item.servers)
     if not fabric.tiers:
-        return [group for group in item.servers if client_adapter(group.machine, declared) is None]
+        return [group for group in item.servers if find_client_adapter(group.machine, declared) is None]
     joined = {service.name for service in fabric.services} if fabric.role != "management" else set()
     lacking = [group for group in item.servers if group.name not in joined]
     return lacking if item.fabric else [group for group in lacking if group.machine.adapters]
@@ -55,62 +55,62 @@ def _has_pools(plan: Plan, declared: Fabric) -> bool:
     return any(declared.name in pool.fabrics for pool in plan.pools)
 
 
-def _unwired(plan: Plan, catalog: Catalog, index: int, groups: list[ServerGroup]) -> Finding:
+def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: list[ServerGroup]) -> Finding:
     item, machine = plan.storage[index], groups[0].machine
-    declared = client_fabric(plan.spec, item.fabric)
+    declared = find_client_fabric(plan.spec, item.fabric)
     assert declared is not None
     names = " and ".join(group.name for group in groups)
-    if role_of(declared) == "management":
+    if get_fabric_role(declared) == "management":
         problem = f"{declared.name} joins management ports only: {machine.name} of {names} serves no clients there"
     elif not _has_pools(plan, declared):
         problem = f"no pool is on {declared.name}, so that it has no switches: {names} have no clients there"
     else:
-        has = _ports(machine)
+        has = _format_ports(machine)
         problem = (f"{machine.name} of {names} has no port for {declared.name}"
                    + (f" (it has {has})" if has else " (no adapter of it is known)"))  # fmt: skip
     path = f"storage[{index}].fabric" if item.fabric else f"storage[{index}].servers.machine"
-    return Finding("storage-unwired", "error", path, problem, _wiring_cure(plan, catalog, index, declared, groups))
+    return Finding("storage-unwired", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups))
 
 
-def _wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
+def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
     """Networks and machines with which the servers are reached, each tried on a plan; else what a machine must have."""
     store = plan.spec.storage[index]
 
     def is_wired_with(changed: Storage) -> bool:
-        return _is_wired(plan, catalog, index, _with_store(plan.spec, index, changed))
+        return _is_wired(plan, catalog, index, _replace_store(plan.spec, index, changed))
 
     others = (store.model_copy(update={"fabric": other.name}) for other in _list_others(plan, declared))
     reached = (item for item in others if _is_as_reached(plan.spec, index, item))
     networks = [f"set storage[{index}].fabric: {item.fabric}" for item in find_working(plan, reached, is_wired_with, 1)]
-    if role_of(declared) == "management":
+    if get_fabric_role(declared) == "management":
         return ", or ".join(networks) or "declare an in-band or a storage network, and name it in 'fabric'"
     if not _has_pools(plan, declared):
-        lacks = any(client_adapter(group.machine, declared) is None for group in groups)
+        lacks = any(find_client_adapter(group.machine, declared) is None for group in groups)
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
         return ", or ".join([*networks, join + " and take servers with ports for it" * lacks])
-    serving = (name for name in catalog.names("machines") if _serves(catalog.machine(name), declared))
-    machines = find_working(plan, serving, lambda name: is_wired_with(_with_machine(store, name, groups)), _MOST)
-    kinds = " or ".join(FITS[declared.kind])
+    serving = (name for name in catalog.list_names("machines") if _can_serve(catalog.get_machine(name), declared))
+    machines = find_working(plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED)
+    kinds = " or ".join(ADAPTER_KINDS[declared.kind])
     ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
     return ", or ".join([*networks, f"take {' or '.join(machines)}" if machines else ports])
 
 
-def _ports(machine: Machine) -> str:
+def _format_ports(machine: Machine) -> str:
     return ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in machine.adapters)
 
 
 # Of a list in a hint.
-_MOST = 3
+_MAX_LISTED = 3
 # Roles of networks that may carry a store, in the order of advising them.
-_CARRYING = ("storage", "in-band", "compute")
+_STORAGE_ROLES = ("storage", "in-band", "compute")
 
 
-def _serves(machine: Machine, fabric: Fabric) -> bool:
+def _can_serve(machine: Machine, fabric: Fabric) -> bool:
     """Whether a machine may be a server of a store on the fabric: one of our own, without accelerators."""
-    return machine.provider == "onprem" and not machine.accelerators and client_adapter(machine, fabric) is not None
+    return machine.provider == "onprem" and not machine.accelerators and find_client_adapter(machine, fabric) is not None
 
 
-def _with_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> Storage:
+def _replace_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> Storage:
     """The store with another machine for the servers of these groups."""
     changes = {}
     for key in ("servers", "metadata"):
@@ -122,10 +122,10 @@ def _with_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> St
 
 def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
     """Whether another declaration of a store lets no fewer pools reach it."""
-    return len(declared_unreached(_with_store(spec, index, store), index)) <= len(declared_unreached(spec, index))
+    return len(declared_unreached(_replace_store(spec, index, store), index)) <= len(declared_unreached(spec, index))
 
 
-def _with_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
+def _replace_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
     return spec.model_copy(update={"storage": (*spec.storage[:index], store, *spec.storage[index + 1 :])})
 
 
@@ -140,12 +140,12 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     places = {pool.name: place for place, pool in enumerate(plan.spec.pools)}
     known: dict[tuple[object, ...], bool] = {}
     for index, item in enumerate(plan.storage):
-        fabric = client_fabric(plan.spec, item.fabric)
-        pools = unreached_pools(plan, index)
+        fabric = find_client_fabric(plan.spec, item.fabric)
+        pools = list_unreached_pools(plan, index)
         for pool in pools if fabric else ():
             assert fabric is not None
             where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
-            need = why_on_fabric_only(plan, index, pool)
+            need = explain_fabric_only(plan, index, pool)
             way = f"and {need}" if need else "nor on a network that leads there"
             alike = frozenset(one.name for one in pools if one.machine.name == pool.machine.name)
             cures = _list_client_cures(plan, catalog, index, fabric, pool, alike, known)
@@ -167,7 +167,7 @@ def _list_client_cures(
     """
     spec = plan.spec
     changes: list[tuple[str, tuple[object, ...], ClusterSpec]] = []
-    if adapter_of(pool.machine, role_of(fabric), fabric.kind):
+    if find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind):
         pools = tuple(one.model_copy(update={"fabrics": (*one.fabrics, fabric.name)}) if one.name in alike else one
                       for one in spec.pools)  # fmt: skip
         place = [one.name for one in spec.pools].index(pool.name)
@@ -176,7 +176,7 @@ def _list_client_cures(
     for other in _list_others(plan, fabric):
         store = spec.storage[index].model_copy(update={"fabric": other.name})
         changes.append((f"set storage[{index}].fabric: {other.name}", (index, other.name),
-                        _with_store(spec, index, store)))  # fmt: skip
+                        _replace_store(spec, index, store)))  # fmt: skip
     before = declared_unreached(spec, index)
 
     def helps(changed: ClusterSpec) -> bool:
@@ -189,13 +189,13 @@ def _list_client_cures(
             known[key] = _is_wired(plan, catalog, index, changed)
         return known[key]
 
-    return [cure for cure, _, _ in find_working(plan, [one for one in changes if helps(one[2])], works, _MOST)]
+    return [cure for cure, _, _ in find_working(plan, [one for one in changes if helps(one[2])], works, _MAX_LISTED)]
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
     """The other networks with switches that may carry a store, those for storage first."""
-    found = [item for item in plan.fabrics if item.name != fabric.name and item.tiers and item.role in _CARRYING]
-    return sorted(found, key=lambda item: _CARRYING.index(item.role))
+    found = [item for item in plan.fabrics if item.name != fabric.name and item.tiers and item.role in _STORAGE_ROLES]
+    return sorted(found, key=lambda item: _STORAGE_ROLES.index(item.role))
 
 
 def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -206,7 +206,7 @@ def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         lacking = [group for group in item.servers if group.name not in joined]
         for machine in dict.fromkeys(group.machine.name for group in lacking) if ordinary else ():
             groups = [group for group in lacking if group.machine.name == machine]
-            has = _ports(groups[0].machine)
+            has = _format_ports(groups[0].machine)
             key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
             declared = getattr(plan.spec.storage[index], key)
             yield Finding(

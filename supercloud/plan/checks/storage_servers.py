@@ -9,23 +9,23 @@ from typing import cast
 from ...catalog import Catalog, StorageProduct
 from ...errors import Finding
 from ...primitives.quantity import Quantity, Rate, Size
-from ..build.storage.clients import client_pools
+from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan, StoragePlan
-from ..model.storage import Design, LustreDesign, WekaDesign
+from ..model.storage import StorageDesign, LustreDesign, WekaDesign
 
-__all__ = ["CHECKS", "designed", "size_text"]
+__all__ = ["CHECKS", "iter_designs", "format_size"]
 
 
-def designed(plan: Plan) -> Iterator[tuple[int, StoragePlan, Design]]:
+def iter_designs(plan: Plan) -> Iterator[tuple[int, StoragePlan, StorageDesign]]:
     """Stores with a design, and their places in the spec."""
     return ((index, item, item.design) for index, item in enumerate(plan.storage) if item.design)
 
 
-def _product(item: StoragePlan, plan: Plan, index: int, catalog: Catalog) -> StorageProduct:
-    return cast(StorageProduct, catalog.get("storage", plan.spec.storage[index].product or item.kind))
+def _get_product(storage: StoragePlan, plan: Plan, index: int, catalog: Catalog) -> StorageProduct:
+    return cast(StorageProduct, catalog.get("storage", plan.spec.storage[index].product or storage.kind))
 
 
-def size_text(size: Size) -> str:
+def format_size(size: Size) -> str:
     """A size as people say it: binary where it is round, else four digits of a decimal unit."""
     text = str(size)
     if "iB" in text:
@@ -36,19 +36,19 @@ def size_text(size: Size) -> str:
 
 def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More targets or clients than the product takes, or a target larger than there can be."""
-    for index, item, design in designed(plan):
-        product = _product(item, plan, index, catalog)
-        clients = sum(pool.nodes for pool in client_pools(plan, index))
+    for index, item, design in iter_designs(plan):
+        product = _get_product(item, plan, index, catalog)
+        clients = sum(pool.nodes for pool in list_client_pools(plan, index))
         rows: list[tuple[str, float, float | None, str]] = [("clients", clients, product.max_clients, "split it")]
         if isinstance(design, LustreDesign):
             rows.append(("object targets", design.targets, product.max_targets, "take larger drives"))
             limit = product.target_limit
-            if limit and design.target > limit:
+            if limit and design.target_size > limit:
                 yield Finding(
                     "storage-limits", "error", f"storage[{index}].protection.data",
-                    f"a target of {design.data} × {design.drive} is {size_text(design.target)}, "
-                    f"{size_text(design.target - limit)} over the {limit} there can be",
-                    f"set data: {max(1, _most_data(limit, design))}",
+                    f"a target of {design.data} × {design.drive_size} is {format_size(design.target_size)}, "
+                    f"{format_size(design.target_size - limit)} over the {limit} there can be",
+                    f"set data: {max(1, _compute_max_data_parts(limit, design))}",
                 )  # fmt: skip
         for what, number, most, cure in rows:
             if most is not None and number > most:
@@ -59,18 +59,18 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _most_data(limit: Size, design: LustreDesign) -> int:
+def _compute_max_data_parts(limit: Size, design: LustreDesign) -> int:
     """Data drives of the largest target that stays within the limit."""
-    return int(limit.base * design.data // design.target.base)
+    return int(limit.base * design.data // design.target_size.base)
 
 
 def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Stripes and copies that the product does not make."""
-    for index, item, _ in designed(plan):
-        product, said = _product(item, plan, index, catalog), plan.spec.storage[index].protection
+    for index, item, _ in iter_designs(plan):
+        product, said = _get_product(item, plan, index, catalog), plan.spec.storage[index].protection
         parities = sorted({number for number in (product.parity, product.parity_many) if number})
         rows: list[tuple[str, int | None, int | None, int | None]] = [
-            ("data", said.data, product.data_from, _most_parts(product, said.parity)),
+            ("data", said.data, product.data_from, _compute_max_stripe_parts(product, said.parity)),
             ("copies", said.copies, None, product.copies_to),
         ]
         if product.parity_many:
@@ -82,18 +82,18 @@ def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             by, limit = (f"{over} more than", most) if over > 0 else (f"{under} fewer than", least)
             yield Finding(
                 "storage-protection", "error", f"storage[{index}].protection.{name}",
-                f"{value} {_PARTS[name]}: {by} the {limit} of {item.kind}", f"set {name}: {limit}, or leave it out",
+                f"{value} {_PART_NAMES[name]}: {by} the {limit} of {item.kind}", f"set {name}: {limit}, or leave it out",
             )  # fmt: skip
 
 
-def _most_parts(product: StorageProduct, parity: int | None) -> int | None:
+def _compute_max_stripe_parts(product: StorageProduct, parity: int | None) -> int | None:
     """Most data parts of a stripe, beside so many of parity."""
     if product.set_to:
         return max(1, product.set_to - (parity or product.parity or 0))
     return product.data_to
 
 
-_PARTS = {"data": "data parts of a stripe", "copies": "copies", "parity": "parity parts of a stripe"}
+_PART_NAMES = {"data": "data parts of a stripe", "copies": "copies", "parity": "parity parts of a stripe"}
 
 
 def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -116,8 +116,8 @@ def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers of Lustre with more object targets than one usually serves."""
-    for index, item, design in designed(plan):
-        most = _product(item, plan, index, catalog).targets_per_server_to
+    for index, item, design in iter_designs(plan):
+        most = _get_product(item, plan, index, catalog).targets_per_server_to
         if most and isinstance(design, LustreDesign) and design.targets_per_server > most:
             yield Finding(
                 "storage-usual", "warning", f"storage[{index}].protection.data",
@@ -129,16 +129,16 @@ def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """NFS over several servers: an export lives on one, and clients mount the first."""
-    for index, item, design in designed(plan):
+    for index, item, design in iter_designs(plan):
         if item.kind != "nfs" or design.servers < 2:
             continue
-        one = {"capacity": design.usable * Fraction(1, design.servers)}
+        one = {"capacity": design.usable_capacity * Fraction(1, design.servers)}
         one |= {
             side: rate * Fraction(1, design.servers) for side in ("read", "write") if (rate := getattr(design, side))
         }
         short = [
-            f"{_said(one[name])} of {_said(wanted)} to {name}" if name != "capacity" else
-            f"{_said(one[name])} of {_said(wanted)}"
+            f"{_format_quantity(one[name])} of {_format_quantity(wanted)} to {name}" if name != "capacity" else
+            f"{_format_quantity(one[name])} of {_format_quantity(wanted)}"
             for name in one if (wanted := getattr(item, name)) is not None and one[name] < wanted
         ]  # fmt: skip
         yield Finding(
@@ -151,20 +151,20 @@ def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-def _said(value: Quantity) -> str:
-    return value.bytes_text if isinstance(value, Rate) else size_text(value) if isinstance(value, Size) else str(value)
+def _format_quantity(value: Quantity) -> str:
+    return value.bytes_text if isinstance(value, Rate) else format_size(value) if isinstance(value, Size) else str(value)
 
 
 def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers with less memory, or fewer cores, than the product takes."""
-    for index, item, design in designed(plan):
-        product, machine = _product(item, plan, index, catalog), item.servers[-1].machine if item.servers else None
+    for index, item, design in iter_designs(plan):
+        product, machine = _get_product(item, plan, index, catalog), item.servers[-1].machine if item.servers else None
         base = product.memory_base
         if machine is None:
             continue
         wanted = None
         if isinstance(design, LustreDesign) and base and product.memory_target:
-            served = design.targets_per_server * (2 if design.pairs else 1)
+            served = design.targets_per_server * (2 if design.has_pairs else 1)
             wanted, cause = base + product.memory_target * served, f"{served} targets after a take-over"
         elif isinstance(design, WekaDesign):
             if design.compute_cores is not None and design.compute_cores < 1:
@@ -182,9 +182,9 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "storage-memory",
                 "error",
                 f"storage[{index}].servers.machine",
-                f"{machine.name} has {machine.memory}, {size_text(wanted - machine.memory)} less than {item.kind} "
+                f"{machine.name} has {machine.memory}, {format_size(wanted - machine.memory)} less than {item.kind} "
                 f"takes for {cause}",
-                f"take {size_text(wanted)} or more",
+                f"take {format_size(wanted)} or more",
             )
 
 

@@ -6,48 +6,48 @@ from collections.abc import Iterator
 from typing import cast
 
 from ...catalog import Catalog, Machine
-from ...errors import Finding, InputError, UnknownName
+from ...errors import Finding, InputError, UnknownNameError
 from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
-from ...spec.fabric import Manager
+from ...spec.fabric import SubnetManager
 from ...topology import Fabric as Wiring
-from ..build.fabric.nccl import collective_fabrics, rdma_devices
+from ..build.fabric.nccl import list_collective_fabrics, list_rdma_devices
 from ..build.fabric.partitions import (
     compute_pkey,
     expand_hosts,
-    free_key,
+    find_free_pkey,
     has_tenant_hosts,
     is_default_first,
     keeps_tenants_apart,
-    partitions_of,
+    build_partitions,
     select_owners,
 )
-from ..build.fabric.port_guids import find_lacking_guids
-from ..build.fabric.roles import client_fabric
-from ..build.kubernetes.fabrics import reaches
+from ..build.fabric.port_guids import iter_missing_guids
+from ..build.fabric.roles import find_client_fabric
+from ..build.kubernetes.fabrics import list_attachments
 from ..model.plan import FabricPlan, Plan
 from .rebuild import replan
 
 __all__ = ["CHECKS"]
 
 
-def _subnets(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
+def _iter_subnets(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
     for index, item in enumerate(plan.spec.fabrics):
         fabric = next((fabric for fabric in plan.fabrics if fabric.name == item.name), None)
         if fabric is not None:
             yield f"fabrics[{index}]", fabric, item
 
 
-def _divided(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
+def _iter_partitioned(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
     """InfiniBand fabrics of our own on which tenants have nodes of their own."""
-    for path, fabric, declared in _subnets(plan):
+    for path, fabric, declared in _iter_subnets(plan):
         if fabric.kind == "infiniband" and fabric.tiers and has_tenant_hosts(declared):
             yield path, fabric, declared
 
 
 def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """What the subnet manager cannot do."""
-    for path, fabric, declared in _subnets(plan):
+    for path, fabric, declared in _iter_subnets(plan):
         for name, wanted in (("adaptive_routing", declared.adaptive_routing), ("sharp", declared.sharp)):
             if wanted and fabric.kind != "infiniband":
                 yield Finding("subnet-licence", "error", f"{path}.{name}", f"{fabric.name} is {fabric.kind}: {name} is "
@@ -59,10 +59,10 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two subnet managers of one fabric, and settings of the one that is not meant."""
-    for path, fabric, declared in _subnets(plan):
+    for path, fabric, declared in _iter_subnets(plan):
         if fabric.kind != "infiniband" or not fabric.tiers:
             continue
-        runs = _appliance_manager(plan, catalog, f"{fabric.name}-manager")
+        runs = _find_appliance_manager(plan, catalog, f"{fabric.name}-manager")
         if runs and runs != declared.subnet_manager:
             yield Finding(
                 "subnet-manager", "warning", f"{path}.subnet_manager",
@@ -83,20 +83,20 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fabrics whose manager's host finds no free switch port, as nodes and uplinks have all of them."""
-    for path, fabric, declared in _subnets(plan):
+    for path, fabric, declared in _iter_subnets(plan):
         wiring = fabric.wiring
         if fabric.kind != "infiniband" or not isinstance(wiring, Wiring) or not fabric.tiers or _has_host(fabric):
             continue
         used = 2 * sum(group.count for group in wiring.link_groups)
         used -= sum(group.count for group in wiring.link_groups if group.source_kind in ("node", "reserved"))
-        used += declared.exits + 2 * declared.peer_links * (fabric.switches("leaf") // 2)
+        used += declared.exits + 2 * declared.peer_links * (fabric.count_switches("leaf") // 2)
         ports = sum(tier.count * tier.radix for tier in wiring.tiers)
         if used >= ports:
             yield Finding(
                 "subnet-manager-port", "warning", path,
                 f"all {ports} switch ports of {fabric.name} are in use: the host of its subnet manager has none, and "
                 "without a subnet manager no port becomes active",
-                _manager_cure(plan, catalog, path),
+                _suggest_manager_port(plan, catalog, path),
             )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 _MANAGER_LINKS = 2
 
 
-def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
+def _suggest_manager_port(plan: Plan, catalog: Catalog, path: str) -> str:
     """What gives the hosts of the manager a port, tried on a plan; and what else has to change for it."""
     fabrics = tuple(_with_manager_ports(item) if item.kind == "infiniband" else item for item in plan.spec.fabrics)
     tried, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
@@ -112,7 +112,7 @@ def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
     ports = f"set manager: {{links: {_MANAGER_LINKS}}} (a leaf port for each of two hosts)"
     if error:
         return f"{ports}; there is room for it if you {error.hint}"
-    before, after = (next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _subnets(found) if at == path),
+    before, after = (next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _iter_subnets(found) if at == path),
                           0) for found in (plan, tried))  # fmt: skip
     price = f"; that takes {after} switches in place of {before}, fewer nodes do not" if after > before else ""
     return f"{ports}, or declare the hosts in services (racks and power: facility.machines){price}"
@@ -121,7 +121,7 @@ def _manager_cure(plan: Plan, catalog: Catalog, path: str) -> str:
 def _with_manager_ports(fabric: Declared) -> Declared:
     """The fabric with ports for the hosts of its manager, where it declares none."""
     if fabric.manager is None:
-        return fabric.model_copy(update={"manager": Manager(links=_MANAGER_LINKS)})
+        return fabric.model_copy(update={"manager": SubnetManager(links=_MANAGER_LINKS)})
     if fabric.manager.links:
         return fabric
     return fabric.model_copy(update={"manager": fabric.manager.model_copy(update={"links": _MANAGER_LINKS})})
@@ -129,27 +129,27 @@ def _with_manager_ports(fabric: Declared) -> Declared:
 
 def _has_host(fabric: FabricPlan) -> bool:
     """Whether a machine that is no node has a port, where the manager can run."""
-    return any(item.name == f"{fabric.name}-manager" or (item.ours and item.hosts is None) for item in fabric.services)
+    return any(item.name == f"{fabric.name}-manager" or (item.is_managed and item.hosts is None) for item in fabric.services)
 
 
-def _appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | None:
+def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | None:
     """What subnet manager the machines of that name run, where they are appliances of one."""
     declared = plan.spec.facility.machines if plan.spec.facility else ()
     machine = next((item.machine for item in declared if item.name == name), None)
-    known = machine is not None and machine in catalog.names("machines")
+    known = machine is not None and machine in catalog.list_names("machines")
     return cast(Machine, catalog.get("machines", machine)).subnet_manager if known and machine else None
 
 
 def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Partitions of tenants that are not there, of hosts that are not on the fabric, or with the key of another's."""
     tenants = {tenant.name for tenant in plan.spec.tenants}
-    for path, fabric, declared in _subnets(plan):
-        yield from _key_findings(path, declared)
-        hosts = {name for pool in fabric.pools for name in plan.pool(pool).hosts} if declared.partitions else set()
+    for path, fabric, declared in _iter_subnets(plan):
+        yield from _check_keys(path, declared)
+        hosts = {name for pool in fabric.pools for name in plan.get_pool(pool).hosts} if declared.partitions else set()
         for index, item in enumerate(declared.partitions):
             place = f"{path}.partitions[{index}]"
             if tenants and item.tenant not in tenants:
-                error = UnknownName("tenant", item.tenant, tenants)
+                error = UnknownNameError("tenant", item.tenant, tenants)
                 yield Finding("unknown-name", "error", f"{place}.tenant", str(error.args[0]), error.hint)
             if item.hosts is None:
                 continue
@@ -162,11 +162,11 @@ def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(
                     "subnet-partitions", "error", f"{place}.hosts",
                     f"{len(strange)} of its hosts are not on {fabric.name}, the first is {strange[0]}",
-                    f"the fabric has {', '.join(str(plan.pool(pool).hosts) for pool in fabric.pools)}",
+                    f"the fabric has {', '.join(str(plan.get_pool(pool).hosts) for pool in fabric.pools)}",
                 )  # fmt: skip
 
 
-def _key_findings(path: str, declared: Declared) -> Iterator[Finding]:
+def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
     """Two tenants with one key. Keys follow from names, so that neither may be given another one here: one tenant
     coming or going would change the key of the other."""
     keys = [compute_pkey(item.tenant) if item.pkey is None else item.pkey for item in declared.partitions]
@@ -176,7 +176,7 @@ def _key_findings(path: str, declared: Declared) -> Iterator[Finding]:
         owner = owners.setdefault(key, item.tenant)
         if owner == item.tenant:
             continue
-        free = free_key(item.tenant, taken)
+        free = find_free_pkey(item.tenant, taken)
         taken |= {free} if free is not None else set()
         yield Finding(
             "subnet-partitions", "error", f"{path}.partitions[{index}].pkey",
@@ -188,8 +188,8 @@ def _key_findings(path: str, declared: Declared) -> Iterator[Finding]:
 
 def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Partitions without hosts beside others with hosts: their key is on all ports, so that nobody is kept apart."""
-    for path, fabric, declared in _divided(plan):
-        nodes = [host for pool in fabric.pools for host in plan.pool(pool).hosts]
+    for path, fabric, declared in _iter_partitioned(plan):
+        nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
         owned = {host for item in declared.partitions if item.hosts for host in expand_hosts(item.hosts)}
         free = [host for host in nodes if host not in owned]
         names = sorted({item.tenant for item in declared.partitions if item.hosts})
@@ -209,35 +209,35 @@ def _apart_cure(plan: Plan, catalog: Catalog, path: str, index: int, free: list[
     if not free:
         return "leave the partition out, as every node is another tenant's, or give it nodes of its own"
     if shared_by > 1:
-        return f"set hosts to a part of the nodes that are no tenant's ({_folded(free)}), for each such partition"
+        return f"set hosts to a part of the nodes that are no tenant's ({_fold_hosts(free)}), for each such partition"
     fabrics = list(plan.spec.fabrics)
     at = next(place for place in range(len(fabrics)) if path == f"fabrics[{place}]")
     partitions = list(fabrics[at].partitions)
     partitions[index] = partitions[index].model_copy(update={"hosts": fold(free)})
     fabrics[at] = fabrics[at].model_copy(update={"partitions": tuple(partitions)})
     _, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": tuple(fabrics)}))
-    return f"set hosts: {_folded(free)}" + "".join(f"; then {item.hint}" for item in errors[:1])
+    return f"set hosts: {_fold_hosts(free)}" + "".join(f"; then {item.hint}" for item in errors[:1])
 
 
 def subnet_guids(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Members of partitions whose GUIDs are not known."""
-    for path, fabric, declared in _divided(plan):
-        for item in find_lacking_guids(plan, fabric, declared):
-            yield Finding("subnet-guids", "error", f"{path}{item.place}", item.problem, item.hint)
+    for path, fabric, declared in _iter_partitioned(plan):
+        for item in iter_missing_guids(plan, fabric, declared):
+            yield Finding("subnet-guids", "error", f"{path}{item.path}", item.problem, item.hint)
 
 
 def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Nodes that reach no other node, or not by the key that programs take where they choose none."""
-    for path, fabric, declared in _divided(plan):
-        partitions = partitions_of(declared)
-        nodes = [host for pool in fabric.pools for host in plan.pool(pool).hosts]
+    for path, fabric, declared in _iter_partitioned(plan):
+        partitions = build_partitions(declared)
+        nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
         owners = select_owners(nodes, partitions)
         alone = [host for host in nodes if host not in owners]
         if alone:
             yield Finding(
                 "subnet-reach", "warning", f"{path}.partitions",
                 f"{len(alone)} nodes are in no partition of {fabric.name} and do not reach each other: "
-                f"{_folded(alone)}",
+                f"{_fold_hosts(alone)}",
                 "add them to the hosts of a tenant",
             )  # fmt: skip
         for item in partitions:
@@ -246,20 +246,20 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(
                     "subnet-reach", "warning", f"{path}.partitions",
                     f"{len(twice)} nodes of {item.name} are also of {owners[twice[0]]}, whose key is at index 0 there: "
-                    f"{_folded(twice)}",
+                    f"{_fold_hosts(twice)}",
                     f"jobs of {item.name} set NCCL_IB_PKEY there to the index of 0x{item.pkey:04x} (see GUIDE.md of "
                     "the target infiniband), or give each node to one tenant",
                 )  # fmt: skip
-        if is_default_first(fabric, declared) and not _served(fabric):
+        if is_default_first(fabric, declared) and not _list_served_hosts(fabric):
             yield Finding(
                 "subnet-reach", "warning", path,
                 f"no server is on {fabric.name}: nodes are limited members of its default partition and reach nothing",
                 _server_cure(plan, declared),
             )  # fmt: skip
-        if not is_default_first(fabric, declared) and _served(fabric):
+        if not is_default_first(fabric, declared) and _list_served_hosts(fabric):
             yield Finding(
                 "subnet-reach", "note", path,
-                f"{', '.join(_served(fabric))}: tenants reach these machines over {fabric.name} in the default "
+                f"{', '.join(_list_served_hosts(fabric))}: tenants reach these machines over {fabric.name} in the default "
                 "partition, which is not at index 0 of the nodes: they have their addresses on child interfaces of it",
                 "give storage a fabric of its own (role: storage), which needs no child interfaces",
             )  # fmt: skip
@@ -269,21 +269,21 @@ def _server_cure(plan: Plan, declared: Declared) -> str:
     """How servers come onto a fabric that has none: a store may name it already, and lack machines or their ports."""
     services = f"declare the servers in the services of {declared.name}"
     for index, item in enumerate(plan.storage):
-        if client_fabric(plan.spec, item.fabric) is declared:
+        if find_client_fabric(plan.spec, item.fabric) is declared:
             if item.servers:
                 return f"storage[{index}] names it, and its servers have no port for it: see storage-unwired"
             return f"set storage[{index}].servers, or {services}"
     return f"name the fabric in storage[].fabric, or {services}"
 
 
-def _served(fabric: FabricPlan) -> list[str]:
+def _list_served_hosts(fabric: FabricPlan) -> list[str]:
     return [item.name for item in fabric.services if item.name != f"{fabric.name}-manager"]
 
 
 def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools whose RDMA devices the catalog does not know, so that NCCL is not told which to use."""
     for index, pool in enumerate(plan.pools if plan.site.kind == "onprem" else ()):
-        lacking = [fabric for fabric in collective_fabrics(plan, pool) if not rdma_devices(pool, fabric)]
+        lacking = [fabric for fabric in list_collective_fabrics(plan, pool) if not list_rdma_devices(pool, fabric)]
         if not lacking or pool.accelerator is None:
             continue
         others = [fabric.name for fabric in plan.fabrics if fabric.name in pool.fabrics and fabric.role == "storage"]
@@ -297,16 +297,16 @@ def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """What a scheduler may give to one job although its nodes do not reach each other."""
-    for path, fabric, declared in _divided(plan):
+    for path, fabric, declared in _iter_partitioned(plan):
         if is_default_first(fabric, declared):
             continue
-        partitions = partitions_of(declared)
+        partitions = build_partitions(declared)
         if any(item.hosts is None for item in partitions):
             continue
         owners = select_owners((), partitions)
-        for what, pools in _job_ranges(plan):
+        for what, pools in _iter_job_ranges(plan):
             found = {owners[host] for pool in pools if pool in fabric.pools
-                     for host in plan.pool(pool).hosts if host in owners}  # fmt: skip
+                     for host in plan.get_pool(pool).hosts if host in owners}  # fmt: skip
             if len(found) > 1:
                 names = sorted(found)
                 yield Finding(
@@ -316,8 +316,8 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "give each tenant pools of its own, and these to its jobs only",
                 )  # fmt: skip
         for pool in plan.pools:
-            ways = reaches(plan, pool) if plan.scheduler.kind == "kubernetes" else ()
-            if any(way.fabric.name == fabric.name and way.way == "sr-iov" for way in ways):
+            ways = list_attachments(plan, pool) if plan.scheduler.kind == "kubernetes" else ()
+            if any(way.fabric.name == fabric.name and way.mode == "sr-iov" for way in ways):
                 yield Finding(
                     "subnet-jobs", "warning", f"{path}.partitions",
                     f"pods of {pool.name} get functions of ports (SR-IOV), each with a GUID of its own: these are in "
@@ -326,7 +326,7 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _iter_job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Pools among whose nodes a job gets its own."""
     if plan.scheduler.kind == "slurm":
         yield from ((f"the Slurm partition {item.name}", item.pools) for item in plan.scheduler.partitions)
@@ -334,13 +334,13 @@ def _job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from ((f"the pool {item.name}", (item.name,)) for item in plan.pools)
 
 
-def _folded(hosts: list[str]) -> str:
+def _fold_hosts(hosts: list[str]) -> str:
     text = fold(hosts)
-    return text if len(text) <= _LONG else f"{text[:_LONG]} …"
+    return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]} …"
 
 
 # Of a list of hosts in a message.
-_LONG = 80
+_MAX_TEXT_LENGTH = 80
 
 CHECKS = (
     nccl_devices,

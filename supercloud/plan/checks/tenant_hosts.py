@@ -15,18 +15,18 @@ from ..model.plan import Plan
 __all__ = ["subnet_tenants"]
 
 # Of a list in a message.
-_MOST_NAMES = 4
-_LONG = 80
-_OWN_POOL = "give these nodes a pool of their own, which is then for their tenant's jobs only"
-_NO_VOLCANO = "set scheduler.queue: kueue, whose queues hold pools for tenants (those of Volcano hold no nodes)"
+_MAX_NAMES = 4
+_MAX_TEXT_LENGTH = 80
+_OWN_POOL_HINT = "give these nodes a pool of their own, which is then for their tenant's jobs only"
+_KUEUE_HINT = "set scheduler.queue: kueue, whose queues hold pools for tenants (those of Volcano hold no nodes)"
 
 
 @dataclass(frozen=True)
-class _Range:
+class _JobRange:
     """Pools among whose nodes a job gets its own."""
 
     path: str
-    what: str
+    label: str
     pools: tuple[str, ...]
     tenants: frozenset[str]
     """Whose jobs are let in."""
@@ -41,51 +41,51 @@ def subnet_tenants(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """
     for fabric in plan.spec.fabrics:
         owners = find_host_tenants(fabric) if plan.site.kind == "onprem" and plan.tenants else {}
-        for item in _job_ranges(plan) if owners else ():
-            pools = [plan.pool(name) for name in item.pools if fabric.name in plan.pool(name).fabrics]
+        for item in _iter_job_ranges(plan) if owners else ():
+            pools = [plan.get_pool(name) for name in item.pools if fabric.name in plan.get_pool(name).fabrics]
             hosts = [host for pool in pools for host in pool.hosts]
             if len({owners[host] for host in hosts if host in owners}) == 1:
-                yield from _find_strangers(fabric.name, item, hosts, owners)
+                yield from _check_foreign_tenants(fabric.name, item, hosts, owners)
 
 
-def _find_strangers(
-    fabric: str, item: _Range, hosts: list[str], owners: Mapping[str, frozenset[str]]
+def _check_foreign_tenants(
+    fabric: str, job_range: _JobRange, hosts: list[str], owners: Mapping[str, frozenset[str]]
 ) -> Iterator[Finding]:
     owned = [host for host in hosts if host in owners]
     whose = owners[owned[0]]
-    strange = item.tenants - whose
+    strange = job_range.tenants - whose
     if not strange:
         return
-    declare = f"set accounts: [{', '.join(sorted(whose))}] there" if len(owned) == len(hosts) else _OWN_POOL
+    declare = f"set accounts: [{', '.join(sorted(whose))}] there" if len(owned) == len(hosts) else _OWN_POOL_HINT
     yield Finding(
-        "subnet-tenants", "warning", item.path,
-        f"{item.what} lets jobs of {_names(strange)} run on {len(owned)} nodes of {_names(whose)} ({_folded(owned)}): "
-        f"there they have the P_Key of {_names(whose)} on {fabric}",
-        item.hint or declare,
+        "subnet-tenants", "warning", job_range.path,
+        f"{job_range.label} lets jobs of {_format_names(strange)} run on {len(owned)} nodes of {_format_names(whose)} ({_fold_hosts(owned)}): "
+        f"there they have the P_Key of {_format_names(whose)} on {fabric}",
+        job_range.hint or declare,
     )  # fmt: skip
 
 
-def _job_ranges(plan: Plan) -> Iterator[_Range]:
+def _iter_job_ranges(plan: Plan) -> Iterator[_JobRange]:
     everybody = frozenset(tenant.name for tenant in plan.tenants)
     scheduler = plan.spec.scheduler
     if isinstance(scheduler, SlurmScheduler):
         for index, item in enumerate(plan.scheduler.partitions):
             path = f"scheduler.partitions[{index}]" if scheduler.partitions else "pools"
-            yield _Range(path, f"the Slurm partition {item.name}", item.pools, frozenset(item.accounts) or everybody,
-                         "" if scheduler.partitions else _OWN_POOL)  # fmt: skip
+            yield _JobRange(path, f"the Slurm partition {item.name}", item.pools, frozenset(item.accounts) or everybody,
+                         "" if scheduler.partitions else _OWN_POOL_HINT)  # fmt: skip
         return
     volcano = scheduler.queue == "volcano"
     for index, pool in enumerate(plan.pools):
         tenants = frozenset() if volcano else frozenset(pool.tenants)
-        yield _Range(f"pools[{index}]", f"the pool {pool.name}", (pool.name,), tenants or everybody,
-                     _NO_VOLCANO if volcano else _OWN_POOL)  # fmt: skip
+        yield _JobRange(f"pools[{index}]", f"the pool {pool.name}", (pool.name,), tenants or everybody,
+                     _KUEUE_HINT if volcano else _OWN_POOL_HINT)  # fmt: skip
 
 
-def _names(names: Iterable[str]) -> str:
+def _format_names(names: Iterable[str]) -> str:
     found = sorted(names)
-    return ", ".join(found[:_MOST_NAMES]) + " …" * (len(found) > _MOST_NAMES)
+    return ", ".join(found[:_MAX_NAMES]) + " …" * (len(found) > _MAX_NAMES)
 
 
-def _folded(hosts: list[str]) -> str:
+def _fold_hosts(hosts: list[str]) -> str:
     text = fold(hosts)
-    return text if len(text) <= _LONG else f"{text[:_LONG]} …"
+    return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]} …"

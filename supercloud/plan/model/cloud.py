@@ -12,7 +12,7 @@ from typing import Literal
 
 from ...catalog import Machine
 from ...catalog.metadata_service import MetadataAddress
-from ...catalog.provider import Addon, Impact
+from ...catalog.provider import Addon, ChangeImpact
 from ...catalog.storage_service import MountRule
 from ...primitives.names import NameRule
 from ...primitives.quantity import Money, Rate, Size
@@ -43,7 +43,7 @@ class SubnetPlan:
     """``public-<zone>``, ``private-<zone>``; of a given subnet ``given-<number>``."""
     zone: str | None
     """None where the user's subnet is used, which knows its own."""
-    public: bool
+    is_public: bool
     """Whether the internet is reached directly; private subnets go through a gateway, or nowhere where it is closed."""
     cidr: str | None
     """None where the user's subnet is used."""
@@ -62,7 +62,7 @@ class CloudNetwork:
     """The first is the primary; further ones are added where nodes times addresses need them."""
     existing: str | None
     """Identifier of the user's network."""
-    closed: bool
+    is_isolated: bool
     """No way to the internet: services are reached through private endpoints only."""
     subnets: tuple[SubnetPlan, ...]
     endpoints: Mapping[str, Literal["gateway", "interface"]] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class CloudNetwork:
     access: tuple[str, ...] = ()
     """Ranges from which public hosts are reached by ssh, and the API of a managed control plane."""
 
-    def subnet(self, key: str) -> SubnetPlan:
+    def get_subnet(self, key: str) -> SubnetPlan:
         """A subnet by key."""
         return next(subnet for subnet in self.subnets if subnet.key == key)
 
@@ -83,7 +83,7 @@ class Interface:
     device: int
     kind: str
     """What the provider calls it: interface, efa, efa-only …"""
-    address: bool
+    has_address: bool
     """Whether it carries an IP address: what subnets must have room for."""
 
 
@@ -94,18 +94,18 @@ class NodeGroup:
     key: str
     """Pool and, where a pool has several ways or zones, what tells them apart."""
     pool: str
-    order: int
+    rank: int
     """Rank of its way to get capacity within the pool, from 0: the lower is tried first."""
     capacity: Capacity
-    nodes: int
+    max_nodes: int
     """Most instances it may have."""
-    initial: int
+    initial_nodes: int
     """Instances it starts with; a scheduler that resizes groups owns the number afterwards."""
     subnets: tuple[str, ...]
     """Keys of the subnets its instances are in."""
     zones: tuple[str, ...]
     interfaces: tuple[Interface, ...]
-    cluster_placement: bool
+    has_placement_group: bool
     """Whether a placement group keeps its instances near to each other."""
     disk: Size
     """Of the root."""
@@ -113,11 +113,11 @@ class NodeGroup:
     """Key of the image among the provider's (operating system, scheduler and accelerator decide)."""
     domain_nodes: int = 1
     """Instances of one scale-up domain (an UltraServer), which come together."""
-    minimum: int = 0
+    min_nodes: int = 0
     """Instances that are always there."""
-    local: str | None = None
+    local_disk_mount: str | None = None
     """Where the disks inside are mounted, joined as one without redundancy."""
-    addresses: int = 1
+    addresses_per_node: int = 1
     """Addresses of the subnets that an instance takes, with those of its pods where they live there."""
 
 
@@ -132,9 +132,9 @@ class CloudHost:
     subnets: tuple[str, ...]
     disk: Size
     image: str
-    state: Size | None = None
+    state_disk: Size | None = None
     """A protected disk of its own for what must survive the machine."""
-    public: bool = False
+    is_public: bool = False
     """Whether it has an address in the internet."""
     hosts: tuple[str, ...] = ()
     """Private DNS names, known before anything exists (without the domain)."""
@@ -191,11 +191,11 @@ class CloudStorage:
     """For each TiB, where it is sold so."""
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
     """What else was decided, in the provider's terms (deployment type, version, compression, efa …)."""
-    linked: str | None = None
+    linked_store: str | None = None
     """Object store it is filled from (``s3://bucket/prefix``), or the name of an object store of this plan."""
     ports: tuple[str, ...] = ()
     """Ports its servers answer on: ``tcp:988``, ``udp:1018-1023``."""
-    mounting: MountRule | None = None
+    mount_rule: MountRule | None = None
     """How clients mount it; None for an object store."""
     install: CloudInstall | None = None
     """``servers``: where their software comes from; None where the spec does not say."""
@@ -205,16 +205,16 @@ class CloudStorage:
 class CostLine:
     """What one thing costs an hour; None where no price was sourced."""
 
-    what: str
+    item: str
     count: int
-    each_hour: Money | None
+    unit_price: Money | None
     source: str
     """Date and origin of the price; empty where there is none."""
 
     @property
-    def hour(self) -> Money | None:
+    def total_price(self) -> Money | None:
         """Of all of them."""
-        return self.each_hour * self.count if self.each_hour is not None else None
+        return self.unit_price * self.count if self.unit_price is not None else None
 
 
 @dataclass(frozen=True)
@@ -224,18 +224,18 @@ class CloudCost:
     lines: tuple[CostLine, ...]
 
     @property
-    def known(self) -> Money:
+    def known_total(self) -> Money:
         """Sum of what has a price: a lower bound where ``unknown`` is not empty."""
         total = Money(0, "USD")
         for line in self.lines:
-            if line.hour is not None:
-                total = total + line.hour
+            if line.total_price is not None:
+                total = total + line.total_price
         return total
 
     @property
-    def unknown(self) -> tuple[str, ...]:
+    def unpriced_items(self) -> tuple[str, ...]:
         """Things without a sourced price."""
-        return tuple(line.what for line in self.lines if line.each_hour is None)
+        return tuple(line.item for line in self.lines if line.unit_price is None)
 
 
 @dataclass(frozen=True)
@@ -261,9 +261,9 @@ class CloudPlan:
     """The accounting database, where the provider runs it."""
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
     """What else was decided for all instances, in the provider's terms (``metadata_hops``)."""
-    impacts: tuple[Impact, ...] = ()
+    impacts: tuple[ChangeImpact, ...] = ()
     """What changes of the published plan do to what runs, as the provider's table says."""
-    names: Mapping[str, NameRule] = field(default_factory=dict)
+    name_rules: Mapping[str, NameRule] = field(default_factory=dict)
     """What the provider accepts as names, by kind of thing."""
     limits: Mapping[str, int] = field(default_factory=dict)
     """What the provider limits (``user-data``: bytes of a start script)."""
@@ -271,28 +271,28 @@ class CloudPlan:
     """Regions that share accounts and the beginning of identifiers; empty where the provider has none."""
     principals: Mapping[str, str] = field(default_factory=dict)
     """Services that take roles under another name in this partition."""
-    roots: Mapping[str, str] = field(default_factory=dict)
+    root_devices: Mapping[str, str] = field(default_factory=dict)
     """Image key -> device of its root disk; an image of the user's has the one it stands in for."""
     addons: tuple[Addon, ...] = ()
     """Software that the provider keeps in the managed Kubernetes cluster, the early ones first."""
-    metadata: tuple[MetadataAddress, ...] = ()
+    metadata_addresses: tuple[MetadataAddress, ...] = ()
     """Addresses of the metadata service: machines of Slurm close them to everybody but root."""
     state_bucket: str = "state"
     """Key of the bucket that holds the published configuration."""
 
-    def groups_of(self, pool: str) -> tuple[NodeGroup, ...]:
+    def list_groups(self, pool: str) -> tuple[NodeGroup, ...]:
         """The groups of a pool, in the order in which they are tried."""
         return tuple(group for group in self.groups if group.pool == pool)
 
-    def prepaid(self, pool: str) -> bool:
+    def is_prepaid(self, pool: str) -> bool:
         """Whether all capacity of a pool is paid for, used or not: switching its nodes off would save nothing."""
-        kinds = {group.capacity.kind for group in self.groups_of(pool)}
+        kinds = {group.capacity.kind for group in self.list_groups(pool)}
         return bool(kinds) and kinds <= {"reservation", "reservation-group", "capacity-block"}
 
-    def hosts_of(self, role: str) -> tuple[CloudHost, ...]:
+    def list_hosts(self, role: str) -> tuple[CloudHost, ...]:
         """Hosts of a role."""
         return tuple(host for host in self.hosts if host.role == role)
 
-    def storage_named(self, name: str) -> CloudStorage:
+    def get_storage(self, name: str) -> CloudStorage:
         """A storage by the spec's name."""
         return next(item for item in self.storage if item.name == name)

@@ -42,19 +42,19 @@ class Service:
     cage: str | None = None
     product: str | None = None
     part_number: str | None = None
-    ours: bool = True
+    is_managed: bool = True
     """False: whoever brings the machines also brings their optics and manages them."""
     cable: Cable | None = None
     """The cable that was asked for by name."""
-    pack: bool = False
+    can_share_modules: bool = False
     """Splitters share modules with each other."""
     peer_links: int = 0
     """Between the two machines of a pair."""
-    full: bool = False
+    is_non_blocking: bool = False
     """Uplinks are built for all of its bandwidth."""
     hosts: HostRange | None = None
     """Their names, where they have other names than the service's and a number."""
-    names: tuple[str, ...] = ()
+    port_names: tuple[str, ...] = ()
     """Names of the ports of one machine, where they are known."""
     devices: tuple[str, ...] = ()
     """RDMA devices behind them."""
@@ -62,18 +62,18 @@ class Service:
     """What the links leave through, where the catalog knows the machine."""
 
     @property
-    def together(self) -> int:
+    def ports_per_cable(self) -> int:
         """Leaf ports of one cage that one of its cables fills, each with a link of its own."""
         return self.cable.links if self.cable and self.cable.tails > 1 else 1
 
     @property
-    def ports(self) -> int:
+    def leaf_ports(self) -> int:
         """Leaf ports they take."""
-        return -(-self.links // self.together) * self.together if self.together > 1 else -(-self.links // self.split)
+        return -(-self.links // self.ports_per_cable) * self.ports_per_cable if self.ports_per_cable > 1 else -(-self.links // self.split)
 
-    def per_plane(self, planes: int) -> int:
+    def count_leaf_ports_per_plane(self, planes: int) -> int:
         """Leaf ports they take in each of so many planes."""
-        return -(-self.ports // (planes * self.together)) * self.together
+        return -(-self.leaf_ports // (planes * self.ports_per_cable)) * self.ports_per_cable
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class FabricPlan:
     rails: int
     planes: int
     tiers: tuple[SwitchTier, ...]
-    cables: dict[str, int]
+    link_counts: dict[str, int]
     """node_leaf, leaf_spine, spine_core, manager: how many of each, over all planes."""
-    su_nodes: int | None
+    unit_nodes: int | None
     """Nodes of one scalable unit."""
     wiring: object | None = field(default=None, compare=False, repr=False)
     """The topology package's fabric (of one plane)."""
@@ -100,23 +100,23 @@ class FabricPlan:
     """Which adapters of the machines it joins."""
     services: tuple[Service, ...] = ()
     """Who has the reserved leaf ports, in the order of the ports; the managers come first."""
-    parts: object | None = field(default=None, compare=False, repr=False)
+    cabling_parts: object | None = field(default=None, compare=False, repr=False)
     """Cables and transceivers of the catalog, read when they are first asked for."""
     pool_speeds: Mapping[str, Rate] = field(default_factory=dict)
     """Pool -> the speed of its links, where they are slower than the ports they end at."""
     guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
     """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
 
-    def link_speed(self, pool: str) -> Rate | None:
+    def get_link_speed(self, pool: str) -> Rate | None:
         """Of the links of a pool's nodes."""
         return self.pool_speeds.get(pool, self.speed)
 
     @property
-    def leaf_rails(self) -> int:
+    def rails_per_leaf(self) -> int:
         """Rails of a node on one leaf; all of them where leaves have whole nodes."""
         hosts = self.wiring.link_groups[0] if isinstance(self.wiring, Wiring) and self.wiring.link_groups else None
-        return hosts.nics_per_side if isinstance(hosts, NodeLinks) else 1
+        return hosts.nics_per_leaf if isinstance(hosts, NodeLinks) else 1
 
-    def switches(self, tier: str) -> int:
+    def count_switches(self, tier: str) -> int:
         """Switches of a tier, 0 where it has none."""
         return sum(item.count for item in self.tiers if item.name == tier)

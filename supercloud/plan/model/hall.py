@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ...catalog import HeatRejection, Machine, Ups
-from ...facility import Feeds, Heat, Loop, Overhead
+from ...facility import Feeds, Heat, LiquidLoop, SiteOverhead
 from ...primitives.quantity import CarbonIntensity, Flow, Power, Temperature, UnitPrice
 
 __all__ = ["CoolingPlan", "EnergyPlan", "MachineGroup", "PowerPlan", "ServiceGroup", "SourcePlan"]
@@ -47,18 +47,18 @@ class PowerPlan:
     distribution_loss: Power
     """0 where its efficiency is not known."""
     ups_loss: Power
-    swing: Power | None
+    load_swing: Power | None
     """What comes and goes at once."""
 
     @property
-    def losses(self) -> Power:
+    def total_loss(self) -> Power:
         """All that is lost on the way."""
         return self.distribution_loss + self.ups_loss
 
     @property
-    def meter(self) -> Power:
+    def meter_power(self) -> Power:
         """What IT takes from the building: used and lost."""
-        return self.feeds.load + self.losses
+        return self.feeds.load + self.total_loss
 
 
 @dataclass(frozen=True)
@@ -67,31 +67,31 @@ class CoolingPlan:
 
     heat: Heat
     """Of all machines and switches; its total is the power of IT."""
-    assumed: tuple[str, ...]
+    assumed_machines: tuple[str, ...]
     """Machines whose liquid share is not known: all of their heat is counted in the liquid, an upper bound."""
-    loop: Loop | None
+    loop: LiquidLoop | None
     """Water to the racks; None where only air cools."""
     airflow: Flow | None
     """Through the machines, where theirs is known; None where one is not."""
     rejection: HeatRejection | None
     outdoor_limit: Temperature | None
     """Highest outdoor temperature without a chiller."""
-    hours: int | None
+    weather_hours: int | None
     """In the weather file."""
     free_hours: int | None
-    overhead: Overhead
+    overhead: SiteOverhead
     pue: float | None
     """Declared, or computed: then a lower bound where ``overhead.missing`` is not empty."""
-    declared_pue: bool
+    is_pue_declared: bool
     wue: float | None
     """Litres for each kWh of IT."""
     cue: float | None
     """kgCO2e for each kWh of IT."""
 
     @property
-    def pue_is(self) -> str:
+    def pue_basis(self) -> str:
         """declared, computed, at least (something is missing), unknown."""
-        if self.declared_pue:
+        if self.is_pue_declared:
             return "declared"
         if self.pue is None:
             return "unknown"
@@ -106,9 +106,9 @@ class SourcePlan:
     kind: str
     """grid, contract, on-site."""
     share: float
-    average: Power
+    average_power: Power
     """At full power of the site, evenly over the year."""
-    limit: Power | None
+    power_limit: Power | None
     """The most it gives on average."""
     price: UnitPrice | None
     carbon: CarbonIntensity | None
@@ -126,6 +126,6 @@ class EnergyPlan:
     """Of the grid, g/kWh, average of each hour of the day; empty where no hourly file is given."""
 
 
-def largest(powers: Iterable[Power] | Sequence[Power]) -> Power:
+def find_largest_power(powers: Iterable[Power] | Sequence[Power]) -> Power:
     """The largest of several powers, 0 of none."""
     return max(powers, default=Power(0, "W"))

@@ -37,7 +37,7 @@ class KubernetesPlan:
     """By the resource name of accelerators (``nvidia.com/gpu``), of those resource names that pools have."""
     topology: NodeTopology | None
     """Labels the site's provider puts on nodes; None on-prem, where the labels are ours."""
-    platform: PlatformRanges | None
+    platform_ranges: PlatformRanges | None
     """Addresses that the site's provider answers from; None on-prem."""
     metrics: Mapping[str, MetricSet]
     alerts: tuple[AlertSet, ...]
@@ -49,11 +49,11 @@ class KubernetesPlan:
     the kinds of storage in the spec."""
 
     @property
-    def changing_policies(self) -> PolicyApi | None:
+    def mutating_policies(self) -> PolicyApi | None:
         """How the API server serves policies that change objects; a gate is set only where the server is ours."""
         policies = self.release.abilities.changing_policies if self.release else None
         return policies if policies and (self.control_plane or not policies.gate) else None
 
-    def chart(self, name: str) -> Chart | None:
+    def find_chart(self, name: str) -> Chart | None:
         """A chart, where it is installed."""
         return next((item for item in self.charts if item.name == name), None)

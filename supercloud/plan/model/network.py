@@ -22,25 +22,25 @@ from ...topology.links import NodeLinks
 
 __all__ = [
     "BmcRun",
-    "Lossless",
+    "QosPolicy",
     "MachineRun",
-    "Marks",
+    "EcnThresholds",
     "NetworksPlan",
     "NodeLink",
     "PoolLinks",
-    "Rails",
+    "RailAddresses",
     "ServerLinks",
     "Subnet",
     "SwitchRun",
     "Underlay",
-    "block_of",
+    "parse_block",
 ]
 
-_GATEWAY = 254
+_GATEWAY_OFFSET = 254
 Role = Literal["service", "in-band", "bmc", "switch", "loopback", "storage", "rail"]
 
 
-def block_of(text: str) -> Block | None:
+def parse_block(text: str) -> Block | None:
     """A network as a user wrote it, None where it is none of IPv4."""
     try:
         return ipaddress.IPv4Network(text, strict=False)
@@ -59,20 +59,20 @@ class Subnet:
     """Addresses taken."""
     fabric: str = ""
     """Rails only."""
-    routed: bool = False
+    is_routed: bool = False
     """Whether it is cut into links of two addresses, each with a switch at the other end."""
 
     @property
     def gateway(self) -> str | None:
         """The way out, above the hosts of the first 256 addresses; None where there is none, or one a link."""
-        return None if self.role in ("rail", "loopback") else str(self.block.network_address + _GATEWAY)
+        return None if self.role in ("rail", "loopback") else str(self.block.network_address + _GATEWAY_OFFSET)
 
 
 @dataclass(frozen=True, slots=True)
 class BmcRun:
     """The management ports of a pool's nodes, of storage servers, of service machines or of distribution units."""
 
-    of: str
+    group: str
     """Pool or group; ``pdu``."""
     owners: HostRange
     names: HostRange
@@ -87,7 +87,7 @@ class MachineRun:
     hosts: HostRange
     addresses: AddressRun | None
     """On the ordinary network; None where they do not hang on it."""
-    ours: bool
+    is_managed: bool
     """False: whoever brings them manages them."""
 
 
@@ -98,13 +98,13 @@ class SwitchRun:
     fabric: str
     tier: Tier
     switch: Switch
-    system: NetworkOs | None
+    network_os: NetworkOs | None
     """Ethernet only."""
     management: AddressRun
     subnet: Subnet
     """Of the management ports of all switches of the fabric."""
     loopbacks: AddressRun | None
-    asn: tuple[int, int]
+    as_numbers: tuple[int, int]
     """Number of the first and step to the next; (0, 0) where nothing is routed."""
 
     @property
@@ -119,13 +119,13 @@ class SwitchRun:
         return self.tier.axes[0].size
 
     @property
-    def per_plane(self) -> int:
+    def switches_per_plane(self) -> int:
         """Switches of one plane."""
         return self.tier.count // self.planes
 
-    def place(self, index: int) -> tuple[int, int]:
+    def find_position(self, index: int) -> tuple[int, int]:
         """Plane of a switch, and its number within the plane, from 0."""
-        plane, within = divmod(index, self.per_plane)
+        plane, within = divmod(index, self.switches_per_plane)
         axes = self.tier.axes
         if len(axes) == 4 and axes[1].name == "rail":
             rail, rest = divmod(within, axes[2].size * axes[3].size)
@@ -138,61 +138,61 @@ class SwitchRun:
         """The names of all of them, in the order of the wiring: ``compute-leaf-[001-032]``."""
         return HostRange(f"{self.fabric}-{self.tier.name}-", 1, self.tier.count, max(3, len(str(self.tier.count))))
 
-    def names(self, plane: int) -> HostRange:
+    def get_plane_hosts(self, plane: int) -> HostRange:
         """The names of one plane's switches."""
-        return self.hosts.part(plane * self.per_plane, (plane + 1) * self.per_plane)
+        return self.hosts.slice(plane * self.switches_per_plane, (plane + 1) * self.switches_per_plane)
 
-    def name(self, index: int) -> str:
+    def format_name(self, index: int) -> str:
         """The name of one."""
         hosts = self.hosts
         return f"{hosts.prefix}{index + 1:0{hosts.width}d}"
 
-    def management_address(self, index: int) -> str:
+    def get_management_address(self, index: int) -> str:
         """Where its management port is reached."""
-        plane, number = self.place(index)
+        plane, number = self.find_position(index)
         return self.management[number * self.planes + plane]
 
-    def loopback(self, index: int) -> str:
+    def get_loopback(self, index: int) -> str:
         """The address it is known by in routing."""
         assert self.loopbacks is not None
-        plane, number = self.place(index)
+        plane, number = self.find_position(index)
         return self.loopbacks[number * self.planes + plane]
 
-    def as_number(self, index: int) -> int:
+    def get_as_number(self, index: int) -> int:
         """Of its own for a leaf, shared by the spines of a pod and by the cores of a plane."""
-        plane, number = self.place(index)
+        plane, number = self.find_position(index)
         if self.tier.name == "spine":
             number //= self.tier.axes[-1].size
         elif self.tier.name == "core":
             number = 0
-        first, step = self.asn
+        first, step = self.as_numbers
         return first + step * (number * self.planes + plane)
 
-    def alias(self, index: int, split: int = 1, lane: int = 0) -> str:
+    def format_port_alias(self, index: int, split: int = 1, lane: int = 0) -> str:
         """What neighbours hear a port called, or an end of a split one, where that is another name; else empty."""
-        if self.system is None:
+        if self.network_os is None:
             return ""
         if lane:
-            return self.system.alias_name(self.switch, self.tier.radix * split, index * split + lane - 1)
-        return self.system.alias_name(self.switch, self.tier.radix, index)
+            return self.network_os.format_alias(self.switch, self.tier.radix * split, index * split + lane - 1)
+        return self.network_os.format_alias(self.switch, self.tier.radix, index)
 
     @property
-    def parts(self) -> int:
+    def ports_per_cage(self) -> int:
         """Ports of the fabric's speed that one cage is split into."""
         return max(1, self.tier.radix // self.switch.cages) if self.switch.cages else 1
 
-    def cage(self, index: int) -> str:
+    def format_cage_name(self, index: int) -> str:
         """What its operating system calls the cage of a port, before it is split."""
-        assert self.system is not None and self.switch.cages is not None
-        return self.system.port_name(self.switch, self.switch.cages, index // self.parts)
+        assert self.network_os is not None and self.switch.cages is not None
+        return self.network_os.format_port_name(self.switch, self.switch.cages, index // self.ports_per_cage)
 
-    def port(self, index: int, split: int = 1, lane: int = 0) -> str:
+    def format_port_name(self, index: int, split: int = 1, lane: int = 0) -> str:
         """What its operating system calls a port, or the end ``lane`` (from 1) of one that a splitter splits."""
-        if self.system is None:
+        if self.network_os is None:
             return str(index + 1)
         if lane:
-            return self.system.port_name(self.switch, self.tier.radix * split, index * split + lane - 1)
-        return self.system.port_name(self.switch, self.tier.radix, index)
+            return self.network_os.format_port_name(self.switch, self.tier.radix * split, index * split + lane - 1)
+        return self.network_os.format_port_name(self.switch, self.tier.radix, index)
 
 
 class NodeLink(NamedTuple):
@@ -209,57 +209,57 @@ class NodeLink(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rails:
+class RailAddresses:
     """Addresses of node links: each leaf has a prefix of its own, each of its ports two addresses of that prefix.
 
     ``blocks`` has one block for each plane and side (rail-optimized: rail), planes outermost. The lower address of a
     link is the switch's.
     """
 
-    hosts: NodeLinks
+    node_links: NodeLinks
     blocks: tuple[Block, ...]
-    slot: int
+    leaf_addresses: int
     """Addresses of one leaf: a power of two."""
 
     @property
-    def per_unit(self) -> int:
+    def leaves_per_unit(self) -> int:
         """Leaves of one side of a unit."""
-        return -(-self.hosts.unit // self.hosts.block)
+        return -(-self.node_links.unit_nodes // self.node_links.block_nodes)
 
-    def leaf_place(self, leaf: int) -> tuple[int, int, int]:
+    def find_leaf_position(self, leaf: int) -> tuple[int, int, int]:
         """Plane and side of a leaf, and its number among the leaves of that side."""
-        plane, local = divmod(leaf, self.hosts.leaves)
-        if self.hosts.side_stride > self.hosts.unit_stride:
-            side, local = divmod(local, self.hosts.side_stride)
-            unit, block = divmod(local, self.hosts.unit_stride)
+        plane, local = divmod(leaf, self.node_links.leaves)
+        if self.node_links.side_stride > self.node_links.unit_stride:
+            side, local = divmod(local, self.node_links.side_stride)
+            unit, block = divmod(local, self.node_links.unit_stride)
         else:
-            unit, local = divmod(local, self.hosts.unit_stride)
-            side, block = divmod(local, self.hosts.side_stride)
-        return plane, side, unit * self.per_unit + block
+            unit, local = divmod(local, self.node_links.unit_stride)
+            side, block = divmod(local, self.node_links.side_stride)
+        return plane, side, unit * self.leaves_per_unit + block
 
-    def prefix(self, leaf: int) -> Block:
+    def get_leaf_block(self, leaf: int) -> Block:
         """All addresses of a leaf's node links."""
-        plane, side, number = self.leaf_place(leaf)
-        start = int(self.blocks[plane * self.hosts.sides + side].network_address) + number * self.slot
-        return ipaddress.IPv4Network((start, 33 - self.slot.bit_length()))
+        plane, side, number = self.find_leaf_position(leaf)
+        start = int(self.blocks[plane * self.node_links.leaves_per_block + side].network_address) + number * self.leaf_addresses
+        return ipaddress.IPv4Network((start, 33 - self.leaf_addresses.bit_length()))
 
-    def ports(self, leaf: int) -> range:
+    def list_node_ports(self, leaf: int) -> range:
         """Ports of a leaf that nodes hang on."""
-        _, _, number = self.leaf_place(leaf)
-        unit, block = divmod(number, self.per_unit)
-        start = block * self.hosts.block
-        nodes = min(self.hosts.block, self.hosts.unit - start, self.hosts.nodes - unit * self.hosts.unit - start)
-        return range(max(0, nodes) * self.hosts.nics_per_side)
+        _, _, number = self.find_leaf_position(leaf)
+        unit, block = divmod(number, self.leaves_per_unit)
+        start = block * self.node_links.block_nodes
+        nodes = min(self.node_links.block_nodes, self.node_links.unit_nodes - start, self.node_links.nodes - unit * self.node_links.unit_nodes - start)
+        return range(max(0, nodes) * self.node_links.nics_per_leaf)
 
-    def link(self, node: int, nic: int, plane: int = 0) -> NodeLink:
+    def build_link(self, node: int, nic: int, plane: int = 0) -> NodeLink:
         """The link of a node's NIC in a plane."""
-        _, _, leaf, port, _ = self.hosts.ends(self.hosts.number(node, nic, plane))
-        start = self.prefix(leaf).network_address + 2 * port
+        _, _, leaf, port, _ = self.node_links.compute_ends(self.node_links.compute_number(node, nic, plane))
+        start = self.get_leaf_block(leaf).network_address + 2 * port
         return NodeLink(plane, nic, leaf, port, str(start + 1), str(start))
 
-    def links(self, node: int) -> Iterator[NodeLink]:
+    def iter_links(self, node: int) -> Iterator[NodeLink]:
         """All links of a node, plane by plane."""
-        return (self.link(node, nic, plane) for plane in range(self.hosts.planes) for nic in range(self.hosts.nics))
+        return (self.build_link(node, nic, plane) for plane in range(self.node_links.planes) for nic in range(self.node_links.nics))
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +273,7 @@ class PoolLinks:
     """One for each rail; where links are routed, one for each plane and side."""
     first: int
     """Number of the first node: in the fabric's wiring where links are routed, else in the subnets."""
-    rails: Rails | None
+    rails: RailAddresses | None
     """Where links are routed, else None."""
 
     @property
@@ -285,15 +285,15 @@ class PoolLinks:
         """The address of a node's port; ports of routed links are counted plane by plane."""
         if self.rails is None:
             return self.runs[port][node]
-        plane, nic = divmod(port, self.rails.hosts.nics)
-        return self.rails.link(self.first + node, nic, plane).address
+        plane, nic = divmod(port, self.rails.node_links.nics)
+        return self.rails.build_link(self.first + node, nic, plane).address
 
     def first_address(self, number: int) -> str:
         """The address that the first node has in the subnet with that number, from 0."""
         if self.rails is None:
             return self.address(0, number)
-        plane, side = divmod(number, self.rails.hosts.sides)
-        return self.rails.link(self.first, side * self.rails.hosts.nics_per_side, plane).address
+        plane, side = divmod(number, self.rails.node_links.leaves_per_block)
+        return self.rails.build_link(self.first, side * self.rails.node_links.nics_per_leaf, plane).address
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,32 +308,32 @@ class ServerLinks:
     hosts: HostRange
     ports: int
     """Of one machine."""
-    room: int
+    capacity: int
     """Machines there are addresses for."""
     blocks: tuple[Block, ...]
     """One a plane, where links are routed; else one a rail: ports take turns."""
-    routed: bool
+    is_routed: bool
     """Each link has two addresses, of which the lower is the switch's."""
 
-    def host(self, server: int) -> str:
+    def format_host_name(self, server: int) -> str:
         """The name of one machine."""
         return f"{self.hosts.prefix}{self.hosts.first + server:0{self.hosts.width}d}"
 
-    def address(self, server: int, port: int, plane: int = 0) -> str:
+    def get_address(self, server: int, port: int, plane: int = 0) -> str:
         """The address of a machine's port; of a routed one, where it is in that plane."""
-        if not self.routed:
+        if not self.is_routed:
             turn, rail = divmod(port, len(self.blocks))
-            return AddressRun(self.blocks[rail], turn * self.room, self.room)[server]
-        return str(self.blocks[plane].network_address + 2 * (port * self.room + server) + 1)
+            return AddressRun(self.blocks[rail], turn * self.capacity, self.capacity)[server]
+        return str(self.blocks[plane].network_address + 2 * (port * self.capacity + server) + 1)
 
-    def gateway(self, server: int, port: int, plane: int = 0) -> str:
+    def get_gateway(self, server: int, port: int, plane: int = 0) -> str:
         """The switch's end of a routed link."""
-        assert self.routed
-        return str(self.blocks[plane].network_address + 2 * (port * self.room + server))
+        assert self.is_routed
+        return str(self.blocks[plane].network_address + 2 * (port * self.capacity + server))
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class EcnThresholds:
     """ECN thresholds of a port in bytes."""
 
     min: int
@@ -342,7 +342,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Lossless:
+class QosPolicy:
     """The contract every switch and host of a fabric follows."""
 
     dscp: int
@@ -353,7 +353,7 @@ class Lossless:
     mtu: int
     host_mtu: int
     weight: int
-    ecn: Mapping[str, Marks]
+    ecn: Mapping[str, EcnThresholds]
     """Tier -> thresholds."""
     detection: Duration
     restoration: Duration
@@ -373,21 +373,21 @@ class Underlay:
     speed: Rate
     block: Block
     """All addresses of its links to nodes and servers."""
-    rails: Rails
+    rails: RailAddresses
     servers: tuple[ServerLinks, ...]
     server_blocks: tuple[Block, ...]
     """Where the addresses of servers are: one a plane."""
     switches: tuple[SwitchRun, ...]
     loopbacks: Block
-    asn: tuple[int, int]
+    as_numbers: tuple[int, int]
     """First and last AS number it may use."""
-    lossless: Lossless
-    bfd: bool
-    tools: Mapping[str, AdapterQos]
+    qos_policy: QosPolicy
+    has_bfd: bool
+    adapter_tools: Mapping[str, AdapterQos]
     """Group of hosts (a key of ``adapter_qos.py``) -> what sets the contract on their adapters, where it is known."""
     wiring: Wiring = field(compare=False, repr=False)
 
-    def tier(self, name: str) -> SwitchRun:
+    def get_switch_run(self, name: str) -> SwitchRun:
         """The switches of a tier."""
         return next(run for run in self.switches if run.tier.name == name)
 
@@ -405,7 +405,7 @@ class NetworksPlan:
     nodes: tuple[PoolLinks, ...] = ()
     """Ports of nodes on every fabric whose ports have addresses, fabric by fabric in the order of its pools."""
     machines: tuple[MachineRun, ...] = ()
-    spaces: Mapping[str, Block] = field(default_factory=dict)
+    address_spaces: Mapping[str, Block] = field(default_factory=dict)
     """What the subnets are cut from: ``fabrics`` and ``management``, as declared or as chosen."""
     macs: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """(name, network) -> MAC, as the user gave them; network is in-band, bmc or switch."""
@@ -414,14 +414,14 @@ class NetworksPlan:
         """The pools of a fabric."""
         return tuple(item for item in self.nodes if item.fabric == fabric)
 
-    def served(self, fabric: str) -> tuple[ServerLinks, ...]:
+    def list_servers(self, fabric: str) -> tuple[ServerLinks, ...]:
         """The servers of a fabric."""
         return tuple(item for item in self.servers if item.fabric == fabric)
 
-    def underlay(self, fabric: str) -> Underlay | None:
+    def find_underlay(self, fabric: str) -> Underlay | None:
         """The underlay of a fabric, where it is routed."""
         return next((item for item in self.underlays if item.fabric == fabric), None)
 
-    def run(self, fabric: str, tier: str) -> SwitchRun:
+    def get_switch_run(self, fabric: str, tier: str) -> SwitchRun:
         """The switches of a tier of a fabric."""
         return next(run for run in self.switches if run.fabric == fabric and run.tier.name == tier)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...catalog import Accelerator, Location, Machine, SlurmRelease
-from ...catalog.kubernetes_parts import XidCatalog
+from ...catalog.kubernetes_parts import XidTable
 from ...catalog.slurm_packages import SlurmPackages
 from ...errors import Finding
 from ...primitives.addresses import AddressRun, Block
@@ -20,20 +20,20 @@ from ...primitives.quantity import Duration, Rate, Size
 from ...spec import ClusterSpec
 from ...spec.pool import Slicing
 from ...spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
-from ...spec.tenant import Limits, Priority
+from ...spec.tenant import TenantLimits, Priority
 from .cloud import CloudPlan
 from .fabric import FabricPlan, Service, SwitchTier
 from .kubernetes import KubernetesPlan
 from .network import NetworksPlan
-from .racks import FacilityPlan, Item, LayoutPlan, RackGroup, RackPlan
-from .storage import CheckpointNeed, Design, ServerGroup
+from .racks import FacilityPlan, RackItem, LayoutPlan, RackGroup, RackPlan
+from .storage import CheckpointRequirement, StorageDesign, ServerGroup
 
 __all__ = [
     "FabricPlan",
     "FacilityPlan",
     "Group",
     "HostPlan",
-    "Item",
+    "RackItem",
     "LayoutPlan",
     "Level",
     "Locality",
@@ -47,7 +47,7 @@ __all__ = [
     "ServerGroup",
     "SitePlan",
     "StoragePlan",
-    "Suppressed",
+    "SuppressedFinding",
     "SwitchTier",
     "TenantPlan",
 ]
@@ -98,7 +98,7 @@ class SchedulerPlan:
     """Slurm only: as declared, or one per pool; exactly one is the default."""
     kubernetes: KubernetesPlan | None = None
     """Kubernetes only: its releases, and what is installed beside them."""
-    xids: XidCatalog | None = None
+    xids: XidTable | None = None
     """Errors of the driver, where there are NVIDIA GPUs: which of them take a node out of service."""
     packages: SlurmPackages | None = None
     """Slurm only: the packages with the release, else those of a distribution; None where the catalog has none."""
@@ -120,7 +120,7 @@ class PoolPlan:
     fabrics: tuple[str, ...]
     features: tuple[str, ...]
     slicing: Slicing | None
-    imex: bool
+    has_imex: bool
     """Whether memory is shared over scale-up domains of several nodes."""
     reserved_cores: int
     reserved_memory: Size
@@ -128,14 +128,14 @@ class PoolPlan:
     """Whose nodes they are, where InfiniBand partitions keep tenants apart: only for jobs of these. Empty: of all."""
 
     @property
-    def per_node(self) -> int:
+    def accelerators_per_node(self) -> int:
         """Accelerators of one node."""
         return self.machine.accelerators.count if self.machine.accelerators else 0
 
     @property
     def accelerators(self) -> int:
         """Accelerators of the pool."""
-        return self.nodes * self.per_node
+        return self.nodes * self.accelerators_per_node
 
     @property
     def threads(self) -> int | None:
@@ -205,9 +205,9 @@ class StoragePlan:
     """Where the throughput came from: declared, tier best of …, per TiB; empty where nothing was asked."""
     servers: tuple[ServerGroup, ...] = ()
     """On-prem, where its machines are known; also in ``Plan.servers``."""
-    design: Design | None = None
+    design: StorageDesign | None = None
     """How it is laid out on them."""
-    checkpoint: CheckpointNeed | None = None
+    checkpoint: CheckpointRequirement | None = None
     """What was asked for checkpoints."""
 
 
@@ -221,12 +221,12 @@ class TenantPlan:
     """Of the cluster, 0 to 1."""
     priority: Priority
     users: tuple[str, ...]
-    limits: Limits
-    borrow: bool
+    limits: TenantLimits
+    can_borrow: bool
 
 
 @dataclass(frozen=True)
-class Suppressed:
+class SuppressedFinding:
     """A finding that was accepted, and why."""
 
     finding: Finding
@@ -259,7 +259,7 @@ class Plan:
     cloud: CloudPlan | None = None
     """What a cloud site needs; None on-prem."""
     findings: tuple[Finding, ...] = ()
-    suppressed: tuple[Suppressed, ...] = ()
+    suppressed: tuple[SuppressedFinding, ...] = ()
     folder: Path = field(default=Path(), compare=False, repr=False)
     """Where the files are that the spec names."""
 
@@ -273,7 +273,7 @@ class Plan:
         """Accelerators of all pools."""
         return sum(pool.accelerators for pool in self.pools)
 
-    def pool(self, name: str) -> PoolPlan:
+    def get_pool(self, name: str) -> PoolPlan:
         """A pool by name."""
         return next(pool for pool in self.pools if pool.name == name)
 

@@ -11,7 +11,7 @@ from ...facility import Circuits, Heat
 from ...primitives.quantity import Carbon, Energy, Length, Mass, Money, Power
 from .hall import CoolingPlan, EnergyPlan, PowerPlan, ServiceGroup
 
-__all__ = ["FacilityPlan", "Item", "LayoutPlan", "RackGroup", "RackPlan"]
+__all__ = ["FacilityPlan", "RackItem", "LayoutPlan", "RackGroup", "RackPlan"]
 
 
 @dataclass(frozen=True)
@@ -33,15 +33,15 @@ class RackGroup:
     """``network`` racks also hold service machines."""
     weight: Mass | None = None
     """Of what is in a full rack; None where a part is not known."""
-    limit: Power | None = None
+    power_limit: Power | None = None
     """What its distribution, or the spec, lets it draw."""
     heat: Heat = Heat()
     """Of one full rack, by the way it leaves."""
     cooling: str = ""
     """How it is cooled: air, rear-door, direct-liquid, immersion."""
-    node: Power = Power(0, "W")
+    node_power: Power = Power(0, "W")
     """Of one node where its rack is fed: the loss of power shelves is in it."""
-    busbar: Power | None = None
+    busbar_power: Power | None = None
     """What a full rack draws behind its shelves."""
     circuits: Circuits | None = None
     """None where nobody declared them, and in rack products."""
@@ -57,11 +57,11 @@ class RackGroup:
     """Distribution units of coolant within the rack."""
     cdu_units: int = 0
     """Rack units of each of those."""
-    top: tuple[str, ...] = ()
+    leaf_fabrics: tuple[str, ...] = ()
     """Fabrics whose leaves stand with the nodes, one a rack."""
     nodes: int = 0
     """In all of these racks; 0 where they hold no nodes of a pool."""
-    power_is_least: bool = False
+    is_power_lower_bound: bool = False
     """Whether the power of a part is not known: counted as 0, or by a lower bound."""
 
     @property
@@ -77,7 +77,7 @@ class RackGroup:
     @property
     def fullest_power(self) -> Power:
         """What the fullest rack draws with the nodes that stand in it."""
-        return Power.of_base(self.power.base - self.node.base * (self.nodes_per_rack - self.fullest_nodes))
+        return Power.from_base(self.power.base - self.node_power.base * (self.nodes_per_rack - self.fullest_nodes))
 
     @property
     def fullest_heat(self) -> Heat:
@@ -89,7 +89,7 @@ class RackGroup:
     @property
     def headroom(self) -> Power | None:
         """What a full rack leaves of its limit; None where it has none, or where its power is not wholly known."""
-        return self.limit - self.power if self.limit and not self.power_is_least else None
+        return self.power_limit - self.power if self.power_limit and not self.is_power_lower_bound else None
 
 
 @dataclass(frozen=True)
@@ -97,69 +97,69 @@ class FacilityPlan:
     """The hall in numbers."""
 
     racks: tuple[RackGroup, ...]
-    it: Power
+    it_power: Power
     """Power of all machines and switches at their highest."""
-    nodes: Power
-    switches: Power
-    unknown: tuple[str, ...]
+    node_power: Power
+    switch_power: Power
+    unknown_power: tuple[str, ...]
     """Things whose power nobody sourced: counted as 0, or by a lower bound."""
-    budget: Power | None
-    energy_year: Energy
+    power_budget: Power | None
+    annual_energy: Energy
     """IT energy of a year at full power."""
-    cost_year: Money | None
-    carbon_year: Carbon | None
+    annual_cost: Money | None
+    annual_carbon: Carbon | None
     cooling: str
-    servers: Power = Power(0, "W")
+    server_power: Power = Power(0, "W")
     """Of storage servers and service machines."""
-    unsized: tuple[str, ...] = ()
+    unknown_size: tuple[str, ...] = ()
     """Things whose rack units nobody sourced: counted as one unit each."""
-    power: PowerPlan | None = None
-    heat: CoolingPlan | None = None
-    energy: EnergyPlan | None = None
-    service: tuple[ServiceGroup, ...] = ()
+    power_plan: PowerPlan | None = None
+    cooling_plan: CoolingPlan | None = None
+    energy_plan: EnergyPlan | None = None
+    service_groups: tuple[ServiceGroup, ...] = ()
     """Machines that are in no pool and not those of storage."""
 
     @property
     def node_racks(self) -> int:
         """Racks that hold nodes of pools."""
-        return self._count("compute")
+        return self._count_racks("compute")
 
     @property
-    def pdus(self) -> int:
+    def pdu_count(self) -> int:
         """Distribution units of all racks. Each is ordered and has a management port, whatever its product."""
         return sum(group.pdus for group in self.racks)
 
     @property
     def network_racks(self) -> int:
         """Racks that hold switches and service machines."""
-        return self._count("network")
+        return self._count_racks("network")
 
     @property
     def storage_racks(self) -> int:
         """Racks that hold storage servers."""
-        return self._count("storage")
+        return self._count_racks("storage")
 
     @property
     def headroom(self) -> Power | None:
         """What IT leaves of the budget; None where there is none, or where the power of something is not known."""
-        return self.budget - self.it if self.budget and not self.unknown else None
+        return self.power_budget - self.it_power if self.power_budget and not self.unknown_power else None
 
-    def _count(self, kind: str) -> int:
+    def _count_racks(self, kind: str) -> int:
         return sum(group.count for group in self.racks if group.kind == kind)
 
     @property
-    def densest(self) -> Power:
+    def densest_rack_power(self) -> Power:
         """Power of the fullest rack."""
         return max((group.fullest_power for group in self.racks), default=Power(0, "W"))
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class RackItem:
     """Equal things that stand one above the other in a rack."""
 
-    what: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel", "nvlink-switch",
+    kind: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel", "nvlink-switch",
                   "management-switch"]  # fmt: skip
-    of: str
+    group: str
     """Pool of nodes, ``fabric/tier`` of switches, group of servers (``scratch-oss``), else the product."""
     first: int
     """Index of the lowest within its pool, tier or kind, from 0."""
@@ -183,13 +183,13 @@ class RackPlan:
     rack: Rack | None
     """None where a rack product brings its own and the catalog does not know it."""
     units: int
-    items: tuple[Item, ...]
+    items: tuple[RackItem, ...]
     power: Power
     zone: int | None = None
     """Cooling zone, from 0: the racks whose liquid the same distribution units move. None where only air cools."""
     group: int = -1
     """Index of its group in the facility's ``racks``; -1 where it is of none."""
-    power_is_least: bool = False
+    is_power_lower_bound: bool = False
     """Whether the power of something in it is not known: counted as 0, or by a lower bound."""
 
     @property
@@ -197,7 +197,7 @@ class RackPlan:
         """What it draws, for people."""
         if not self.power:
             return "power unknown"
-        return f"at least {self.power}" if self.power_is_least else str(self.power)
+        return f"at least {self.power}" if self.is_power_lower_bound else str(self.power)
 
 
 @dataclass(frozen=True)
@@ -211,18 +211,18 @@ class LayoutPlan:
     """From the front of one row to the front of the next."""
 
     @property
-    def rows(self) -> int:
+    def row_count(self) -> int:
         """How many rows there are."""
         return max((rack.row for rack in self.racks), default=-1) + 1
 
-    def row_power(self) -> list[Power]:
+    def compute_row_power(self) -> list[Power]:
         """Power of each row."""
-        sums = [Fraction(0)] * self.rows
+        sums = [Fraction(0)] * self.row_count
         for rack in self.racks:
             sums[rack.row] += rack.power.base
-        return [Power.of_base(value) for value in sums]
+        return [Power.from_base(value) for value in sums]
 
-    def run(self, one: RackPlan, other: RackPlan) -> Length:
+    def compute_run(self, start: RackPlan, end: RackPlan) -> Length:
         """Way from rack to rack along the row and across the rows; what cables take up and down is not in it."""
-        along = abs(one.column - other.column) * self.rack_width.base
-        return Length.of_base(along + abs(one.row - other.row) * self.row_pitch.base)
+        along = abs(start.column - end.column) * self.rack_width.base
+        return Length.from_base(along + abs(start.row - end.row) * self.row_pitch.base)

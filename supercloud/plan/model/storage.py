@@ -9,7 +9,7 @@ from ...primitives.addresses import AddressRun
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Duration, Rate, Size
 
-__all__ = ["CheckpointNeed", "Design", "LustreDesign", "ScaleDesign", "ServerGroup", "ShardDesign", "WekaDesign"]
+__all__ = ["CheckpointRequirement", "StorageDesign", "LustreDesign", "ScaleDesign", "ServerGroup", "ShardDesign", "WekaDesign"]
 
 
 @dataclass(frozen=True)
@@ -31,67 +31,67 @@ class ServerGroup:
     link_speed: Rate | None = None
 
     @property
-    def network(self) -> Rate | None:
+    def network_rate(self) -> Rate | None:
         """What one machine can move at most, by its ports; None where they are not known."""
         return self.link_speed * self.links if self.link_speed and self.links else None
 
 
 @dataclass(frozen=True)
-class CheckpointNeed:
+class CheckpointRequirement:
     """What saving the model asks of a file system."""
 
     size: Size
     """Of one checkpoint."""
     write: Rate
     """To write it in the time that is given."""
-    kept: Size
+    kept_size: Size
     """Of all that are kept."""
     window: Duration
     """The time that is given: the stall, or the interval of a write in the background."""
-    background: bool
+    is_background: bool
     """Written beside training: it may take part of the write throughput only."""
 
 
 @dataclass(frozen=True)
-class Design:
+class StorageDesign:
     """A file system on its servers: what it holds and gives, and which need decided how many there are."""
 
     servers: int
     """Data servers."""
     drives: int
     """Data drives in each."""
-    drive: Size
-    usable: Size
+    drive_size: Size
+    usable_capacity: Size
     """After protection and reserves, over all servers."""
     read: Rate | None
     """What all servers give together; None where nobody said it."""
     write: Rate | None
-    bound: str
+    throughput_basis: str
     """``declared`` for rates that were said or measured, ``ports`` for the upper bound of the network ports."""
     decided_by: str
     """capacity, read, write, minimum, declared."""
-    minimum: int
+    min_servers: int
     """Servers the product asks for at least; 0 where nobody sourced it."""
 
 
 @dataclass(frozen=True)
-class LustreDesign(Design):
+class LustreDesign(StorageDesign):
     """Lustre: object targets of parity groups, metadata targets by inodes."""
 
     data: int
     """Data drives of one object target."""
     parity: int
     targets_per_server: int
-    target: Size
+    target_size: Size
     """Usable size of one object target."""
     metadata_servers: int
     metadata_targets: int
     inodes: int
-    metadata: Size
+    metadata_size: Size
     """Of all metadata targets, usable."""
-    metadata_target: Size
+    metadata_target_size: Size
     data_on_metadata: bool
-    pairs: bool
+    has_pairs: bool
     """Servers stand in pairs that see each other's drives."""
 
     @property
@@ -101,7 +101,7 @@ class LustreDesign(Design):
 
 
 @dataclass(frozen=True)
-class WekaDesign(Design):
+class WekaDesign(StorageDesign):
     """WEKA: stripes over failure domains, cores and huge pages of a backend."""
 
     data: int
@@ -114,12 +114,12 @@ class WekaDesign(Design):
     frontend_cores: int
     hugepages: Size | None
     """Of one backend."""
-    raft: int | None = None
+    raft_size: int | None = None
     """Members of a raft, where its operator wants more than it has by itself."""
 
 
 @dataclass(frozen=True)
-class ScaleDesign(Design):
+class ScaleDesign(StorageDesign):
     """Storage Scale: network shared disks in failure groups, copies of everything."""
 
     copies: int
@@ -131,7 +131,7 @@ class ScaleDesign(Design):
 
 
 @dataclass(frozen=True)
-class ShardDesign(Design):
+class ShardDesign(StorageDesign):
     """NFS and object stores: parity groups of drives."""
 
     data: int

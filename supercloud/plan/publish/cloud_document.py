@@ -5,19 +5,19 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from ...primitives.quantity import Money, Rate, Size
-from ..build.cloud.cost import HOURS_OF_A_MONTH
-from ..build.cloud.place import accelerator_carbon
+from ..build.cloud.cost import HOURS_PER_MONTH
+from ..build.cloud.place import compute_accelerator_carbon
 from ..model.cloud import CloudCost, CloudHost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
 from ..model.plan import Plan
 
-__all__ = ["CloudDocument", "cloud_document"]
+__all__ = ["CloudDocument", "build_cloud_document"]
 
 
-class _Part(BaseModel):
+class _DocumentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class CloudSubnetDocument(_Part):
+class CloudSubnetDocument(_DocumentPart):
     name: str
     zone: str | None
     purpose: str
@@ -26,7 +26,7 @@ class CloudSubnetDocument(_Part):
     existing: str | None
 
 
-class CloudNetworkDocument(_Part):
+class CloudNetworkDocument(_DocumentPart):
     existing: str | None
     """The user's network, where it is not a new one."""
     cidr: str | None
@@ -39,7 +39,7 @@ class CloudNetworkDocument(_Part):
     access: list[str]
 
 
-class CloudGroupDocument(_Part):
+class CloudGroupDocument(_DocumentPart):
     name: str
     pool: str
     order: int
@@ -63,7 +63,7 @@ class CloudGroupDocument(_Part):
     image: str
 
 
-class CloudHostDocument(_Part):
+class CloudHostDocument(_DocumentPart):
     name: str
     role: str
     machine: str
@@ -77,7 +77,7 @@ class CloudHostDocument(_Part):
     image: str
 
 
-class CloudStorageDocument(_Part):
+class CloudStorageDocument(_DocumentPart):
     name: str
     kind: str
     product: str
@@ -91,7 +91,7 @@ class CloudStorageDocument(_Part):
     linked: str | None
 
 
-class CloudDatabaseDocument(_Part):
+class CloudDatabaseDocument(_DocumentPart):
     product: str
     engine: str
     version: str
@@ -100,7 +100,7 @@ class CloudDatabaseDocument(_Part):
     host: str
 
 
-class CloudCostLineDocument(_Part):
+class CloudCostLineDocument(_DocumentPart):
     what: str
     count: int
     each_usd_h: float | None
@@ -109,7 +109,7 @@ class CloudCostLineDocument(_Part):
     """Origin and date of the price."""
 
 
-class CloudCostDocument(_Part):
+class CloudCostDocument(_DocumentPart):
     known_usd_h: float
     """With everything running; a lower bound where ``unknown`` is not empty."""
     known_usd_month: float
@@ -118,7 +118,7 @@ class CloudCostDocument(_Part):
     lines: list[CloudCostLineDocument]
 
 
-class CloudDocument(_Part):
+class CloudDocument(_DocumentPart):
     """A cloud site as decided."""
 
     provider: str
@@ -138,36 +138,36 @@ class CloudDocument(_Part):
     """kgCO2e an hour of the accelerators at their TDP; null where TDP or the grid is not known."""
 
 
-def cloud_document(plan: Plan) -> CloudDocument | None:
+def build_cloud_document(plan: Plan) -> CloudDocument | None:
     """The publishable form of a cloud site; None on-prem."""
     cloud = plan.cloud
     if cloud is None:
         return None
-    carbon = accelerator_carbon(plan)
+    carbon = compute_accelerator_carbon(plan)
     return CloudDocument(
         provider=cloud.provider,
         region=cloud.region,
         zones=list(cloud.zones),
-        network=_network(cloud.network),
-        groups=[_group(group) for group in cloud.groups],
-        hosts=[_host(host) for host in cloud.hosts],
-        storage=[_storage(item) for item in cloud.storage],
-        database=_database(cloud),
+        network=_build_network(cloud.network),
+        groups=[_build_group(group) for group in cloud.groups],
+        hosts=[_build_host(host) for host in cloud.hosts],
+        storage=[_build_storage(item) for item in cloud.storage],
+        database=_build_database(cloud),
         images=dict(cloud.images),
         options=dict(cloud.options),
         tags=dict(cloud.tags),
-        monthly_budget_usd=_dollars(cloud.monthly_budget) if cloud.monthly_budget else None,
-        cost=_cost(cloud.cost),
+        monthly_budget_usd=_to_usd(cloud.monthly_budget) if cloud.monthly_budget else None,
+        cost=_build_cost(cloud.cost),
         accelerator_carbon_kg_h=round(carbon.to("kgCO2e"), 3) if carbon else None,
     )
 
 
-def _network(network: CloudNetwork) -> CloudNetworkDocument:
+def _build_network(network: CloudNetwork) -> CloudNetworkDocument:
     return CloudNetworkDocument(
         existing=network.existing,
         cidr=network.cidrs[0] if network.cidrs else None,
         further_cidrs=list(network.cidrs[1:]),
-        closed=network.closed,
+        closed=network.is_isolated,
         subnets=[
             CloudSubnetDocument(
                 name=item.key, zone=item.zone, purpose=item.purpose, cidr=item.cidr, existing=item.existing
@@ -179,30 +179,30 @@ def _network(network: CloudNetwork) -> CloudNetworkDocument:
     )
 
 
-def _group(group: NodeGroup) -> CloudGroupDocument:
+def _build_group(group: NodeGroup) -> CloudGroupDocument:
     kinds = [interface.kind for interface in group.interfaces]
     return CloudGroupDocument(
         name=group.key,
         pool=group.pool,
-        order=group.order,
+        order=group.rank,
         capacity=group.capacity.kind,
         capacity_id=getattr(group.capacity, "id", None),
-        nodes=group.nodes,
-        minimum=group.minimum,
-        initial=group.initial,
+        nodes=group.max_nodes,
+        minimum=group.min_nodes,
+        initial=group.initial_nodes,
         zones=list(group.zones),
         subnets=list(group.subnets),
         interfaces={kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
-        addresses_per_node=group.addresses,
-        placement_group=group.cluster_placement,
+        addresses_per_node=group.addresses_per_node,
+        placement_group=group.has_placement_group,
         domain_nodes=group.domain_nodes,
         disk_bytes=group.disk.ceil("B"),
-        local=group.local,
+        local=group.local_disk_mount,
         image=group.image,
     )
 
 
-def _host(host: CloudHost) -> CloudHostDocument:
+def _build_host(host: CloudHost) -> CloudHostDocument:
     return CloudHostDocument(
         name=host.key,
         role=host.role,
@@ -210,28 +210,28 @@ def _host(host: CloudHost) -> CloudHostDocument:
         count=host.count,
         hosts=list(host.hosts),
         subnets=list(host.subnets),
-        public=host.public,
+        public=host.is_public,
         disk_bytes=host.disk.ceil("B"),
-        state_bytes=_bytes(host.state),
+        state_bytes=_to_bytes(host.state_disk),
         image=host.image,
     )
 
 
-def _storage(item: CloudStorage) -> CloudStorageDocument:
+def _build_storage(storage: CloudStorage) -> CloudStorageDocument:
     return CloudStorageDocument(
-        name=item.name,
-        kind=item.kind,
-        product=item.product,
-        subnets=list(item.subnets),
-        capacity_bytes=_bytes(item.capacity),
-        throughput_mb_s=_megabytes(item.throughput),
-        per_tib_mb_s=_megabytes(item.per_tib),
-        options=dict(item.options),
-        linked=item.linked,
+        name=storage.name,
+        kind=storage.kind,
+        product=storage.product,
+        subnets=list(storage.subnets),
+        capacity_bytes=_to_bytes(storage.capacity),
+        throughput_mb_s=_to_mb_s(storage.throughput),
+        per_tib_mb_s=_to_mb_s(storage.per_tib),
+        options=dict(storage.options),
+        linked=storage.linked_store,
     )
 
 
-def _database(cloud: CloudPlan) -> CloudDatabaseDocument | None:
+def _build_database(cloud: CloudPlan) -> CloudDatabaseDocument | None:
     known = cloud.database
     if known is None:
         return None
@@ -245,16 +245,16 @@ def _database(cloud: CloudPlan) -> CloudDatabaseDocument | None:
     )
 
 
-def _cost(cost: CloudCost) -> CloudCostDocument:
+def _build_cost(cost: CloudCost) -> CloudCostDocument:
     return CloudCostDocument(
-        known_usd_h=_dollars(cost.known),
-        known_usd_month=_dollars(cost.known * HOURS_OF_A_MONTH),
-        unknown=list(cost.unknown),
+        known_usd_h=_to_usd(cost.known_total),
+        known_usd_month=_to_usd(cost.known_total * HOURS_PER_MONTH),
+        unknown=list(cost.unpriced_items),
         lines=[
             CloudCostLineDocument(
-                what=line.what,
+                what=line.item,
                 count=line.count,
-                each_usd_h=round(line.each_hour.to("USD"), 6) if line.each_hour is not None else None,
+                each_usd_h=round(line.unit_price.to("USD"), 6) if line.unit_price is not None else None,
                 source=line.source,
             )
             for line in cost.lines
@@ -262,13 +262,13 @@ def _cost(cost: CloudCost) -> CloudCostDocument:
     )
 
 
-def _dollars(money: Money) -> float:
+def _to_usd(money: Money) -> float:
     return round(money.to("USD"), 2)
 
 
-def _bytes(size: Size | None) -> int | None:
+def _to_bytes(size: Size | None) -> int | None:
     return size.ceil("B") if size else None
 
 
-def _megabytes(rate: Rate | None) -> float | None:
+def _to_mb_s(rate: Rate | None) -> float | None:
     return round(rate.to("MB/s"), 3) if rate else None

@@ -7,19 +7,19 @@ from typing import Any, Literal
 
 from ..model.cloud import CloudPlan
 
-__all__ = ["Impact", "judged_impact"]
+__all__ = ["Impact", "find_impact"]
 
 Impact = Literal["adds", "removes", "changes", "recables", "replaces"]
 
-_NAME = re.compile(r"\[[^\]]*\]")
+_NAME_PATTERN = re.compile(r"\[[^\]]*\]")
 
 
-def judged_impact(cloud: CloudPlan, path: str, old: Any, new: Any) -> tuple[Impact, str] | None:
+def find_impact(cloud: CloudPlan, path: str, old: Any, new: Any) -> tuple[Impact, str] | None:
     """The impact of a change at a path of the published plan, and what is made again; None where no row is about it.
 
     A row ``grows`` says that only a larger value can be had in place.
     """
-    plain = _NAME.sub("[*]", path)
+    plain = _NAME_PATTERN.sub("[*]", path)
     for row in cloud.impacts:
         if plain != row.path and not plain.startswith(f"{row.path}."):
             continue

@@ -10,38 +10,38 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ...errors import check_type
+from ...errors import require_type
 from ...primitives.nodes import fold
 from ...primitives.quantity import Rate
 from ..build.cabling.counts import count_cables
-from ..build.fabric.partitions import partitions_of
+from ..build.fabric.partitions import build_partitions
 from ..model.plan import FabricPlan, Locality, Plan, PoolPlan, StoragePlan
-from .cloud_document import CloudDocument, cloud_document
-from .facility_document import FacilityDocument, facility_document
-from .network_document import NetworksDocument, networks_document
+from .cloud_document import CloudDocument, build_cloud_document
+from .facility_document import FacilityDocument, build_facility_document
+from .network_document import NetworksDocument, build_networks_document
 
-__all__ = ["PLAN_VERSION", "PlanDocument", "document", "plan_schema"]
+__all__ = ["PLAN_VERSION", "PlanDocument", "build_document", "build_plan_schema"]
 
 PLAN_VERSION: Literal[1] = 1
 
 
-class _Part(BaseModel):
+class _DocumentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class SiteDocument(_Part):
+class SiteDocument(_DocumentPart):
     kind: str
     place: str
     carbon_g_per_kwh: float | None
     """Of the grid there; null where it is not known."""
 
 
-class HostDocument(_Part):
+class HostDocument(_DocumentPart):
     name: str
     address: str
 
 
-class SchedulerDocument(_Part):
+class SchedulerDocument(_DocumentPart):
     kind: str
     version: str
     controllers: list[HostDocument]
@@ -49,7 +49,7 @@ class SchedulerDocument(_Part):
     partitions: list[str]
 
 
-class PoolDocument(_Part):
+class PoolDocument(_DocumentPart):
     name: str
     machine: str
     nodes: int
@@ -66,13 +66,13 @@ class PoolDocument(_Part):
     features: list[str]
 
 
-class SwitchCounts(_Part):
+class SwitchCounts(_DocumentPart):
     leaf: int
     spine: int
     core: int
 
 
-class CableCounts(_Part):
+class CableCounts(_DocumentPart):
     """Ports of switches that links of each kind take: two links of a splitter share one."""
 
     node_leaf: int
@@ -84,7 +84,7 @@ class CableCounts(_Part):
     """Of a torus."""
 
 
-class PartitionDocument(_Part):
+class PartitionDocument(_DocumentPart):
     """InfiniBand: a partition of a tenant."""
 
     name: str
@@ -94,7 +94,7 @@ class PartitionDocument(_Part):
     """Folded; null where it has all hosts of the fabric."""
 
 
-class FabricDocument(_Part):
+class FabricDocument(_DocumentPart):
     name: str
     kind: str
     shape: str
@@ -121,19 +121,19 @@ class FabricDocument(_Part):
     """InfiniBand: as declared, in the order of their names; empty where all are in the default partition."""
 
 
-class GroupDocument(_Part):
+class GroupDocument(_DocumentPart):
     name: str
     hosts: str
     parent: str | None
     """Name of the group of the next level."""
 
 
-class LevelDocument(_Part):
+class LevelDocument(_DocumentPart):
     name: str
     groups: list[GroupDocument]
 
 
-class LocalityDocument(_Part):
+class LocalityDocument(_DocumentPart):
     name: str
     kind: str
     levels: list[LevelDocument]
@@ -141,7 +141,7 @@ class LocalityDocument(_Part):
     dims: list[int]
 
 
-class ServerDocument(_Part):
+class ServerDocument(_DocumentPart):
     name: str
     role: str
     machine: str
@@ -150,7 +150,7 @@ class ServerDocument(_Part):
     addresses: str
 
 
-class StorageDocument(_Part):
+class StorageDocument(_DocumentPart):
     name: str
     kind: str
     capacity_bytes: int | None
@@ -172,14 +172,14 @@ class StorageDocument(_Part):
     checkpoint_write_gb_s: float | None = None
 
 
-class TenantDocument(_Part):
+class TenantDocument(_DocumentPart):
     name: str
     share: int
     fraction: float
     priority: str
 
 
-class FindingDocument(_Part):
+class FindingDocument(_DocumentPart):
     check: str
     level: str
     path: str
@@ -189,14 +189,14 @@ class FindingDocument(_Part):
     line: int
 
 
-class SuppressedDocument(_Part):
+class SuppressedDocument(_DocumentPart):
     check: str
     path: str
     problem: str
     reason: str
 
 
-class PlanDocument(_Part):
+class PlanDocument(_DocumentPart):
     """A resolved cluster."""
 
     version: Literal[1]
@@ -221,9 +221,9 @@ class PlanDocument(_Part):
     suppressed: list[SuppressedDocument]
 
 
-def document(plan: Plan) -> PlanDocument:
+def build_document(plan: Plan) -> PlanDocument:
     """The publishable form of a plan."""
-    check_type(plan, Plan, "document and diff take plans", 'make one: resolve(load("cluster.yaml"))')
+    require_type(plan, Plan, "document and diff take plans", 'make one: resolve(load("cluster.yaml"))')
     carbon = plan.site.location.carbon if plan.site.location else None
     return PlanDocument(
         version=PLAN_VERSION,
@@ -244,13 +244,13 @@ def document(plan: Plan) -> PlanDocument:
         cidr=plan.network.cidr,
         nodes=plan.nodes,
         accelerators=plan.accelerators,
-        pools=[_pool(pool, plan.cloud is None) for pool in plan.pools],
-        fabrics=[_fabric(plan, fabric) for fabric in plan.fabrics],
-        localities=[_locality(locality) for locality in plan.localities],
-        storage=[_storage(item) for item in plan.storage],
-        facility=facility_document(plan),
-        networks=networks_document(plan),
-        cloud=cloud_document(plan),
+        pools=[_build_pool(pool, plan.cloud is None) for pool in plan.pools],
+        fabrics=[_build_fabric(plan, fabric) for fabric in plan.fabrics],
+        localities=[_build_locality(locality) for locality in plan.localities],
+        storage=[_build_storage(item) for item in plan.storage],
+        facility=build_facility_document(plan),
+        networks=build_networks_document(plan),
+        cloud=build_cloud_document(plan),
         tenants=[
             TenantDocument(name=item.name, share=item.share, fraction=round(item.fraction, 6), priority=item.priority)
             for item in plan.tenants
@@ -276,25 +276,25 @@ def document(plan: Plan) -> PlanDocument:
     )
 
 
-def _pool(pool: PoolPlan, addressed: bool) -> PoolDocument:
+def _build_pool(pool: PoolPlan, has_addresses: bool) -> PoolDocument:
     return PoolDocument(
         name=pool.name,
         machine=pool.machine.name,
         nodes=pool.nodes,
         spares=pool.spares,
         accelerator=pool.accelerator.name if pool.accelerator else None,
-        accelerators_per_node=pool.per_node,
+        accelerators_per_node=pool.accelerators_per_node,
         accelerators=pool.accelerators,
         hosts=str(pool.hosts),
-        addresses=str(pool.addresses) if addressed else "",
+        addresses=str(pool.addresses) if has_addresses else "",
         fabrics=list(pool.fabrics),
         features=list(pool.features),
     )
 
 
-def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
+def _build_fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    cables, all_of_it = fabric.cables, count_cables(plan, [fabric])
+    cables, all_of_it = fabric.link_counts, count_cables(plan, [fabric])
     bisection = getattr(fabric.wiring, "bisection", None)
     return FabricDocument(
         name=fabric.name,
@@ -303,12 +303,12 @@ def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
         pools=list(fabric.pools),
         speed_gb_s=fabric.speed.to("Gb/s") if fabric.speed else None,
         rails=fabric.rails,
-        leaf_rails=fabric.leaf_rails,
+        leaf_rails=fabric.rails_per_leaf,
         planes=fabric.planes,
-        unit_nodes=fabric.su_nodes,
+        unit_nodes=fabric.unit_nodes,
         switch_models={tier.name: tier.switch.name for tier in fabric.tiers},
         switches=SwitchCounts(
-            leaf=fabric.switches("leaf"), spine=fabric.switches("spine"), core=fabric.switches("core")
+            leaf=fabric.count_switches("leaf"), spine=fabric.count_switches("spine"), core=fabric.count_switches("core")
         ),
         cables=CableCounts(
             node_leaf=cables.get("node_leaf", 0),
@@ -324,12 +324,12 @@ def _fabric(plan: Plan, fabric: FabricPlan) -> FabricDocument:
             PartitionDocument(
                 name=item.name, pkey=f"0x{item.pkey:04x}", hosts=fold(item.hosts) if item.hosts is not None else None
             )
-            for item in (partitions_of(declared) if fabric.kind == "infiniband" else ())
+            for item in (build_partitions(declared) if fabric.kind == "infiniband" else ())
         ],
     )
 
 
-def _locality(locality: Locality) -> LocalityDocument:
+def _build_locality(locality: Locality) -> LocalityDocument:
     levels = []
     for index, level in enumerate(locality.levels):
         outer = locality.levels[index + 1].groups if index + 1 < len(locality.levels) else ()
@@ -349,15 +349,15 @@ def _locality(locality: Locality) -> LocalityDocument:
     return LocalityDocument(name=locality.name, kind=locality.kind, levels=levels, dims=list(locality.dims))
 
 
-def _storage(item: StoragePlan) -> StorageDocument:
+def _build_storage(storage: StoragePlan) -> StorageDocument:
     return StorageDocument(
-        name=item.name,
-        kind=item.kind,
-        capacity_bytes=item.capacity.ceil("B") if item.capacity else None,
-        read_gb_s=_gigabytes(item.read),
-        write_gb_s=_gigabytes(item.write),
-        mount=item.mount,
-        basis=item.basis,
+        name=storage.name,
+        kind=storage.kind,
+        capacity_bytes=storage.capacity.ceil("B") if storage.capacity else None,
+        read_gb_s=_to_gb_s(storage.read),
+        write_gb_s=_to_gb_s(storage.write),
+        mount=storage.mount,
+        basis=storage.basis,
         servers=[
             ServerDocument(
                 name=group.name,
@@ -367,22 +367,22 @@ def _storage(item: StoragePlan) -> StorageDocument:
                 hosts=str(group.hosts),
                 addresses=str(group.addresses),
             )
-            for group in item.servers
+            for group in storage.servers
         ],
-        usable_bytes=item.design.usable.floor("B") if item.design else None,
-        gives_read_gb_s=_gigabytes(item.design.read) if item.design else None,
-        gives_write_gb_s=_gigabytes(item.design.write) if item.design else None,
-        decided_by=item.design.decided_by if item.design else "",
-        checkpoint_bytes=item.checkpoint.size.ceil("B") if item.checkpoint else None,
-        checkpoint_write_gb_s=_gigabytes(item.checkpoint.write) if item.checkpoint else None,
+        usable_bytes=storage.design.usable_capacity.floor("B") if storage.design else None,
+        gives_read_gb_s=_to_gb_s(storage.design.read) if storage.design else None,
+        gives_write_gb_s=_to_gb_s(storage.design.write) if storage.design else None,
+        decided_by=storage.design.decided_by if storage.design else "",
+        checkpoint_bytes=storage.checkpoint.size.ceil("B") if storage.checkpoint else None,
+        checkpoint_write_gb_s=_to_gb_s(storage.checkpoint.write) if storage.checkpoint else None,
     )
 
 
-def _gigabytes(rate: Rate | None) -> float | None:
+def _to_gb_s(rate: Rate | None) -> float | None:
     return round(rate.to("GB/s"), 6) if rate else None
 
 
-def plan_schema() -> dict[str, Any]:
+def build_plan_schema() -> dict[str, Any]:
     """The JSON Schema of the published plan."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | PlanDocument.model_json_schema(
         mode="serialization"

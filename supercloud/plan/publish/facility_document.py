@@ -9,20 +9,20 @@ from .hall_document import (
     CoolingDocument,
     EnergyDocument,
     PowerDocument,
-    cooling_document,
-    energy_document,
-    kilowatts,
-    power_document,
+    build_cooling_document,
+    build_energy_document,
+    to_kw,
+    build_power_document,
 )
 
-__all__ = ["FacilityDocument", "RackDocument", "facility_document"]
+__all__ = ["FacilityDocument", "RackDocument", "build_facility_document"]
 
 
-class _Part(BaseModel):
+class _DocumentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class RackDocument(_Part):
+class RackDocument(_DocumentPart):
     pool: str
     """Empty for switches."""
     rack: str | None
@@ -50,7 +50,7 @@ class RackDocument(_Part):
     power_shelves: int = 0
 
 
-class FacilityDocument(_Part):
+class FacilityDocument(_DocumentPart):
     racks: int
     """Racks that hold nodes."""
     network_racks: int
@@ -77,7 +77,7 @@ class FacilityDocument(_Part):
     energy: EnergyDocument | None = None
 
 
-def facility_document(plan: Plan) -> FacilityDocument | None:
+def build_facility_document(plan: Plan) -> FacilityDocument | None:
     """The hall of a plan; None where none is declared."""
     hall = plan.facility
     if hall is None:
@@ -92,36 +92,36 @@ def facility_document(plan: Plan) -> FacilityDocument | None:
                 racks=group.count,
                 nodes_per_rack=group.nodes_per_rack,
                 kw=round(group.power.to("kW"), 3),
-                kw_at_least=group.power_is_least,
+                kw_at_least=group.is_power_lower_bound,
                 units=group.units,
                 limited_by=group.limited_by,
                 kind=group.kind,
                 weight_kg=round(group.weight.to("kg"), 3) if group.weight else None,
-                limit_kw=kilowatts(group.limit),
-                headroom_kw=kilowatts(group.headroom),
+                limit_kw=to_kw(group.power_limit),
+                headroom_kw=to_kw(group.headroom),
                 liquid_kw=round((group.heat.liquid + group.heat.door).to("kW"), 3),
                 circuits=group.circuits.count if group.circuits else 0,
-                circuit_kw=kilowatts(group.circuits.each) if group.circuits else None,
+                circuit_kw=to_kw(group.circuits.circuit_power) if group.circuits else None,
                 pdu=group.pdu,
                 power_shelves=group.shelves,
             )
             for group in hall.racks
         ],
-        it_kw=round(hall.it.to("kW"), 3),
-        nodes_kw=round(hall.nodes.to("kW"), 3),
-        switches_kw=round(hall.switches.to("kW"), 3),
-        budget_kw=round(hall.budget.to("kW"), 3) if hall.budget else None,
-        headroom_kw=kilowatts(hall.headroom),
-        densest_rack_kw=round(hall.densest.to("kW"), 3),
+        it_kw=round(hall.it_power.to("kW"), 3),
+        nodes_kw=round(hall.node_power.to("kW"), 3),
+        switches_kw=round(hall.switch_power.to("kW"), 3),
+        budget_kw=round(hall.power_budget.to("kW"), 3) if hall.power_budget else None,
+        headroom_kw=to_kw(hall.headroom),
+        densest_rack_kw=round(hall.densest_rack_power.to("kW"), 3),
         cooling=hall.cooling,
-        energy_mwh_year=round(hall.energy_year.to("MWh"), 3),
-        cost_usd_year=round(hall.cost_year.to("USD"), 2) if hall.cost_year else None,
-        carbon_t_year=round(hall.carbon_year.to("tCO2e"), 3) if hall.carbon_year else None,
-        unknown=list(hall.unknown),
+        energy_mwh_year=round(hall.annual_energy.to("MWh"), 3),
+        cost_usd_year=round(hall.annual_cost.to("USD"), 2) if hall.annual_cost else None,
+        carbon_t_year=round(hall.annual_carbon.to("tCO2e"), 3) if hall.annual_carbon else None,
+        unknown=list(hall.unknown_power),
         storage_racks=hall.storage_racks,
-        servers_kw=round(hall.servers.to("kW"), 3),
-        fullest_row_kw=kilowatts(max(plan.layout.row_power(), default=None)) if plan.layout else None,
-        power=power_document(hall),
-        heat=cooling_document(hall),
-        energy=energy_document(hall),
+        servers_kw=round(hall.server_power.to("kW"), 3),
+        fullest_row_kw=to_kw(max(plan.layout.compute_row_power(), default=None)) if plan.layout else None,
+        power=build_power_document(hall),
+        heat=build_cooling_document(hall),
+        energy=build_energy_document(hall),
     )

@@ -7,15 +7,15 @@ from pydantic import BaseModel, ConfigDict
 from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan
 
-__all__ = ["CoolingDocument", "EnergyDocument", "PowerDocument", "SourceDocument", "cooling_document",
-           "energy_document", "kilowatts", "power_document"]  # fmt: skip
+__all__ = ["CoolingDocument", "EnergyDocument", "PowerDocument", "SourceDocument", "build_cooling_document",
+           "build_energy_document", "to_kw", "build_power_document"]  # fmt: skip
 
 
-class _Part(BaseModel):
+class _DocumentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class PowerDocument(_Part):
+class PowerDocument(_DocumentPart):
     redundancy: str
     feeds: int
     feed_kw: float
@@ -30,7 +30,7 @@ class PowerDocument(_Part):
     swing_kw: float | None
 
 
-class CoolingDocument(_Part):
+class CoolingDocument(_DocumentPart):
     liquid_kw: float
     """Through cold plates or a bath."""
     door_kw: float
@@ -63,7 +63,7 @@ class CoolingDocument(_Part):
     cue_kg_per_kwh: float | None
 
 
-class SourceDocument(_Part):
+class SourceDocument(_DocumentPart):
     name: str
     kind: str
     share: float
@@ -72,7 +72,7 @@ class SourceDocument(_Part):
     carbon_g_per_kwh: float | None
 
 
-class EnergyDocument(_Part):
+class EnergyDocument(_DocumentPart):
     sources: list[SourceDocument]
     carbon_g_per_kwh: float | None
     """Of the mix."""
@@ -81,66 +81,66 @@ class EnergyDocument(_Part):
     """Of the grid, average of each hour of the day; empty where no hourly file is given."""
 
 
-def kilowatts(power: Power | None) -> float | None:
+def to_kw(power: Power | None) -> float | None:
     """Power in kW, or None."""
     return None if power is None else round(power.to("kW"), 3)
 
 
-def _kw(power: Power) -> float:
+def _to_kw(power: Power) -> float:
     return round(power.to("kW"), 3)
 
 
-def power_document(hall: FacilityPlan) -> PowerDocument | None:
+def build_power_document(hall: FacilityPlan) -> PowerDocument | None:
     """Power of a hall in publishable form."""
-    plan = hall.power
+    plan = hall.power_plan
     if plan is None:
         return None
     return PowerDocument(
         redundancy=plan.feeds.scheme,
         feeds=plan.feeds.count,
-        feed_kw=_kw(plan.feeds.share),
-        feed_after_loss_kw=kilowatts(plan.feeds.after_loss),
-        feed_capacity_kw=kilowatts(plan.feeds.capacity),
-        distribution_loss_kw=_kw(plan.distribution_loss),
-        ups_loss_kw=_kw(plan.ups_loss),
-        meter_kw=_kw(plan.meter),
-        swing_kw=kilowatts(plan.swing),
+        feed_kw=_to_kw(plan.feeds.feed_load),
+        feed_after_loss_kw=to_kw(plan.feeds.load_after_loss),
+        feed_capacity_kw=to_kw(plan.feeds.capacity),
+        distribution_loss_kw=_to_kw(plan.distribution_loss),
+        ups_loss_kw=_to_kw(plan.ups_loss),
+        meter_kw=_to_kw(plan.meter_power),
+        swing_kw=to_kw(plan.load_swing),
     )
 
 
-def cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
+def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
     """Cooling of a hall in publishable form."""
-    plan = hall.heat
+    plan = hall.cooling_plan
     if plan is None:
         return None
     loop = plan.loop
     return CoolingDocument(
-        liquid_kw=_kw(plan.heat.liquid),
-        door_kw=_kw(plan.heat.door),
-        air_kw=_kw(plan.heat.air),
-        assumed=list(plan.assumed),
+        liquid_kw=_to_kw(plan.heat.liquid),
+        door_kw=_to_kw(plan.heat.door),
+        air_kw=_to_kw(plan.heat.air),
+        assumed=list(plan.assumed_machines),
         airflow_cfm=round(plan.airflow.to("CFM"), 1) if plan.airflow is not None else None,
         flow_l_min=round(loop.flow.to("L/min"), 1) if loop and loop.flow is not None else None,
         supply_c=loop.supply.to("°C") if loop and loop.supply is not None else None,
-        return_c=round(loop.returned.to("°C"), 3) if loop and loop.returned is not None else None,
-        building_supply_c=round(loop.building.to("°C"), 3) if loop and loop.building is not None else None,
+        return_c=round(loop.return_temperature.to("°C"), 3) if loop and loop.return_temperature is not None else None,
+        building_supply_c=round(loop.building_supply.to("°C"), 3) if loop and loop.building_supply is not None else None,
         cdu=loop.cdu.name if loop and loop.cdu else None,
-        cdus=loop.units if loop else 0,
-        zones=len(loop.zones) if loop else 0,
+        cdus=loop.cdu_count if loop else 0,
+        zones=len(loop.zone_cdus) if loop else 0,
         outdoor_limit_c=round(plan.outdoor_limit.to("°C"), 3) if plan.outdoor_limit is not None else None,
         free_hours=plan.free_hours,
-        weather_hours=plan.hours,
+        weather_hours=plan.weather_hours,
         pue=round(plan.pue, 4) if plan.pue is not None else None,
-        pue_is=plan.pue_is,
+        pue_is=plan.pue_basis,
         missing=list(plan.overhead.missing),
         wue_l_per_kwh=round(plan.wue, 4) if plan.wue is not None else None,
         cue_kg_per_kwh=round(plan.cue, 6) if plan.cue is not None else None,
     )
 
 
-def energy_document(hall: FacilityPlan) -> EnergyDocument | None:
+def build_energy_document(hall: FacilityPlan) -> EnergyDocument | None:
     """Energy of a hall in publishable form."""
-    plan = hall.energy
+    plan = hall.energy_plan
     if plan is None:
         return None
     return EnergyDocument(
@@ -149,8 +149,8 @@ def energy_document(hall: FacilityPlan) -> EnergyDocument | None:
                 name=item.name,
                 kind=item.kind,
                 share=round(item.share, 6),
-                average_kw=_kw(item.average),
-                limit_kw=kilowatts(item.limit),
+                average_kw=_to_kw(item.average_power),
+                limit_kw=to_kw(item.power_limit),
                 carbon_g_per_kwh=round(item.carbon.to("gCO2e/kWh"), 3) if item.carbon is not None else None,
             )
             for item in plan.sources

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from ..build.kubernetes.networks import cluster_networks
+from ..build.kubernetes.networks import build_cluster_networks
 from ..model.network import PoolLinks, ServerLinks, Subnet, SwitchRun, Underlay
 from ..model.plan import Plan
 
-__all__ = ["NetworksDocument", "networks_document"]
+__all__ = ["NetworksDocument", "build_networks_document"]
 
 
-class _Part(BaseModel):
+class _DocumentPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class SubnetDocument(_Part):
+class SubnetDocument(_DocumentPart):
     name: str
     role: str
     """service, in-band, storage, bmc, switch, loopback, rail."""
@@ -29,7 +29,7 @@ class SubnetDocument(_Part):
     """Addresses taken."""
 
 
-class RunDocument(_Part):
+class RunDocument(_DocumentPart):
     name: str
     """Pool of the nodes, group of the servers or machines; ``pdu``."""
     hosts: str
@@ -37,11 +37,11 @@ class RunDocument(_Part):
     """In the order of the hosts."""
 
 
-class LoopbackDocument(_Part):
+class LoopbackDocument(_DocumentPart):
     addresses: str
 
 
-class SwitchRunDocument(_Part):
+class SwitchRunDocument(_DocumentPart):
     name: str
     """``<fabric>/<tier>``."""
     hosts: str
@@ -57,7 +57,7 @@ class SwitchRunDocument(_Part):
     """From one to the next: planes take turns."""
 
 
-class RailRunDocument(_Part):
+class RailRunDocument(_DocumentPart):
     name: str
     """The subnet."""
     addresses: str | None
@@ -67,13 +67,13 @@ class RailRunDocument(_Part):
     that the cable ends at."""
 
 
-class PoolLinksDocument(_Part):
+class PoolLinksDocument(_DocumentPart):
     name: str
     """``<fabric>/<pool>``."""
     rails: list[RailRunDocument]
 
 
-class ServerLinksDocument(_Part):
+class ServerLinksDocument(_DocumentPart):
     name: str
     """``<fabric>/<group of storage servers, or service>``."""
     hosts: str
@@ -89,14 +89,14 @@ class ServerLinksDocument(_Part):
     """Addresses from one port of a machine to the next in a block."""
 
 
-class MachinesDocument(_Part):
+class MachinesDocument(_DocumentPart):
     name: str
     hosts: str
     addresses: str | None
     """On the ordinary network, in the order of the hosts; null where they do not hang on it."""
 
 
-class UnderlayDocument(_Part):
+class UnderlayDocument(_DocumentPart):
     name: str
     """The fabric."""
     cidr: str
@@ -106,7 +106,7 @@ class UnderlayDocument(_Part):
     as_range: str
 
 
-class KubernetesRangesDocument(_Part):
+class KubernetesRangesDocument(_DocumentPart):
     pods: str | None
     """Addresses of pods; null where no block of the size is free."""
     services: str | None
@@ -115,7 +115,7 @@ class KubernetesRangesDocument(_Part):
     """Where the control plane answers."""
 
 
-class NetworksDocument(_Part):
+class NetworksDocument(_DocumentPart):
     """Everything with a name and an address beside the nodes themselves."""
 
     subnets: list[SubnetDocument]
@@ -131,19 +131,19 @@ class NetworksDocument(_Part):
     """Null under another scheduler."""
 
 
-def networks_document(plan: Plan) -> NetworksDocument | None:
+def build_networks_document(plan: Plan) -> NetworksDocument | None:
     """The publishable form; None on a cloud."""
     networks = plan.networks
     if networks is None:
         return None
     return NetworksDocument(
-        subnets=[_subnet(item) for item in networks.subnets],
-        bmcs=[RunDocument(name=item.of, hosts=str(item.names), addresses=str(item.addresses))
+        subnets=[_build_subnet(item) for item in networks.subnets],
+        bmcs=[RunDocument(name=item.group, hosts=str(item.names), addresses=str(item.addresses))
               for item in networks.bmcs],
-        switches=[_switches(run) for run in networks.switches],
-        underlays=[_underlay(item) for item in networks.underlays],
+        switches=[_build_switch_run(run) for run in networks.switches],
+        underlays=[_build_underlay(item) for item in networks.underlays],
         nodes=[_nodes(item) for item in networks.nodes],
-        servers=[_servers(item) for item in networks.servers],
+        servers=[_build_server_links(item) for item in networks.servers],
         machines=[MachinesDocument(name=item.name, hosts=str(item.hosts),
                                    addresses=str(item.addresses) if item.addresses else None)
                   for item in networks.machines],
@@ -152,29 +152,29 @@ def networks_document(plan: Plan) -> NetworksDocument | None:
 
 
 def _kubernetes(plan: Plan) -> KubernetesRangesDocument:
-    ranges = cluster_networks(plan)
+    ranges = build_cluster_networks(plan)
     return KubernetesRangesDocument(
         pods=str(ranges.pods) if ranges.pods else None, services=str(ranges.services) if ranges.services else None,
         endpoint=ranges.endpoint,
     )  # fmt: skip
 
 
-def _subnet(item: Subnet) -> SubnetDocument:
+def _build_subnet(subnet: Subnet) -> SubnetDocument:
     return SubnetDocument(
-        name=item.name, role=item.role, cidr=str(item.block), gateway=item.gateway, used=item.hosts
+        name=subnet.name, role=subnet.role, cidr=str(subnet.block), gateway=subnet.gateway, used=subnet.hosts
     )  # fmt: skip
 
 
-def _switches(run: SwitchRun) -> SwitchRunDocument:
-    routed = run.asn != (0, 0)
+def _build_switch_run(run: SwitchRun) -> SwitchRunDocument:
+    routed = run.as_numbers != (0, 0)
     return SwitchRunDocument(
         name=f"{run.fabric}/{run.tier.name}",
         hosts=str(run.hosts),
-        system=run.system.name if run.system else None,
+        system=run.network_os.name if run.network_os else None,
         addresses=str(run.management),
         loopbacks=LoopbackDocument(addresses=str(run.loopbacks)) if run.loopbacks else None,
-        as_first=run.asn[0] if routed else None,
-        as_step=run.asn[1] if routed else None,
+        as_first=run.as_numbers[0] if routed else None,
+        as_step=run.as_numbers[1] if routed else None,
     )
 
 
@@ -188,16 +188,16 @@ def _nodes(item: PoolLinks) -> PoolLinksDocument:
     )  # fmt: skip
 
 
-def _servers(item: ServerLinks) -> ServerLinksDocument:
-    step = 2 if item.routed else 1
+def _build_server_links(links: ServerLinks) -> ServerLinksDocument:
+    step = 2 if links.is_routed else 1
     return ServerLinksDocument(
-        name=f"{item.fabric}/{item.name}", hosts=str(item.hosts), ports=item.ports,
-        cidrs=[str(block) for block in item.blocks], first=item.address(0, 0), step=step, per_port=step * item.room,
+        name=f"{links.fabric}/{links.name}", hosts=str(links.hosts), ports=links.ports,
+        cidrs=[str(block) for block in links.blocks], first=links.get_address(0, 0), step=step, per_port=step * links.capacity,
     )  # fmt: skip
 
 
-def _underlay(item: Underlay) -> UnderlayDocument:
-    first, last = item.asn
+def _build_underlay(underlay: Underlay) -> UnderlayDocument:
+    first, last = underlay.as_numbers
     return UnderlayDocument(
-        name=item.fabric, cidr=str(item.block), per_leaf=item.rails.slot, as_range=f"{first}-{last}"
+        name=underlay.fabric, cidr=str(underlay.block), per_leaf=underlay.rails.leaf_addresses, as_range=f"{first}-{last}"
     )

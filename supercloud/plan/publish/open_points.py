@@ -9,68 +9,68 @@ from ..model.plan import Plan, PoolPlan
 from ..model.racks import FacilityPlan
 from ..model.storage import ServerGroup
 
-__all__ = ["describe_open"]
+__all__ = ["describe_open_points"]
 
 
-def describe_open(plan: Plan) -> str:
+def describe_open_points(plan: Plan) -> str:
     """What stands in no rack and which cables have no length for that, in one line; empty where nothing is open."""
     if plan.facility is None:
         return ""
     unracked = find_unracked(plan)
-    boxes = _loose_boxes(plan.fabrics, plan.servers, plan.facility)
-    nodes = _loose_nodes(plan.pools, plan.facility)
+    boxes = _list_unplaced_devices(plan.fabrics, plan.servers, plan.facility)
+    nodes = _list_unplaced_nodes(plan.pools, plan.facility)
     links = sum(item.links for item in unracked)
     if nodes or boxes:
         links = count_cables(plan, [fabric for fabric in plan.fabrics if fabric.tiers]).links
     if unracked:
         boxes["service machine"] = boxes.get("service machine", 0) + sum(item.count for item in unracked)
-    things = [*nodes, *(f"{count} {what}{_plural(what) * (count > 1)}" for what, count in boxes.items())]
+    things = [*nodes, *(f"{count} {what}{_pluralize(what) * (count > 1)}" for what, count in boxes.items())]
     if not things:
         return ""
     lengths = f"; {links} links have no cable length, so that kinds which depend on it are open" if links else ""
-    return f"{_list(things)} in no rack{lengths}: set {_cures(plan, plan.facility)}"
+    return f"{_join_texts(things)} in no rack{lengths}: set {_suggest_fields(plan, plan.facility)}"
 
 
-def _loose_pools(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[PoolPlan]:
+def _list_unplaced_pools(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[PoolPlan]:
     placed = {group.pool for group in hall.racks}
     return [pool for pool in pools if pool.name not in placed]
 
 
-def _loose_nodes(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[str]:
-    count = sum(pool.nodes for pool in _loose_pools(pools, hall))
+def _list_unplaced_nodes(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> list[str]:
+    count = sum(pool.nodes for pool in _list_unplaced_pools(pools, hall))
     return [f"{count} node{'s' * (count > 1)}"] if count else []
 
 
-def _loose_boxes(
+def _list_unplaced_devices(
     fabrics: tuple[FabricPlan, ...], servers: tuple[ServerGroup, ...], hall: FacilityPlan
 ) -> dict[str, int]:
     """What of the plan's own machines and switches stands in no rack, and how many."""
     kinds = {group.kind for group in hall.racks}
-    above = {name for group in hall.racks for name in group.top}
+    above = {name for group in hall.racks for name in group.leaf_fabrics}
     switches = sum(
         -(-tier.count // tier.switch.chips)
         for fabric in fabrics for tier in fabric.tiers if tier.name != "leaf" or fabric.name not in above
     )  # fmt: skip
-    machines = sum(group.count for group in hall.service)
+    machines = sum(group.count for group in hall.service_groups)
     stores = sum(group.count for group in servers)
     counts = {"switch": 0 if "network" in kinds else switches, "service machine": 0 if "network" in kinds else machines,
               "storage server": 0 if "storage" in kinds else stores}  # fmt: skip
     return {what: count for what, count in counts.items() if count}
 
 
-def _plural(what: str) -> str:
-    return "es" if what.endswith("ch") else "s"
+def _pluralize(noun: str) -> str:
+    return "es" if noun.endswith("ch") else "s"
 
 
-def _list(things: list[str]) -> str:
-    return f"{', '.join(things[:-1])} and {things[-1]}" if len(things) > 1 else things[0]
+def _join_texts(texts: list[str]) -> str:
+    return f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
 
 
-def _cures(plan: Plan, hall: FacilityPlan) -> str:
+def _suggest_fields(plan: Plan, hall: FacilityPlan) -> str:
     """The fields of the spec that place what stands in no rack."""
     facility = plan.spec.facility
-    found = [_cure_of_pool(plan, pool) for pool in _loose_pools(plan.pools, hall)]
-    if _loose_boxes(plan.fabrics, plan.servers, hall):
+    found = [_suggest_pool_field(plan, pool) for pool in _list_unplaced_pools(plan.pools, hall)]
+    if _list_unplaced_devices(plan.fabrics, plan.servers, hall):
         rack = facility.rack if facility else None
         # a rack that is there does not take them; one that the nodes need anyhow may
         if facility and rack and not facility.management.type:
@@ -79,10 +79,10 @@ def _cures(plan: Plan, hall: FacilityPlan) -> str:
             found.append("facility.rack")
     if find_unracked(plan):
         found.append("facility.machines")
-    return _list(list(dict.fromkeys(found)))
+    return _join_texts(list(dict.fromkeys(found)))
 
 
-def _cure_of_pool(plan: Plan, pool: PoolPlan) -> str:
+def _suggest_pool_field(plan: Plan, pool: PoolPlan) -> str:
     facility = plan.spec.facility
     index, own = next((index, item.rack) for index, item in enumerate(plan.spec.pools) if item.name == pool.name)
     choice = own or (facility.rack if facility else None)

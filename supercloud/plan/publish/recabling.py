@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Moved", "compute_moved_cables"]
+__all__ = ["MovedCables", "iter_moved_cables"]
 
 
-class Moved(NamedTuple):
+class MovedCables(NamedTuple):
     """Cables of one kind that both plans have, and how many of them end elsewhere in the new one."""
 
     fabric: str
-    what: str
+    kind: str
     """``node_links``, ``service_links`` or ``uplinks``."""
-    cables: int
-    moved: int
+    cable_count: int
+    moved_count: int
 
 
-def compute_moved_cables(old: Plan, new: Plan) -> Iterator[Moved]:
+def iter_moved_cables(old: Plan, new: Plan) -> Iterator[MovedCables]:
     """The cables of each fabric of both plans that move: links of nodes and of other machines that stay, and uplinks
     of leaves that stay.
 
@@ -41,62 +41,62 @@ def compute_moved_cables(old: Plan, new: Plan) -> Iterator[Moved]:
         other = after.get(fabric.name)
         if other is None:
             continue
-        common = _common(old, fabric, new, other)
+        common = _match_hosts(old, fabric, new, other)
         same = all(first == start for first, start, _ in common) and fabric.services == other.services
-        one, two = _hosts(fabric), _hosts(other)
+        one, two = _find_node_links(fabric), _find_node_links(other)
         if same and other.wiring == fabric.wiring or one is None or two is None:
             continue
         if (one.nics, one.planes) != (two.nics, two.planes):
             continue
-        cables, moved = _node_links(common, one, two)
+        cables, moved = _compare_node_links(common, one, two)
         if moved:
-            yield Moved(fabric.name, "node_links", cables, moved)
+            yield MovedCables(fabric.name, "node_links", cables, moved)
         cables, moved = _service_links(fabric, other)
         if moved:
-            yield Moved(fabric.name, "service_links", cables, moved)
-        cables, moved = _uplinks(fabric, other)
+            yield MovedCables(fabric.name, "service_links", cables, moved)
+        cables, moved = _compare_uplinks(fabric, other)
         if moved:
-            yield Moved(fabric.name, "uplinks", cables, moved)
+            yield MovedCables(fabric.name, "uplinks", cables, moved)
 
 
-def _hosts(fabric: FabricPlan) -> NodeLinks | None:
+def _find_node_links(fabric: FabricPlan) -> NodeLinks | None:
     group = fabric.wiring.link_groups[0] if isinstance(fabric.wiring, Wiring) and fabric.tiers else None
     return group if isinstance(group, NodeLinks) else None
 
 
-def _common(old: Plan, before: FabricPlan, new: Plan, after: FabricPlan) -> list[tuple[int, int, int]]:
+def _match_hosts(old: Plan, old_fabric: FabricPlan, new: Plan, new_fabric: FabricPlan) -> list[tuple[int, int, int]]:
     """(first node in the old fabric, first in the new one, how many) for the hosts that are in both."""
     found = []
-    starts = compute_first_nodes(after, new.pools)
-    for name, start in compute_first_nodes(before, old.pools).items():
-        hosts = old.pool(name).hosts
+    starts = compute_first_nodes(new_fabric, new.pools)
+    for name, start in compute_first_nodes(old_fabric, old.pools).items():
+        hosts = old.get_pool(name).hosts
         if name in starts:
-            other = new.pool(name).hosts
+            other = new.get_pool(name).hosts
             if (hosts.prefix, hosts.first, hosts.width) == (other.prefix, other.first, other.width):
                 found.append((start, starts[name], min(len(hosts), len(other))))
     return found
 
 
-def _node_links(common: list[tuple[int, int, int]], one: NodeLinks, two: NodeLinks) -> tuple[int, int]:
+def _compare_node_links(common: list[tuple[int, int, int]], old_links: NodeLinks, new_links: NodeLinks) -> tuple[int, int]:
     import numpy as np
 
-    nic = np.arange(one.nics, dtype=np.int64)
+    nic = np.arange(old_links.nics, dtype=np.int64)
     cables = moved = 0
     for first, other, count in common:
         nodes = np.arange(count, dtype=np.int64)[:, None]
-        ends = zip(_places(one, first + nodes, nic), _places(two, other + nodes, nic), strict=True)
-        moved += int(np.logical_or.reduce([a != b for a, b in ends]).sum()) * one.planes
-        cables += count * one.nics * one.planes
+        ends = zip(_compute_leaf_ends(old_links, first + nodes, nic), _compute_leaf_ends(new_links, other + nodes, nic), strict=True)
+        moved += int(np.logical_or.reduce([a != b for a, b in ends]).sum()) * old_links.planes
+        cables += count * old_links.nics * old_links.planes
     return cables, moved
 
 
-def _places(hosts: NodeLinks, node: Ints, nic: Ints) -> tuple[Ints, Ints, Ints]:
+def _compute_leaf_ends(node_links: NodeLinks, node: Ints, nic: Ints) -> tuple[Ints, Ints, Ints]:
     """Side, leaf of that side and port that each link of each node ends at."""
-    per_unit = -(-hosts.unit // hosts.block)
-    unit, place = node // hosts.unit, node % hosts.unit
-    leaf = unit * per_unit + place // hosts.block + 0 * nic
-    port = place % hosts.block * hosts.nics_per_side + nic % hosts.nics_per_side
-    return nic // hosts.nics_per_side + 0 * node, leaf, port
+    per_unit = -(-node_links.unit_nodes // node_links.block_nodes)
+    unit, place = node // node_links.unit_nodes, node % node_links.unit_nodes
+    leaf = unit * per_unit + place // node_links.block_nodes + 0 * nic
+    port = place % node_links.block_nodes * node_links.nics_per_leaf + nic % node_links.nics_per_leaf
+    return nic // node_links.nics_per_leaf + 0 * node, leaf, port
 
 
 def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
@@ -108,9 +108,9 @@ def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
 
 def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
     """Service, machine and port of it -> plane, side and number of the leaf, port of that, and end of a splitter."""
-    from ..build.network.service_links import service_links  # numpy is loaded where links are counted out, not to plan
+    from ..build.network.service_links import build_service_links  # numpy is loaded where links are counted out, not to plan
 
-    hosts, ends = _hosts(fabric), service_links(fabric)
+    hosts, ends = _find_node_links(fabric), build_service_links(fabric)
     if hosts is None or ends is None:
         return {}
     return {
@@ -126,15 +126,15 @@ def _leaf_place(hosts: NodeLinks, leaf: int) -> tuple[int, int, int]:
         return plane, *divmod(local, hosts.side_stride)
     unit, rest = divmod(local, hosts.unit_stride)
     side, block = divmod(rest, hosts.side_stride)
-    return plane, side, unit * -(-hosts.unit // hosts.block) + block
+    return plane, side, unit * -(-hosts.unit_nodes // hosts.block_nodes) + block
 
 
-def _uplinks(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
+def _compare_uplinks(old_fabric: FabricPlan, new_fabric: FabricPlan) -> tuple[int, int]:
     """Uplinks of leaves that both have and how many of them move; in three tiers spines are not compared."""
-    if _spine_tiers(before) > 1 and _spine_tiers(after) > 1:
+    if _count_spine_tiers(old_fabric) > 1 and _count_spine_tiers(new_fabric) > 1:
         return 0, 0
-    one, two = _leaf_uplinks(before), _leaf_uplinks(after)
-    if _spine_tiers(before) != _spine_tiers(after):
+    one, two = _find_leaf_uplinks(old_fabric), _find_leaf_uplinks(new_fabric)
+    if _count_spine_tiers(old_fabric) != _count_spine_tiers(new_fabric):
         cables = sum(len(ends) for ends in one.values())
         return cables, cables
     leaves = set(one) & set(two)
@@ -142,18 +142,18 @@ def _uplinks(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
     return cables, sum(end != two[leaf].get(port) for leaf in leaves for port, end in one[leaf].items())
 
 
-def _spine_tiers(fabric: FabricPlan) -> int:
+def _count_spine_tiers(fabric: FabricPlan) -> int:
     return len(fabric.tiers) - 1
 
 
-def _leaf_uplinks(fabric: FabricPlan) -> dict[tuple[int, int, int], dict[int, tuple[int, int]]]:
+def _find_leaf_uplinks(fabric: FabricPlan) -> dict[tuple[int, int, int], dict[int, tuple[int, int]]]:
     """Plane, side and number of each leaf -> uplink port -> spine of the plane, and port of that."""
-    wiring, hosts = fabric.wiring, _hosts(fabric)
+    wiring, hosts = fabric.wiring, _find_node_links(fabric)
     assert isinstance(wiring, Wiring) and hosts is not None
     group = next((item for item in wiring.link_groups if isinstance(item, TierLinks)), None)
     if group is None:
         return {}
-    spines = wiring.tier("spine").count // wiring.planes
+    spines = wiring.get_tier("spine").count // wiring.planes
     found: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
     for link in group:
         found.setdefault(_leaf_place(hosts, link.source), {})[link.source_port] = (

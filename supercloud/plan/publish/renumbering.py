@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from ..model.network import PoolLinks, Rails, SwitchRun
+from ..model.network import PoolLinks, RailAddresses, SwitchRun
 from ..model.plan import Plan
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     Ints: TypeAlias = NDArray[np.int64]
 
-__all__ = ["Renumbered", "compute_moved_places", "compute_renumbered"]
+__all__ = ["Renumbering", "compute_moved_places", "compute_renumbered"]
 
 
-class Renumbered(NamedTuple):
+class Renumbering(NamedTuple):
     """Equal things that both plans have, and how many of them have another name, address or place in the new one."""
 
     path: str
@@ -30,7 +30,7 @@ class Renumbered(NamedTuple):
     moved: int
 
 
-def compute_renumbered(old: Plan, new: Plan) -> Iterator[Renumbered]:
+def compute_renumbered(old: Plan, new: Plan) -> Iterator[Renumbering]:
     """Routed links of nodes with another address, and switches with another name, AS number or address.
 
     A switch is the same where it has the same place in its plane; nodes are the same by their names.
@@ -41,16 +41,16 @@ def compute_renumbered(old: Plan, new: Plan) -> Iterator[Renumbered]:
     for item in old.networks.nodes:
         other = after.get((item.fabric, item.pool))
         if other:
-            yield from _links(item, other)
+            yield from _compare_links(item, other)
     runs = {(run.fabric, run.tier.name): run for run in new.networks.switches}
     for run in old.networks.switches:
         if (run.fabric, run.tier.name) in runs:
-            yield from _switches(run, runs[run.fabric, run.tier.name])
+            yield from _compare_switches(run, runs[run.fabric, run.tier.name])
 
 
-def compute_moved_places(old: Plan, new: Plan) -> Iterator[Renumbered]:
+def compute_moved_places(old: Plan, new: Plan) -> Iterator[Renumbering]:
     """What stands in another rack, or at another height: nodes pool by pool, switches tier by tier, and all others."""
-    before, after = _places(old), _places(new)
+    before, after = _map_positions(old), _map_positions(new)
     things: Counter[str] = Counter()
     moved: Counter[str] = Counter()
     for (of, number), place in before.items():
@@ -58,64 +58,64 @@ def compute_moved_places(old: Plan, new: Plan) -> Iterator[Renumbered]:
         if other:
             things[of] += 1
             moved[of] += place != other
-    yield from (Renumbered(f"facility.places[{of}]", things[of], count) for of, count in moved.items() if count)
+    yield from (Renumbering(f"facility.places[{of}]", things[of], count) for of, count in moved.items() if count)
 
 
-def _links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbered]:
+def _compare_links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbering]:
     if one.rails is None or two.rails is None or one.rails == two.rails and one.first == two.first:
         return
-    hosts, others = one.rails.hosts, two.rails.hosts
+    hosts, others = one.rails.node_links, two.rails.node_links
     same = (one.hosts.prefix, one.hosts.first, one.hosts.width) == (two.hosts.prefix, two.hosts.first, two.hosts.width)
     if not same or (hosts.nics, hosts.planes) != (others.nics, others.planes):
         return
-    if _firsts(one) != _firsts(two) and _firsts(one).keys() == _firsts(two).keys():
+    if _list_first_nodes(one) != _list_first_nodes(two) and _list_first_nodes(one).keys() == _list_first_nodes(two).keys():
         return  # the published plan says it
     nodes = min(len(one.hosts), len(two.hosts))
-    before, after = _addresses(one, one.rails, nodes), _addresses(two, two.rails, nodes)
+    before, after = _compute_addresses(one, one.rails, nodes), _compute_addresses(two, two.rails, nodes)
     moved = int((before != after).sum())
     if moved:
-        yield Renumbered(f"networks.nodes[{one.fabric}/{one.pool}].addresses", before.size, moved)
+        yield Renumbering(f"networks.nodes[{one.fabric}/{one.pool}].addresses", before.size, moved)
 
 
-def _firsts(links: PoolLinks) -> dict[str, str]:
+def _list_first_nodes(links: PoolLinks) -> dict[str, str]:
     return {item.name: links.first_address(number) for number, item in enumerate(links.subnets)}
 
 
-def _addresses(links: PoolLinks, rails: Rails, nodes: int) -> Ints:
+def _compute_addresses(links: PoolLinks, rails: RailAddresses, nodes: int) -> Ints:
     """The address of each port of a pool's first nodes, as a number."""
     import numpy as np
 
-    hosts = rails.hosts
+    hosts = rails.node_links
     grid: tuple[Any, ...] = np.ix_(*(np.arange(count) for count in (nodes, hosts.nics, hosts.planes)))
-    _, _, leaf, port, _ = hosts.ends(hosts.number(links.first + grid[0], grid[1], grid[2]))
-    plane, side, number = rails.leaf_place(leaf)
+    _, _, leaf, port, _ = hosts.compute_ends(hosts.compute_number(links.first + grid[0], grid[1], grid[2]))
+    plane, side, number = rails.find_leaf_position(leaf)
     bases = np.array([int(block.network_address) for block in rails.blocks])
-    return np.asarray(bases[plane * hosts.sides + side] + number * rails.slot + 2 * port)
+    return np.asarray(bases[plane * hosts.leaves_per_block + side] + number * rails.leaf_addresses + 2 * port)
 
 
-def _switches(one: SwitchRun, two: SwitchRun) -> Iterator[Renumbered]:
+def _compare_switches(one: SwitchRun, two: SwitchRun) -> Iterator[Renumbering]:
     """Switches by their place. Where a run begins elsewhere the published plan says it."""
     if one.planes != two.planes:
         return
-    index = {two.place(number): number for number in range(two.tier.count)}
-    both = [(number, index[place]) for number in range(one.tier.count) if (place := one.place(number)) in index]
-    values: dict[str, Callable[[SwitchRun, int], object]] = {"names": SwitchRun.name}
+    index = {two.find_position(number): number for number in range(two.tier.count)}
+    both = [(number, index[place]) for number in range(one.tier.count) if (place := one.find_position(number)) in index]
+    values: dict[str, Callable[[SwitchRun, int], object]] = {"names": SwitchRun.format_name}
     if one.management.block == two.management.block:
-        values["management_addresses"] = SwitchRun.management_address
+        values["management_addresses"] = SwitchRun.get_management_address
     if one.loopbacks and two.loopbacks and one.loopbacks.block == two.loopbacks.block:
-        values["loopback_addresses"] = SwitchRun.loopback
-    if one.asn == two.asn:
-        values["as_numbers"] = SwitchRun.as_number
+        values["loopback_addresses"] = SwitchRun.get_loopback
+    if one.as_numbers == two.as_numbers:
+        values["as_numbers"] = SwitchRun.get_as_number
     for what, value in values.items():
         moved = sum(value(one, a) != value(two, b) for a, b in both)
         if moved:
-            yield Renumbered(f"networks.switches[{one.fabric}/{one.tier.name}].{what}", len(both), moved)
+            yield Renumbering(f"networks.switches[{one.fabric}/{one.tier.name}].{what}", len(both), moved)
 
 
-def _places(plan: Plan) -> dict[tuple[str, int], tuple[str, int]]:
+def _map_positions(plan: Plan) -> dict[tuple[str, int], tuple[str, int]]:
     """(Pool, tier or kind, number) -> rack, and its unit there."""
     return {
-        (item.of if item.what in ("node", "switch", "server") else item.what, item.first + number):
+        (item.group if item.kind in ("node", "switch", "server") else item.kind, item.first + number):
         (rack.name, item.unit + number * item.height)
         for rack in (plan.layout.racks if plan.layout else ())
         for item in rack.items

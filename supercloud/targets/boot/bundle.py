@@ -8,16 +8,16 @@ import shlex
 from ..._version import __version__
 from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
-from ...primitives.templates import Quoted, fill
-from .environment import environments
-from .tables import group_lines, key_lines, metadata_lines, mount_lines
+from ...primitives.templates import Quoted, render_template
+from .environment import build_environments
+from .tables import render_group_lines, render_key_recipient_lines, render_metadata_lines, render_mount_lines
 
-__all__ = ["boot_bundle", "render"]
+__all__ = ["render_boot_bundle", "render"]
 
-_SOURCED = ("steps.sh", "install.sh")
+_SOURCED_SCRIPTS = ("steps.sh", "install.sh")
 _PROGRAMS = (
     "boot.sh",
-    *_SOURCED,
+    *_SOURCED_SCRIPTS,
     "keys.py",
     "credentials.sh",
     "slurmd.sh",
@@ -31,29 +31,29 @@ _PROGRAMS = (
 def render(plan: Plan) -> Bundle:
     """The bundle for the plan's own cloud."""
     assert plan.cloud is not None, "a plan without a cloud"
-    return boot_bundle(plan, fill(f"boot/clouds/{plan.cloud.provider}.sh.j2"))
+    return render_boot_bundle(plan, render_template(f"boot/clouds/{plan.cloud.provider}.sh.j2"))
 
 
-def boot_bundle(plan: Plan, functions: str) -> Bundle:
+def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     """The bundle with the functions of a provider given as shell text; ``templates/boot/clouds`` has those of each."""
     assert plan.cloud is not None, "a plan without a cloud"
     head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
-    cloud = f"# shellcheck shell=bash\n{head}\n{functions.strip()}\n"
+    cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"
     files: dict[str, File | str] = {
-        name: File(fill(f"boot/{name}.j2", head=head), executable=name not in _SOURCED) for name in _PROGRAMS
+        name: File(render_template(f"boot/{name}.j2", head=head), executable=name not in _SOURCED_SCRIPTS) for name in _PROGRAMS
     }
     files[f"clouds/{plan.cloud.provider}.sh"] = cloud
-    metadata = fill("boot/metadata.sh.j2", head=head, services=Quoted(shlex.quote("\n".join(metadata_lines(plan)))))
+    metadata = render_template("boot/metadata.sh.j2", head=head, services=Quoted(shlex.quote("\n".join(render_metadata_lines(plan)))))
     files["metadata.sh"] = File(metadata, executable=True)
-    files["groups.txt"] = "\n".join([head, *group_lines(plan)]) + "\n"
-    files["members.txt"] = "\n".join([head, *key_lines(plan)]) + "\n"
-    files["mounts.txt"] = "\n".join([head, *mount_lines(plan)]) + "\n"
-    sums = "".join(f"{_digest(text)}  {path}\n" for path, text in Bundle(files).items())
+    files["groups.txt"] = "\n".join([head, *render_group_lines(plan)]) + "\n"
+    files["members.txt"] = "\n".join([head, *render_key_recipient_lines(plan)]) + "\n"
+    files["mounts.txt"] = "\n".join([head, *render_mount_lines(plan)]) + "\n"
+    sums = "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())
     files["SHA256SUMS"] = sums
-    for key, environment in environments(plan).items():
-        text = "\n".join([*environment, f"DIGEST={_digest(sums)}"])
+    for key, environment in build_environments(plan).items():
+        text = "\n".join([*environment, f"DIGEST={_compute_digest(sums)}"])
         files[f"user-data/{key}.sh"] = File(
-            fill(
+            render_template(
                 "boot/user-data.sh.j2",
                 head=head,
                 environment=Quoted(text),
@@ -65,5 +65,5 @@ def boot_bundle(plan: Plan, functions: str) -> Bundle:
     return Bundle(files)
 
 
-def _digest(text: str) -> str:
+def _compute_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

@@ -7,25 +7,25 @@ from collections.abc import Iterator
 from ...plan.model.cloud import CloudHost, CloudPlan, NodeGroup
 from ...plan.model.plan import Plan
 from ...spec import SlurmScheduler
-from .tables import mount_rule, mounted
+from .tables import require_mount_rule, list_mounted_storage
 
-__all__ = ["environments"]
+__all__ = ["build_environments"]
 
 # Where the controller gives out the daemons' key: of root (below 1024), assigned to nothing, and below the ports from
 # which clients of NFS and Lustre call.
 _KEY_PORT = 329
 # File systems cut labels off after this.
-_LABEL = 16
+_MAX_LABEL_LENGTH = 16
 
 
-def environments(plan: Plan) -> dict[str, list[str]]:
+def build_environments(plan: Plan) -> dict[str, list[str]]:
     """Key of a group or host -> lines ``NAME='value'``."""
     assert plan.cloud is not None
-    found = {group.key: list(_of_group(plan, group)) for group in plan.cloud.groups}
-    return found | {host.key: list(_of_host(plan, host)) for host in plan.cloud.hosts}
+    found = {group.key: list(_render_group_environment(plan, group)) for group in plan.cloud.groups}
+    return found | {host.key: list(_render_host_environment(plan, host)) for host in plan.cloud.hosts}
 
 
-def _common(plan: Plan, role: str) -> dict[str, str]:
+def _build_common_variables(plan: Plan, role: str) -> dict[str, str]:
     slurm, release = plan.scheduler.spec, plan.scheduler.release
     assert isinstance(slurm, SlurmScheduler) and release is not None, "a boot bundle is for Slurm"
     return {
@@ -54,38 +54,38 @@ def _common(plan: Plan, role: str) -> dict[str, str]:
     }
 
 
-def _of_group(plan: Plan, group: NodeGroup) -> Iterator[str]:
-    yield from _lines(
-        _common(plan, "compute")
-        | _users(plan)
-        | {"GROUP": group.key, "POOL": group.pool, "STORAGE": _storage(plan), "TOPOLOGY": _topology(plan)}
+def _render_group_environment(plan: Plan, group: NodeGroup) -> Iterator[str]:
+    yield from _format_assignments(
+        _build_common_variables(plan, "compute")
+        | _build_user_variables(plan)
+        | {"GROUP": group.key, "POOL": group.pool, "STORAGE": _format_mount_sources(plan), "TOPOLOGY": _select_topology(plan)}
     )
 
 
-def _of_host(plan: Plan, host: CloudHost) -> Iterator[str]:
+def _render_host_environment(plan: Plan, host: CloudHost) -> Iterator[str]:
     assert plan.cloud is not None
     database = plan.scheduler.database
-    own = _common(plan, host.role) | {"HOST": host.hosts[0] if len(host.hosts) == 1 else ""}
+    own = _build_common_variables(plan, host.role) | {"HOST": host.hosts[0] if len(host.hosts) == 1 else ""}
     if database and host.role in ("controller", "database") and database.name in host.hosts:
         managed = plan.cloud.database is not None
         own |= {"DATABASE": "managed" if managed else "here", "SECRET_DATABASE": "@{secret_database}"}
         own |= {"DATABASE_HOST": "@{database_host}"} if managed else {}
-    if host.state:
-        own |= {"STATE_DISK": "@{state_device}", "STATE_LABEL": f"sc-{host.key}"[:_LABEL]}
+    if host.state_disk:
+        own |= {"STATE_DISK": "@{state_device}", "STATE_LABEL": f"sc-{host.key}"[:_MAX_LABEL_LENGTH]}
     if host.role in ("controller", "login"):
-        own["STORAGE"] = _storage(plan)
+        own["STORAGE"] = _format_mount_sources(plan)
     if host.role == "login":
-        own |= _users(plan)
+        own |= _build_user_variables(plan)
     if host.role == "controller":
-        own["TOPOLOGY"] = _topology(plan)
+        own["TOPOLOGY"] = _select_topology(plan)
     if host.role == "storage":
-        own |= _serving(plan.cloud, host)
-    yield from _lines(own)
+        own |= _build_storage_server_variables(plan.cloud, host)
+    yield from _format_assignments(own)
 
 
-def _serving(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
+def _build_storage_server_variables(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
     """What servers of a file system are told: what they serve, and where their software comes from."""
-    install, rule = cloud.storage_named(host.storage).install, mount_rule(cloud, host.storage)
+    install, rule = cloud.get_storage(host.storage).install, require_mount_rule(cloud, host.storage)
     found = {
         "STORAGE_NAME": host.storage,
         "FILE_SYSTEM": rule.path.strip("/") or host.storage,
@@ -96,22 +96,22 @@ def _serving(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
     return found
 
 
-def _users(plan: Plan) -> dict[str, str]:
+def _build_user_variables(plan: Plan) -> dict[str, str]:
     """What machines that users work on are told of the rights of users."""
     return {"USERS": "@{role_users}", "TENANTS": "yes" if plan.tenants else "no"}
 
 
-def _storage(plan: Plan) -> str:
-    return "\n".join(f"{storage.name}=@{{source_{storage.name}}}" for storage in mounted(plan))
+def _format_mount_sources(plan: Plan) -> str:
+    return "\n".join(f"{storage.name}=@{{source_{storage.name}}}" for storage in list_mounted_storage(plan))
 
 
-def _topology(plan: Plan) -> str:
+def _select_topology(plan: Plan) -> str:
     """Which topology nodes say their place in: none before releases that can be told while they run."""
     release = plan.scheduler.release
     return "network" if release and release.abilities.topology_yaml else ""
 
 
-def _lines(own: dict[str, str]) -> Iterator[str]:
-    for name, value in own.items():
+def _format_assignments(variables: dict[str, str]) -> Iterator[str]:
+    for name, value in variables.items():
         quoted = value.replace("'", r"'\''")  # always in quotes: what is put in later may be anything
         yield f"{name}='{quoted}'"

@@ -9,23 +9,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from ...errors import UnknownName
+from ...errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .work import Access, Work
+    from .work import ClusterOutputs, BuildContext
 
-__all__ = ["CLOUDS", "builder_of"]
+__all__ = ["CLOUDS", "load_builder"]
 
 CLOUDS: dict[str, str] = {
     "aws": "supercloud.targets.clouds.aws:build",
 }
 
 
-def builder_of(provider: str) -> Callable[[Work], Access]:
+def load_builder(provider: str) -> Callable[[BuildContext], ClusterOutputs]:
     """What registers the resources of a provider; raises :class:`UnknownName` where there is none."""
     if provider not in CLOUDS:
-        raise UnknownName("cloud with resources", provider, CLOUDS)
+        raise UnknownNameError("cloud with resources", provider, CLOUDS)
     module, _, function = CLOUDS[provider].partition(":")
-    return cast("Callable[[Work], Access]", getattr(import_module(module), function))
+    return cast("Callable[[BuildContext], ClusterOutputs]", getattr(import_module(module), function))

@@ -9,10 +9,10 @@ import tarfile
 
 from ...primitives.bundle import Bundle
 
-__all__ = ["packed"]
+__all__ = ["pack_bundle"]
 
 
-def packed(bundle: Bundle) -> str:
+def pack_bundle(bundle: Bundle) -> str:
     """The files as a gzipped tar in base64. Owners are root, times are zero, modes are the bundle's."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:

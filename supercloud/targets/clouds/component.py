@@ -11,34 +11,34 @@ from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
-from ...errors import InputError, nearest
+from ...errors import InputError, suggest_nearest
 from ...plan.model.cloud import CloudPlan
 from ...plan.model.plan import Plan
 from ...plan.resolve import resolve
 from ...spec import ClusterSpec
-from ...spec.loader import Loaded
-from .. import render, targets_for
-from . import builder_of
-from .declared import declared
-from .work import Access, Given, Work, identity
+from ...spec.loader import LoadedSpec
+from .. import render, list_targets
+from . import load_builder
+from .declared import load_spec
+from .work import ClusterOutputs, ExistingResources, BuildContext, format_identity
 
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 
 OUTPUTS = ("buckets", "commands", "connection", "handles", "hosts", "mounts", "network")
 """What a cluster gives."""
 
-_PUBLISHED = ("boot", "kubernetes", "slurm")
+_PUBLISHED_TARGETS = ("boot", "kubernetes", "slurm")
 """Targets whose bundles machines of a cloud, and whoever installs what runs in it, read from its bucket."""
 
 
-_LIST = ("list", (list, tuple))
-_SHAPES: dict[str, tuple[str, Any]] = {
+_LIST_TYPE = ("list", (list, tuple))
+_ARGUMENT_TYPES: dict[str, tuple[str, Any]] = {
     "admins": ("mapping", Mapping),
-    "notify": _LIST,
+    "notify": _LIST_TYPE,
     "protect": ("boolean", bool),
-    "subnet_ids": _LIST,
+    "subnet_ids": _LIST_TYPE,
 }
-_MAIL = re.compile(r"[^@\s]+@[^@\s]+")
+_MAIL_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 class ClusterArgs(TypedDict):
@@ -88,27 +88,27 @@ class Cluster(pulumi.ComponentResource):
     """The network's ``id``, and that of each subnet by key."""
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        given = _given(args)
-        plan = _planned(declared(args.get("spec"), given))
+        given = _parse_arguments(args)
+        plan = _resolve_plan(load_spec(args.get("spec"), given))
         cloud = plan.cloud
         if cloud is None:
-            _warn(plan)
+            _log_warnings(plan)
             where = "stands at a site of its own" if plan.site.kind == "onprem" else f"is on {plan.site.kind}"
             raise InputError(
                 f"{plan.name} {where}: there are no cloud resources to create for it; "
                 f"supercloud render writes its configuration"
             )
-        _nameable(name, plan, cloud)
-        build = builder_of(cloud.provider)
+        _require_valid_name(name, plan, cloud)
+        build = load_builder(cloud.provider)
         super().__init__("supercloud:index:Cluster", name, {}, opts)
-        _warn(plan, self)
-        bundles = {target: render(plan, target) for target in targets_for(plan) if target in _PUBLISHED}
+        _log_warnings(plan, self)
+        bundles = {target: render(plan, target) for target in list_targets(plan) if target in _PUBLISHED_TARGETS}
         keep = args.get("protect")
-        self._finish(build(Work(name, plan, cloud, self, given, keep is None or keep, bundles)))
+        self._set_outputs(build(BuildContext(name, plan, cloud, self, given, keep is None or keep, bundles)))
 
-    def _finish(self, access: Access) -> None:
+    def _set_outputs(self, cluster_outputs: ClusterOutputs) -> None:
         outputs = {
-            what: pulumi.Output.all(**dict(sorted(getattr(access, what).items()))).apply(_as_mapping)
+            what: pulumi.Output.all(**dict(sorted(getattr(cluster_outputs, what).items()))).apply(_to_mapping)
             for what in OUTPUTS
         }
         for what, value in outputs.items():
@@ -116,43 +116,43 @@ class Cluster(pulumi.ComponentResource):
         self.register_outputs(outputs)
 
 
-def _warn(plan: Plan, component: pulumi.Resource | None = None) -> None:
+def _log_warnings(plan: Plan, component: pulumi.Resource | None = None) -> None:
     """Findings that forbid nothing, to whoever runs the program."""
     for finding in plan.findings:
         if finding.level == "warning":
             pulumi.log.warn(str(finding), resource=component)
 
 
-def _nameable(name: str, plan: Plan, cloud: CloudPlan) -> None:
+def _require_valid_name(name: str, plan: Plan, cloud: CloudPlan) -> None:
     """Everything is tagged with the component's name; raises where the provider takes no such tag."""
-    rule = cloud.names.get("tag-value")
-    problem = rule.problem(identity(name)) if name and rule else ""
+    rule = cloud.name_rules.get("tag-value")
+    problem = rule.find_problem(format_identity(name)) if name and rule else ""
     if not name or problem:
         said = f"{cloud.provider} refuses the tag of everything that is made: {problem}" if problem else "it is empty"
         raise InputError(f"{plan.name} cannot be created under the name {name!r}: {said}; choose another")
 
 
-def _as_mapping(known: Mapping[str, str] | list[str]) -> dict[str, str]:
-    return dict(known) if isinstance(known, Mapping) else {}  # Pulumi gives [] for all() of nothing
+def _to_mapping(values: Mapping[str, str] | list[str]) -> dict[str, str]:
+    return dict(values) if isinstance(values, Mapping) else {}  # Pulumi gives [] for all() of nothing
 
 
-def _given(args: ClusterArgs) -> Given:
+def _parse_arguments(args: ClusterArgs) -> ExistingResources:
     """The existing things and people of the arguments; raises :class:`InputError` for what is none of them."""
     if not isinstance(args, Mapping):
         raise InputError(f"the arguments of a cluster are a {type(args).__name__}, not a mapping: {{'spec': …}}")
     known = sorted(ClusterArgs.__annotations__)
     for name in sorted(args.keys() - {*known}):
-        raise InputError(f"a cluster has no argument {name!r}: {nearest(name, known)}")
-    for name, (what, shape) in _SHAPES.items():
+        raise InputError(f"a cluster has no argument {name!r}: {suggest_nearest(name, known)}")
+    for name, (what, shape) in _ARGUMENT_TYPES.items():
         value = args.get(name)
         if value is not None and not isinstance(value, shape):
             raise InputError(f"{name!r} is a {type(value).__name__}, not a {what}")
     mails = [str(mail) for mail in args.get("notify") or ()]
     for mail in mails:
-        if mails.count(mail) > 1 or not _MAIL.fullmatch(mail):
+        if mails.count(mail) > 1 or not _MAIL_ADDRESS.fullmatch(mail):
             why = "is there twice" if mails.count(mail) > 1 else "is no mail address"
             raise InputError(f"'notify': {mail!r} {why}; name each address once")
-    return Given(
+    return ExistingResources(
         network=args.get("network_id"),
         subnets=tuple(args.get("subnet_ids") or ()),
         ssh_key=args.get("ssh_key"),
@@ -162,9 +162,9 @@ def _given(args: ClusterArgs) -> Given:
     )
 
 
-def _planned(spec: ClusterSpec | Loaded[ClusterSpec]) -> Plan:
+def _resolve_plan(spec: ClusterSpec | LoadedSpec[ClusterSpec]) -> Plan:
     plan = resolve(spec)
     if plan.errors:
-        _warn(plan)
+        _log_warnings(plan)
         raise InputError(f"{plan.name} cannot be created: the plan has errors", plan.errors)
     return plan

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...primitives.names import NameRule, bounded
+from ...primitives.names import NameRule, build_bounded_name
 
-__all__ = ["AUTONAMED", "logical", "physical"]
+__all__ = ["AUTONAME_LENGTH", "format_logical_name", "format_physical_name"]
 
-AUTONAMED = 8
+AUTONAME_LENGTH = 8
 """Characters that Pulumi's autonaming appends."""
 
 
-def logical(component: str, key: str, rule: NameRule | None = None) -> str:
+def format_logical_name(component: str, key: str, rule: NameRule | None = None) -> str:
     """``<component>-<key>``, shortened with a digest where the rule of its kind leaves no room for autonaming."""
     if rule is None:
         return f"{component}-{key}"
-    return bounded([component, key], replace(rule, max=rule.max - AUTONAMED))
+    return build_bounded_name([component, key], replace(rule, max=rule.max - AUTONAME_LENGTH))
 
 
-def physical(component: str, key: str, rule: NameRule) -> str:
+def format_physical_name(component: str, key: str, rule: NameRule) -> str:
     """A name at the provider, for the few things that are looked up by name; unique within an account and region."""
-    return bounded([component, key], rule)
+    return build_bounded_name([component, key], rule)

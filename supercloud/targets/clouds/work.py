@@ -11,16 +11,16 @@ import pulumi
 from ...plan.model.cloud import CloudPlan
 from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle
-from .naming import logical
+from .naming import format_logical_name
 
-__all__ = ["CLUSTER_TAG", "Access", "Given", "Work", "identity"]
+__all__ = ["CLUSTER_TAG", "ClusterOutputs", "ExistingResources", "BuildContext", "format_identity"]
 
 CLUSTER_TAG = "supercloud:cluster"
 """Tag on every resource: which stack and component it belongs to. Roles are scoped by it, costs are counted by it."""
 
 
 @dataclass(frozen=True)
-class Given:
+class ExistingResources:
     """Existing things and people the user passes in; values may be Outputs, numbers of them are plain."""
 
     network: pulumi.Input[str] | None = None
@@ -34,7 +34,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Access:
+class ClusterOutputs:
     """What a user needs of a cluster that exists; everything by a name of the spec."""
 
     hosts: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class Access:
     """``id`` of the network, and of each subnet by its key."""
 
 
-def identity(name: str) -> str:
+def format_identity(name: str) -> str:
     """Which cluster of an account this is: project, stack and the component's name."""
     return f"{pulumi.get_project()}/{pulumi.get_stack()}/{name}"
 
 
 @dataclass(frozen=True)
-class Work:
+class BuildContext:
     """One component being built."""
 
     name: str
@@ -66,39 +66,39 @@ class Work:
     plan: Plan
     cloud: CloudPlan
     component: pulumi.ComponentResource
-    given: Given
-    keep: bool
+    existing: ExistingResources
+    is_protected: bool
     """Whether state and storage are protected, and retained when they leave the program."""
     bundles: Mapping[str, Bundle]
     """Rendered files by target: what machines read when they start."""
     provider: pulumi.ProviderResource | None = None
     """None where children inherit the component's."""
 
-    def using(self, provider: pulumi.ProviderResource | None) -> Work:
+    def with_provider(self, provider: pulumi.ProviderResource | None) -> BuildContext:
         """The same with a provider for all children."""
         return replace(self, provider=provider)
 
-    def child(self, key: str, kind: str = "") -> str:
+    def name_child(self, key: str, kind: str = "") -> str:
         """Name of a child in the graph; short enough that the provider can make a name of that kind from it."""
-        return logical(self.name, key, self.cloud.names.get(kind))
+        return format_logical_name(self.name, key, self.cloud.name_rules.get(kind))
 
-    def options(self, *, keeps: bool = False, guards: bool = False, **more: Any) -> pulumi.ResourceOptions:
+    def build_options(self, *, has_data: bool = False, is_critical: bool = False, **extra_options: Any) -> pulumi.ResourceOptions:
         """Options of a child; ``keeps``: it holds state or data, ``guards``: others would be lost with it."""
-        kept = True if keeps and self.keep else None  # None leaves it to the component's own options
+        kept = True if has_data and self.is_protected else None  # None leaves it to the component's own options
         return pulumi.ResourceOptions(
             parent=self.component,
             provider=self.provider,
-            protect=True if guards and self.keep else kept,
+            protect=True if is_critical and self.is_protected else kept,
             retain_on_delete=kept,
-            **more,
+            **extra_options,
         )
 
     @property
     def identity(self) -> str:
         """Value of :data:`CLUSTER_TAG`: no other cluster of an account has it."""
-        return identity(self.name)
+        return format_identity(self.name)
 
-    def tags(self, key: str = "") -> dict[str, str]:
+    def build_tags(self, key: str = "") -> dict[str, str]:
         """The user's tags, the cluster's, and a display name."""
         named = {"Name": f"{self.name}-{key}"} if key else {}
         return {**self.cloud.tags, **named, CLUSTER_TAG: self.identity}

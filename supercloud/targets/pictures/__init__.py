@@ -6,9 +6,9 @@ network; ``Things`` knows what everything in a rack is called. A target puts the
 
 from __future__ import annotations
 
-from .elevation import COLOURS, elevation, elevations
-from .fabric import diagram
-from .svg import Picture, cut, width_of
-from .things import Things, shapes
+from .elevation import ITEM_COLOURS, draw_elevation, draw_elevations
+from .fabric import draw_fabric
+from .svg import Picture, truncate_text, compute_text_width
+from .things import RackContents, group_by_shape
 
-__all__ = ["COLOURS", "Picture", "Things", "cut", "diagram", "elevation", "elevations", "shapes", "width_of"]
+__all__ = ["ITEM_COLOURS", "Picture", "RackContents", "truncate_text", "draw_fabric", "draw_elevation", "draw_elevations", "group_by_shape", "compute_text_width"]

@@ -13,15 +13,15 @@ from numpy.typing import NDArray
 
 from ...topology import Fabric, Tier
 
-__all__ = ["MOST", "Cell", "Row", "rows_of"]
+__all__ = ["MAX_CELLS", "Cell", "TierRow", "build_rows"]
 
-MOST = 16
+MAX_CELLS = 16
 """Cells of a row at most: more cannot be read."""
-_SHOWN = 10
+_CELLS_BEFORE_GAP = 10
 """Groups shown in front of the gap, where there are too many."""
 
-Ints = NDArray[np.int64]
-Grouping = tuple[str, Ints]
+IntArray = NDArray[np.int64]
+Grouping = tuple[str, IntArray]
 
 
 @dataclass(frozen=True)
@@ -33,86 +33,86 @@ class Cell:
     last: int
     """Numbers of its first and last device."""
     count: int
-    gap: bool = False
+    is_gap: bool = False
     """Stands for the groups that are not drawn."""
 
 
 @dataclass(frozen=True)
-class Row:
+class TierRow:
     """One tier, or the nodes, of the planes that are drawn."""
 
     kind: str
     cells: tuple[Cell, ...]
-    cell_of: Ints
+    cell_of: IntArray
     """Cell of each device, -1 where its plane is not drawn."""
 
 
-def rows_of(wiring: Fabric) -> tuple[list[Row], int]:
+def build_rows(wiring: Fabric) -> tuple[list[TierRow], int]:
     """The rows from the core down to the nodes, and how many planes they show."""
     for planes in dict.fromkeys((wiring.planes, 1)):
-        rows = [_tier_row(wiring, tier, planes) for tier in reversed(wiring.tiers)]
-        if all(len(row.cells) <= MOST for row in rows):
+        rows = [_build_tier_row(wiring, tier, planes) for tier in reversed(wiring.tiers)]
+        if all(len(row.cells) <= MAX_CELLS for row in rows):
             break
     return [
         *rows,
-        _row("node", wiring.nodes, _node_groupings(wiring), np.zeros(wiring.nodes, dtype=np.int64), 1),
+        _build_row("node", wiring.nodes, _list_node_groupings(wiring), np.zeros(wiring.nodes, dtype=np.int64), 1),
     ], planes
 
 
-def _tier_row(wiring: Fabric, tier: Tier, planes: int) -> Row:
+def _build_tier_row(wiring: Fabric, tier: Tier, planes: int) -> TierRow:
     index = np.arange(tier.count, dtype=np.int64)
     plane = index // (tier.count // wiring.planes)
-    return _row(tier.name, tier.count, list(_switch_groupings(wiring, tier, index)), plane, planes)
+    return _build_row(tier.name, tier.count, list(_iter_switch_groupings(wiring, tier, index)), plane, planes)
 
 
-def _row(kind: str, count: int, groupings: list[Grouping], plane: Ints, planes: int) -> Row:
+def _build_row(kind: str, count: int, groupings: list[Grouping], plane: IntArray, planes: int) -> TierRow:
     """The finest grouping that fits, or the coarsest with a gap in it."""
     drawn = np.flatnonzero(plane < planes)
     sizes = [len(np.unique(group[drawn])) for _, group in groupings]
-    fitting = [number for number, size in enumerate(sizes) if size <= MOST]
+    fitting = [number for number, size in enumerate(sizes) if size <= MAX_CELLS]
     label, group = groupings[fitting[0] if fitting else sizes.index(min(sizes))]
     _, first, cell, counts = np.unique(group[drawn], return_index=True, return_inverse=True, return_counts=True)
-    many = len(counts) > MOST
+    many = len(counts) > MAX_CELLS
     if many:
-        cell = np.where(cell < _SHOWN, cell, np.where(cell == len(counts) - 1, _SHOWN + 1, _SHOWN))
-    names = [_label(label, int(group[drawn[item]])) for item in first]
+        cell = np.where(cell < _CELLS_BEFORE_GAP, cell, np.where(cell == len(counts) - 1, _CELLS_BEFORE_GAP + 1, _CELLS_BEFORE_GAP))
+    names = [_format_label(label, int(group[drawn[item]])) for item in first]
     cell_of = np.full(count, -1, dtype=np.int64)
     cell_of[drawn] = cell
     cells = []
     for number in range(int(cell.max()) + 1):
         members = drawn[cell == number]
-        gap = many and number == _SHOWN
-        name = f"{len(counts) - _SHOWN - 1} more" if gap else names[-1 if many and number > _SHOWN else number]
+        gap = many and number == _CELLS_BEFORE_GAP
+        name = f"{len(counts) - _CELLS_BEFORE_GAP - 1} more" if gap else names[-1 if many and number > _CELLS_BEFORE_GAP else number]
         cells.append(Cell(name, int(members[0]), int(members[-1]), len(members), gap))
-    return Row(kind, tuple(cells), cell_of)
+    return TierRow(kind, tuple(cells), cell_of)
 
 
-def _label(kind: str, number: int) -> str:
+def _format_label(kind: str, number: int) -> str:
     return f"{kind} {number + 1}"
 
 
-def _switch_groupings(wiring: Fabric, tier: Tier, index: Ints) -> Iterator[Grouping]:
+def _iter_switch_groupings(wiring: Fabric, tier: Tier, index: IntArray) -> Iterator[Grouping]:
     """Each switch; those of a unit, rail or core group; those of a pod."""
     yield tier.name, index
     outer = tier.axes[1]
     if len(tier.axes) > 2:
         yield outer.name, index // (tier.count // (tier.axes[0].size * outer.size))
     if len(wiring.tiers) == 3:
-        pods = wiring.tier("spine").axes[-1].size
+        pods = wiring.get_tier("spine").axes[-1].size
         if tier.name == "spine":
             yield "pod", index // pods
         elif tier.name == "leaf":
             up = next(group for group in wiring.link_groups if group.name == "leaf-spine")
-            _, _, spine, _, _ = up.ends(index * tier.up)
+            _, _, spine, _, _ = up.compute_ends(index * tier.up)
             yield "pod", spine // pods
 
 
-def _node_groupings(wiring: Fabric) -> list[Grouping]:
+def _list_node_groupings(wiring: Fabric) -> list[Grouping]:
     """Each node, then the levels of locality outwards, but for the whole fabric."""
     index = np.arange(wiring.nodes, dtype=np.int64)
     found: list[Grouping] = [("node", index)]
     for level in wiring.levels[:-1] or wiring.levels:
-        span = level.within or level.size
+        span = level.section_nodes or level.size
         per_span = -(-span // level.size)
         found.append((level.name, index // span * per_span + index % span // level.size))
     return found

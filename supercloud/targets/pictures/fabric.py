@@ -14,80 +14,80 @@ import numpy as np
 
 from ...plan.model.plan import FabricPlan, Plan
 from ...primitives.nodes import HostSet
-from ...primitives.templates import fill
+from ...primitives.templates import render_template
 from ...topology import Fabric
-from .cells import Cell, Row, rows_of
-from .grid import grid
+from .cells import Cell, TierRow, build_rows
+from .grid import draw_torus
 
-__all__ = ["diagram"]
+__all__ = ["draw_fabric"]
 
 _WIDTH, _MARGIN, _EDGE = 1200, 210, 20
 _TOP, _ROW, _BOX = 74, 150, 46
 _GAP = 8
-_WIDEST = 130
+_MAX_BOX_WIDTH = 130
 
 
-def diagram(plan: Plan, fabric: FabricPlan) -> str:
+def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
     """A fabric as SVG, from two switches to thousands: pure text, light and dark. Empty where a cloud has the wires."""
     wiring = fabric.wiring
     if not isinstance(wiring, Fabric):
         return ""
     if wiring.grid is not None:
-        return grid(fabric, wiring).alone()
-    rows, planes = rows_of(wiring)
+        return draw_torus(fabric, wiring).render_file()
+    rows, planes = build_rows(wiring)
     height = _TOP + (len(rows) - 1) * _ROW + _BOX + _EDGE
     head = f"{fabric.name}: {fabric.kind} {fabric.shape}, {fabric.speed} links"
     parts = [f"{tier.count} {tier.name} ({tier.switch.name})" for tier in fabric.tiers]
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="fd" viewBox="0 0 {_WIDTH} {height}" role="img">',
         f"<title>{escape(head)}</title>",
-        f"<style>{fill('pictures/colours.css.j2')}{fill('pictures/fabric.css.j2')}</style>",
+        f"<style>{render_template('pictures/colours.css.j2')}{render_template('pictures/fabric.css.j2')}</style>",
         f'<rect class="back" width="{_WIDTH}" height="{height}"/>',
-        _text(_EDGE, 28, head, 17, "start", weight=True),
-        _text(_EDGE, 48, _fitted(", ".join([f"{wiring.nodes} nodes", *parts, *_planes(wiring, planes)])), 12, "start",
-              faint=True),
-        *_wires(wiring, rows),
+        _draw_text(_EDGE, 28, head, 17, "start", is_bold=True),
+        _draw_text(_EDGE, 48, _truncate_line(", ".join([f"{wiring.nodes} nodes", *parts, *_describe_planes(wiring, planes)])), 12, "start",
+              is_faint=True),
+        *_draw_links(wiring, rows),
     ]  # fmt: skip
-    hosts = HostSet(tuple(plan.pool(name).hosts for name in fabric.pools))
+    hosts = HostSet(tuple(plan.get_pool(name).hosts for name in fabric.pools))
     for number, row in enumerate(rows):
-        lines += _row(fabric, wiring, row, _TOP + number * _ROW, hosts)
+        lines += _draw_row(fabric, wiring, row, _TOP + number * _ROW, hosts)
         if number:
-            lines += _between(fabric, wiring, rows[number - 1], row, _TOP + number * _ROW - (_ROW - _BOX) / 2)
+            lines += _draw_link_labels(fabric, wiring, rows[number - 1], row, _TOP + number * _ROW - (_ROW - _BOX) / 2)
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
-def _fitted(text: str) -> str:
+def _truncate_line(text: str) -> str:
     """As much of a line as the picture is wide."""
     most = int((_WIDTH - 2 * _EDGE) / (12 * 0.6))
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def _planes(wiring: Fabric, drawn: int) -> list[str]:
+def _describe_planes(wiring: Fabric, drawn_planes: int) -> list[str]:
     if wiring.planes == 1:
         return []
-    return [f"{wiring.planes} planes" + ("" if drawn == wiring.planes else ", all alike: the first is drawn")]
+    return [f"{wiring.planes} planes" + ("" if drawn_planes == wiring.planes else ", all alike: the first is drawn")]
 
 
-def _places(row: Row) -> list[tuple[float, float]]:
+def _compute_box_positions(row: TierRow) -> list[tuple[float, float]]:
     """Left edge and width of each box."""
     room = _WIDTH - _MARGIN - _EDGE
     pitch = room / len(row.cells)
-    width = min(_WIDEST, pitch - _GAP)
+    width = min(_MAX_BOX_WIDTH, pitch - _GAP)
     return [(_MARGIN + number * pitch + (pitch - width) / 2, width) for number in range(len(row.cells))]
 
 
-def _row(fabric: FabricPlan, wiring: Fabric, row: Row, y: float, hosts: HostSet) -> Iterator[str]:
+def _draw_row(fabric: FabricPlan, wiring: Fabric, row: TierRow, y: float, hosts: HostSet) -> Iterator[str]:
     if row.kind == "node":
-        yield from _margin(y + _BOX / 2, f"{wiring.nodes} nodes", ", ".join(fabric.pools))
+        yield from _draw_margin_text(y + _BOX / 2, f"{wiring.nodes} nodes", ", ".join(fabric.pools))
     else:
-        tier = wiring.tier(row.kind)
+        tier = wiring.get_tier(row.kind)
         product = next(item.switch.name for item in fabric.tiers if item.name == row.kind)
         ratio = tier.oversubscription
         beyond = f"{ratio:.3g}:1 oversubscribed" if ratio > 1 else ""
-        yield from _margin(y + _BOX / 2, f"{tier.count} {row.kind}", product, beyond)
-    for (x, width), cell in zip(_places(row), row.cells, strict=True):
-        kind = f"box {row.kind}" + (" gap" if cell.gap else "")
-        title = _title(fabric, row, cell, hosts)
+        yield from _draw_margin_text(y + _BOX / 2, f"{tier.count} {row.kind}", product, beyond)
+    for (x, width), cell in zip(_compute_box_positions(row), row.cells, strict=True):
+        kind = f"box {row.kind}" + (" gap" if cell.is_gap else "")
+        title = _format_title(fabric, row, cell, hosts)
         yield (
             f"<g><title>{escape(title)}</title>"
             f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BOX}" rx="5"/>'
@@ -96,40 +96,40 @@ def _row(fabric: FabricPlan, wiring: Fabric, row: Row, y: float, hosts: HostSet)
         for number, word in enumerate(words):
             size = min(13.0, (width - 4) / (0.6 * len(word)))
             middle = y + _BOX / 2 + size * 0.35 + (number - (len(words) - 1) / 2) * 17
-            yield _text(x + width / 2, middle, word, size, "middle", faint=number > 0)
+            yield _draw_text(x + width / 2, middle, word, size, "middle", is_faint=number > 0)
         yield "</g>"
 
 
-def _title(fabric: FabricPlan, row: Row, cell: Cell, hosts: HostSet) -> str:
+def _format_title(fabric: FabricPlan, row: TierRow, cell: Cell, hosts: HostSet) -> str:
     """What the pointer is told: the names behind a box."""
     if row.kind == "node":
-        return str(hosts.part(cell.first, cell.last + 1))
-    count = fabric.switches(row.kind)
+        return str(hosts.slice(cell.first, cell.last + 1))
+    count = fabric.count_switches(row.kind)
     width = max(3, len(str(count)))
     first, last = f"{cell.first + 1:0{width}d}", f"{cell.last + 1:0{width}d}"
     names = f"{fabric.name}-{row.kind}-{first}"
     return names if cell.count == 1 else f"{names} … {last}: {cell.count} switches"
 
 
-def _between(fabric: FabricPlan, wiring: Fabric, upper: Row, lower: Row, y: float) -> Iterator[str]:
+def _draw_link_labels(fabric: FabricPlan, wiring: Fabric, upper: TierRow, lower: TierRow, y: float) -> Iterator[str]:
     """What is said about the cables between two rows."""
     name = f"{lower.kind}-{upper.kind}"
     count = wiring.link_counts.get(name, 0)
-    each = "" if lower.kind == "node" else f"{wiring.tier(lower.kind).up} from each {lower.kind}"
+    each = "" if lower.kind == "node" else f"{wiring.get_tier(lower.kind).up} from each {lower.kind}"
     if lower.kind == "node":
         each = f"{wiring.node_ports} from each node"
-    yield from _margin(y, f"{count:,} links", each, faint=True)
+    yield from _draw_margin_text(y, f"{count:,} links", each, faint=True)
 
 
-def _margin(y: float, *words: str, faint: bool = False) -> Iterator[str]:
+def _draw_margin_text(y: float, *words: str, faint: bool = False) -> Iterator[str]:
     said = [word for word in words if word]
     for number, word in enumerate(said):
         size = min(13.0 if number == 0 and not faint else 11.5, (_MARGIN - _EDGE - 14) / (0.6 * len(word)))
-        yield _text(_EDGE, y + 4 + (number - (len(said) - 1) / 2) * 16, word, size, "start", faint or number > 0,
-                    weight=number == 0 and not faint)  # fmt: skip
+        yield _draw_text(_EDGE, y + 4 + (number - (len(said) - 1) / 2) * 16, word, size, "start", faint or number > 0,
+                    is_bold=number == 0 and not faint)  # fmt: skip
 
 
-def _wires(wiring: Fabric, rows: list[Row]) -> Iterator[str]:
+def _draw_links(wiring: Fabric, rows: list[TierRow]) -> Iterator[str]:
     """A line for every two boxes that are joined, the wider the more cables it stands for."""
     by_kind = {row.kind: (number, row) for number, row in enumerate(rows)}
     for group in wiring.link_groups:
@@ -137,11 +137,11 @@ def _wires(wiring: Fabric, rows: list[Row]) -> Iterator[str]:
             continue
         lower, low = by_kind[group.source_kind]
         upper, high = by_kind[group.target_kind]
-        columns = group.columns()
+        columns = group.build_columns()
         one, other = low.cell_of[columns.source], high.cell_of[columns.target]
         drawn = (one >= 0) & (other >= 0)
         pairs, counts = np.unique(one[drawn] * len(high.cells) + other[drawn], return_counts=True)
-        below, above = _places(low), _places(high)
+        below, above = _compute_box_positions(low), _compute_box_positions(high)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             here, there = below[pair // len(high.cells)], above[pair % len(high.cells)]
             yield (
@@ -151,9 +151,9 @@ def _wires(wiring: Fabric, rows: list[Row]) -> Iterator[str]:
             )
 
 
-def _text(x: float, y: float, text: str, size: float, anchor: str, faint: bool = False, weight: bool = False) -> str:
-    kind = ' class="faint"' if faint else ""
-    bold = ' font-weight="600"' if weight else ""
+def _draw_text(x: float, y: float, text: str, size: float, anchor: str, is_faint: bool = False, is_bold: bool = False) -> str:
+    kind = ' class="faint"' if is_faint else ""
+    bold = ' font-weight="600"' if is_bold else ""
     return (
         f'<text{kind}{bold} x="{x:.1f}" y="{y:.1f}" font-size="{size:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
     )

@@ -6,12 +6,12 @@ from ...plan.model.plan import FabricPlan
 from ...topology import Fabric as Wiring
 from .svg import Picture
 
-__all__ = ["grid"]
+__all__ = ["draw_torus"]
 
 _WIDTH, _LEFT, _STEP, _MOST = 940, 210, 52, 8
 
 
-def grid(fabric: FabricPlan, wiring: Wiring) -> Picture:
+def draw_torus(fabric: FabricPlan, wiring: Wiring) -> Picture:
     """The last two dimensions, as far as they can be read."""
     assert wiring.grid is not None
     dims = wiring.grid.dims
@@ -19,21 +19,21 @@ def grid(fabric: FabricPlan, wiring: Wiring) -> Picture:
     picture = Picture(_WIDTH, max(high * _STEP + 40, 150), f"fabric {fabric.name}")
     said = [f"{wiring.nodes:,} nodes", f"{sum(wiring.link_counts.values()):,} cables"]
     said += [f"one of {dims[0]} layers"] if len(dims) == 3 else []
-    picture.text(6, 21, " × ".join(map(str, dims)) + " torus", "strong", 13)
+    picture.draw_text(6, 21, " × ".join(map(str, dims)) + " torus", "strong", 13)
     for number, text in enumerate(said):
-        picture.text(6, 40 + 18 * number, text, "faint", 11)
+        picture.draw_text(6, 40 + 18 * number, text, "faint", 11)
     for row in range(high):
         for column in range(wide):
             x, y = _LEFT + column * _STEP + 40, 24 + row * _STEP
-            picture.line(x + 15, y + 15, x + (_STEP if column + 1 < wide else 40), y + 15)
-            picture.line(x + 15, y + 15, x + 15, y + (_STEP if row + 1 < high else 40))
+            picture.draw_line(x + 15, y + 15, x + (_STEP if column + 1 < wide else 40), y + 15)
+            picture.draw_line(x + 15, y + 15, x + 15, y + (_STEP if row + 1 < high else 40))
             if not column:
-                picture.line(x - 12, y + 15, x, y + 15)
+                picture.draw_line(x - 12, y + 15, x, y + 15)
             if not row:
-                picture.line(x + 15, y - 12, x + 15, y)
+                picture.draw_line(x + 15, y - 12, x + 15, y)
     for row in range(high):
         for column in range(wide):
             x, y, number = _LEFT + column * _STEP + 40, 24 + row * _STEP, row * dims[-1] + column
-            picture.rect(x, y, 30, 30, "node", f"node {number + 1}")
-            picture.text(x + 15, y + 15, str(number + 1), "on", 10, "middle")
+            picture.draw_rect(x, y, 30, 30, "node", f"node {number + 1}")
+            picture.draw_text(x + 15, y + 15, str(number + 1), "on", 10, "middle")
     return picture

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from ...plan.build.cabling.ends import service_names, switch_names
+from ...plan.build.cabling.ends import list_service_names, list_switch_names
 from ...plan.model.hall import MachineGroup
-from ...plan.model.plan import Item, Plan, RackPlan
+from ...plan.model.plan import RackItem, Plan, RackPlan
 
-__all__ = ["Shape", "Things", "shapes"]
+__all__ = ["RackShape", "RackContents", "group_by_shape"]
 
-Shape = tuple[str, int, tuple[tuple[str, str, int, int, int], ...]]
+RackShape = tuple[str, int, tuple[tuple[str, str, int, int, int], ...]]
 """Kind, units, and of each item: what, of, count, unit, height."""
 
 
-class Things:
+class RackContents:
     """Names of nodes, switches and servers by their index."""
 
     def __init__(self, plan: Plan):
@@ -26,15 +26,15 @@ class Things:
         found = {("node", pool.name): list(pool.hosts) for pool in self.plan.pools}
         found |= {("server", group.name): list(group.hosts) for group in self.plan.servers}
         hall = self.plan.facility
-        found |= {("server", group.name): service_names(group.name, group.count)
-                  for group in (hall.service if hall else ())}  # fmt: skip
+        found |= {("server", group.name): list_service_names(group.name, group.count)
+                  for group in (hall.service_groups if hall else ())}  # fmt: skip
         units = [item for rack in (self.plan.layout.racks if self.plan.layout else ()) for item in rack.items
-                 if item.what == "pdu"]  # fmt: skip
-        numbered = service_names("pdu", sum(item.count for item in units))  # through the hall
-        found |= {("pdu", item.of): numbered for item in units}
+                 if item.kind == "pdu"]  # fmt: skip
+        numbered = list_service_names("pdu", sum(item.count for item in units))  # through the hall
+        found |= {("pdu", item.group): numbered for item in units}
         for fabric in self.plan.fabrics:
             for tier in fabric.tiers:
-                names = switch_names(fabric.name, tier.name, tier.count)
+                names = list_switch_names(fabric.name, tier.name, tier.count)
                 chips = tier.switch.chips
                 boxes = ["+".join(names[at : at + chips]) for at in range(0, len(names), chips)]
                 found["switch", f"{fabric.name}/{tier.name}"] = boxes
@@ -44,40 +44,40 @@ class Things:
     def _products(self) -> dict[tuple[str, str], str]:
         found = {("node", pool.name): pool.machine.name for pool in self.plan.pools}
         hall = self.plan.facility
-        groups: list[MachineGroup] = [*self.plan.servers, *(hall.service if hall else ())]
+        groups: list[MachineGroup] = [*self.plan.servers, *(hall.service_groups if hall else ())]
         found |= {("server", group.name): group.machine.name for group in groups}
         for fabric in self.plan.fabrics:
             for tier in fabric.tiers:
                 found["switch", f"{fabric.name}/{tier.name}"] = tier.switch.name
         return found
 
-    def name(self, item: Item, index: int) -> str:
+    def format_name(self, item: RackItem, index: int) -> str:
         """Of the thing at ``index`` within an item."""
         number = item.first + index
-        names = self._names.get((item.what, item.of))
+        names = self._names.get((item.kind, item.group))
         if names is not None and number < len(names):
             return names[number]
-        stem = item.of.rpartition("/")[2]
+        stem = item.group.rpartition("/")[2]
         return f"{stem}-{number + 1:04d}"
 
-    def product(self, item: Item) -> str:
+    def get_product(self, item: RackItem) -> str:
         """Catalog name of what an item is."""
-        return self._products.get((item.what, item.of), item.of)
+        return self._products.get((item.kind, item.group), item.group)
 
-    def span(self, item: Item) -> str:
+    def format_span(self, item: RackItem) -> str:
         """First and last of an item: ``train-0001 … train-0004``."""
-        first, last = self.name(item, 0), self.name(item, item.count - 1)
+        first, last = self.format_name(item, 0), self.format_name(item, item.count - 1)
         return first if item.count == 1 else f"{first} … {last}"
 
 
-def _shape(rack: RackPlan) -> Shape:
-    items = tuple((item.what, item.of, item.count, item.unit, item.height) for item in rack.items)
+def _build_shape(rack: RackPlan) -> RackShape:
+    items = tuple((item.kind, item.group, item.count, item.unit, item.height) for item in rack.items)
     return rack.kind, rack.units, items
 
 
-def shapes(plan: Plan) -> Iterator[list[RackPlan]]:
+def group_by_shape(plan: Plan) -> Iterator[list[RackPlan]]:
     """Racks that look alike, in the order of the first of each."""
-    found: dict[Shape, list[RackPlan]] = {}
+    found: dict[RackShape, list[RackPlan]] = {}
     for rack in plan.layout.racks if plan.layout else ():
-        found.setdefault(_shape(rack), []).append(rack)
+        found.setdefault(_build_shape(rack), []).append(rack)
     yield from found.values()

@@ -7,6 +7,6 @@ and a line in ``page.pictures``.
 
 from __future__ import annotations
 
-from .page import pictures, report
+from .page import render_pictures, render_report
 
-__all__ = ["pictures", "report"]
+__all__ = ["render_pictures", "render_report"]

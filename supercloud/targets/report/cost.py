@@ -2,87 +2,87 @@
 
 from __future__ import annotations
 
-from ...plan.build.cloud.cost import HOURS_OF_A_MONTH
-from ...plan.build.cloud.place import accelerator_carbon
+from ...plan.build.cloud.cost import HOURS_PER_MONTH
+from ...plan.build.cloud.place import compute_accelerator_carbon
 from ...plan.model.plan import FacilityPlan, Plan
-from .facts import pairs, table
-from .names import carbon_text, energy_text, money_text, power_text
+from .facts import render_pairs, render_table
+from .names import format_carbon, format_energy, format_money, format_power
 
-__all__ = ["cost"]
+__all__ = ["render_cost"]
 
 
-def cost(plan: Plan) -> str:
+def render_cost(plan: Plan) -> str:
     """Energy, money and carbon, with what is not known said."""
-    parts = [_cloud(plan)] if plan.cloud else []
+    parts = [_render_cloud_cost(plan)] if plan.cloud else []
     if plan.facility:
-        parts.append(_year(plan, plan.facility))
+        parts.append(_render_year(plan, plan.facility))
     return "".join(parts) or "<p>Nothing of this plan has a price.</p>"
 
 
-def _cloud(plan: Plan) -> str:
+def _render_cloud_cost(plan: Plan) -> str:
     assert plan.cloud
     found = plan.cloud.cost
     rows = [
         (
-            line.what,
+            line.item,
             f"{line.count:,}",
-            f"{money_text(line.each_hour)}" if line.each_hour else "",
-            money_text(line.hour) if line.hour is not None else "not known",
+            f"{format_money(line.unit_price)}" if line.unit_price else "",
+            format_money(line.total_price) if line.total_price is not None else "not known",
             line.source,
         )
         for line in found.lines
     ]
-    month = money_text(found.known * HOURS_OF_A_MONTH)
-    least = " at least: what has no price is not in it" if found.unknown else ""
-    rows.append(("sum of what has a price", "", "", money_text(found.known), ""))
+    month = format_money(found.known_total * HOURS_PER_MONTH)
+    least = " at least: what has no price is not in it" if found.unpriced_items else ""
+    rows.append(("sum of what has a price", "", "", format_money(found.known_total), ""))
     said = f"<p>{month} a month with everything running{least}. Prices are list prices of the date given.</p>"
     if plan.accelerators:
-        carbon = accelerator_carbon(plan)
-        said += f"<p>Carbon: {carbon_text(carbon)} an hour with the accelerators at their TDP.</p>" if carbon else ""
-    return said + table(("what", "number", "each, an hour", "an hour", "price read from"), rows, numbers=(1, 2, 3))
+        carbon = compute_accelerator_carbon(plan)
+        said += f"<p>Carbon: {format_carbon(carbon)} an hour with the accelerators at their TDP.</p>" if carbon else ""
+    return said + render_table(("what", "number", "each, an hour", "an hour", "price read from"), rows, number_columns=(1, 2, 3))
 
 
-def _year(plan: Plan, hall: FacilityPlan) -> str:
-    energy, heat = hall.energy, hall.heat
+def _render_year(plan: Plan, hall: FacilityPlan) -> str:
+    energy, heat = hall.energy_plan, hall.cooling_plan
     price = energy.price if energy else None
     carbon = energy.carbon if energy else None
-    pue = f"{heat.pue:.4g}, {heat.pue_is}" if heat and heat.pue else "not known: the bill is of IT alone"
+    pue = f"{heat.pue:.4g}, {heat.pue_basis}" if heat and heat.pue else "not known: the bill is of IT alone"
     rows = [
-        ("IT power, all machines at their highest", power_text(hall.it)),
-        ("energy of IT in a year", energy_text(hall.energy_year)),
+        ("IT power, all machines at their highest", format_power(hall.it_power)),
+        ("energy of IT in a year", format_energy(hall.annual_energy)),
         ("PUE", pue),
         ("price of energy", f"{price.to('USD/kWh'):.4g} USD/kWh" if price else "not declared"),
-        ("bill of a year", money_text(hall.cost_year) if hall.cost_year else "unknown: no price of energy"),
+        ("bill of a year", format_money(hall.annual_cost) if hall.annual_cost else "unknown: no price of energy"),
         ("carbon of energy", f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon else
          f"not known for {plan.site.place}"),
-        ("carbon of a year", carbon_text(hall.carbon_year) if hall.carbon_year else "unknown"),
-        *(("not counted", text) for text in hall.unknown),
+        ("carbon of a year", format_carbon(hall.annual_carbon) if hall.annual_carbon else "unknown"),
+        *(("not counted", text) for text in hall.unknown_power),
     ]  # fmt: skip
-    return "<h3>A year at full power</h3>" + pairs(rows) + _sources(hall) + _hours(hall)
+    return "<h3>A year at full power</h3>" + render_pairs(rows) + _render_sources(hall) + _render_hours(hall)
 
 
-def _sources(hall: FacilityPlan) -> str:
+def _render_sources(hall: FacilityPlan) -> str:
     rows = [
         (
             item.name,
             item.kind,
             f"{item.share:.0%}",
-            power_text(item.average),
-            power_text(item.limit) if item.limit else "",
+            format_power(item.average_power),
+            format_power(item.power_limit) if item.power_limit else "",
             f"{item.price.to('USD/kWh'):.4g}" if item.price else "",
             f"{item.carbon.to('gCO2e/kWh'):.4g}" if item.carbon else "",
         )
-        for item in (hall.energy.sources if hall.energy else ())
+        for item in (hall.energy_plan.sources if hall.energy_plan else ())
     ]
     if not rows:
         return ""
     head = ("source", "kind", "share", "on average", "gives at most", "USD/kWh", "g CO₂e/kWh")
-    return "<h3>Sources of energy</h3>" + table(head, rows, numbers=(2, 3, 4, 5, 6))
+    return "<h3>Sources of energy</h3>" + render_table(head, rows, number_columns=(2, 3, 4, 5, 6))
 
 
-def _hours(hall: FacilityPlan) -> str:
+def _render_hours(hall: FacilityPlan) -> str:
     """Carbon of the grid by hour of the day, as bars."""
-    hours = hall.energy.carbon_by_hour if hall.energy else ()
+    hours = hall.energy_plan.carbon_by_hour if hall.energy_plan else ()
     if not hours:
         return ""
     top = max(hours) or 1.0

@@ -11,19 +11,19 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from ...plan.build.cabling.ends import Spots
+from ...plan.build.cabling.ends import DeviceLocator
 from ...plan.model.plan import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 from ...topology import LinkGroup
 from ...topology.links import NodeLinks, RingLinks, TierLinks
 from ...topology.reserved import ReservedLinks
-from ..pictures import Things, elevation
-from .names import switch_digits, switch_name
-from .ports import further_cables, port_names
+from ..pictures import RackContents, draw_elevation
+from .names import count_switch_digits, format_switch_name
+from .ports import list_irregular_cables, build_port_names
 
-__all__ = ["page_data", "script_text"]
+__all__ = ["build_page_data", "format_script_json"]
 
-_RULES: dict[type[LinkGroup], str] = {
+_RULE_NAMES: dict[type[LinkGroup], str] = {
     NodeLinks: "node",
     ReservedLinks: "reserved",
     TierLinks: "tier",
@@ -31,47 +31,47 @@ _RULES: dict[type[LinkGroup], str] = {
 }
 
 
-def page_data(plan: Plan) -> dict[str, Any]:
+def build_page_data(plan: Plan) -> dict[str, Any]:
     """Everything the page's program reads."""
-    ranges = _ranges(plan)
-    spots = Spots(plan)
-    fabrics = [_fabric(fabric, plan, spots) for fabric in plan.fabrics if isinstance(fabric.wiring, Wiring)]
-    racks = _racks(plan)
+    ranges = _build_ranges(plan)
+    spots = DeviceLocator(plan)
+    fabrics = [_build_fabric(fabric, plan, spots) for fabric in plan.fabrics if isinstance(fabric.wiring, Wiring)]
+    racks = _build_racks(plan)
     return {
         "ranges": ranges,
         "fabrics": fabrics,
         "racks": racks,
-        "rows": plan.layout.rows if plan.layout else 0,
-        "examples": examples(plan),
+        "rows": plan.layout.row_count if plan.layout else 0,
+        "examples": list_examples(plan),
     }
 
 
-def examples(plan: Plan) -> list[str]:
+def list_examples(plan: Plan) -> list[str]:
     """A name of each kind that can be looked for."""
     found = [next(iter(pool.hosts)) for pool in plan.pools[:1]]
     for fabric in plan.fabrics[:1]:
         if isinstance(fabric.wiring, Wiring) and fabric.wiring.link_groups:
             if fabric.tiers:
-                port = _first_port(plan, fabric)
-                found.append(f"{switch_name(plan, fabric.name, fabric.tiers[0].name, 0)}:{port}")
-            found.append(f"{fabric.name}:{_group_names(fabric.wiring)[0]}:1")
+                port = _find_first_port(plan, fabric)
+                found.append(f"{format_switch_name(plan, fabric.name, fabric.tiers[0].name, 0)}:{port}")
+            found.append(f"{fabric.name}:{_list_group_names(fabric.wiring)[0]}:1")
     if plan.layout and plan.layout.racks:
         found.append(plan.layout.racks[0].name)
     return found
 
 
-def _first_port(plan: Plan, fabric: FabricPlan) -> str:
+def _find_first_port(plan: Plan, fabric: FabricPlan) -> str:
     """The first port of a leaf as it is printed there."""
-    return port_names(plan, fabric, Spots(plan))[fabric.tiers[0].name][0][0]
+    return build_port_names(plan, fabric, DeviceLocator(plan))[fabric.tiers[0].name][0][0]
 
 
-def script_text(data: object) -> str:
+def format_script_json(data: object) -> str:
     """JSON that may stand inside a script element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def _ranges(plan: Plan) -> list[dict[str, Any]]:
+def _build_ranges(plan: Plan) -> list[dict[str, Any]]:
     rows = [("node", pool.name, pool.machine.name, pool.hosts, pool.addresses) for pool in plan.pools]
     rows += [("server", group.name, group.machine.name, group.hosts, group.addresses) for group in plan.servers]
     return [
@@ -91,25 +91,25 @@ def _ranges(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _fabric(fabric: FabricPlan, plan: Plan, spots: Spots) -> dict[str, Any]:
+def _build_fabric(fabric: FabricPlan, plan: Plan, spots: DeviceLocator) -> dict[str, Any]:
     wiring = fabric.wiring
     assert isinstance(wiring, Wiring)
     members = [pool for pool in plan.pools if pool.name in fabric.pools]
-    groups = zip(_group_names(wiring), wiring.link_groups, strict=True)
+    groups = zip(_list_group_names(wiring), wiring.link_groups, strict=True)
     return {
         "name": fabric.name,
         "speed": str(fabric.speed or ""),
         "members": [[pool.name, pool.nodes] for pool in members],
-        "tiers": [[tier.name, tier.count, switch_digits(tier.count)] for tier in fabric.tiers],
+        "tiers": [[tier.name, tier.count, count_switch_digits(tier.count)] for tier in fabric.tiers],
         "models": {tier.name: tier.switch.name for tier in fabric.tiers},
         "chips": {tier.name: tier.switch.chips for tier in fabric.tiers},
-        "groups": [_group(name, group) for name, group in groups],
-        "ports": port_names(plan, fabric, spots),
-        "further": further_cables(plan, fabric, spots),
+        "groups": [_build_link_group(name, group) for name, group in groups],
+        "ports": build_port_names(plan, fabric, spots),
+        "further": list_irregular_cables(plan, fabric, spots),
     }
 
 
-def _group_names(wiring: Wiring) -> list[str]:
+def _list_group_names(wiring: Wiring) -> list[str]:
     """Names of the link groups; those that would be the same get a number."""
     names = [group.name for group in wiring.link_groups]
     return [
@@ -118,30 +118,30 @@ def _group_names(wiring: Wiring) -> list[str]:
     ]
 
 
-def _group(name: str, group: LinkGroup) -> dict[str, Any]:
-    rule = _RULES.get(type(group))
+def _build_link_group(name: str, group: LinkGroup) -> dict[str, Any]:
+    rule = _RULE_NAMES.get(type(group))
     found = {"name": name, "source": group.source_kind, "target": group.target_kind, "count": group.count}
     if rule is None:
-        return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.links()]}
+        return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.iter_links()]}
     own = {item.name: getattr(group, item.name) for item in fields(group) if not item.name.endswith("_kind")}
     if isinstance(group, ReservedLinks):
         own = {"places": group.places, "planes": group.planes, "leaves": group.leaves}
     return found | {"rule": rule} | own
 
 
-def _racks(plan: Plan) -> list[dict[str, Any]]:
+def _build_racks(plan: Plan) -> list[dict[str, Any]]:
     if plan.layout is None:
         return []
-    things = Things(plan)
+    things = RackContents(plan)
     return [
         {
             "name": rack.name,
             "row": rack.row,
             "kind": rack.kind,
             "kw": round(rack.power.to("kW"), 2),
-            "least": rack.power_is_least,
-            "items": [[item.what, item.of, item.first, item.count, item.unit, item.height] for item in rack.items],
-            "svg": elevation(things, rack).inner(),
+            "least": rack.is_power_lower_bound,
+            "items": [[item.kind, item.group, item.first, item.count, item.unit, item.height] for item in rack.items],
+            "svg": draw_elevation(things, rack).render_inline(),
         }
         for rack in plan.layout.racks
     ]

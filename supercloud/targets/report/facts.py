@@ -7,16 +7,16 @@ from html import escape
 
 from ...errors import Finding
 from ...plan.model.plan import Plan
-from .names import binary, plural
+from .names import format_size, format_count
 
-__all__ = ["findings", "pairs", "storage", "table"]
+__all__ = ["render_findings", "render_pairs", "render_storage", "render_table"]
 
 # More notes than this are folded away: errors and warnings are read first.
-_NOTES = 3
+_MAX_NOTES = 3
 
 
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Collection[int] = (), prose: bool = False
+def render_table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], number_columns: Collection[int] = (), has_prose: bool = False
 ) -> str:
     """Rows of plain text as an HTML table that scrolls by itself where the page is narrow.
 
@@ -25,35 +25,35 @@ def table(
     """
     cells = list(rows)
     shown = [place for place in range(len(head)) if any(row[place] for row in cells)]
-    kind = {place: ' class="r"' if place in numbers else "" for place in shown}
+    kind = {place: ' class="r"' if place in number_columns else "" for place in shown}
     line = "".join(f"<th{kind[place]}>{escape(head[place])}</th>" for place in shown)
     body = "".join(
         "<tr>" + "".join(f"<td{kind[place]}>{escape(row[place])}</td>" for place in shown) + "</tr>" for row in cells
     )
-    how = ' class="prose"' if prose else ""
+    how = ' class="prose"' if has_prose else ""
     return f'<div class="wide"><table{how}><thead><tr>{line}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def pairs(rows: Iterable[tuple[str, str]]) -> str:
+def render_pairs(rows: Iterable[tuple[str, str]]) -> str:
     """What and how much, one below the other; a row without a value is left out."""
     body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows if value)
     return f'<div class="wide"><table class="pairs"><tbody>{body}</tbody></table></div>' if body else ""
 
 
-def storage(plan: Plan) -> str:
+def render_storage(plan: Plan) -> str:
     """File systems and object stores with their servers."""
     rows = []
     for item in plan.storage:
         design = item.design
         asked = [f"{side} {rate.bytes_text}" for side, rate in (("read", item.read), ("write", item.write)) if rate]
         gives = [f"{rate.bytes_text}" for rate in ((design.read, design.write) if design else ()) if rate]
-        bound = " by ports" if design and design.bound == "ports" and gives else ""
+        bound = " by ports" if design and design.throughput_basis == "ports" and gives else ""
         rows.append(
             (
                 item.name,
                 item.kind,
                 str(item.capacity or ""),
-                binary(design.usable) if design else "",
+                format_size(design.usable_capacity) if design else "",
                 ", ".join(asked),
                 " / ".join(gives) + bound,
                 ", ".join(f"{group.count} {group.role} ({group.machine.name})" for group in item.servers)
@@ -70,28 +70,28 @@ def storage(plan: Plan) -> str:
         for item in plan.storage
         if item.checkpoint
     ]
-    return table(head, rows, numbers=(2, 3)) + "".join(needs)
+    return render_table(head, rows, number_columns=(2, 3)) + "".join(needs)
 
 
-def findings(plan: Plan) -> str:
+def render_findings(plan: Plan) -> str:
     """Everything that is wrong or worth knowing, the gravest first, and what was accepted."""
     order = {"error": 0, "warning": 1, "note": 2}
     sorted_ = sorted(plan.findings, key=lambda item: order[item.level])
     notes = [item for item in sorted_ if item.level == "note"]
-    shown = sorted_ if len(notes) <= _NOTES else [item for item in sorted_ if item.level != "note"]
-    parts = [_finding(item) for item in shown]
+    shown = sorted_ if len(notes) <= _MAX_NOTES else [item for item in sorted_ if item.level != "note"]
+    parts = [_render_finding(item) for item in shown]
     if len(shown) < len(sorted_):
-        inside = "".join(_finding(item) for item in notes)
-        parts.append(f"<details><summary>{plural(len(notes), 'note')}</summary>{inside}</details>")
+        inside = "".join(_render_finding(item) for item in notes)
+        parts.append(f"<details><summary>{format_count(len(notes), 'note')}</summary>{inside}</details>")
     parts += [
         f"<p>Accepted: {escape(item.finding.problem)}, because {escape(item.reason)}</p>" for item in plan.suppressed
     ]
     return "".join(parts) or "<p>No problems found.</p>"
 
 
-def _finding(item: Finding) -> str:
+def _render_finding(finding: Finding) -> str:
     return (
-        f'<div class="finding {item.level}"><p><b>{item.level}</b>{escape(item.problem)}</p>'
-        + (f"<p>→ {escape(item.hint)}</p>" if item.hint else "")
-        + f"<code>{escape(item.path or 'document')}</code></div>"
+        f'<div class="finding {finding.level}"><p><b>{finding.level}</b>{escape(finding.problem)}</p>'
+        + (f"<p>→ {escape(finding.hint)}</p>" if finding.hint else "")
+        + f"<code>{escape(finding.path or 'document')}</code></div>"
     )

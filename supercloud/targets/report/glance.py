@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from html import escape
 
 from ...plan.build.cabling.counts import count_cables
-from ...plan.build.cloud.cost import HOURS_OF_A_MONTH
+from ...plan.build.cloud.cost import HOURS_PER_MONTH
 from ...plan.model.plan import FacilityPlan, Plan
 from ...primitives.quantity import Size
-from .facts import table
-from .names import binary, carbon_text, energy_text, money_text, plural, power_text, rack_power_text
+from .facts import render_table
+from .names import format_size, format_carbon, format_energy, format_money, format_count, format_power, format_rack_power
 
-__all__ = ["glance"]
+__all__ = ["render_overview"]
 
 
 @dataclass(frozen=True)
@@ -21,46 +21,46 @@ class _Card:
     kind: str
     title: str
     number: str
-    what: str
+    caption: str
     lines: tuple[tuple[str, str], ...] = ()
-    part: float | None = None
+    fraction: float | None = None
     """How much of what there is is used; drawn as a bar."""
 
-    def html(self) -> str:
+    def render(self) -> str:
         bar = ""
-        if self.part is not None:
-            full = " full" if self.part > 1 else ""
-            bar = f'<div class="meter{full}"><i style="width:{min(self.part, 1):.1%}"></i></div>'
+        if self.fraction is not None:
+            full = " full" if self.fraction > 1 else ""
+            bar = f'<div class="meter{full}"><i style="width:{min(self.fraction, 1):.1%}"></i></div>'
         lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in self.lines if value)
         return (
             f'<article class="card {self.kind}"><h3>{escape(self.title)}</h3>'
-            f"<p><b>{escape(self.number)}</b> <span>{escape(self.what)}</span></p>{bar}"
+            f"<p><b>{escape(self.number)}</b> <span>{escape(self.caption)}</span></p>{bar}"
             + (f"<dl>{lines}</dl>" if lines else "")
             + "</article>"
         )
 
 
-def glance(plan: Plan) -> str:
+def render_overview(plan: Plan) -> str:
     """Verdict, cards, and the pools."""
-    cards = "".join(card.html() for card in _cards(plan))
-    return f'{_verdict(plan)}<div class="cards">{cards}</div>{_pools(plan)}'
+    cards = "".join(card.render() for card in _iter_cards(plan))
+    return f'{_render_verdict(plan)}<div class="cards">{cards}</div>{_render_pools(plan)}'
 
 
-def _verdict(plan: Plan) -> str:
+def _render_verdict(plan: Plan) -> str:
     counts = {level: sum(item.level == level for item in plan.findings) for level in ("error", "warning", "note")}
     chips = [] if counts["error"] else ['<span class="chip good">nothing forbids building it</span>']
     chips += [
-        f'<a class="chip {level}" href="#findings">{plural(number, level)}</a>'
+        f'<a class="chip {level}" href="#findings">{format_count(number, level)}</a>'
         for level, number in counts.items()
         if number
     ]
     return f'<p class="verdict">{" ".join(chips)}</p>'
 
 
-def _cards(plan: Plan) -> Iterator[_Card]:
-    yield _compute(plan)
+def _iter_cards(plan: Plan) -> Iterator[_Card]:
+    yield _build_compute_card(plan)
     if any(fabric.tiers for fabric in plan.fabrics):
-        yield _network(plan)
+        yield _build_network_card(plan)
     elif plan.fabrics:
         links = ", ".join(f"{fabric.kind} {fabric.speed or ''}".strip() for fabric in plan.fabrics)
         yield _Card("switch", "Network", str(len(plan.fabrics)), "network" + "s" * (len(plan.fabrics) > 1),
@@ -68,18 +68,18 @@ def _cards(plan: Plan) -> Iterator[_Card]:
     hall = plan.facility
     if hall:
         if plan.layout:
-            yield _racks(plan, hall)
-        yield _power(plan, hall)
-        yield _cooling(hall)
+            yield _build_racks_card(plan, hall)
+        yield _build_power_card(plan, hall)
+        yield _build_cooling_card(hall)
     if plan.storage:
-        yield _storage(plan)
+        yield _build_storage_card(plan)
     if hall:
-        yield _year(hall)
+        yield _build_year_card(hall)
     if plan.cloud:
-        yield _cloud(plan)
+        yield _build_cloud_card(plan)
 
 
-def _compute(plan: Plan) -> _Card:
+def _build_compute_card(plan: Plan) -> _Card:
     names = dict.fromkeys(pool.accelerator.name for pool in plan.pools if pool.accelerator)
     spares = sum(pool.spares for pool in plan.pools)
     return _Card(
@@ -90,7 +90,7 @@ def _compute(plan: Plan) -> _Card:
     )  # fmt: skip
 
 
-def _network(plan: Plan) -> _Card:
+def _build_network_card(plan: Plan) -> _Card:
     switches = sum(tier.count for fabric in plan.fabrics for tier in fabric.tiers)
     cables = count_cables(plan)
     first = next(fabric for fabric in plan.fabrics if fabric.tiers)
@@ -104,61 +104,61 @@ def _network(plan: Plan) -> _Card:
     )  # fmt: skip
 
 
-def _racks(plan: Plan, hall: FacilityPlan) -> _Card:
+def _build_racks_card(plan: Plan, hall: FacilityPlan) -> _Card:
     assert plan.layout
     kinds = (("nodes", hall.node_racks), ("network", hall.network_racks), ("storage", hall.storage_racks))
-    rows = plan.layout.row_power()
+    rows = plan.layout.compute_row_power()
     fullest = max(hall.racks, key=lambda group: group.fullest_power.base, default=None)
     return _Card(
-        "panel", "Hall", f"{len(plan.layout.racks):,}", f"racks in {plural(plan.layout.rows, 'row')}",
+        "panel", "Hall", f"{len(plan.layout.racks):,}", f"racks in {format_count(plan.layout.row_count, 'row')}",
         (("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
-         ("fullest rack", rack_power_text(fullest) if fullest else ""),
-         ("fullest row", power_text(max(rows)) if rows else "")),
+         ("fullest rack", format_rack_power(fullest) if fullest else ""),
+         ("fullest row", format_power(max(rows)) if rows else "")),
     )  # fmt: skip
 
 
-def _power(plan: Plan, hall: FacilityPlan) -> _Card:
-    power, feeds = hall.power, hall.power.feeds if hall.power else None
-    part = float(hall.it.base / hall.budget.base) if hall.budget and hall.budget.base > 0 else None
+def _build_power_card(plan: Plan, hall: FacilityPlan) -> _Card:
+    power, feeds = hall.power_plan, hall.power_plan.feeds if hall.power_plan else None
+    part = float(hall.it_power.base / hall.power_budget.base) if hall.power_budget and hall.power_budget.base > 0 else None
     return _Card(
-        "feed", "Power", power_text(hall.it), "of IT" + (", at least" if hall.unknown else ""),
-        (("budget", f"{power_text(hall.budget)}, {part:.0%} used" if hall.budget and part is not None else ""),
-         ("supply", f"{plural(feeds.count, 'feed')}, {feeds.scheme}" if feeds else ""),
-         ("feed after a loss", power_text(feeds.after_loss) if feeds and feeds.after_loss else ""),
-         ("lost on the way", power_text(power.losses) if power and power.losses else "")),
+        "feed", "Power", format_power(hall.it_power), "of IT" + (", at least" if hall.unknown_power else ""),
+        (("budget", f"{format_power(hall.power_budget)}, {part:.0%} used" if hall.power_budget and part is not None else ""),
+         ("supply", f"{format_count(feeds.count, 'feed')}, {feeds.scheme}" if feeds else ""),
+         ("feed after a loss", format_power(feeds.load_after_loss) if feeds and feeds.load_after_loss else ""),
+         ("lost on the way", format_power(power.total_loss) if power and power.total_loss else "")),
         part,
     )  # fmt: skip
 
 
-def _cooling(hall: FacilityPlan) -> _Card:
-    heat, kinds = hall.heat, dict.fromkeys(group.cooling for group in hall.racks if group.cooling)
+def _build_cooling_card(hall: FacilityPlan) -> _Card:
+    heat, kinds = hall.cooling_plan, dict.fromkeys(group.cooling for group in hall.racks if group.cooling)
     number, what = " and ".join(kinds) or hall.cooling, ""
     if heat is None:
         return _Card("cool", "Cooling", number, what)
     wet = heat.heat.liquid + heat.heat.door
     loop = heat.loop
     if wet:
-        number, what = power_text(wet), f"into water by {number}"
+        number, what = format_power(wet), f"into water by {number}"
     else:
-        number, what = power_text(heat.heat.air), "into air"
+        number, what = format_power(heat.heat.air), "into air"
     flow = f"{loop.flow.to('L/min'):,.0f} L/min" if loop and loop.flow else ""
     return _Card(
         "cool", "Cooling", number, what,
-        (("into the room", power_text(heat.heat.air) if wet and heat.heat.air else ""),
+        (("into the room", format_power(heat.heat.air) if wet and heat.heat.air else ""),
          ("flow", flow),
-         ("distribution", f"{loop.units} × {loop.cdu.name}" if loop and loop.cdu and loop.units else ""),
-         ("PUE", f"{heat.pue:.3g} ({heat.pue_is})" if heat.pue else "not known")),
+         ("distribution", f"{loop.cdu_count} × {loop.cdu.name}" if loop and loop.cdu and loop.cdu_count else ""),
+         ("PUE", f"{heat.pue:.3g} ({heat.pue_basis})" if heat.pue else "not known")),
     )  # fmt: skip
 
 
-def _storage(plan: Plan) -> _Card:
-    held = [item.design.usable if item.design else item.capacity for item in plan.storage]
+def _build_storage_card(plan: Plan) -> _Card:
+    held = [item.design.usable_capacity if item.design else item.capacity for item in plan.storage]
     known = [size for size in held if size]
     servers = sum(group.count for group in plan.servers)
     fast = [item for item in plan.storage if item.read or item.write]
     best = max(fast, key=lambda item: (item.read or item.write).base if item.read or item.write else 0, default=None)  # type: ignore[union-attr]
     return _Card(
-        "server", "Storage", binary(sum(known, Size(0, "B"))) if known else str(len(plan.storage)),
+        "server", "Storage", format_size(sum(known, Size(0, "B"))) if known else str(len(plan.storage)),
         "usable" if any(item.design for item in plan.storage) else "asked for" if known else "stores",
         (("stores", ", ".join(f"{item.name} ({item.kind})" for item in plan.storage[:4])),
          ("servers", f"{servers:,}" if servers else ""),
@@ -166,31 +166,31 @@ def _storage(plan: Plan) -> _Card:
     )  # fmt: skip
 
 
-def _year(hall: FacilityPlan) -> _Card:
-    cost, carbon = hall.cost_year, hall.carbon_year
-    number, what = (money_text(cost), "of energy a year") if cost else (energy_text(hall.energy_year), "of IT a year")
+def _build_year_card(hall: FacilityPlan) -> _Card:
+    cost, carbon = hall.annual_cost, hall.annual_carbon
+    number, what = (format_money(cost), "of energy a year") if cost else (format_energy(hall.annual_energy), "of IT a year")
     return _Card(
         "manager", "A year at full power", number, what,
-        (("energy of IT", energy_text(hall.energy_year) if cost else ""),
-         ("carbon", carbon_text(carbon) if carbon else "not known"),
-         ("CUE", f"{hall.heat.cue:.3g} kg/kWh" if hall.heat and hall.heat.cue is not None else ""),
-         ("WUE", f"{hall.heat.wue:.3g} L/kWh" if hall.heat and hall.heat.wue is not None else "")),
+        (("energy of IT", format_energy(hall.annual_energy) if cost else ""),
+         ("carbon", format_carbon(carbon) if carbon else "not known"),
+         ("CUE", f"{hall.cooling_plan.cue:.3g} kg/kWh" if hall.cooling_plan and hall.cooling_plan.cue is not None else ""),
+         ("WUE", f"{hall.cooling_plan.wue:.3g} L/kWh" if hall.cooling_plan and hall.cooling_plan.wue is not None else "")),
     )  # fmt: skip
 
 
-def _cloud(plan: Plan) -> _Card:
+def _build_cloud_card(plan: Plan) -> _Card:
     assert plan.cloud
     cost = plan.cloud.cost
-    month = money_text(cost.known * HOURS_OF_A_MONTH)
+    month = format_money(cost.known_total * HOURS_PER_MONTH)
     return _Card(
-        "manager", "Cost", month if cost.known else "unknown", "a month, all running" if cost.known else "",
-        (("an hour", money_text(cost.known) if cost.known else ""),
-         ("budget of a month", money_text(plan.cloud.monthly_budget) if plan.cloud.monthly_budget else ""),
-         ("without a price", plural(len(cost.unknown), "thing") if cost.unknown else "")),
+        "manager", "Cost", month if cost.known_total else "unknown", "a month, all running" if cost.known_total else "",
+        (("an hour", format_money(cost.known_total) if cost.known_total else ""),
+         ("budget of a month", format_money(plan.cloud.monthly_budget) if plan.cloud.monthly_budget else ""),
+         ("without a price", format_count(len(cost.unpriced_items), "thing") if cost.unpriced_items else "")),
     )  # fmt: skip
 
 
-def _pools(plan: Plan) -> str:
+def _render_pools(plan: Plan) -> str:
     head: tuple[str, ...] = ("pool", "nodes", "machine", "accelerators", "hosts", "fabrics", "addresses")
     rows: list[tuple[str, ...]] = [
         (
@@ -200,15 +200,15 @@ def _pools(plan: Plan) -> str:
             f"{pool.accelerators:,} × {pool.accelerator.name}" if pool.accelerator else "none",
             str(pool.hosts),
             ", ".join(pool.fabrics),
-            _short(str(pool.addresses)),
+            _shorten_addresses(str(pool.addresses)),
         )
         for pool in plan.pools
     ]
     if plan.cloud:  # the cloud gives addresses when machines start
         head, rows = head[:-1], [row[:-1] for row in rows]
-    return "<h3>Pools</h3>" + table(head, rows, numbers=(1,))
+    return "<h3>Pools</h3>" + render_table(head, rows, number_columns=(1,))
 
 
-def _short(addresses: str) -> str:
+def _shorten_addresses(addresses: str) -> str:
     parts = addresses.split(",")
     return addresses if len(parts) <= 2 else f"{parts[0]} … {parts[-1]}"

@@ -6,51 +6,51 @@ from ...plan.model.plan import Plan, RackGroup
 from ...primitives.quantity import Carbon, Energy, Money, Power, Quantity, Size
 
 __all__ = [
-    "binary",
-    "carbon_text",
-    "energy_text",
-    "money_text",
-    "plural",
-    "power_text",
-    "rack_power_text",
-    "switch_digits",
-    "switch_name",
+    "format_size",
+    "format_carbon",
+    "format_energy",
+    "format_money",
+    "format_count",
+    "format_power",
+    "format_rack_power",
+    "count_switch_digits",
+    "format_switch_name",
 ]
 
 
-def switch_digits(count: int) -> int:
+def count_switch_digits(count: int) -> int:
     """Digits of the numbers of that many switches: as in the names of ``plan.cable_ends``."""
     return max(3, len(str(count)))
 
 
-def switch_name(plan: Plan, fabric: str, tier: str, index: int) -> str:
+def format_switch_name(plan: Plan, fabric: str, tier: str, index: int) -> str:
     """A switch by its place in its tier, from 0."""
-    count = next((item.switches(tier) for item in plan.fabrics if item.name == fabric), 0)
-    return f"{fabric}-{tier}-{index + 1:0{switch_digits(count)}d}"
+    count = next((item.count_switches(tier) for item in plan.fabrics if item.name == fabric), 0)
+    return f"{fabric}-{tier}-{index + 1:0{count_switch_digits(count)}d}"
 
 
-def binary(size: Size) -> str:
+def format_size(size: Size) -> str:
     """A size in the largest binary unit, with four digits: 10.37 PiB."""
-    return _in(size, "EiB", "PiB", "TiB", "GiB") if size.to("GiB") >= 1 else str(size)
+    return _format_in_unit(size, "EiB", "PiB", "TiB", "GiB") if size.to("GiB") >= 1 else str(size)
 
 
-def power_text(power: Power) -> str:
+def format_power(power: Power) -> str:
     """A power with four digits: 40.8 kW, 1.413 MW."""
-    return _in(power, "GW", "MW", "kW")
+    return _format_in_unit(power, "GW", "MW", "kW")
 
 
-def rack_power_text(group: RackGroup) -> str:
+def format_rack_power(group: RackGroup) -> str:
     """What the fullest of these racks draws; a lower bound where the power of a part is not known."""
-    least = "≥ " if group.power_is_least else ""  # a rack is narrow
-    return f"{least}{power_text(group.fullest_power)}" if group.fullest_power else "not known"
+    least = "≥ " if group.is_power_lower_bound else ""  # a rack is narrow
+    return f"{least}{format_power(group.fullest_power)}" if group.fullest_power else "not known"
 
 
-def energy_text(energy: Energy) -> str:
+def format_energy(energy: Energy) -> str:
     """An energy with four digits: 12.38 GWh."""
-    return _in(energy, "GWh", "MWh")
+    return _format_in_unit(energy, "GWh", "MWh")
 
 
-def carbon_text(carbon: Carbon) -> str:
+def format_carbon(carbon: Carbon) -> str:
     """A mass of carbon dioxide: 33.79 t CO₂e."""
     tonnes = carbon.to("tCO2e")
     if tonnes < 1:
@@ -58,19 +58,19 @@ def carbon_text(carbon: Carbon) -> str:
     return f"{tonnes:,.0f} t CO₂e" if tonnes >= 1000 else f"{tonnes:.4g} t CO₂e"
 
 
-def money_text(money: Money) -> str:
+def format_money(money: Money) -> str:
     """An amount with its thousands apart: 3,540,920 USD."""
     dollars = money.to("USD")
     return f"{dollars:,.0f} USD" if dollars >= 1000 else f"{dollars:,.2f} USD"
 
 
-def plural(number: int, word: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """A number of things: 1 rack, 2 racks."""
-    many = f"{word[:-1]}ves" if word.endswith("lf") else f"{word}es" if word.endswith("ch") else f"{word}s"
-    return f"{number:,} {word if number == 1 else many}"
+    many = f"{noun[:-1]}ves" if noun.endswith("lf") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else many}"
 
 
-def _in(quantity: Quantity, *units: str) -> str:
+def _format_in_unit(quantity: Quantity, *units: str) -> str:
     """In the first unit of which there is one at least, else in the last."""
     unit = next((unit for unit in units if quantity.to(unit) >= 1), units[-1])
     return f"{quantity.to(unit):.4g} {unit}"

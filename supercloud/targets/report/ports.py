@@ -6,33 +6,33 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError
-from ...plan.build.cabling.cables import cables_of
-from ...plan.build.cabling.ends import Spots, node_devices, switch_devices
+from ...plan.build.cabling.cables import build_cable_table
+from ...plan.build.cabling.ends import DeviceLocator, build_node_devices, build_switch_devices
 from ...plan.model.plan import FabricPlan, Plan
 from ...topology import Fabric as Wiring
 
-__all__ = ["further_cables", "port_names"]
+__all__ = ["list_irregular_cables", "build_port_names"]
 
 
-def port_names(plan: Plan, fabric: FabricPlan, spots: Spots) -> dict[str, list[list[str]]]:
+def build_port_names(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) -> dict[str, list[list[str]]]:
     """Pool or tier -> name of each port as it is printed, and what the system calls it where that differs."""
     found: dict[str, list[list[str]]] = {}
-    for name, item in zip(fabric.pools, node_devices(plan, fabric, spots), strict=True):
-        found[name] = _both(item.ports, item.system)
+    for name, item in zip(fabric.pools, build_node_devices(plan, fabric, spots), strict=True):
+        found[name] = _pair_names(item.ports, item.system_names)
     for tier in fabric.tiers:
-        item = switch_devices(fabric, tier, spots)
-        found[tier.name] = _both(item.ports, item.system)
+        item = build_switch_devices(fabric, tier, spots)
+        found[tier.name] = _pair_names(item.ports, item.system_names)
     return found
 
 
-def _both(ports: Any, system: tuple[str, ...]) -> list[list[str]]:
+def _pair_names(ports: Any, system: tuple[str, ...]) -> list[list[str]]:
     return [
         [str(port), other] if other not in ("", str(port)) and not other.isdigit() else [str(port)]
         for port, other in zip(ports, system or ("",) * len(ports), strict=True)
     ]
 
 
-def further_cables(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[list[str]]:
+def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) -> list[list[str]]:
     """Device and port at either end of every link that is not of a node or between tiers."""
     wiring = fabric.wiring
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
@@ -41,16 +41,16 @@ def further_cables(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[list[st
     if not (fabric.services or declared.peer_links or declared.exits or declared.joins):
         return []
     try:
-        table = cables_of(plan, fabric, spots)
+        table = build_cable_table(plan, fabric, spots)
     except InputError:
         return []  # a finding says why there is none
     ruled = sum(group.count for group in wiring.link_groups if group.source_kind != "reserved")
     served = sum(item.links for item in fabric.services)
     names = {item.name for item in fabric.services}
     kinds = [item.kind in names for item in table.devices]
-    ends = zip(table.names("one"), table.ports("one"), table.names("other"), table.ports("other"), strict=True)
+    ends = zip(table.get_device_names("one"), table.get_port_names("one"), table.get_device_names("other"), table.get_port_names("other"), strict=True)
     return [
         [str(cell) for cell in row]
-        for number, (row, one) in enumerate(zip(ends, table.one_set.tolist(), strict=True))
+        for number, (row, one) in enumerate(zip(ends, table.source_set.tolist(), strict=True))
         if kinds[one] or number >= ruled + served
     ]

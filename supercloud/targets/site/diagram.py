@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle
-from ..pictures import diagram
+from ..pictures import draw_fabric
 
 __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
     """One SVG file for each fabric whose wires are ours."""
-    drawn = {f"{fabric.name}.svg": diagram(plan, fabric) for fabric in plan.fabrics}
+    drawn = {f"{fabric.name}.svg": draw_fabric(plan, fabric) for fabric in plan.fabrics}
     return Bundle({name: text for name, text in drawn.items() if text})

@@ -10,26 +10,26 @@ from collections.abc import Callable
 
 from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
-from ...primitives.templates import fill
+from ...primitives.templates import render_template
 from . import lustre, nfs, object_store, scale, weka
-from .store import Store, head
+from .store import StorageSystem, format_header
 
 __all__ = ["render"]
 
-_PRODUCTS: dict[str, Callable[[Store], dict[str, File | str]]] = {
-    "lustre": lustre.files,
-    "weka": weka.files,
-    "storage-scale": scale.files,
-    "nfs": nfs.files,
-    "object": object_store.files,
+_RENDERERS: dict[str, Callable[[StorageSystem], dict[str, File | str]]] = {
+    "lustre": lustre.render_files,
+    "weka": weka.render_files,
+    "storage-scale": scale.render_files,
+    "nfs": nfs.render_files,
+    "object": object_store.render_files,
 }
 
 
 def render(plan: Plan) -> Bundle:
     """The configuration of every store whose servers are known."""
     files: dict[str, File | str] = {}
-    stores = [Store(plan, index) for index, item in enumerate(plan.storage) if item.servers]
+    stores = [StorageSystem(plan, index) for index, item in enumerate(plan.storage) if item.servers]
     for store in stores:
-        files |= {f"{store.item.name}/{name}": file for name, file in _PRODUCTS[store.item.kind](store).items()}
-    files["INSTALL.md"] = fill("storage/INSTALL.md.j2", head=head(plan.name), stores=stores, plan=plan)
+        files |= {f"{store.storage_plan.name}/{name}": file for name, file in _RENDERERS[store.storage_plan.kind](store).items()}
+    files["INSTALL.md"] = render_template("storage/INSTALL.md.j2", head=format_header(plan.name), stores=stores, plan=plan)
     return Bundle(files)

@@ -10,39 +10,39 @@ from typing import Any
 
 from ...plan.model.storage import LustreDesign
 from ...primitives.bundle import File
-from .store import Store
+from .store import StorageSystem
 
-__all__ = ["files"]
+__all__ = ["render_files"]
 
 # Lustre takes names of at most 8 letters (mkfs.lustre(8)).
-_NAME = 8
+_MAX_NAME_LENGTH = 8
 # MiB of a read or write request: the most that a target takes, by default it takes less (Lustre manual, Large Bulk IO).
-_REQUEST = 16
+_REQUEST_MIB = 16
 
 
-def files(store: Store) -> dict[str, File | str]:
+def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """What servers and clients of one file system need."""
-    net = "o2ib0" if store.item.fabric and store.kind in ("infiniband", "roce") else "tcp0"
-    design = store.item.design if isinstance(store.item.design, LustreDesign) else None
-    managers = [f"{store.host('mds', index)}@{net}" for index in range(min(2, store.group("mds").count))]
+    net = "o2ib0" if storage.storage_plan.fabric and storage.fabric_kind in ("infiniband", "roce") else "tcp0"
+    design = storage.storage_plan.design if isinstance(storage.storage_plan.design, LustreDesign) else None
+    managers = [f"{storage.format_host('mds', index)}@{net}" for index in range(min(2, storage.get_server_group("mds").count))]
     values: dict[str, Any] = {
         "net": net,
-        "fsname": re.sub(r"[^a-z0-9_]", "", store.item.name)[:_NAME],
+        "fsname": re.sub(r"[^a-z0-9_]", "", storage.storage_plan.name)[:_MAX_NAME_LENGTH],
         "managers": managers,
         "design": design,
-        "mds": store.group("mds"),
-        "oss": store.group("oss"),
-        "suffix": store.suffix,
-        "rpc": _REQUEST,
+        "mds": storage.get_server_group("mds"),
+        "oss": storage.get_server_group("oss"),
+        "suffix": storage.host_suffix,
+        "rpc": _REQUEST_MIB,
         "wide": min(4, design.targets) if design else 1,
     }
     found: dict[str, File | str] = {
-        "lnet.conf": store.fill("lustre-lnet.conf.j2", **values),
-        "fstab": store.fill("lustre-fstab.j2", **values),
-        "client-tuning.sh": store.fill("lustre-client-tuning.sh.j2", executable=True, **values),
-        "layout.sh": store.fill("lustre-layout.sh.j2", executable=True, **values),
+        "lnet.conf": storage.render_template("lustre-lnet.conf.j2", **values),
+        "fstab": storage.render_template("lustre-fstab.j2", **values),
+        "client-tuning.sh": storage.render_template("lustre-client-tuning.sh.j2", executable=True, **values),
+        "layout.sh": storage.render_template("lustre-layout.sh.j2", executable=True, **values),
     }
     if design:
-        found["format.sh"] = store.fill("lustre-format.sh.j2", executable=True, **values)
-        found["mount-targets.sh"] = store.fill("lustre-mount-targets.sh.j2", executable=True, **values)
+        found["format.sh"] = storage.render_template("lustre-format.sh.j2", executable=True, **values)
+        found["mount-targets.sh"] = storage.render_template("lustre-mount-targets.sh.j2", executable=True, **values)
     return found

@@ -9,30 +9,30 @@ from typing import Any
 
 from ...primitives.addresses import Block
 from ...primitives.bundle import File
-from .store import Store
+from .store import StorageSystem
 
-__all__ = ["files"]
+__all__ = ["render_files"]
 
 
-def files(store: Store) -> dict[str, File | str]:
+def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """Exports and mounts of one file system."""
     values: dict[str, Any] = {
-        "server": store.host("nfs", 0),
-        "networks": [str(block) for block in ipaddress.collapse_addresses(_clients(store))],
+        "server": storage.format_host("nfs", 0),
+        "networks": [str(block) for block in ipaddress.collapse_addresses(_iter_client_blocks(storage))],
     }
-    return {"exports": store.fill("nfs-exports.j2", **values), "fstab": store.fill("nfs-fstab.j2", **values)}
+    return {"exports": storage.render_template("nfs-exports.j2", **values), "fstab": storage.render_template("nfs-fstab.j2", **values)}
 
 
-def _clients(store: Store) -> Iterator[Block]:
+def _iter_client_blocks(storage: StorageSystem) -> Iterator[Block]:
     """Addresses that clients come from: nodes, and the service hosts, as controllers and login hosts have the same
     home directories; over a fabric with addresses of its own, the nodes' addresses there."""
-    plan = store.plan
-    yield from (pool.addresses.block for pool in store.clients)
+    plan = storage.plan
+    yield from (pool.addresses.block for pool in storage.clients)
     yield plan.network.management
     hosts = (*plan.scheduler.controllers, *((plan.scheduler.database,) if plan.scheduler.database else ()))
     for host in hosts:
         with suppress(ValueError):  # an address that is not one of IPv4 has a finding
             yield Block(host.address)
-    if store.suffix and plan.networks:
+    if storage.host_suffix and plan.networks:
         yield from (item.block for item in plan.networks.subnets
-                    if item.role == "rail" and item.fabric == store.item.fabric)  # fmt: skip
+                    if item.role == "rail" and item.fabric == storage.storage_plan.fabric)  # fmt: skip

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from ...plan.model.storage import ShardDesign
 from ...primitives.bundle import File
-from .store import Store
+from .store import StorageSystem
 
-__all__ = ["files"]
+__all__ = ["render_files"]
 
 
-def files(store: Store) -> dict[str, File | str]:
+def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """The settings of its servers."""
-    design = store.item.design
+    design = storage.storage_plan.design
     if not isinstance(design, ShardDesign):
         return {}
-    hosts = store.group("object").hosts
+    hosts = storage.get_server_group("object").hosts
     span = f"{hosts.prefix}{{{hosts.first:0{hosts.width}d}...{hosts.last:0{hosts.width}d}}}"
-    return {"minio": store.fill("object-minio.j2", design=design, span=span)}
+    return {"minio": storage.render_template("object-minio.j2", design=design, span=span)}

@@ -7,76 +7,76 @@ from typing import Any
 
 from ..._version import __version__
 from ...plan.build.storage.clients import (
-    client_pools,
+    list_client_pools,
     has_service_hosts,
-    routed_pools,
-    unreached_pools,
-    why_on_fabric_only,
+    list_routed_pools,
+    list_unreached_pools,
+    explain_fabric_only,
 )
-from ...plan.build.storage.interfaces import store_interfaces
+from ...plan.build.storage.interfaces import list_store_interfaces
 from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
 from ...primitives.bundle import File
-from ...primitives.templates import fill
+from ...primitives.templates import render_template
 from ...spec import Storage
 
-__all__ = ["Store", "head"]
+__all__ = ["StorageSystem", "format_header"]
 
 
-def head(name: str) -> str:
+def format_header(name: str) -> str:
     """The first line of every file."""
     return f"made by supercloud {__version__} from {name}; edits are lost"
 
 
 @dataclass(frozen=True)
-class Store:
+class StorageSystem:
     """A store of a plan, by its place in the spec."""
 
     plan: Plan
     index: int
 
     @property
-    def item(self) -> StoragePlan:
+    def storage_plan(self) -> StoragePlan:
         """What was decided about it."""
         return self.plan.storage[self.index]
 
     @property
-    def declared(self) -> Storage:
+    def spec(self) -> Storage:
         """What was said about it."""
         return self.plan.spec.storage[self.index]
 
     @property
-    def mount(self) -> str:
+    def mount_path(self) -> str:
         """Where clients see it."""
-        return self.item.mount or f"/{self.item.name}"
+        return self.storage_plan.mount or f"/{self.storage_plan.name}"
 
     @property
-    def kind(self) -> str:
+    def fabric_kind(self) -> str:
         """Of the fabric it is reached over: infiniband, roce, ethernet."""
-        found = (fabric.kind for fabric in self.plan.fabrics if fabric.name == self.item.fabric)
+        found = (fabric.kind for fabric in self.plan.fabrics if fabric.name == self.storage_plan.fabric)
         return next(found, "ethernet")
 
     @property
-    def suffix(self) -> str:
+    def host_suffix(self) -> str:
         """What a server's name on the fabric has after its own; nothing where its ordinary address is the one there."""
-        served = self.plan.networks.served(self.item.fabric) if self.plan.networks and self.item.fabric else ()
-        return f"-{self.item.fabric}" if served else ""
+        served = self.plan.networks.list_servers(self.storage_plan.fabric) if self.plan.networks and self.storage_plan.fabric else ()
+        return f"-{self.storage_plan.fabric}" if served else ""
 
     @property
     def clients(self) -> tuple[PoolPlan, ...]:
         """The pools whose nodes mount it."""
-        return client_pools(self.plan, self.index)
+        return list_client_pools(self.plan, self.index)
 
     @property
     def routed(self) -> tuple[PoolPlan, ...]:
         """Those of its clients that are on another network, whose interfaces have other names."""
-        return routed_pools(self.plan, self.index)
+        return list_routed_pools(self.plan, self.index)
 
     @property
     def unreached(self) -> dict[str, list[PoolPlan]]:
         """Why their nodes do not mount it -> the pools."""
         found: dict[str, list[PoolPlan]] = {}
-        for pool in unreached_pools(self.plan, self.index):
-            need = why_on_fabric_only(self.plan, self.index, pool)
+        for pool in list_unreached_pools(self.plan, self.index):
+            need = explain_fabric_only(self.plan, self.index, pool)
             why = f"{need}, and they have none" if need else "no network of the plan leads from there to the servers"
             found.setdefault(why, []).append(pool)
         return found
@@ -89,22 +89,22 @@ class Store:
     @property
     def interfaces(self) -> tuple[str, ...]:
         """Interfaces on servers and clients; empty where their names are not known."""
-        return store_interfaces(self.plan, self.index)
+        return list_store_interfaces(self.plan, self.index)
 
     @property
-    def lack(self) -> str:
+    def missing_interfaces(self) -> str:
         """What a file says in place of interfaces whose names are not known."""
-        return f"the interfaces of {self.item.name} are not known: set storage[{self.index}].interface and render again"
+        return f"the interfaces of {self.storage_plan.name} are not known: set storage[{self.index}].interface and render again"
 
-    def group(self, role: str) -> ServerGroup:
+    def get_server_group(self, role: str) -> ServerGroup:
         """The servers of a role."""
-        return next(group for group in self.item.servers if group.role == role)
+        return next(group for group in self.storage_plan.servers if group.role == role)
 
-    def host(self, role: str, index: int) -> str:
+    def format_host(self, role: str, index: int) -> str:
         """A server as it is reached: by its name on the fabric, or on the ordinary network."""
-        return next(iter(self.group(role).hosts.part(index, index + 1))) + self.suffix
+        return next(iter(self.get_server_group(role).hosts.slice(index, index + 1))) + self.host_suffix
 
-    def fill(self, template: str, executable: bool = False, **values: Any) -> File:
+    def render_template(self, template: str, executable: bool = False, **values: Any) -> File:
         """A file from a template of the storage folder."""
-        text = fill(f"storage/{template}", head=head(self.plan.name), store=self, item=self.item, **values)
+        text = render_template(f"storage/{template}", head=format_header(self.plan.name), store=self, item=self.storage_plan, **values)
         return File(text, executable)

@@ -9,35 +9,35 @@ from typing import Any
 
 from ...plan.model.storage import WekaDesign
 from ...primitives.bundle import File
-from .store import Store
+from .store import StorageSystem
 
-__all__ = ["files"]
+__all__ = ["render_files"]
 
 # Processors of a client that the mount takes for itself (NVIDIA's GPUDirect Storage guide shows 2).
 _CLIENT_CORES = 2
 # Cores of one container at most (resources_generator.py of WEKA's tools, --max-cores-per-container).
-_CONTAINER_CORES = 19
+_MAX_CONTAINER_CORES = 19
 
 
-def files(store: Store) -> dict[str, File | str]:
+def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """What backends and clients of one file system need."""
-    design = store.item.design if isinstance(store.item.design, WekaDesign) else None
-    backends = store.group("backend")
+    design = storage.storage_plan.design if isinstance(storage.storage_plan.design, WekaDesign) else None
+    backends = storage.get_server_group("backend")
     values: dict[str, Any] = {
         "design": design,
         "backends": backends,
-        "first": [store.host("backend", index) for index in range(min(2, backends.count))],
-        "suffix": store.suffix,
+        "first": [storage.format_host("backend", index) for index in range(min(2, backends.count))],
+        "suffix": storage.host_suffix,
         "client_cores": _CLIENT_CORES,
-        "most": _CONTAINER_CORES,
+        "most": _MAX_CONTAINER_CORES,
     }
     found: dict[str, File | str] = {
-        "fstab": store.fill("weka-fstab.j2", **values),
-        "sysctl.conf": store.fill("weka-sysctl.conf.j2", **values),
+        "fstab": storage.render_template("weka-fstab.j2", **values),
+        "sysctl.conf": storage.render_template("weka-sysctl.conf.j2", **values),
     }
     if design:
-        found["backend.sh"] = store.fill("weka-backend.sh.j2", executable=True, **values)
-        found["cluster.sh"] = store.fill("weka-cluster.sh.j2", executable=True, **values)
-        if store.plan.scheduler.kind == "kubernetes":
-            found["operator.yaml"] = store.fill("weka-operator.yaml.j2", **values)
+        found["backend.sh"] = storage.render_template("weka-backend.sh.j2", executable=True, **values)
+        found["cluster.sh"] = storage.render_template("weka-cluster.sh.j2", executable=True, **values)
+        if storage.plan.scheduler.kind == "kubernetes":
+            found["operator.yaml"] = storage.render_template("weka-operator.yaml.j2", **values)
     return found

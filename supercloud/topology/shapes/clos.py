@@ -7,30 +7,30 @@ joined at 1:7.
 
 from __future__ import annotations
 
-from ..errors import TopologyError, require
+from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import Reserved
-from ..switched import assemble, check_fit, leaf_ports
-from ..tiers import Oversubscription, Radix, Units, Upper, per_step, per_tier
+from ..reserved import PlacedPorts
+from ..switched import assemble_fabric, require_fit, compute_leaf_ports
+from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, expand_oversubscription, expand_radix
 
 
-def clos(
+def build_clos(
     nodes: int,
     *,
     nics: int,
-    rack: int,
+    rack_nodes: int,
     radix: Radix,
     racks: int | None = None,
     uplinks: int | None = None,
-    pod: int | None = None,
+    racks_per_pod: int | None = None,
     planes: int = 1,
     tiers: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: Reserved = 0,
-    cage: int = 1,
-    peers: int = 0,
+    reserved: PlacedPorts = 0,
+    cage_ports: int = 1,
+    peer_ports: int = 0,
 ) -> Fabric:
     """Wire racks of `rack` nodes, each node with `nics` ports per plane to the rack's leaf of that plane.
 
@@ -41,44 +41,44 @@ def clos(
 
     Raises TopologyError, with the numbers and what would fit.
     """
-    require(1, nodes=nodes, nics=nics, rack=rack, racks=racks, uplinks=uplinks, pod=pod, planes=planes, tiers=tiers)
-    require(1, cage=cage)
-    require(0, peers=peers)
-    leaf_radix, spine_radix, core_radix = per_tier(radix)
-    rack_ratio, spine_ratio = per_step(oversubscription)
-    down = rack * nics
-    needed = -(-nodes // rack)
+    require_at_least(1, nodes=nodes, nics=nics, rack=rack_nodes, racks=racks, uplinks=uplinks, pod=racks_per_pod, planes=planes, tiers=tiers)
+    require_at_least(1, cage=cage_ports)
+    require_at_least(0, peers=peer_ports)
+    leaf_radix, spine_radix, core_radix = expand_radix(radix)
+    rack_ratio, spine_ratio = expand_oversubscription(oversubscription)
+    down = rack_nodes * nics
+    needed = -(-nodes // rack_nodes)
     racks = racks or needed
     if racks < needed:
-        raise TopologyError(f"{nodes} nodes do not fit {racks} racks of {rack}", f"build {needed} racks")
+        raise TopologyError(f"{nodes} nodes do not fit {racks} racks of {rack_nodes}", f"build {needed} racks")
     if tiers is None and racks == 1:
         tiers = 1
-    down, up = leaf_ports(leaf_radix, rack_ratio, down=down, uplinks=uplinks, step=nics, alone=tiers == 1)
-    upper = Upper(spine_radix, core_radix, spine_ratio, tiers, pod, spines, large_pods=True)
-    units = Units(racks, 1, 1, up)
-    check_fit(nodes, nics, rack, units, upper, radix)
+    down, up = compute_leaf_ports(leaf_radix, rack_ratio, down=down, uplinks=uplinks, multiple=nics, is_alone=tiers == 1)
+    upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, racks_per_pod, spines, has_large_pods=True)
+    units = LeafUnits(racks, 1, 1, up)
+    require_fit(nodes, nics, rack_nodes, units, upper, radix)
     hosts = NodeLinks(
         "node",
         "leaf",
         nodes=nodes,
         planes=planes,
         nics=nics,
-        unit=rack,
-        block=rack,
-        sides=1,
+        unit_nodes=rack_nodes,
+        block_nodes=rack_nodes,
+        leaves_per_block=1,
         unit_stride=1,
         side_stride=1,
         leaves=racks,
     )
-    return assemble(
+    return assemble_fabric(
         "clos",
         hosts,
-        upper.lay_out(units),
+        upper.build_layout(units),
         radix=radix,
         down=down,
         leaf_axes=(Axis("rack", racks),),
         unit_name="rack",
         reserved=reserved,
-        cage=cage,
-        peers=peers,
+        cage_ports=cage_ports,
+        peer_ports=peer_ports,
     )

@@ -6,15 +6,15 @@ leaves and spines each, k*k/4 cores, k**3/4 ports.
 
 from __future__ import annotations
 
-from ..errors import TopologyError, require
+from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import Reserved, asks_of
-from ..switched import assemble, check_fit, leaf_ports
-from ..tiers import Oversubscription, Radix, Units, Upper, most_down, per_step, per_tier
+from ..reserved import PlacedPorts, to_port_requests
+from ..switched import assemble_fabric, require_fit, compute_leaf_ports
+from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, compute_max_down, expand_oversubscription, expand_radix
 
 
-def fat_tree(
+def build_fat_tree(
     nodes: int,
     *,
     nics: int,
@@ -27,9 +27,9 @@ def fat_tree(
     pod_leaves: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: Reserved = 0,
-    cage: int = 1,
-    peers: int = 0,
+    reserved: PlacedPorts = 0,
+    cage_ports: int = 1,
+    peer_ports: int = 0,
 ) -> Fabric:
     """Wire nodes with `nics` ports each per plane, whole nodes to a leaf; no rails.
 
@@ -40,57 +40,57 @@ def fat_tree(
 
     Raises TopologyError, with the numbers and what would fit.
     """
-    require(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
-    require(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
-    require(1, cage=cage)
-    require(0, peers=peers)
-    leaf_radix, spine_radix, core_radix = per_tier(radix)
-    leaf_ratio, spine_ratio = per_step(oversubscription)
+    require_at_least(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
+    require_at_least(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
+    require_at_least(1, cage=cage_ports)
+    require_at_least(0, peers=peer_ports)
+    leaf_radix, spine_radix, core_radix = expand_radix(radix)
+    leaf_ratio, spine_ratio = expand_oversubscription(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or leaves is not None
-    if tiers is None and not by_hand and nodes * nics + sum(ask.ports for ask in asks_of(reserved)) <= leaf_radix:
+    if tiers is None and not by_hand and nodes * nics + sum(ask.ports for ask in to_port_requests(reserved)) <= leaf_radix:
         tiers = 1
-    down, up = leaf_ports(leaf_radix, leaf_ratio, down=down, uplinks=uplinks, step=1, alone=tiers == 1)
+    down, up = compute_leaf_ports(leaf_radix, leaf_ratio, down=down, uplinks=uplinks, multiple=1, is_alone=tiers == 1)
     block, sides = max(1, down // nics), -(-nics // down)
 
-    def limit(radix: int, ratio: float) -> int:
+    def compute_max_nodes(radix: int, ratio: float) -> int:
         """The most nodes at another radix and leaf oversubscription."""
-        most = most_down(radix, ratio)
+        most = compute_max_down(radix, ratio)
         if most < 1:
             return 0
-        upper = Upper(radix, radix, spine_ratio, tiers, pod_units, large_pods=True)
-        return max(1, most // nics) * upper.max_units(tiers or 3, Units(1, -(-nics // most), 1, most))
+        upper = UpperTiers(radix, radix, spine_ratio, tiers, pod_units, has_large_pods=True)
+        return max(1, most // nics) * upper.compute_max_units(tiers or 3, LeafUnits(1, -(-nics // most), 1, most))
 
     needed = -(-nodes // block)
-    units = Units(leaves // sides if leaves else needed, sides, 1, up)
+    units = LeafUnits(leaves // sides if leaves else needed, sides, 1, up)
     if units.count < needed:
         raise TopologyError(f"{nodes} nodes do not fit {leaves} leaves", f"build {needed * sides} leaves")
     pod_units = max(1, pod_leaves // sides) if pod_leaves else None
-    upper = Upper(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines, large_pods=True)
-    check_fit(nodes, nics, block, units, upper, radix, None if by_hand or tiers == 1 else limit)
+    upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines, has_large_pods=True)
+    require_fit(nodes, nics, block, units, upper, radix, None if by_hand or tiers == 1 else compute_max_nodes)
     hosts = NodeLinks(
         "node",
         "leaf",
         nodes=nodes,
         planes=planes,
         nics=nics,
-        unit=block,
-        block=block,
-        sides=sides,
+        unit_nodes=block,
+        block_nodes=block,
+        leaves_per_block=sides,
         unit_stride=sides,
         side_stride=1,
-        leaves=units.total,
+        leaves=units.leaf_count,
     )
-    return assemble(
+    return assemble_fabric(
         "fat-tree",
         hosts,
-        upper.lay_out(units),
+        upper.build_layout(units),
         radix=radix,
         down=down,
         leaf_axes=(Axis("node", units.count), Axis("leaf", sides)) if sides > 1 else (Axis("leaf", units.count),),
         unit_name="leaf",
         rails=sides,
         reserved=reserved,
-        cage=cage,
-        peers=peers,
+        cage_ports=cage_ports,
+        peer_ports=peer_ports,
         cross_rail_hops=3 if sides > 1 else 1,
     )

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ..errors import TopologyError, require
+from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import Reserved
-from ..switched import assemble, check_fit, leaf_ports
-from ..tiers import Oversubscription, Radix, Units, Upper, most_down, per_step, per_tier
+from ..reserved import PlacedPorts
+from ..switched import assemble_fabric, require_fit, compute_leaf_ports
+from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, compute_max_down, expand_oversubscription, expand_radix
 
 
-def rail_optimized(
+def build_rail_optimized(
     nodes: int,
     *,
     rails: int,
     radix: Radix,
-    unit: int | None = None,
+    unit_nodes: int | None = None,
     units: int | None = None,
     down: int | None = None,
     uplinks: int | None = None,
@@ -34,9 +34,9 @@ def rail_optimized(
     pod_units: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: Reserved = 0,
-    cage: int = 1,
-    peers: int = 0,
+    reserved: PlacedPorts = 0,
+    cage_ports: int = 1,
+    peer_ports: int = 0,
 ) -> Fabric:
     """Wire nodes so that each rail of an SU has leaves of its own, all of them there even if the last SU is short.
 
@@ -52,10 +52,10 @@ def rail_optimized(
 
     Raises TopologyError, with the numbers and what would fit.
     """
-    require(1, nodes=nodes, rails=rails, unit=unit, units=units, down=down, uplinks=uplinks)
-    require(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers, rails_per_leaf=rails_per_leaf)
-    require(1, cage=cage)
-    require(0, peers=peers)
+    require_at_least(1, nodes=nodes, rails=rails, unit=unit_nodes, units=units, down=down, uplinks=uplinks)
+    require_at_least(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers, rails_per_leaf=rails_per_leaf)
+    require_at_least(1, cage=cage_ports)
+    require_at_least(0, peers=peer_ports)
     if rails % rails_per_leaf:
         fitting = [number for number in range(1, rails + 1) if rails % number == 0]
         raise TopologyError(
@@ -64,46 +64,46 @@ def rail_optimized(
         )
     if pod not in ("su", "rail"):
         raise TopologyError(f"pod is {pod!r}", "a pod is of an 'su' or of a 'rail'")
-    leaf_radix, spine_radix, core_radix = per_tier(radix)
-    leaf_ratio, spine_ratio = per_step(oversubscription)
+    leaf_radix, spine_radix, core_radix = expand_radix(radix)
+    leaf_ratio, spine_ratio = expand_oversubscription(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or tiers == 1
     sides, each = rails // rails_per_leaf, ports_per_rail * rails_per_leaf  # leaves of a node, its ports on one
-    down, up = leaf_ports(
+    down, up = compute_leaf_ports(
         leaf_radix,
         leaf_ratio,
         down=down,
         uplinks=uplinks,
-        step=each,
-        wanted=unit * each if unit else None,
-        alone=tiers == 1,
+        multiple=each,
+        max_down=unit_nodes * each if unit_nodes else None,
+        is_alone=tiers == 1,
     )
-    asked = unit
-    unit = unit or down // each
-    block = min(unit, down // each)
-    needed = -(-nodes // unit)
+    asked = unit_nodes
+    unit_nodes = unit_nodes or down // each
+    block = min(unit_nodes, down // each)
+    needed = -(-nodes // unit_nodes)
     units = units or needed
     if units < needed:
-        raise TopologyError(f"{nodes} nodes do not fit {units} SU of {unit}", f"build {needed} SU")
+        raise TopologyError(f"{nodes} nodes do not fit {units} SU of {unit_nodes}", f"build {needed} SU")
     by_rail = pod == "rail" or tiers == 1
     sections = sides if by_rail else 1
-    blocks = -(-unit // block)
+    blocks = -(-unit_nodes // block)
 
-    def limit(radix: int, ratio: float) -> int:
+    def compute_max_nodes(radix: int, ratio: float) -> int:
         """The most nodes at another radix and leaf oversubscription."""
-        most = most_down(radix, ratio) // each
+        most = compute_max_down(radix, ratio) // each
         size = asked or most
         if most < 1:
             return 0
-        upper = Upper(radix, radix, spine_ratio, tiers, pod_units)
-        return size * upper.max_units(tiers or 3, Units(1, -(-size // most) * sides // sections, sections, most))
+        upper = UpperTiers(radix, radix, spine_ratio, tiers, pod_units)
+        return size * upper.compute_max_units(tiers or 3, LeafUnits(1, -(-size // most) * sides // sections, sections, most))
 
-    upper = Upper(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines)
-    leaves, nics = Units(units, blocks * sides // sections, sections, up), rails * ports_per_rail
+    upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines)
+    leaves, nics = LeafUnits(units, blocks * sides // sections, sections, up), rails * ports_per_rail
     alternatives = []
-    if not by_rail and upper.max_units(3, Units(units, blocks, sides, up)) >= units:
+    if not by_rail and upper.compute_max_units(3, LeafUnits(units, blocks, sides, up)) >= units:
         alternatives.append("or pods of one rail")
-    check_fit(nodes, nics, unit, leaves, upper, radix, None if by_hand else limit, *alternatives)
-    layout = upper.lay_out(leaves)
+    require_fit(nodes, nics, unit_nodes, leaves, upper, radix, None if by_hand else compute_max_nodes, *alternatives)
+    layout = upper.build_layout(leaves)
     su, rail, leaf = Axis("su", units), Axis("rail", sides), Axis("leaf", blocks)
     hosts = NodeLinks(
         "node",
@@ -111,15 +111,15 @@ def rail_optimized(
         nodes=nodes,
         planes=planes,
         nics=nics,
-        unit=unit,
-        block=block,
-        sides=sides,
+        unit_nodes=unit_nodes,
+        block_nodes=block,
+        leaves_per_block=sides,
         unit_stride=blocks if by_rail else sides * blocks,
         side_stride=units * blocks if by_rail else blocks,
-        leaves=leaves.total,
+        leaves=leaves.leaf_count,
     )
     meeting = {1: None, 2: None, 3: 5} if by_rail else {1: None, 2: 3, 3: 3}
-    return assemble(
+    return assemble_fabric(
         "rail-optimized",
         hosts,
         layout,
@@ -129,8 +129,8 @@ def rail_optimized(
         unit_name="su",
         rails=rails,
         reserved=reserved,
-        cage=cage,
-        peers=peers,
+        cage_ports=cage_ports,
+        peer_ports=peer_ports,
         cross_rail_hops=meeting[layout.tiers] if sides > 1 else 1,
         rails_per_leaf=rails_per_leaf,
     )

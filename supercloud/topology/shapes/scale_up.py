@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..domains import Level
-from ..errors import TopologyError, require
+from ..errors import TopologyError, require_at_least
 from ..grid import Grid
 from ..links import LinkGroup
-from .torus import ring_links
+from .torus import build_ring_links
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,18 @@ class SwitchLinks(LinkGroup):
     """Accelerator to scale-up switch: the links of an accelerator go round the switches of its domain in turn."""
 
     accelerators: int
-    each: int  # links of an accelerator
-    domain: int  # accelerators of a full domain
+    links_per_accelerator: int  # links of an accelerator
+    domain_accelerators: int  # accelerators of a full domain
     switches: int  # of a domain
 
     @property
     def count(self) -> int:
-        return self.accelerators * self.each
+        return self.accelerators * self.links_per_accelerator
 
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
-        accelerator, link = number // self.each, number % self.each
-        switch = accelerator // self.domain * self.switches + link % self.switches
-        port = accelerator % self.domain * -(-self.each // self.switches) + link // self.switches
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        accelerator, link = number // self.links_per_accelerator, number % self.links_per_accelerator
+        switch = accelerator // self.domain_accelerators * self.switches + link % self.switches
+        port = accelerator % self.domain_accelerators * -(-self.links_per_accelerator // self.switches) + link // self.switches
         return accelerator, link, switch, port, number * 0
 
 
@@ -71,59 +71,59 @@ class MeshLinks(LinkGroup):
 
     first: int  # number of the first accelerator
     domains: int
-    size: int  # accelerators of a domain
-    parallel: int  # links between two accelerators
+    domain_accelerators: int  # accelerators of a domain
+    parallel_links: int  # links between two accelerators
 
     @property
     def count(self) -> int:
-        return self.domains * (self.size * (self.size - 1) // 2) * self.parallel
+        return self.domains * (self.domain_accelerators * (self.domain_accelerators - 1) // 2) * self.parallel_links
 
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
-        pair, strand = number // self.parallel, number % self.parallel
-        pairs = self.size * (self.size - 1) // 2
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        pair, strand = number // self.parallel_links, number % self.parallel_links
+        pairs = self.domain_accelerators * (self.domain_accelerators - 1) // 2
         domain, rest = pair // pairs, pair % pairs
-        one, apart = rest % self.size, rest // self.size + 1
-        base = self.first + domain * self.size
-        back = self.size - apart
-        one_port, other_port = (apart - 1) * self.parallel + strand, (back - 1) * self.parallel + strand
-        return base + one, one_port, base + (one + apart) % self.size, other_port, number * 0
+        one, apart = rest % self.domain_accelerators, rest // self.domain_accelerators + 1
+        base = self.first + domain * self.domain_accelerators
+        back = self.domain_accelerators - apart
+        one_port, other_port = (apart - 1) * self.parallel_links + strand, (back - 1) * self.parallel_links + strand
+        return base + one, one_port, base + (one + apart) % self.domain_accelerators, other_port, number * 0
 
 
-def scale_up_switched(nodes: int, *, accelerators: int, links: int, switches: int, domain: int = 1) -> ScaleUp:
+def build_switched_scale_up(nodes: int, *, accelerators: int, links_per_accelerator: int, switches: int, domain_nodes: int = 1) -> ScaleUp:
     """Domains of `domain` nodes whose accelerators have `links` each, spread over the `switches` of the domain.
 
     Raises TopologyError for numbers below 1.
     """
-    require(1, nodes=nodes, accelerators=accelerators, links=links, switches=switches, domain=domain)
-    group = SwitchLinks("accelerator", "switch", nodes * accelerators, links, domain * accelerators, switches)
-    return ScaleUp("switched", nodes, accelerators, switches, Level("scale-up", nodes, domain, 1), (group,))
+    require_at_least(1, nodes=nodes, accelerators=accelerators, links=links_per_accelerator, switches=switches, domain=domain_nodes)
+    group = SwitchLinks("accelerator", "switch", nodes * accelerators, links_per_accelerator, domain_nodes * accelerators, switches)
+    return ScaleUp("switched", nodes, accelerators, switches, Level("scale-up", nodes, domain_nodes, 1), (group,))
 
 
-def scale_up_mesh(nodes: int, *, accelerators: int, domain: int = 1, parallel: int = 1) -> ScaleUp:
+def build_mesh_scale_up(nodes: int, *, accelerators: int, domain_nodes: int = 1, parallel_links: int = 1) -> ScaleUp:
     """Domains of `domain` nodes, each accelerator with `parallel` links to each other one: n(n-1)/2 pairs.
 
     Raises TopologyError for numbers below 1.
     """
-    require(1, nodes=nodes, accelerators=accelerators, domain=domain, parallel=parallel)
-    full, short = divmod(nodes, domain)
-    size = domain * accelerators
+    require_at_least(1, nodes=nodes, accelerators=accelerators, domain=domain_nodes, parallel=parallel_links)
+    full, short = divmod(nodes, domain_nodes)
+    size = domain_nodes * accelerators
     parts = ((0, full, size), (full * size, 1 if short else 0, short * accelerators))
     groups = tuple(
-        MeshLinks("accelerator", "accelerator", first, domains, size, parallel)
+        MeshLinks("accelerator", "accelerator", first, domains, size, parallel_links)
         for first, domains, size in parts
         if domains and size > 1
     )
-    return ScaleUp("mesh", nodes, accelerators, 0, Level("scale-up", nodes, domain, 0), groups)
+    return ScaleUp("mesh", nodes, accelerators, 0, Level("scale-up", nodes, domain_nodes, 0), groups)
 
 
-def scale_up_torus(
+def build_torus_scale_up(
     nodes: int, *, accelerators: int, dims: Sequence[int], wrap: bool | Sequence[bool] = True
 ) -> ScaleUp:
     """Domains that are tori of accelerators, `dims` along each axis; all of them full.
 
     Raises TopologyError if a torus is not made of whole nodes, or the last one would be short.
     """
-    require(1, nodes=nodes, accelerators=accelerators)
+    require_at_least(1, nodes=nodes, accelerators=accelerators)
     grid = Grid(tuple(dims), (wrap,) * len(dims) if isinstance(wrap, bool) else tuple(wrap))
     domain, rest = divmod(grid.nodes, accelerators)
     if rest or not domain or nodes % domain:
@@ -131,5 +131,5 @@ def scale_up_torus(
             f"{nodes} nodes of {accelerators} accelerators do not make whole tori of {grid.nodes}",
             f"take a multiple of {domain} nodes" if domain and not rest else "take dims that hold whole nodes",
         )
-    groups = ring_links("accelerator", grid, nodes // domain)
+    groups = build_ring_links("accelerator", grid, nodes // domain)
     return ScaleUp("torus", nodes, accelerators, 0, Level("scale-up", nodes, domain, 0), groups)

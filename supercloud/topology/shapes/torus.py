@@ -15,7 +15,7 @@ from ..grid import Grid
 from ..links import RingLinks
 
 
-def torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> Fabric:
+def build_torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> Fabric:
     """Wire a box of nodes, `dims` along two or three axes (row-major numbers), closed along the axes that wrap.
 
     A node has two ports an axis: 2*axis to the next node, 2*axis + 1 to the one before. `Fabric.grid` has the
@@ -30,14 +30,14 @@ def torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> Fabric:
     )
     bisection = min(1.0, grid.bisection_links / half) if half else 1.0
     return Fabric(
-        "torus", grid.nodes, 2 * len(dims), 1, 1, (), ring_links("node", grid), (level,), bisection, grid=grid
+        "torus", grid.nodes, 2 * len(dims), 1, 1, (), build_ring_links("node", grid), (level,), bisection, grid=grid
     )
 
 
-def ring_links(kind: str, grid: Grid, copies: int = 1) -> tuple[RingLinks, ...]:
+def build_ring_links(kind: str, grid: Grid, copies: int = 1) -> tuple[RingLinks, ...]:
     """The links of a grid, or of several equal ones in a row, axis by axis; axes of length 1 have none."""
     return tuple(
-        RingLinks(kind, kind, axis, length, grid.stride(axis), grid.rings(axis) * copies, grid.closes(axis))
+        RingLinks(kind, kind, axis, length, grid.compute_stride(axis), grid.count_rings(axis) * copies, grid.has_wrap_link(axis))
         for axis, length in enumerate(grid.dims)
         if length > 1
     )

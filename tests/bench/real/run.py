@@ -30,7 +30,7 @@ from supercloud.jobs.engines.base import open_engine
 from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
-from supercloud.targets.report import report
+from supercloud.targets.report import render_report
 
 REAL = ROOT / "tests" / "real"
 RUNS = 3
@@ -91,7 +91,7 @@ def page(folder: Path) -> Iterator[Row]:
     """The report of 16,384 accelerators until its search answers."""
     subprocess.run([REAL / "report" / "install.sh"], check=True, stdout=sys.stderr)
     file = folder / "report.html"
-    file.write_text(report(sc.resolve(sc.load(REAL / "report" / "site.yaml"), Catalog([REAL / "report" / "catalog"]))))
+    file.write_text(render_report(sc.resolve(sc.load(REAL / "report" / "site.yaml"), Catalog([REAL / "report" / "catalog"]))))
     with opened(folder / "profile") as browser:
         seconds = min(browser.open(file) for _ in range(RUNS))
     size = file.stat().st_size / 1e6

@@ -8,7 +8,7 @@ from typing import Any
 from supercloud.jobs.fleet.state import Cluster, Fleet
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
-from supercloud.spec.fleet import Connection, FleetSpec, Member
+from supercloud.spec.fleet import Connection, FleetSpec, FleetMember
 from supercloud.spec.loader import loads
 
 CLUSTER = """
@@ -27,7 +27,7 @@ def cluster(name: str, nodes: int, price: float | None = None, engine: str = "fa
     fields: dict[str, Any] = {"spec": f"{name}.yaml", "connect": Connection(engine=engine, context=name)}
     if price is not None:
         fields["prices"] = {"train": f"{price} USD/h"}
-    return Cluster.of_plan(plan, Member.model_validate(fields))
+    return Cluster.from_plan(plan, FleetMember.model_validate(fields))
 
 
 def fleet(sizes: Mapping[str, int], prices: Mapping[str, float] | None = None, **fields: Any) -> Fleet:

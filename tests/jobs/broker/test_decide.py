@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs.broker.fleets import fleet, job
 
-from supercloud.jobs.broker.decide import GAVE_BACK, Hold, Start, decide, moves
-from supercloud.jobs.broker.room import closed, taken
-from supercloud.jobs.broker.turns import in_turn, shares_of
+from supercloud.jobs.broker.decide import RECENTLY_RECALLED, Hold, Start, decide, rebalance
+from supercloud.jobs.broker.room import close_pool, allocate
+from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.jobs.store.records import JobRecord
 from supercloud.jobs.store.states import State
@@ -40,7 +40,7 @@ def test_a_job_takes_the_cheapest_place_that_is_free() -> None:
 
 def test_it_waits_for_the_cheap_place_as_long_as_the_policy_says() -> None:
     here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
-    here = taken(here, place_of(here, "own"))
+    here = allocate(here, place_of(here, "own"))
     # nobody knows how long it takes, so the policy sends it to the dearer place; a known short wait does not
     specs = {1: job(1)}
     assert goes(decide(here, [record(1, recorded=NOW - 700)], specs, NOW)) == ["cloud"]
@@ -64,7 +64,7 @@ def test_a_budget_keeps_work_out_of_the_cloud() -> None:
 
 def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
     here = fleet({"own": 4})
-    here = taken(here, place_of(here, "own"))
+    here = allocate(here, place_of(here, "own"))
     waiting = [record(1), record(2)]
     actions = decide(here, waiting, {1: job(4), 2: job(1)}, NOW)
     assert goes(actions) == ["-", "-"]
@@ -73,8 +73,8 @@ def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
 
 def test_a_cluster_that_refuses_is_avoided() -> None:
     here = fleet({"a": 2, "b": 2})
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": GAVE_BACK}})) == ["b"]
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": GAVE_BACK, "b": GAVE_BACK}})) == ["-"]
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED}})) == ["b"]
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED, "b": RECENTLY_RECALLED}})) == ["-"]
 
 
 def test_many_in_vain_are_left_for_the_next_look() -> None:
@@ -88,24 +88,24 @@ def test_a_waiting_job_moves_to_what_frees_first() -> None:
     here = fleet({"a": 1, "b": 1})
     there = place_of(here, "a")
     waiting = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, ref="1")
-    here = taken(taken(here, there), there)
-    [move] = moves(here, [waiting], {1: job(1)}, NOW, 60)
+    here = allocate(allocate(here, there), there)
+    [move] = rebalance(here, [waiting], {1: job(1)}, NOW, 60)
     assert move.placement.cluster == "b"
-    assert not moves(here, [waiting], {1: job(1)}, NOW, 200), "not yet"
+    assert not rebalance(here, [waiting], {1: job(1)}, NOW, 200), "not yet"
     again = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, launch=1)
-    assert not moves(here, [again], {1: job(1)}, NOW, 60), "each move takes longer"
-    assert not moves(closed(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
+    assert not rebalance(here, [again], {1: job(1)}, NOW, 60), "each move takes longer"
+    assert not rebalance(close_pool(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
 
 
 def test_priorities_then_shares_then_age() -> None:
     waiting = [record(1, tenant="vision"), record(2, tenant="llm"), record(3, tenant="llm", priority="high"),
                record(4, tenant="llm"), record(5, tenant="vision"),
                record(6, tenant="vision", priority="low")]  # fmt: skip
-    shares = shares_of(fleet({"a": 1}))
+    shares = compute_shares(fleet({"a": 1}))
     assert shares == {"llm": 0.75, "vision": 0.25}
     sizes = {item.id: 8 for item in waiting}
-    assert [item.id for item in in_turn(waiting, {}, shares, sizes)] == [3, 1, 2, 4, 5, 6]
-    assert [item.id for item in in_turn(waiting, {"vision": 8}, shares, sizes)] == [3, 2, 4, 1, 5, 6]
+    assert [item.id for item in compute_fair_share_order(waiting, {}, shares, sizes)] == [3, 1, 2, 4, 5, 6]
+    assert [item.id for item in compute_fair_share_order(waiting, {"vision": 8}, shares, sizes)] == [3, 2, 4, 1, 5, 6]
 
 
 @settings(max_examples=30, deadline=None)
@@ -127,7 +127,7 @@ def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: lis
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_to_do(count: int) -> None:
-    assert decide(fleet({"a": 1}), [], {}, NOW) == [] and moves(fleet({"a": 1}), [], {}, NOW, count) == []
+    assert decide(fleet({"a": 1}), [], {}, NOW) == [] and rebalance(fleet({"a": 1}), [], {}, NOW, count) == []
 
 
 @pytest.mark.parametrize(("wants", "said", "unsaid"), [
@@ -143,7 +143,7 @@ def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
     whole = fleet({"near": 1, "far": 4})
     near, far = whole.clusters
     number = 1 if "nodes" in wants else 2
-    [found] = decide(replace(whole, clusters=(near,)), [record(1)], {1: job(number, place=wants)}, NOW, silent=[far])
+    [found] = decide(replace(whole, clusters=(near,)), [record(1)], {1: job(number, place=wants)}, NOW, unresponsive=[far])
     assert isinstance(found, Hold)
     assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
 
@@ -151,6 +151,6 @@ def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
 def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> None:
     here = fleet({"near": 1, "far": 4})
     wanted = {1: job(2, place={"clusters": ["far"]})}
-    [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": GAVE_BACK}})
+    [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": RECENTLY_RECALLED}})
     assert isinstance(found, Hold)
     assert found.reason.startswith("far/train: it gave the job back") and "near" not in found.reason

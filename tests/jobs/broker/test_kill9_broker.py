@@ -81,7 +81,7 @@ def finish(store: Store, here: Fleet) -> None:
 
     def done() -> bool:
         broker.step()
-        return not store.live()
+        return not store.list_live()
 
     eventually(done, 60)
 

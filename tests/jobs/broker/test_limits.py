@@ -12,13 +12,13 @@ from jobs.broker.test_decide import NOW, goes, place_of, record
 
 from supercloud.errors import InputError, SpecError
 from supercloud.jobs import api
-from supercloud.jobs.broker.decide import Hold, Start, decide, moves
-from supercloud.jobs.broker.limits import Held, held_by, over, with_more
-from supercloud.jobs.broker.room import taken
+from supercloud.jobs.broker.decide import Hold, Start, decide, rebalance
+from supercloud.jobs.broker.limits import TenantAllocation, compute_allocations, find_exceeded_limit, add_allocation
+from supercloud.jobs.broker.room import allocate
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place
-from supercloud.jobs.store.spending import spent
+from supercloud.jobs.store.spending import compute_spending
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.primitives.quantity import Duration
@@ -59,9 +59,9 @@ def test_a_limit_of_one_cluster_sends_work_to_another() -> None:
     waiting = [record(number, tenant="llm") for number in range(3)]
     specs = {number: job(1, tenant="llm") for number in range(3)}
     assert goes(decide(here, waiting, specs, NOW)) == ["a", "b", "b"]
-    held = with_more({}, "llm", place_of(here, "a"), "a")
-    assert goes(decide(here, waiting, specs, NOW, held=held)) == ["b", "b", "b"]
-    assert "1 of the 1 nodes it may have at one time in a" in over(here, held, "llm", place_of(here, "a"))
+    held = add_allocation({}, "llm", place_of(here, "a"), "a")
+    assert goes(decide(here, waiting, specs, NOW, allocations=held)) == ["b", "b", "b"]
+    assert "1 of the 1 nodes it may have at one time in a" in find_exceeded_limit(here, held, "llm", place_of(here, "a"))
 
 
 def test_who_is_at_its_limit_keeps_nothing_from_others() -> None:
@@ -76,21 +76,21 @@ def test_what_is_held_is_what_engines_have() -> None:
     at = place_of(here, "a")
     records = [record(1, tenant="llm", placement=at.to_json(), cluster="a", state=State.RUNNING),
                record(2, tenant="llm", placement=at.to_json(), cluster="b", state=State.QUEUED), record(3)]  # fmt: skip
-    assert held_by(records) == {("llm", "a"): Held(8, 1, 1), ("llm", "b"): Held(8, 1, 1), ("llm", ""): Held(16, 2, 2)}
+    assert compute_allocations(records) == {("llm", "a"): TenantAllocation(8, 1, 1), ("llm", "b"): TenantAllocation(8, 1, 1), ("llm", ""): TenantAllocation(16, 2, 2)}
 
 
 def test_a_move_stays_within_the_limits() -> None:
     here = limited(accelerators=8)
     there = place_of(here, "a")
     waits = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, tenant="llm")
-    held = held_by([waits])
+    held = compute_allocations([waits])
     busy = here
     for _ in range(4):
-        busy = taken(busy, there)
-    [move] = moves(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
+        busy = allocate(busy, there)
+    [move] = rebalance(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
     assert move.placement.cluster == "b", "what it has where it waits it gives back"
-    held = with_more(held, "llm", place_of(here, "b"), "b")
-    assert not moves(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
+    held = add_allocation(held, "llm", place_of(here, "b"), "b")
+    assert not rebalance(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
 
 
 def test_more_than_the_limit_is_refused_at_once(store: Store) -> None:
@@ -112,10 +112,10 @@ def test_two_budgets_of_one_tenant_are_two(store: Store) -> None:
     here = fleet({"a": 4}, {"a": 10.0}, budgets=BUDGETS)
     now = 1_700_000_000.0  # in the middle of a month
     old = api.submit(job(1, tenant="llm", time_limit="1 h"), here, store=store)
-    with store.writing() as database:
+    with store.transaction() as database:
         database.execute("UPDATE jobs SET state = 'COMPLETED', ended = ?, dollars = 95 WHERE id = ?",
                          (now - 5 * 86_400, old.id))  # fmt: skip
-    assert spent(store, here.spec.budgets, now) == {("llm", "day"): 0.0, ("llm", "month"): 95.0}
+    assert compute_spending(store, here.spec.budgets, now) == {("llm", "day"): 0.0, ("llm", "month"): 95.0}
     asked = job(1, tenant="llm", time_limit="1 h")
     for kept, reason in ((95.0, "has 5.00 USD of its 100 USD left this month"), (85.0, "")):
         answer = place(asked, Fleet(here.spec, here.clusters, {("llm", "month"): kept}), now=now)
@@ -141,10 +141,10 @@ def test_what_is_promised_is_not_spent_twice(store: Store) -> None:
 def test_what_begins_later_leaves_its_nodes_to_others_until_then() -> None:
     here = fleet({"a": 1, "b": 1})
     later = replace(place_of(here, "a"), begin=3600.0)
-    assert taken(here, later) is here
+    assert allocate(here, later) is here
     waits = record(1, state=State.QUEUED, placement=later.to_json(), cluster="a", submitted=NOW - 100)
-    assert not moves(here, [waits], {1: job(1)}, NOW, 60), "it does not wait in vain"
-    assert moves(taken(here, place_of(here, "a")), [waits], {1: job(1)}, NOW + 3700, 60)
+    assert not rebalance(here, [waits], {1: job(1)}, NOW, 60), "it does not wait in vain"
+    assert rebalance(allocate(here, place_of(here, "a")), [waits], {1: job(1)}, NOW + 3700, 60)
 
 
 def test_a_deadline_counts_from_the_submission(store: Store) -> None:
@@ -153,9 +153,9 @@ def test_a_deadline_counts_from_the_submission(store: Store) -> None:
     held = api.submit(asked, here, store=store)
     now = [time.time() + 240]
     broker = Broker(store, here, clock=lambda: now[0])
-    broker.fleet = taken(here, place_of(here, "a"))
+    broker.fleet = allocate(here, place_of(here, "a"))
     broker.step()
     assert broker.specs[held.id].deadline is not None and 355 < broker.specs[held.id].deadline.to("s") <= 361
     now[0] += 361
     broker.step()
-    assert held.look().state is State.FAILED and held.record.reason == "its deadline passed before it began"
+    assert held.reload().state is State.FAILED and held.record.reason == "its deadline passed before it began"

@@ -19,9 +19,9 @@ from jobs.waiting import end_everything, eventually
 
 import supercloud
 from supercloud.errors import EngineError, StoreError
-from supercloud.jobs.broker.loop import Reporter, run
-from supercloud.jobs.broker.unit import PASSED_ON, PATHS, SECRETS, environment_of, unit
-from supercloud.jobs.engines.local.engine import _PASSED_ON
+from supercloud.jobs.broker.loop import Reporter, run_broker
+from supercloud.jobs.broker.unit import PASSED_VARIABLES, PATH_VARIABLES, SECRET_VARIABLES, select_environment, render_unit
+from supercloud.jobs.engines.local.engine import _PASSED_VARIABLES
 
 FLEET = "name: company\nclusters: [{spec: own.yaml, connect: {engine: local}}]\n"
 CLUSTER = """\
@@ -51,7 +51,7 @@ class Story:
 def told(*steps: Callable[[], object], reporter: Reporter | None = None, lines: list[str] | None = None) -> list[str]:
     lines = [] if lines is None else lines
     story = Story(*steps)
-    run(story, 0.0, reporter or Reporter(lines.append), story.ended)
+    run_broker(story, 0.0, reporter or Reporter(lines.append), story.ended)
     assert not story.steps, "it went on to the end"
     assert all(re.match(STAMP, line) for line in lines), lines
     return [re.sub(STAMP, "", line) for line in lines]
@@ -75,7 +75,7 @@ def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
     reporter = Reporter(lines.append)
 
     def step(*names: str) -> Callable[[], object]:
-        return lambda: [reporter.say(f"warning: {name} is silent") for name in names] and reporter.say("job 1 goes on")
+        return lambda: [reporter.report(f"warning: {name} is silent") for name in names] and reporter.report("job 1 goes on")
 
     assert told(step("a"), step("a", "b"), step("b"), reporter=reporter, lines=lines) == [
         "warning: a is silent", "job 1 goes on", "warning: b is silent", "job 1 goes on", "job 1 goes on",
@@ -91,7 +91,7 @@ def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
 
     hangs, refused, refused_later = ("no answer in 30 s", True), ("refused, try 1", False), ("refused, try 2", False)
     steps = [warned(hangs), warned(hangs, hangs), warned(hangs, refused), warned(refused_later, hangs),
-             lambda: reporter.keep("a"), int, int, warned(refused)]  # fmt: skip
+             lambda: reporter.renew("a"), int, int, warned(refused)]  # fmt: skip
     assert told(*steps, reporter=reporter, lines=lines) == [
         "warning: a: no answer in 30 s", "warning: a: refused, try 1", "over: a: no answer in 30 s",
         "warning: a: refused, try 1"]  # fmt: skip
@@ -207,23 +207,23 @@ def variables_read() -> set[str]:
             asked.append(node.left)
     found = {expression.value for expression in asked if isinstance(expression, ast.Constant)}
     names = {expression.id for expression in asked if isinstance(expression, ast.Name)}
-    return {str(one) for one in found}.union(*(constants.get(name, set()) for name in names - {"name"}), _PASSED_ON)
+    return {str(one) for one in found}.union(*(constants.get(name, set()) for name in names - {"name"}), _PASSED_VARIABLES)
 
 
 def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None:
     read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read
-    unknown = read - {*PASSED_ON, *PATHS, *SECRETS} - NOT_OF_A_SERVICE
+    unknown = read - {*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES} - NOT_OF_A_SERVICE
     assert not unknown, f"{unknown}: are they of the service, or not? say so"
-    given = {name: f"here/{name.lower()}" for name in (*PASSED_ON, *PATHS, *SECRETS)}
-    passed, secret = environment_of(given | {"SUPERCLOUD_PROXY": "me:pass@proxy:3128", "PATH": "/bin:own"})
+    given = {name: f"here/{name.lower()}" for name in (*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES)}
+    passed, secret = select_environment(given | {"SUPERCLOUD_PROXY": "me:pass@proxy:3128", "PATH": "/bin:own"})
     assert passed["PATH"] == f"/bin:{os.getcwd()}/own" and passed["KUBECONFIG"] == f"{os.getcwd()}/here/kubeconfig"
-    assert passed["AWS_PROFILE"] == "here/aws_profile" and set(secret) == {*SECRETS, "SUPERCLOUD_PROXY"}
+    assert passed["AWS_PROFILE"] == "here/aws_profile" and set(secret) == {*SECRET_VARIABLES, "SUPERCLOUD_PROXY"}
     assert not set(secret) & set(passed)
-    assert environment_of({"SUPERCLOUD_PROXY": "http://proxy:3128"}) == ({"SUPERCLOUD_PROXY": "http://proxy:3128"}, [])
+    assert select_environment({"SUPERCLOUD_PROXY": "http://proxy:3128"}) == ({"SUPERCLOUD_PROXY": "http://proxy:3128"}, [])
 
 
 def test_words_of_a_unit_are_what_systemd_reads() -> None:
-    text = unit("a", ["/bin/x", "a b", 'say "hi"', "100%", "$HOME", "back\\slash"], {"A": "b c$"})
+    text = render_unit("a", ["/bin/x", "a b", 'say "hi"', "100%", "$HOME", "back\\slash"], {"A": "b c$"})
     assert 'ExecStart=/bin/x "a b" "say \\"hi\\"" 100%% $$HOME "back\\\\slash"' in text
     assert 'Environment="A=b c$"' in text

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from jobs.broker.fleets import fleet, job
 
-from supercloud.errors import EngineError, InputError, SpecError, WorkError
+from supercloud.errors import EngineError, InputError, SpecError, OperationError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
-from supercloud.jobs.broker.lock import lock
+from supercloud.jobs.broker.lock import acquire_broker_lock
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet.state import Fleet
@@ -54,12 +54,12 @@ def test_held_until_there_is_room(store: Store) -> None:
     assert not second.done() and second.record.state is State.HELD
     broker = Broker(store, here)
     assert broker.step() == 1
-    assert second.look().reason.startswith("no room yet: it waits for 1 node of pool train")
+    assert second.reload().reason.startswith("no room yet: it waits for 1 node of pool train")
     for _ in range(4):
         broker.step()
-    assert first.look().state is State.COMPLETED and second.look().state is not State.HELD
+    assert first.reload().state is State.COMPLETED and second.reload().state is not State.HELD
     assert second.wait(5) is State.COMPLETED
-    notes = [event.note for event in second.history()]
+    notes = [event.note for event in second.list_events()]
     assert notes[0] == "recorded" and notes[1].startswith("own: 1 node")
 
 
@@ -67,7 +67,7 @@ def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
     with pytest.raises(SpecError, match="can ever have") as caught:
         api.submit(job(9), fleet({"own": 1}), store=store)
     assert caught.value.findings[0].path == "pool own/train"
-    assert not api.jobs(store)
+    assert not api.list_jobs(store)
 
 
 def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
@@ -81,7 +81,7 @@ def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
     here = replace(whole, clusters=(own, replace(far, member=plain)))
     large = api.submit(job(4), here, store=store)
     Broker(store, here).step()
-    reason = large.look().reason
+    reason = large.reload().reason
     assert reason.startswith("far/train: it cannot be asked now: http://192.0.2.1:6820 is plain http")
     assert reason.endswith("would fit there then: correct this, as waiting does not help")
 
@@ -102,10 +102,10 @@ def test_a_tenant_over_budget_is_refused_at_submission(store: Store) -> None:
         api.submit(job(1, tenant="llm", time_limit="1 h"), here, store=store)
     fine = api.submit(job(1, tenant="llm", time_limit="20 min"), here, store=store)
     Broker(store, here).step()
-    with store.writing() as database:  # it has run for an hour
+    with store.transaction() as database:  # it has run for an hour
         database.execute("UPDATE jobs SET started = started - 3600 WHERE id = ?", (fine.id,))
         database.execute("UPDATE jobs SET started = recorded - 3600 WHERE started IS NULL")
-    assert store.dollars("llm", 0.0, fine.record.recorded) == pytest.approx(100.0, abs=1)
+    assert store.compute_tenant_cost("llm", 0.0, fine.record.recorded) == pytest.approx(100.0, abs=1)
     with pytest.raises(SpecError, match="has 0.00 USD of its 50 USD left this day"):
         api.submit(job(1, tenant="llm", time_limit="1 min"), here, store=store)
     assert api.submit(job(1, tenant="vision", time_limit="1 min"), here, store=store).id, "others go on"
@@ -116,15 +116,15 @@ def test_lost_work_goes_on_elsewhere_under_a_later_epoch(store: Store) -> None:
     held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "COMPLETED"], retries=1), here, store=store)
     broker = Broker(store, here)
     broker.step()
-    assert held.state() is State.RUNNING
-    assert held.state() is State.HELD, "its engine says NODE_FAIL"
+    assert held.get_state() is State.RUNNING
+    assert held.get_state() is State.HELD, "its engine says NODE_FAIL"
     assert held.record.reason == "; it is started again" or held.record.reason.endswith("it is started again")
     broker.step()
     assert held.wait(5) is State.COMPLETED
-    assert (held.record.launch, held.record.tries, held.record.engine_key) == (1, 2, f"{held.key}.e1")
+    assert (held.record.launch, held.record.total_attempts, held.record.engine_key) == (1, 2, f"{held.key}.e1")
     from supercloud.jobs.engines.submission import Submission
 
-    assert Submission.of_json(held.record.submission).settings["epoch"] == 10_001
+    assert Submission.from_json(held.record.submission).settings["epoch"] == 10_001
 
 
 def test_without_retries_lost_is_lost(store: Store) -> None:
@@ -133,7 +133,7 @@ def test_without_retries_lost_is_lost(store: Store) -> None:
     broker = Broker(store, here)
     for _ in range(3):
         broker.step()
-    assert held.look().state is State.NODE_FAIL
+    assert held.reload().state is State.NODE_FAIL
 
 
 def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
@@ -146,23 +146,23 @@ def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
     # somebody else has taken the nodes: what is QUEUED at an engine waits there
     stuck = api.submit(job(1, ["QUEUED"] * 50), here, store=store)
     broker.step(), broker.step()
-    at = stuck.look()
+    at = stuck.reload()
     assert at.state is State.QUEUED and at.cluster
     clock.now += 100
-    if at.cluster == blocker.look().cluster:
+    if at.cluster == blocker.reload().cluster:
         pytest.fail("it was given a full cluster")
     engine_of(here, at.cluster, store)
     broker.step()
-    assert stuck.look().launch == 0, "nowhere else is room"
-    store.keep(blocker.id, "x")
-    engine_of(here, blocker.look().cluster, store).cancel(blocker.look().ref or "")
+    assert stuck.reload().launch == 0, "nowhere else is room"
+    store.disable_requeue(blocker.id, "x")
+    engine_of(here, blocker.reload().cluster, store).cancel(blocker.reload().ref or "")
     broker.step()
     broker.step()
-    assert stuck.look().recalled or stuck.look().launch == 1
+    assert stuck.reload().recalled or stuck.reload().launch == 1
     broker.step()
-    moved = stuck.look()
-    assert (moved.launch, moved.tries) == (1, 1) and moved.cluster == blocker.look().cluster
-    assert engine_of(here, moved.cluster, store).taken(moved.key) == 1, "the first engine took it once"
+    moved = stuck.reload()
+    assert (moved.launch, moved.total_attempts) == (1, 1) and moved.cluster == blocker.reload().cluster
+    assert engine_of(here, moved.cluster, store).count_submissions(moved.key) == 1, "the first engine took it once"
 
 
 def test_a_job_that_began_is_not_taken_back(store: Store) -> None:
@@ -170,11 +170,11 @@ def test_a_job_that_began_is_not_taken_back(store: Store) -> None:
     held = api.submit(job(1, ["QUEUED", "RUNNING", "COMPLETED"]), here, store=store)
     broker = Broker(store, here)
     broker.step(), broker.step()
-    assert held.look().state is State.QUEUED
-    assert ledger.ask_back(store, held.look(), "x")
-    assert not ledger.ask_back(store, held.look(), "x"), "once"
+    assert held.reload().state is State.QUEUED
+    assert ledger.request_recall(store, held.reload(), "x")
+    assert not ledger.request_recall(store, held.reload(), "x"), "once"
     engine = engine_of(here, "a", store)
-    assert held.state() is State.RUNNING and not held.record.recalled
+    assert held.get_state() is State.RUNNING and not held.record.recalled
     engine.recall(held.record.ref or "")
     assert held.wait(5) is State.COMPLETED
 
@@ -186,10 +186,10 @@ def test_a_cancelled_job_stays_cancelled(store: Store) -> None:
     assert second.cancel() is State.CANCELLED and second.cancel() is State.CANCELLED
     broker = Broker(store, here)
     broker.step()
-    ledger.ask_back(store, first.look(), "x")
+    ledger.request_recall(store, first.reload(), "x")
     assert first.cancel() is State.CANCELLED, "what the user says counts, not what the broker asked before"
     broker.step()
-    assert first.look().state is State.CANCELLED
+    assert first.reload().state is State.CANCELLED
 
 
 def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
@@ -199,9 +199,9 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     held = api.submit(job(1, ["RUNNING"], retries=1), here, store=store)
     broker = Broker(store, here, lost_after=600, clock=clock)
     broker.step(), broker.step()
-    assert held.look().state is State.RUNNING
-    lost = engine_of(here, held.look().cluster, store)
-    old, ref = held.look().cluster, held.look().ref
+    assert held.reload().state is State.RUNNING
+    lost = engine_of(here, held.reload().cluster, store)
+    old, ref = held.reload().cluster, held.reload().ref
 
     def down(*_: Any) -> Any:
         raise EngineError("no answer")
@@ -216,13 +216,13 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     clock.now += 601
     broker.step()
     broker.step()
-    moved = held.look()
+    moved = held.reload()
     assert moved.launch == 1 and moved.cluster != old and "has not answered for 600 s" in str(
-        [event.note for event in held.history()])  # fmt: skip
-    assert [item.ref for item in ledger.abandoned(store)] == [ref]
+        [event.note for event in held.list_events()])  # fmt: skip
+    assert [item.ref for item in ledger.list_abandoned(store)] == [ref]
     monkeypatch.undo()
     broker.step()
-    assert not ledger.abandoned(store) and lost.poll([ref or ""])[ref or ""].state is State.CANCELLED
+    assert not ledger.list_abandoned(store) and lost.poll([ref or ""])[ref or ""].state is State.CANCELLED
 
 
 def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
@@ -231,16 +231,16 @@ def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
     second = api.submit(job(1, ["COMPLETED"], after=["first"]), here, store=store)
     broker = Broker(store, here)
     broker.step()
-    assert second.look().reason == "it waits for job 1 (first)"
+    assert second.reload().reason == "it waits for job 1 (first)"
     first.wait(5)
     broker.step()
     assert second.wait(5) is State.COMPLETED
     bad = api.submit(job(1, ["FAILED:3"], name="bad"), here, store=store)
     after = api.submit(job(1, after=["bad"]), here, store=store)
     broker.step(), broker.step()
-    assert bad.look().state is State.FAILED
+    assert bad.reload().state is State.FAILED
     broker.step()
-    assert after.look().state is State.FAILED and "can never begin" in after.look().reason
+    assert after.reload().state is State.FAILED and "can never begin" in after.reload().reason
     with pytest.raises(InputError, match="no job is called 'nobody'"):
         api.submit(job(1, after=["nobody"]), here, store=store)
 
@@ -254,7 +254,7 @@ def test_a_name_means_the_job_that_had_it_when_the_waiting_job_was_submitted(sto
     broker = Broker(store, here)
     for _ in range(8):
         broker.step()
-    states = [str(one.look().state) for one in (prep, train, later, again)]
+    states = [str(one.reload().state) for one in (prep, train, later, again)]
     assert states == ["COMPLETED", "COMPLETED", "FAILED", "COMPLETED"]
     same = job(1, ["COMPLETED"], name="train", after=["prep"])
     assert api.submit(same, here, store=store, key="t").id == train.id, "the same key is still the same job"
@@ -265,46 +265,46 @@ def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
     with pytest.raises(InputError, match="no job is called 'train'"):
         api.submit(job(1, name="train", after=["train"]), here, store=store)
     alone = api.submit(job(1, name="train"), here, store=store)
-    with store.writing() as database:  # as a version left it that resolved names at every step
+    with store.transaction() as database:  # as a version left it that resolved names at every step
         database.execute("UPDATE jobs SET spec = json_insert(spec, '$.after', json('[\"train\"]'))")
     Broker(store, here).step()
-    assert alone.look().state is State.FAILED and "no earlier job is called 'train'" in alone.look().reason
+    assert alone.reload().state is State.FAILED and "no earlier job is called 'train'" in alone.reload().reason
 
 
 def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> None:
     here = fleet({"a": 8})
     first = api.submit(job(1, ["COMPLETED"]), here, store=store)
     waits = api.submit(job(1, ["COMPLETED"], after=[str(first.id)]), here, store=store)
-    with store.writing() as database:
+    with store.transaction() as database:
         database.execute("DELETE FROM jobs WHERE id = ?", (first.id,))
     api.submit(job(1, ["COMPLETED"]), here, store=store, key=str(first.id))
     Broker(store, here).step()
-    assert waits.look().state is State.FAILED and f"no job is called '{first.id}'" in waits.look().reason
+    assert waits.reload().state is State.FAILED and f"no job is called '{first.id}'" in waits.reload().reason
 
 
 def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:
     here = fleet({"a": 1, "b": 1})
-    engine_of(here, "a", store).refuse = "Invalid qos"
+    engine_of(here, "a", store).refusal = "Invalid qos"
     held = api.submit(job(1, ["COMPLETED"]), here, store=store)
     broker = Broker(store, here, clock=clock)
     broker.step()
-    assert held.look().state is State.HELD and "a: Invalid qos" in held.look().reason
+    assert held.reload().state is State.HELD and "a: Invalid qos" in held.reload().reason
     broker.step()
     assert held.wait(5) is State.COMPLETED and held.record.cluster == "b"
 
 
 def test_one_broker_is_enough(tmp_path: Path) -> None:
-    with lock(tmp_path):
-        with pytest.raises(WorkError, match="already serves"), lock(tmp_path):
+    with acquire_broker_lock(tmp_path):
+        with pytest.raises(OperationError, match="already serves"), acquire_broker_lock(tmp_path):
             pass
-    with lock(tmp_path):
+    with acquire_broker_lock(tmp_path):
         pass
 
 
 def test_other_fleets_are_left_alone(store: Store) -> None:
     held = api.submit(job(1), fleet({"a": 1}), store=store)
     other = fleet({"b": 1}, name="other")
-    assert Broker(store, other).step() == 0 and held.look().state is State.HELD
+    assert Broker(store, other).step() == 0 and held.reload().state is State.HELD
 
 
 def test_a_fleet_that_nobody_reaches(store: Store) -> None:

@@ -17,7 +17,7 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.broker.side_by_side import SideBySide
+from supercloud.jobs.broker.side_by_side import ParallelRequests
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.fleet.state import Fleet
@@ -58,19 +58,19 @@ def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, 
     service, released = hanging
     slow, quick = cluster("slow", 4), cluster("quick", 4)
     member = slow.member.model_copy(update={"connect": Connection(engine="slurm", via=service.address)})
-    slow = type(slow).of_plan(slow.plan, member)
+    slow = type(slow).from_plan(slow.plan, member)
     here = Fleet(FleetSpec(name="fleet", clusters=(member, quick.member)), (slow, quick))
     there = api.submit(job(1, retries=1), here, store=store)
-    at = Placement.of_json(_placed(store, here))
+    at = Placement.from_json(_placed(store, here))
     text = member.connect.model_dump_json(exclude_defaults=True)
     assert ledger.assign(
         store, there.record, at, Submission(there.key, ("true",), "", {}, {}), text, "slurm", None, None
     )
-    store.submitted(there.id, "7")
+    store.record_submitted(there.id, "7")
     now, said = [time.time()], list[str]()
-    broker = Broker(store, here, lost_after=600, clock=lambda: now[0], say=said.append, patience=PATIENCE)
+    broker = Broker(store, here, lost_after=600, clock=lambda: now[0], say=said.append, timeout=PATIENCE)
     other = api.submit(job(1), here, store=store)
-    assert broker.step() == 1 and other.look().cluster == "quick" and other.look().ref
+    assert broker.step() == 1 and other.reload().cluster == "quick" and other.reload().ref
     outage = [line for line in said if line.startswith("warning: slow: no answer within 0.3 s")]
     assert len(outage) == 1
     asked = len(service.seen)
@@ -79,7 +79,7 @@ def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, 
     broker.step()
     assert len(service.seen) == asked == 1, "what has not answered is not asked again"
     assert time.monotonic() - began < 30, "nor waited for again"
-    assert there.look().cluster == "quick" and there.look().launch == 1, "its silence is judged while it lasts"
+    assert there.reload().cluster == "quick" and there.reload().launch == 1, "its silence is judged while it lasts"
     assert [line for line in said if line.startswith("warning: slow")] == outage * 2, "word for word: said once"
     released.set()
     until(lambda: broker.step() >= 0 and len(service.seen) > 1)
@@ -98,18 +98,18 @@ def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store)
     engine = api.open_engine(_connect(here, "a"), store.folder)
     assert isinstance(engine, FakeEngine)
     released = threading.Event()
-    engine.at = lambda point: None if released.wait(60) else None
+    engine.crash_hook = lambda point: None if released.wait(60) else None
     said: list[str] = []
-    broker = Broker(store, here, say=said.append, patience=PATIENCE)
+    broker = Broker(store, here, say=said.append, timeout=PATIENCE)
     large = api.submit(job(3), here, store=store)
     small = api.submit(job(1), here, store=store)
-    assert broker.step() == 1 and large.look().ref and small.look().state is State.SUBMITTING
+    assert broker.step() == 1 and large.reload().ref and small.reload().state is State.SUBMITTING
     assert [line for line in said if "a: a job is not taken within 0.3 s; others go on" in line]
-    assert broker.step() == 0 and small.look().state is State.SUBMITTING and "a" not in broker.silent
+    assert broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.unresponsive_since
     released.set()
-    until(lambda: small.look().ref is not None)
+    until(lambda: small.reload().ref is not None)
     broker.step()
-    assert engine.taken(small.key) == 1 and small.look().state is State.RUNNING
+    assert engine.count_submissions(small.key) == 1 and small.reload().state is State.RUNNING
 
 
 def _connect(here: Fleet, name: str) -> Connection:
@@ -119,12 +119,12 @@ def _connect(here: Fleet, name: str) -> Connection:
 
 
 def test_an_answer_that_came_late_is_an_answer() -> None:
-    sides, released = SideBySide(0.05), threading.Event()
-    done, late = sides.ask("look", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
+    sides, released = ParallelRequests(0.05), threading.Event()
+    done, late = sides.run("look", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
     assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "look"}
-    assert sides.ask("hand over", {"a": lambda: "never asked"}) == ({}, {"a": "look"})
+    assert sides.run("hand over", {"a": lambda: "never asked"}) == ({}, {"a": "look"})
     released.set()
-    until(lambda: bool(sides.ask("look", {"a": lambda: "asked anew"})[0]))
+    until(lambda: bool(sides.run("look", {"a": lambda: "asked anew"})[0]))
 
 
 def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +133,7 @@ def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pyte
     said: list[str] = []
     broker = Broker(store, here, say=said.append)
     assert broker.step() == 2
-    engine = api.open_engine(_connect(here, first.look().cluster), store.folder)
+    engine = api.open_engine(_connect(here, first.reload().cluster), store.folder)
 
     def broken(refs: object) -> None:
         raise ZeroDivisionError("a defect")
@@ -141,14 +141,14 @@ def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pyte
     monkeypatch.setattr(engine, "poll", broken)
     broker.step()
     assert any("failed with ZeroDivisionError: a defect" in line for line in said)
-    assert second.look().state is State.RUNNING and first.look().state is State.QUEUED
+    assert second.reload().state is State.RUNNING and first.reload().state is State.QUEUED
 
 
 def test_an_error_is_that_of_who_asked() -> None:
     def fails() -> None:
         raise EngineError("no")
 
-    done, _ = SideBySide().ask("look", {"a": fails})
+    done, _ = ParallelRequests().run("look", {"a": fails})
     with pytest.raises(EngineError, match="no"):
         done["a"].result()
 
@@ -170,5 +170,5 @@ def test_a_job_that_its_engine_cannot_prepare_keeps_no_other(tmp_path: Path, mon
         for _ in range(3):
             broker.step()
             reporter.end_step()
-        assert fine.look().ref and odd.look().state is State.HELD and "TypeError: a defect" in odd.record.reason
+        assert fine.reload().ref and odd.reload().state is State.HELD and "TypeError: a defect" in odd.record.reason
         assert sum("is refused" in line for line in lines) == 1, lines

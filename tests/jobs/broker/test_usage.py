@@ -14,7 +14,7 @@ from jobs.broker.test_decide import record
 from supercloud.errors import SpecError
 from supercloud.jobs import api
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.broker.turns import in_turn, shares_of
+from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
 from supercloud.jobs.broker.usage import Usage
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
@@ -28,23 +28,23 @@ WEEK = 7 * DAY
 def ended(store: Store, tenant: str, units: float, started: float, end: float, key: str = "") -> None:
     """A job that has ended, as the store writes it."""
     row, _ = store.record(key=key or f"{tenant}{started}{end}{units}", name="j", spec="{}", tenant=tenant, units=units)
-    with store.writing() as database:
+    with store.transaction() as database:
         database.execute("UPDATE jobs SET state = 'COMPLETED', started = ?, ended = ? WHERE id = ?",
                          (started, end, row.id))  # fmt: skip
-        store.note(row.id, "ended")
+        store.add_note(row.id, "ended")
 
 
 def test_check_values(store: Store) -> None:
     """Slurm's rule: after one half-life a use counts half. 8 for one half-life, until now: 8 · (1 - 1/2)."""
     now = 100 * WEEK
     ended(store, "llm", 8, now - WEEK, now)
-    assert Usage(store, WEEK).of([], now) == {"llm": pytest.approx(4.0)}
-    assert Usage(store, WEEK).of([], now + WEEK) == {"llm": pytest.approx(2.0)}
-    assert Usage(store, WEEK).of([], now + 3 * WEEK) == {"llm": pytest.approx(0.5)}
+    assert Usage(store, WEEK).compute_usage([], now) == {"llm": pytest.approx(4.0)}
+    assert Usage(store, WEEK).compute_usage([], now + WEEK) == {"llm": pytest.approx(2.0)}
+    assert Usage(store, WEEK).compute_usage([], now + 3 * WEEK) == {"llm": pytest.approx(0.5)}
     runs = record(1, tenant="vision", units=16.0, started=now - 2 * WEEK)
-    assert Usage(store, WEEK).of([runs], now)["vision"] == pytest.approx(12.0), "16 · (1 - 1/4)"
+    assert Usage(store, WEEK).compute_usage([runs], now)["vision"] == pytest.approx(12.0), "16 · (1 - 1/4)"
     forever = record(1, tenant="vision", units=16.0, started=now - 90 * WEEK)
-    assert Usage(store, WEEK).of([forever], now)["vision"] == pytest.approx(16.0)
+    assert Usage(store, WEEK).compute_usage([forever], now)["vision"] == pytest.approx(16.0)
 
 
 Life = st.tuples(st.sampled_from(["a", "b"]), st.integers(1, 64), st.floats(0, 30), st.floats(0.01, 20))
@@ -63,7 +63,7 @@ def test_looking_again_and_again_gives_what_looking_once_gives(
             for place, (tenant, units, ago, lasted) in enumerate(batch):
                 ended(store, tenant, units, now - (ago + lasted) * DAY, now - ago * DAY, f"k{number}-{place}")
             now += 0.5 * DAY
-            assert often.of([], now) == pytest.approx(Usage(store, WEEK).of([], now))
+            assert often.compute_usage([], now) == pytest.approx(Usage(store, WEEK).compute_usage([], now))
 
 
 def test_who_has_had_less_comes_first(store: Store) -> None:
@@ -74,7 +74,7 @@ def test_who_has_had_less_comes_first(store: Store) -> None:
     first, second = (api.submit(job(1, tenant=tenant), here, store=store) for tenant in ("llm", "vision"))
     broker = Broker(store, here)
     assert broker.step() == 1
-    assert (first.look().state, second.look().state) == (State.HELD, State.QUEUED)
+    assert (first.reload().state, second.reload().state) == (State.HELD, State.QUEUED)
 
 
 def test_restarts_elsewhere_are_counted(store: Store) -> None:
@@ -82,20 +82,20 @@ def test_restarts_elsewhere_are_counted(store: Store) -> None:
     held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "RUNNING"], tenant="llm", retries=1), here, store=store)
     broker = Broker(store, here)
     broker.step()
-    held.state()
-    with store.writing() as database:
+    held.get_state()
+    with store.transaction() as database:
         database.execute("UPDATE jobs SET started = ? WHERE id = ?", (time.time() - 1000, held.id))
-    assert held.state() is State.HELD
+    assert held.get_state() is State.HELD
     assert held.record.units is None and held.record.unit_seconds == pytest.approx(8000, abs=200)
 
 
 def test_shares_of_the_fleet_come_first() -> None:
     here = fleet({"a": 4})
-    assert shares_of(here) == {"llm": 0.75, "vision": 0.25}
+    assert compute_shares(here) == {"llm": 0.75, "vision": 0.25}
     said = fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
-    assert shares_of(said) == {"llm": 0.25, "vision": 0.75}
+    assert compute_shares(said) == {"llm": 0.25, "vision": 0.75}
     waiting = [record(1, tenant="llm"), record(2, tenant="vision"), record(3, tenant="vision")]
-    order = in_turn(waiting, {"llm": 2.0, "vision": 2.0}, shares_of(said), dict.fromkeys(range(4), 8))
+    order = compute_fair_share_order(waiting, {"llm": 2.0, "vision": 2.0}, compute_shares(said), dict.fromkeys(range(4), 8))
     assert [item.id for item in order] == [2, 1, 3]
 
 

@@ -35,7 +35,7 @@ def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
         job = JobSpec.model_validate(said | fields)
         at = place(job, plan)
         assert isinstance(at, Placement), at
-        assert Placement.of_json(at.to_json()) == at
+        assert Placement.from_json(at.to_json()) == at
         engine = KubernetesEngine(Connection(engine="kubernetes", context="lab"), tmp_path)
         submission = engine.prepare(job, at, key)
         assert submission.argv == ("kubectl", "--context=lab", "create", "--filename=-")

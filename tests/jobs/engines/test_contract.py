@@ -17,11 +17,11 @@ from typing import IO
 import pytest
 from jobs.waiting import end_everything, eventually
 
-from supercloud.jobs.engines.base import CarriesDigests, Engine, Finds, Recalls, StreamsLogs, open_engine
+from supercloud.jobs.engines.base import CarriesDigests, Engine, FindsByKey, RecallsJobs, StreamsLogs, open_engine
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import Answer
-from supercloud.jobs.engines.submission import Status, digest_of_spec
+from supercloud.jobs.engines.slurm.runner import CommandResult
+from supercloud.jobs.engines.submission import Status, compute_spec_digest
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -40,11 +40,11 @@ class SlurmStandIn:
         self.comments: dict[str, str] = {}
         self.begins: dict[str, float] = {}
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         verb = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel", "scontrol"))
         return getattr(self, verb)(list(argv), stdin)  # type: ignore[no-any-return]
 
-    def sbatch(self, argv: list[str], stdin: IO[bytes] | None) -> Answer:
+    def sbatch(self, argv: list[str], stdin: IO[bytes] | None) -> CommandResult:
         assert stdin is not None
         text = stdin.read().decode()
         ref = str(len(self.jobs) + 1)
@@ -55,9 +55,9 @@ class SlurmStandIn:
         later = next((item for item in argv if item.startswith("--begin=now+")), "--begin=now+0seconds")
         self.begins[ref] = time.time() + float(later.removeprefix("--begin=now+").removesuffix("seconds"))
         log.write_text("hello\n" if "echo hello" in text else "")
-        return Answer(0, f"{ref}\n")
+        return CommandResult(0, f"{ref}\n")
 
-    def squeue(self, argv: list[str], stdin: object) -> Answer:
+    def squeue(self, argv: list[str], stdin: object) -> CommandResult:
         lines = []
         for ref, states in self.jobs.items():
             state, code = states[0].split("|")
@@ -69,19 +69,19 @@ class SlurmStandIn:
             )
             if len(states) > 1 and not later:
                 states.pop(0)
-        return Answer(0, "".join(lines))
+        return CommandResult(0, "".join(lines))
 
-    def sacct(self, argv: list[str], stdin: object) -> Answer:
-        return Answer(1, "", "Slurm accounting storage is disabled\n")
+    def sacct(self, argv: list[str], stdin: object) -> CommandResult:
+        return CommandResult(1, "", "Slurm accounting storage is disabled\n")
 
-    def scontrol(self, argv: list[str], stdin: object) -> Answer:
-        return Answer(0, "MinJobAge               = 300 sec\n")
+    def scontrol(self, argv: list[str], stdin: object) -> CommandResult:
+        return CommandResult(0, "MinJobAge               = 300 sec\n")
 
-    def scancel(self, argv: list[str], stdin: object) -> Answer:
+    def scancel(self, argv: list[str], stdin: object) -> CommandResult:
         states = self.jobs.get(argv[-1], [])
         if len(states) > 1 and ("--state=PENDING" not in argv or states[0] == "PENDING|0"):
             self.jobs[argv[-1]] = ["CANCELLED|15"]
-        return Answer(0, "")
+        return CommandResult(0, "")
 
 
 @pytest.fixture(params=os.environ.get("SUPERCLOUD_TEST_ENGINES", "fake local stand-in").split())
@@ -89,7 +89,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     name, _, via = request.param.partition("=")
     if name == "stand-in":
         stand_in = SlurmEngine(Connection(engine="slurm"), tmp_path, SlurmStandIn())
-        stand_in.pace = 0.1
+        stand_in.poll_interval = 0.1
         yield stand_in
         return
     yield open_engine(Connection(engine=name, via=via or None), tmp_path)
@@ -126,7 +126,7 @@ def reaches(engine: Engine, ref: str, *states: State) -> Callable[[], Status | N
 def test_preparing_is_pure_and_readable(engine: Engine, tmp_path: Path, key: str) -> None:
     one, other = (engine.prepare(a_job(engine, "fine"), AT, key) for _ in range(2))
     assert one == other and str(one) == str(other)
-    assert type(one).of_json(one.to_json()) == one
+    assert type(one).from_json(one.to_json()) == one
     assert a_job(engine, "fine").command[-1].split()[0] in str(one)  # type: ignore[index]
     assert not [path for path in tmp_path.iterdir() if path.name != "state"]
 
@@ -152,7 +152,7 @@ def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
 
 
 def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
-    assert isinstance(engine, Recalls)
+    assert isinstance(engine, RecallsJobs)
     runs, waits = submitted(engine, "long", f"{key}a"), submitted(engine, "fine", f"{key}b", LATER)
     eventually(reaches(engine, runs, State.RUNNING), PATIENCE)
     for ref in (runs, waits):
@@ -165,7 +165,7 @@ def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
 
 def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
-    at, delay = time.time(), max(1.0, engine.pace)
+    at, delay = time.time(), max(1.0, engine.poll_interval)
     ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))
     assert engine.poll([ref])[ref].reason == "it is to begin later"
     eventually(lambda: time.time() > at + delay)
@@ -181,7 +181,7 @@ def test_many_are_asked_for_at_once_and_strangers_left_out(engine: Engine, key: 
 
 
 def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
-    assert isinstance(engine, Finds)
+    assert isinstance(engine, FindsByKey)
     submitted(engine, "fine", key)
     answers = engine.find([key, "other"], time.time() - 10)
     assert answers["other"] is None
@@ -190,13 +190,13 @@ def test_a_key_finds_its_job(engine: Engine, key: str) -> None:
 
 
 def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) -> None:
-    assert isinstance(engine, Finds) and isinstance(engine, CarriesDigests)
-    digest, since = digest_of_spec("{}"), time.time() - 10
+    assert isinstance(engine, FindsByKey) and isinstance(engine, CarriesDigests)
+    digest, since = compute_spec_digest("{}"), time.time() - 10
     told = replace(engine.prepare(a_job(engine, "fine"), AT, key), spec=digest)
     untold = replace(engine.prepare(a_job(engine, "fine"), AT, f"{key}b"), spec="")
     refs = [engine.submit(told), engine.submit(untold)]
     assert list(engine.find([key, f"{key}b"], since).values()) == refs
-    assert engine.digests(refs, since) == {refs[0]: digest}
+    assert engine.find_digests(refs, since) == {refs[0]: digest}
 
 
 def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:

@@ -19,7 +19,7 @@ from test_values_are_data import fields, planted, takes, texts
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import Ssh
+from supercloud.jobs.engines.slurm.runner import SshRunner
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
@@ -125,7 +125,7 @@ def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
     """The remote shell reads one word, from which it gets exactly the words that were meant."""
     engine = SlurmEngine(Connection(engine="slurm", via="ssh:login"), tmp_path / "state")
     submission = engine.prepare(make_job(tmp_path), AT, KEY)
-    words = Ssh("login", tmp_path).argv(["printf", "%s\\0", *submission.argv, *CANARIES])
+    words = SshRunner("login", tmp_path).build_argv(["printf", "%s\\0", *submission.argv, *CANARIES])
     assert words[-2] == "login" and words[-3] == "--"
     done = run(["bash", "-c", words[-1]])
     assert done.stdout.split("\0")[:-1] == [*submission.argv, *CANARIES]
@@ -165,7 +165,7 @@ def test_a_fleet_has_no_text_that_a_program_takes_for_an_option(tmp_path: Path) 
     for host in ("-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb"):
         with pytest.raises(ValueError):
             engine = SlurmEngine(Connection(engine="slurm", via=f"ssh:{host}"), tmp_path)
-            engine.check_reach()
+            engine.require_reachable()
     planted_texts = {value for place, value in fields(FleetSpec) if place[-1] == "via"}
     assert all(value.startswith("https://") for value in planted_texts), "an address is opened, and no shell reads it"
     plan, context = resolve(loads(PLAN)), CANARIES[1]

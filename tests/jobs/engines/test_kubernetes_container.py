@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jobs.engines.kubernetes_jobs import main_of
 
-from supercloud.jobs.engines.kubernetes.container import _ONE, _SEVERAL, _START, verbatim
+from supercloud.jobs.engines.kubernetes.container import _SINGLE_TASK_SCRIPT, _MULTI_TASK_SCRIPT, _START_SCRIPT, escape_dollars
 
 
 def expanded(text: str, known: dict[str, str]) -> str:
@@ -30,7 +30,7 @@ def expanded(text: str, known: dict[str, str]) -> str:
 
 @given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
 def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
-    assert expanded(verbatim(text), {"a": "FILLED", "b": "FILLED"}) == text
+    assert expanded(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
 
 
 def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[str]:
@@ -41,13 +41,13 @@ def run(shell: str, argv: list[str], **env: str) -> subprocess.CompletedProcess[
 def test_a_program_gets_its_words_as_they_are() -> None:
     said = "$(touch /hacked) 'quoted' \"twice\" \\ ; exit 1"
     script = 'echo "$RANK $LOCAL_RANK $SUPERCLOUD_EPOCH $1"'
-    done = run(_START + _ONE, ["sh", "-c", script, "sh", said])
+    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", said])
     assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
 
 
 @pytest.mark.parametrize(("starts", "epoch"), [("", "10003"), ("1", "10003"), ("4", "10006")])
 def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: str, epoch: str) -> None:
-    done = run(_START + _ONE, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
+    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
     assert done.stdout == f"{epoch}\n"
 
 
@@ -57,16 +57,16 @@ def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str,
     said = {"SUPERCLOUD_COMMIT": str(tmp_path / "commit"), "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
             "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env)}  # fmt: skip
     script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
-    done = run(_START + _ONE, ["sh", "-c", script, "sh", str(tmp_path)], **said)
+    done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", str(tmp_path)], **said)
     assert done.stdout.splitlines() == [f"{tmp_path}/saved/0000010003-00000001-step", "none"], done.stderr
     assert (tmp_path / "saved" / "0000010003-00000001-step").read_text() == "state\n"
 
 
 def test_several_tasks_of_a_pod_end_together() -> None:
-    show = run(_START + _SEVERAL, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2", n="2")
+    show = run(_START_SCRIPT + _MULTI_TASK_SCRIPT, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2", n="2")
     assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
     fails = run(
-        _START + _SEVERAL, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
+        _START_SCRIPT + _MULTI_TASK_SCRIPT, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
     )
     assert fails.returncode == 5
 
@@ -83,7 +83,7 @@ while [ "$n" -lt 1200 ]; do /bin/sleep 0.05; n=$((n + 1)); done
 """
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "NODE_RANK": "0", "LOCAL_WORLD_SIZE": "3",
            "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "0"}  # fmt: skip
-    with subprocess.Popen(["sh", "-c", _START + _SEVERAL, "sh", "sh", "-c", task], env=env, stdout=subprocess.PIPE,
+    with subprocess.Popen(["sh", "-c", _START_SCRIPT + _MULTI_TASK_SCRIPT, "sh", "sh", "-c", task], env=env, stdout=subprocess.PIPE,
                           text=True) as pod:  # fmt: skip
         assert pod.stdout
         assert [pod.stdout.readline() for _ in range(3)] == ["ready\n"] * 3

@@ -15,17 +15,17 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from supercloud.errors import EngineError, UnusableEngine
-from supercloud.jobs.engines.base import Unsure
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.placement.place import Placement
-from supercloud.jobs.placement.steps.pods import Pods
+from supercloud.jobs.placement.steps.pods import PodRequirements
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=Pods("kueue", "nvidia.com/gpu"))
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=PodRequirements("kueue", "nvidia.com/gpu"))
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
 
 
@@ -138,7 +138,7 @@ def test_a_refusal_says_what_next(engine: KubernetesEngine, server: Memory, code
     server.fail = lambda method, path: (code, {"reason": "No", "message": "unknown field x"})
     with pytest.raises(EngineError, match=said) as refused:
         engine.submit(prepared(engine))
-    assert not isinstance(refused.value, Unsure)
+    assert not isinstance(refused.value, SubmissionUnknownError)
 
 
 def test_a_key_is_looked_up_where_it_was_sent(engine: KubernetesEngine, server: Memory,
@@ -179,10 +179,10 @@ def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
     pages = iter([(200, {"items": [{"n": 1}], "metadata": {"continue": "x"}}), (410, {"reason": "Expired"}),
                   (200, {"items": [{"n": 1}, {"n": 2}], "metadata": {}})])  # fmt: skip
     server.fail = lambda method, path: next(pages)
-    assert [item["n"] for item in Api(server).pages("/api/v1/pods")] == [1, 1, 2]
+    assert [item["n"] for item in ApiClient(server).iter_items("/api/v1/pods")] == [1, 1, 2]
     server.fail = lambda method, path: (410, {"reason": "Expired", "message": "too old"})
-    with pytest.raises(Refusal, match="too old"):
-        list(Api(server).pages("/api/v1/pods"))
+    with pytest.raises(ApiStatusError, match="too old"):
+        list(ApiClient(server).iter_items("/api/v1/pods"))
 
 
 def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngine, server: Memory) -> None:
@@ -228,7 +228,7 @@ clusters: {clusters}
 def test_whatever_is_wrong_with_a_kubeconfig_is_said(tmp_path: Path, clusters: str) -> None:
     (tmp_path / "config").write_text(CONFIG.format(clusters=clusters))
     with pytest.raises(EngineError):
-        Cluster(config_file=tmp_path / "config").send("GET", "/version", None, "")
+        ClusterTransport(config_file=tmp_path / "config").send("GET", "/version", None, "")
 
 
 def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,4 +239,4 @@ def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monk
     for module, words in ((None, "is not installed"), (Broken("kubernetes"), "does not load: TypeError")):
         monkeypatch.setitem(sys.modules, "kubernetes", module)
         with pytest.raises(UnusableEngine, match=f"{words}.*pip install"):
-            Cluster().find()
+            ClusterTransport().load_client()

@@ -12,12 +12,12 @@ from jobs.engines.kubernetes_jobs import PLAN, env_of, job_of, main_of
 from samples import ROOT
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines.kubernetes.arrays import task
-from supercloud.jobs.engines.kubernetes.names import Ref, object_name
+from supercloud.jobs.engines.kubernetes.arrays import build_task
+from supercloud.jobs.engines.kubernetes.names import JobRef, build_object_name
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
-from supercloud.jobs.placement.steps.pod_links import Links, links_of
-from supercloud.jobs.placement.suggestions import changed
-from supercloud.plan.build.kubernetes.names import resource_of, topology_of
+from supercloud.jobs.placement.steps.pod_links import PodLinks, build_pod_links
+from supercloud.jobs.placement.suggestions import apply_change
+from supercloud.plan.build.kubernetes.names import format_resource_name, build_topology
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
@@ -117,20 +117,20 @@ def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[
 
 def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     plan = planned(VARIANTS["aws"])
-    whole, half = links_of(plan, plan.pools[0], "llm", 2, 1.0), links_of(plan, plan.pools[0], "llm", 2, 0.5)
+    whole, half = build_pod_links(plan, plan.pools[0], "llm", 2, 1.0), build_pod_links(plan, plan.pools[0], "llm", 2, 0.5)
     assert whole.resources == (("vpc.amazonaws.com/efa", 32),) and half.resources == (("vpc.amazonaws.com/efa", 16),)
     named = planned()
-    assert links_of(named, named.pools[0], "llm", 2, 0.5) == Links(), "rails go to whoever has the whole node"
+    assert build_pod_links(named, named.pools[0], "llm", 2, 0.5) == PodLinks(), "rails go to whoever has the whole node"
     shared = planned({"pools": [{"name": "t", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"],
                                  "slicing": {"shards": 2}}]})  # fmt: skip
-    functions = links_of(shared, shared.pools[0], "vision", 2, 0.5)
+    functions = build_pod_links(shared, shared.pools[0], "vision", 2, 0.5)
     assert dict(functions.resources) == {f"nvidia.com/compute-vf{rail}": 1 for rail in range(8)}
     assert dict(functions.annotations)["k8s.v1.cni.cncf.io/networks"].startswith("vision-compute-vf0,")
 
 
 def test_gke_joins_its_own_networks() -> None:
     plan = planned(ELSEWHERE["gke"])
-    notes = dict(links_of(plan, plan.pools[0], "llm", 2, 1.0).annotations)
+    notes = dict(build_pod_links(plan, plan.pools[0], "llm", 2, 1.0).annotations)
     interfaces = json.loads(notes["networking.gke.io/interfaces"])
     assert interfaces[0] == {"interfaceName": "eth0", "network": "default"} and len(interfaces) == 9
     assert {item["network"] for item in interfaces[1:]} == set(
@@ -160,7 +160,7 @@ def test_instances_and_whole_cpu_nodes(made: Callable[..., dict[str, Any]]) -> N
     assert main_of(body)["resources"] == {"limits": {"nvidia.com/mig-1g.10gb": "1"}}
     cpus = made(nodes=2)
     assert main_of(cpus)["resources"] == {"requests": {"cpu": "49"}}, "a second pod does not fit on 96 threads"
-    assert resource_of("nvidia.com/gpu", "mig", "1g.10gb+me") == "nvidia.com/mig-1g.10gb.me"
+    assert format_resource_name("nvidia.com/gpu", "mig", "1g.10gb+me") == "nvidia.com/mig-1g.10gb.me"
 
 
 def test_secrets_by_reference_and_pinned_nodes(made: Callable[..., dict[str, Any]]) -> None:
@@ -174,7 +174,7 @@ def test_secrets_by_reference_and_pinned_nodes(made: Callable[..., dict[str, Any
 
 
 def test_a_task_of_an_array(made: Callable[..., dict[str, Any]]) -> None:
-    body = task(made(array=3), 2, "job-x-2")
+    body = build_task(made(array=3), 2, "job-x-2")
     labels = job_of(body)["template"]["metadata"]["labels"]
     assert (labels["supercloud.dev/object"], labels["supercloud.dev/array-index"]) == ("job-x-2", "2")
     assert labels["supercloud.dev/job"] == body["metadata"]["labels"]["supercloud.dev/job"] != "job-x-2"
@@ -265,17 +265,17 @@ def test_a_checkpoint_must_lie_on_a_file_system(made: Callable[..., dict[str, An
 
 
 def test_names_follow_from_keys_and_have_room_for_pods() -> None:
-    name = object_name("a" * 40, "key")
-    assert name == object_name("a" * 40, "key") != object_name("a" * 40, "key.e1")
+    name = build_object_name("a" * 40, "key")
+    assert name == build_object_name("a" * 40, "key") != build_object_name("a" * 40, "key.e1")
     assert len(f"{name}-workers-0-99999-abcde") <= 63
-    ref = Ref("jobset", "llm", name, 1795226340, 3)
-    assert Ref.parse(str(ref)) == ref and ref.objects == (f"{name}-0", f"{name}-1", f"{name}-2")
-    assert Ref.parse("4711") is None
+    ref = JobRef("jobset", "llm", name, 1795226340, 3)
+    assert JobRef.parse(str(ref)) == ref and ref.object_names == (f"{name}-0", f"{name}-1", f"{name}-2")
+    assert JobRef.parse("4711") is None
 
 
 def test_one_topology_per_flavor_has_every_level_once(kubernetes: Plan) -> None:
     """Where fabrics of several depths meet, a level's name comes twice in the plan."""
-    labels = topology_of(kubernetes, kubernetes.pool("nvl")).labels
+    labels = build_topology(kubernetes, kubernetes.get_pool("nvl")).labels
     assert len(set(labels)) == len(labels)
     assert labels[-2:] == ("topology.supercloud.dev/scale-up", "kubernetes.io/hostname")
 
@@ -336,5 +336,5 @@ def test_a_pod_gets_one_share_of_a_shared_device(made: Callable[..., dict[str, A
         asked = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": wish})
         [answer] = why_not(asked, plan).values()
         assert isinstance(answer, Refusal) and reason in answer.reason, answer
-        better = why_not(changed(asked, answer.change), plan)["cut"]
+        better = why_not(apply_change(asked, answer.change), plan)["cut"]
         assert isinstance(better, Placement), better

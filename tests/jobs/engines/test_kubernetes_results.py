@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from jobs import called
 
-from supercloud.jobs.engines.kubernetes.logs import Spool
-from supercloud.jobs.executor import _remote, packed
-from supercloud.jobs.runtime.remote_call import CALL
+from supercloud.jobs.engines.kubernetes.logs import LogSpool
+from supercloud.jobs.executor import _read_remote_program, pack_call
+from supercloud.jobs.runtime.remote_call import CALL_VARIABLE
 
 
 class Logs:
@@ -36,8 +36,8 @@ class Logs:
 def ran(function: Any, *args: Any, epoch: int = 1, key: str = "k1", rank: str = "0", before: str = "") -> str:
     """What a pod prints that calls a function."""
     env = {"SUPERCLOUD_RESULT_LOG": "1", "SUPERCLOUD_EPOCH": str(epoch), "SUPERCLOUD_JOB_KEY": key, "RANK": rank}
-    env[CALL] = packed(function, args, {})
-    words = [sys.executable, "-c", _remote()]
+    env[CALL_VARIABLE] = pack_call(function, args, {})
+    words = [sys.executable, "-c", _read_remote_program()]
     done = subprocess.run(words, env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, text=True, timeout=60)
     return before + done.stdout
 
@@ -48,17 +48,17 @@ def logs() -> Logs:
 
 
 @pytest.fixture
-def spool(tmp_path: Path) -> Spool:
-    return Spool(tmp_path / "k1")
+def spool(tmp_path: Path) -> LogSpool:
+    return LogSpool(tmp_path / "k1")
 
 
-def gathered(spool: Spool, logs: Logs) -> tuple[Any, str]:
+def gathered(spool: LogSpool, logs: Logs) -> tuple[Any, str]:
     spool.gather(logs, logs.pods)  # type: ignore[arg-type]
-    data = spool.result()
+    data = spool.read_result()
     return pickle.loads(data) if data else None, spool.read(0).decode()
 
 
-def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: Spool, logs: Logs) -> None:
+def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": ran(called.add, 40, before="loss 2"), "a-1": ran(called.add, 40, rank="1")}
     answer, log = gathered(spool, logs)
     assert answer == ("returned", 42)
@@ -66,13 +66,13 @@ def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: Spool, logs: L
     assert gathered(spool, logs) == (answer, log), "read again it is the same"
 
 
-def test_a_line_that_was_not_ended_stays_in_the_log(spool: Spool, logs: Logs) -> None:
+def test_a_line_that_was_not_ended_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
     text = ran(called.add, 40)
     logs.printed = {"a-0": text.replace("0\nsupercloud-result", "0 supercloud-result", 1)}
     assert gathered(spool, logs) == (("returned", 42), "adding on rank 0 \n")
 
 
-def test_a_large_result_counts_when_all_of_it_is_there(spool: Spool, logs: Logs) -> None:
+def test_a_large_result_counts_when_all_of_it_is_there(spool: LogSpool, logs: Logs) -> None:
     text = ran(called.echo, "x" * 100_000)
     assert max(map(len, text.splitlines())) < 16_000, "container runtimes break longer lines"
     lines = text.splitlines(keepends=True)
@@ -82,20 +82,20 @@ def test_a_large_result_counts_when_all_of_it_is_there(spool: Spool, logs: Logs)
     assert gathered(spool, logs) == (("returned", "x" * 100_000), "")
 
 
-def test_what_is_too_large_is_said(spool: Spool, logs: Logs) -> None:
+def test_what_is_too_large_is_said(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": ran(called.zeros, 5 << 20)}
     (kind, error, _), _ = gathered(spool, logs)
     assert kind == "raised" and "write it to a file" in str(error)
 
 
-def test_the_last_start_counts_and_others_jobs_do_not(spool: Spool, logs: Logs) -> None:
+def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"old": ran(called.add, 1, epoch=3), "new": ran(called.add, 2, epoch=4),
                     "other": ran(called.add, 3, epoch=9, key="k2")}  # fmt: skip
     answer, log = gathered(spool, logs)
     assert answer == ("returned", 4) and "supercloud-result k2 9" in log
 
 
-def test_a_reader_killed_while_writing_leaves_nothing_to_stumble_over(spool: Spool, logs: Logs, tmp_path: Path) -> None:
+def test_a_reader_killed_while_writing_leaves_nothing_to_stumble_over(spool: LogSpool, logs: Logs, tmp_path: Path) -> None:
     (tmp_path / "k1").mkdir()
     (tmp_path / "k1" / "results").write_text("1 0 1 gARL\n1 0 x\n\n1 0 2 gA")
     logs.printed = {"a-0": ran(called.add, 40, epoch=2)}

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.jobs.engines.kubernetes.nodes import node_states, waiting_work
-from supercloud.jobs.engines.kubernetes.reasons import pod_reason, queue_reason
-from supercloud.jobs.engines.kubernetes.status import status_of
+from supercloud.jobs.engines.kubernetes.nodes import iter_node_states, list_waiting_workloads
+from supercloud.jobs.engines.kubernetes.reasons import describe_pods, describe_workload
+from supercloud.jobs.engines.kubernetes.status import build_status
 from supercloud.jobs.store.states import State
 from supercloud.spec.fleet import Connection
 
@@ -87,7 +87,7 @@ def test_an_attempt_is_what_its_programs_are_told(name: str, counted: str, attem
     item["metadata"]["annotations"]["supercloud.dev/starts"] = counted
     owned = [load for load in recorded("workloads")
              if load["metadata"]["labels"].get("kueue.x-k8s.io/job-uid") == item["metadata"]["uid"]]  # fmt: skip
-    assert status_of(item, owned[0] if owned else None, [], []).attempt == attempt
+    assert build_status(item, owned[0] if owned else None, [], []).attempt == attempt
 
 
 def test_many_are_asked_for_with_few_questions(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_every_end_under_volcano(tmp_path: Path, cluster: Volcano, state: State,
     status = engine.poll([ref])[ref]
     assert (status.state, status.attempt, status.exit_code) == (state, attempt, code) and reason in status.reason
     waits = state is State.QUEUED and "tasks" in reason
-    assert [(item.partition, item.nodes) for item in engine.waiting()] == ([("train", 4)] if waits else [])
+    assert [(item.partition, item.nodes) for item in engine.list_waiting_jobs()] == ([("train", 4)] if waits else [])
 
 
 def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,21 +177,21 @@ def test_what_is_gone_before_its_time_was_deleted(tmp_path: Path, monkeypatch: p
 
 
 def test_nodes_with_what_is_on_them() -> None:
-    nodes = {node.host: node for node in node_states(recorded("nodes"), recorded("pods"), {"nvidia.com/gpu"})}
+    nodes = {node.host: node for node in iter_node_states(recorded("nodes"), recorded("pods"), {"nvidia.com/gpu"})}
     (busy,) = [node for node in nodes.values() if node.in_use]
-    assert (busy.in_use, busy.state) == (8, "up") and busy.until
-    assert nodes["nvl-0001"].in_use == 0 and nodes["nvl-0001"].until is None
+    assert (busy.in_use, busy.state) == (8, "up") and busy.busy_until
+    assert nodes["nvl-0001"].in_use == 0 and nodes["nvl-0001"].busy_until is None
 
 
 def test_nodes_that_take_no_work() -> None:
     good, taken_out, down = (json.loads(json.dumps(recorded("nodes")[0])) for _ in range(3))
     taken_out["spec"]["taints"] = [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]
     down["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
-    assert [node.state for node in node_states([good, taken_out, down], [], ())] == ["up", "drained", "down"]
+    assert [node.state for node in iter_node_states([good, taken_out, down], [], ())] == ["up", "drained", "down"]
 
 
 def test_what_waits_is_summed_by_pool() -> None:
-    assert [(item.partition, item.nodes, item.jobs) for item in waiting_work(recorded("workloads"))] == [
+    assert [(item.partition, item.nodes, item.jobs) for item in list_waiting_workloads(recorded("workloads"))] == [
         ("train", 64, 1)
     ]
 
@@ -222,19 +222,19 @@ PREFIX = "couldn't assign flavors to pod set workers: "
     ],
 )  # fmt: skip
 def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
-    assert queue_reason(waiting(message), "su") == sentence
+    assert describe_workload(waiting(message), "su") == sentence
 
 
 def test_who_holds_it() -> None:
-    assert queue_reason(None) == "Kueue has not looked at it yet"
-    assert queue_reason(waiting("", spec={"active": False})).endswith("an administrator holds it")
-    assert queue_reason({"spec": {}, "status": {}}) == "it waits for its turn"
+    assert describe_workload(None) == "Kueue has not looked at it yet"
+    assert describe_workload(waiting("", spec={"active": False})).endswith("an administrator holds it")
+    assert describe_workload({"spec": {}, "status": {}}) == "it waits for its turn"
 
 
 def test_why_a_pod_does_not_run() -> None:
     state = {"waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}}
     broken = {"status": {"containerStatuses": [{"state": state}]}}
     unplaced = {"status": {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": "0/4"}]}}
-    assert pod_reason([{}, broken]) == "its image cannot be pulled: manifest unknown"
-    assert pod_reason([unplaced]) == "its pods find no node: 0/4"
-    assert pod_reason([]) == "its nodes are given, its pods are being started"
+    assert describe_pods([{}, broken]) == "its image cannot be pulled: manifest unknown"
+    assert describe_pods([unplaced]) == "its pods find no node: 0/4"
+    assert describe_pods([]) == "its nodes are given, its pods are being started"

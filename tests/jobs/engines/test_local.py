@@ -17,13 +17,13 @@ import pytest
 from jobs.namespaces import are_allowed
 from jobs.waiting import eventually, stop_agent
 
-from supercloud.errors import EngineError, JobFailed, StoreError
+from supercloud.errors import EngineError, JobFailedError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs.engines import local
 from supercloud.jobs.engines.local import runs, slots
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Queue, Task
-from supercloud.jobs.engines.local.verdicts import late, time_left
+from supercloud.jobs.engines.local.verdicts import find_exceeded_limit, compute_time_left
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.processes import ProcessId
@@ -55,7 +55,7 @@ def place_of(held: api.Job, store: Store, attempt: int = 1, rank: int = 0) -> ru
 
 
 def process_of(held: api.Job, store: Store, attempt: int = 1) -> ProcessId:
-    process = eventually(place_of(held, store, attempt).process)
+    process = eventually(place_of(held, store, attempt).read_process)
     assert isinstance(process, ProcessId)
     return process
 
@@ -93,7 +93,7 @@ def test_a_script_runs_once(job: Make, plan: Plan, store: Store) -> None:
 def test_one_task_that_fails_ends_the_others(job: Make, plan: Plan, store: Store) -> None:
     command = ["sh", "-c", 'test "$RANK" = 0 || exec sleep 60; exit 4']
     held = api.submit(job(command, accelerators={"type": "h100", "count": 32}), plan, engine="local", store=store)
-    with pytest.raises(JobFailed, match="one of its 4 tasks ended with exit code 4"):
+    with pytest.raises(JobFailedError, match="one of its 4 tasks ended with exit code 4"):
         held.result(20)
 
 
@@ -124,10 +124,10 @@ def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, st
     first = api.submit(job(["sleep", "64"], accelerators=whole), plan, engine="local", store=store)
     process_of(first, store)
     second = api.submit(job(accelerators=whole), plan, engine="local", store=store)
-    assert second.state() is State.QUEUED
+    assert second.get_state() is State.QUEUED
     second.cancel()
     assert second.wait(10) is State.CANCELLED and "before it began" in second.record.reason
-    assert not place_of(second, store).place.exists()
+    assert not place_of(second, store).task_folder.exists()
     first.cancel()
 
 
@@ -143,7 +143,7 @@ def test_a_job_that_ended_while_nobody_looked(job: Make, plan: Plan, store: Stor
     held = api.submit(job(["sh", "-c", "sleep 0.2; exit 5"]), plan, engine="local", store=store)
     process = process_of(held, store)
     assert stop_agent(store.folder)
-    eventually(lambda: not process.alive)
+    eventually(lambda: not process.is_alive)
     assert held.wait(10) is State.FAILED and held.record.exit_code == 5
 
 
@@ -167,16 +167,16 @@ def test_a_claim_is_for_one(tmp_path: Path) -> None:
     children = [run.spawn(["sh", "-c", f"echo x >>{out}"], "/", dict(os.environ)) for _ in range(8)]
     for child in children:
         child.wait()
-    assert out.read_text() == "x\n" and run.exit_code() == 0
+    assert out.read_text() == "x\n" and run.read_exit_code() == 0
 
 
 def test_a_forbidden_task_never_begins(tmp_path: Path) -> None:
     run = runs.Run(tmp_path, "k", 1, 0)
-    run.forbid()
+    run.block_start()
     run.spawn(["touch", str(tmp_path / "x")], "/", dict(os.environ)).wait()
-    assert not (tmp_path / "x").exists() and run.exit_code() is None
-    assert (process := run.process()) and not process.alive
-    assert not runs.left_behind([run])
+    assert not (tmp_path / "x").exists() and run.read_exit_code() is None
+    assert (process := run.read_process()) and not process.is_alive
+    assert not runs.has_leftover_processes([run])
 
 
 def test_a_folder_that_is_not_there(job: Make, plan: Plan, store: Store) -> None:
@@ -240,19 +240,19 @@ def test_slots_go_to_those_who_came_first() -> None:
     places = slots.Capacity(8, False, 4)
     running = [a_task(1, 1, 4, (0, 1, 2, 3))]
     waiting = [a_task(2, 1, 2), a_task(3, 1, 4), a_task(4, 1, 1), a_task(5)]
-    leases, hopeless = slots.lease(running, waiting, places)
+    leases, hopeless = slots.lease_slots(running, waiting, places)
     assert [(task.ref, given) for task, given in leases] == [(2, [4, 5]), (5, [])], "4 must not overtake 3 for ever"
     assert not hopeless
-    assert [task.ref for task, _ in slots.lease([], [a_task(6, 1, 16), a_task(7, 4, 8)], places)[1]] == [6]
-    assert slots.lease([], [a_task(7, 4, 8)], places)[0][0][1] == list(range(8)), "four nodes share what there is"
+    assert [task.ref for task, _ in slots.lease_slots([], [a_task(6, 1, 16), a_task(7, 4, 8)], places)[1]] == [6]
+    assert slots.lease_slots([], [a_task(7, 4, 8)], places)[0][0][1] == list(range(8)), "four nodes share what there is"
 
 
 def test_real_accelerators_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "listdir", lambda path: ["nvidia0", "nvidia1", "nvidiactl", "nvidia-uvm", "null"])
-    assert slots.real_accelerators() == 2
+    assert slots.count_real_accelerators() == 2
     monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "5")
-    assert slots.real_accelerators() == 5
-    assert slots.capacity([a_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
+    assert slots.count_real_accelerators() == 5
+    assert slots.compute_capacity([a_task(1, 2, 8)]) == slots.Capacity(5, False, max(4, 2 * (os.cpu_count() or 1)))
 
 
 def test_real_accelerators_are_leased(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,24 +270,24 @@ def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
     for other in (Submission("k", ("y",)), Submission("k", ("x",), recorded=1.0)):
         with pytest.raises(EngineError, match="the key 'k' belongs to job 1 of this machine"):
             queue.add(other)
-    assert queue.waiting(9)[0].submission.argv == ("x",)
+    assert queue.list_waiting(9)[0].submission.argv == ("x",)
     queue.close()
 
 
 def test_the_wrapper_is_good_shell() -> None:
     shellcheck = Path(sysconfig.get_path("scripts")) / "shellcheck"
-    done = subprocess.run([shellcheck, runs._WRAPPER], text=True, capture_output=True)
+    done = subprocess.run([shellcheck, runs._WRAPPER_SCRIPT], text=True, capture_output=True)
     assert done.returncode == 0, done.stdout
 
 
 def test_processes_are_told_apart() -> None:
     child = subprocess.Popen(["sleep", "66"])
-    me = ProcessId.own()
-    assert me.alive and ProcessId.parse(str(me)) == me
-    assert not ProcessId(me.pid, "1", me.boot).alive and not ProcessId(me.pid, me.start, "x").alive
+    me = ProcessId.get_current()
+    assert me.is_alive and ProcessId.parse(str(me)) == me
+    assert not ProcessId(me.pid, "1", me.boot_id).is_alive and not ProcessId(me.pid, me.start_time, "x").is_alive
     child.kill()
     time.sleep(0.05)
-    assert not ProcessId(child.pid, "1", me.boot).alive, "its remains do not count"
+    assert not ProcessId(child.pid, "1", me.boot_id).is_alive, "its remains do not count"
     child.wait()
     assert ProcessId.parse("nonsense") is None
 
@@ -295,14 +295,14 @@ def test_processes_are_told_apart() -> None:
 def test_a_time_limit_ignores_a_clock_that_jumps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     ref = int(queue.add(Submission("k", ("true",), settings={"time_limit": 60})))
-    queue.begin(ref, (), False)
-    [task] = queue.running()
+    queue.record_start(ref, (), False)
+    [task] = queue.list_running()
     now = time.time()
     for jump in (-1e6, 1e6):
         monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
-        assert not late(task) and 50 < time_left(task) <= 60
-        queue.end(ref, State.COMPLETED, "", 0)
-        status = queue.statuses([str(ref)])[str(ref)]
+        assert not find_exceeded_limit(task) and 50 < compute_time_left(task) <= 60
+        queue.record_end(ref, State.COMPLETED, "", 0)
+        status = queue.read_statuses([str(ref)])[str(ref)]
         assert status.started is not None and status.ended is not None and 0 <= status.ended - status.started < 60
     queue.close()
 

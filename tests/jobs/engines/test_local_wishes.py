@@ -44,7 +44,7 @@ def test_an_array_runs_as_often_as_it_says(submit: Callable[..., api.Job]) -> No
 
 def test_an_array_is_cancelled_whole(submit: Callable[..., api.Job], store: Store) -> None:
     held = submit("sleep 60", array=30)
-    eventually(lambda: held.state() is State.RUNNING)
+    eventually(lambda: held.get_state() is State.RUNNING)
     held.cancel()
     assert held.wait(30) is State.CANCELLED
 
@@ -58,7 +58,7 @@ def test_one_after_the_other(submit: Callable[..., api.Job], tmp_path: Path) -> 
     first = submit(f"sleep 0.3; echo one >>{tmp_path}/order", name="first")
     array = submit(f"echo many >>{tmp_path}/order", array=3, after=["first"], name="array")
     last = submit(f"echo last >>{tmp_path}/order", after=["array", str(first.id)])
-    assert last.wait(30) is State.COMPLETED and array.state() is State.COMPLETED
+    assert last.wait(30) is State.COMPLETED and array.get_state() is State.COMPLETED
     assert (tmp_path / "order").read_text().split() == ["one", "many", "many", "many", "last"]
 
 
@@ -66,7 +66,7 @@ def test_what_waits_for_a_failure_never_begins(submit: Callable[..., api.Job], t
     submit("sleep 0.3; exit 1", name="bad")
     never = submit(f"touch {tmp_path}/began", after=["bad"])
     further = submit(f"touch {tmp_path}/began", after=[str(never.id)])
-    assert further.wait(30) is State.FAILED and never.state() is State.FAILED
+    assert further.wait(30) is State.FAILED and never.get_state() is State.FAILED
     assert "did not complete" in never.record.reason and not (tmp_path / "began").exists()
     with pytest.raises(InputError, match="can never begin"):
         submit("true", after=["bad"])
@@ -144,18 +144,18 @@ def test_a_job_is_taken_back_only_before_it_begins(job: Make, tmp_path: Path) ->
     at = Placement("pod", "train", 1, 8, 8)
     queue = Queue(tmp_path / "local")
     waiting, running = (int(queue.add(engine.prepare(job(), at, key))) for key in ("waiting", "running"))
-    queue.begin(running, [], False)
+    queue.record_start(running, [], False)
     engine.recall(str(waiting))
     engine.recall(str(running))
-    statuses = queue.statuses([str(waiting), str(running)])
+    statuses = queue.read_statuses([str(waiting), str(running)])
     assert statuses[str(waiting)].state is State.CANCELLED and statuses[str(waiting)].started is None
     assert statuses[str(running)].state is State.RUNNING
-    queue.begin(waiting, [], False)
-    assert queue.statuses([str(waiting)])[str(waiting)].state is State.CANCELLED, "an agent that is late"
+    queue.record_start(waiting, [], False)
+    assert queue.read_statuses([str(waiting)])[str(waiting)].state is State.CANCELLED, "an agent that is late"
     array = queue.add(engine.prepare(job(array=3), at, "array"))
-    queue.begin(int(array.split("/")[0]) + 1, [], False)
+    queue.record_start(int(array.split("/")[0]) + 1, [], False)
     engine.recall(array)
-    assert queue.statuses([array])[array].state is State.RUNNING, "an array that has begun anywhere stays whole"
+    assert queue.read_statuses([array])[array].state is State.RUNNING, "an array that has begun anywhere stays whole"
     queue.close()
 
 

@@ -26,16 +26,16 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs import api, futures
 from supercloud.jobs.engines import http as web
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.local import engine as local
 from supercloud.jobs.engines.slurm import communication, tokens
 from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import Answer
+from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.placement.place import Placement
-from supercloud.jobs.placement.steps.pods import Pods
+from supercloud.jobs.placement.steps.pods import PodRequirements
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
@@ -43,7 +43,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=Pods("kueue", "nvidia.com/gpu"))
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=PodRequirements("kueue", "nvidia.com/gpu"))
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 NO_ANSWER = "the connection is closed without an answer"
 
@@ -126,7 +126,7 @@ def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     url = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setenv("SLURM_JWT", "secret")
     monkeypatch.setenv("LOGNAME", getpass.getuser())
-    monkeypatch.setenv(tokens.ADDRESS, url)
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, url)
     monkeypatch.setattr(connection, "_PAUSES", (0.0, 0.0))
     write_kubeconfig(tmp_path / "kubeconfig", url)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
@@ -204,7 +204,7 @@ def rest(address: str, tmp_path: Path) -> SlurmEngine:
 @pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
 def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
     Scheduler.said = [said]
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         submitted(rest)
     assert rest.find(["k"], time.time()) == {"k": "1"}
 
@@ -214,7 +214,7 @@ def test_a_refusal_of_slurmrestd_stays_one(rest: SlurmEngine, code: int, body: A
     Scheduler.refusing, Scheduler.said = True, [(code, body)]
     with pytest.raises(EngineError, match=text) as caught:
         submitted(rest)
-    assert not isinstance(caught.value, Unsure)
+    assert not isinstance(caught.value, SubmissionUnknownError)
 
 
 def test_a_job_that_was_taken_and_has_to_wait_is_no_refusal(rest: SlurmEngine) -> None:
@@ -226,7 +226,7 @@ def test_a_job_that_was_taken_and_has_to_wait_is_no_refusal(rest: SlurmEngine) -
 
 
 def test_every_error_of_communication_is_told_from_a_refusal_by_its_text() -> None:
-    table = communication._table()
+    table = communication._load_table()
     for message in table["may_have_arrived"].values():
         assert communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), message
     for message, _ in table["not_taken"].values():
@@ -240,25 +240,25 @@ def test_every_error_of_communication_is_told_from_a_refusal_by_its_text() -> No
 class Sbatch:
     """Keeps the job of sbatch, and then says what it is told to."""
 
-    def __init__(self, said: Answer):
+    def __init__(self, said: CommandResult):
         self.said, self.comment = said, ""
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         if "sbatch" in argv:
             self.comment = next(word.removeprefix("--comment=") for word in argv if word.startswith("--comment="))
             return self.said
         if "squeue" in argv:
-            return Answer(0, f"{1:24}|{'RUNNING':24}|None|0|0|1795213461|1795213461|{self.comment}|\n")
-        return Answer(1, "", "Slurm accounting storage is disabled\n")
+            return CommandResult(0, f"{1:24}|{'RUNNING':24}|None|0|0|1795213461|1795213461|{self.comment}|\n")
+        return CommandResult(1, "", "Slurm accounting storage is disabled\n")
 
 
 @pytest.mark.parametrize("said", [
-    Answer(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
-    Answer(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"), Answer(-15, ""),
+    CommandResult(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
+    CommandResult(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"), CommandResult(-15, ""),
 ], ids=range(3))  # fmt: skip
-def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, said: Answer) -> None:
+def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, said: CommandResult) -> None:
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(said))
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         submitted(engine)
     assert engine.find(["k"], time.time()) == {"k": "1"}
 
@@ -266,7 +266,7 @@ def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, s
 def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
     """Through the store: the job is not FAILED, and who looks for it has it under its number."""
     Scheduler.said = [(500, slurm_error(5004, "Socket timed out on send/recv operation"))]
-    with pytest.raises(Unsure, match="run: supercloud wait 1"):
+    with pytest.raises(SubmissionUnknownError, match="run: supercloud wait 1"):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     assert not reconcile(store)
     assert (store.get(1).ref, store.get(1).state, len(Scheduler.jobs)) == ("1", State.QUEUED, 1)
@@ -280,7 +280,7 @@ def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_
 ) -> None:
     """The answer is lost, and the queue does not list the job yet: it is looked for, and handed over once, later."""
     Scheduler.refusing, Scheduler.said = True, [LOST]
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
     for later in (0, 0, 60, SlurmEngine.late_arrival - 10):
@@ -296,10 +296,10 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
 ) -> None:
     """Without accounts, once the controller may have forgotten it."""
     Scheduler.refusing, Scheduler.said = True, [LOST]
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
-    monkeypatch.setattr(rest_module.Rest, "older_keys", lambda self, seconds: None)
+    monkeypatch.setattr(rest_module.RestController, "older_keys", lambda self, seconds: None)
     assert not reconcile(store) and "looked for again until" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
@@ -308,7 +308,7 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
 
 def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan: Plan, store: Store) -> None:
     Scheduler.said = [LOST]
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     late, Scheduler.jobs = Scheduler.jobs, []
     assert not reconcile(store) and store.get(1).ref is None
@@ -331,10 +331,10 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
     class Queue:
         ran: list[str] = []
 
-        def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+        def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
             self.ran += argv[1:] if argv[0] == "scancel" else ()
             rows = [(1, "COMPLETED", "k"), (2, "RUNNING", "k"), (3, "PENDING", "k"), (4, "RUNNING", "other")]
-            return Answer(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
+            return CommandResult(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
                                      for number, state, key in rows))  # fmt: skip
 
     by_commands = SlurmEngine(Connection(engine="slurm"), tmp_path, Queue())
@@ -350,30 +350,30 @@ class Queue:
         self.jobs, self.comment, self.forgotten = jobs, comment, dict[int, str]()
         self.begins: set[int] = set()
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         if "scancel" in argv:
             number = int(argv[-1])
             self.jobs |= dict.fromkeys(self.begins, "RUNNING")
             if self.jobs.get(number) in (("PENDING",) if "--state=PENDING" in argv else ("PENDING", "RUNNING")):
                 self.jobs[number] = "CANCELLED"
         if "squeue" in argv:
-            return Answer(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|{self.comment}|\n"
+            return CommandResult(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|{self.comment}|\n"
                                      for number, state in self.jobs.items()))  # fmt: skip
         if any(word.startswith("--jobs=") for word in argv):
-            return Answer(0, "".join(f"{number}|{state}|0:0|1795213461|1795213461|None\n"
+            return CommandResult(0, "".join(f"{number}|{state}|0:0|1795213461|1795213461|None\n"
                                      for number, state in self.forgotten.items()))  # fmt: skip
-        return Answer(0, "")
+        return CommandResult(0, "")
 
 
 class Amnesiac:
     """Slurm without accounts, whose controller forgets at once; whoever runs sbatch is killed."""
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         if "sbatch" in argv:
             os._exit(9)
         if "sacct" in argv:
-            return Answer(1, "", "Slurm accounting storage is disabled\n")
-        return Answer(0, "MinJobAge               = 60 sec\n" if "scontrol" in argv else "")
+            return CommandResult(1, "", "Slurm accounting storage is disabled\n")
+        return CommandResult(0, "MinJobAge               = 60 sec\n" if "scontrol" in argv else "")
 
 
 def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
@@ -421,7 +421,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     assert "slurm still had jobs 2 and 3 of the same key; to end them: supercloud cancel 1" in first.record.reason
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
-    assert [event.note for event in first.history()][-1].startswith("slurm job 3, which carries the key of job 1")
+    assert [event.note for event in first.list_events()][-1].startswith("slurm job 3, which carries the key of job 1")
     queue.comment = f"supercloud:k:{16 * '0'}"  # the jobs of somebody who used the key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
@@ -466,7 +466,7 @@ def test_an_object_that_was_created_and_answered_badly_is_found(
     cluster: KubernetesEngine, said: tuple[int, Any]
 ) -> None:
     Scheduler.said = [said]
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         submitted(cluster)
     [ref] = cluster.find(["k"], time.time()).values()
     assert ref and submitted(cluster) == ref and len(Scheduler.objects) == 1
@@ -486,7 +486,7 @@ def test_a_refusal_after_a_try_that_broke_says_nothing_about_that_try(
     kept = Scheduler.do_POST
     monkeypatch.setattr(Scheduler, "do_POST", keep_then_refuse)
     Scheduler.said = [first, then]
-    with pytest.raises(Unsure):
+    with pytest.raises(SubmissionUnknownError):
         submitted(cluster)
     assert cluster.find(["k"], time.time())["k"]
 
@@ -499,7 +499,7 @@ def test_what_a_webhook_kept_from_being_stored_is_a_refusal(cluster: KubernetesE
     Scheduler.refusing, Scheduler.said = True, [(500, status(500, "InternalError", message))]
     with pytest.raises(EngineError, match="refused the job.*webhook") as caught:
         submitted(cluster)
-    assert not isinstance(caught.value, Unsure)
+    assert not isinstance(caught.value, SubmissionUnknownError)
 
 
 def fail_posts(monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, Any]]) -> None:
@@ -524,7 +524,7 @@ def test_of_an_array_that_is_refused_nothing_is_left(cluster: KubernetesEngine, 
     fail_posts(monkeypatch, {refused: (403, status(403, "Forbidden", "exceeded quota"))})
     with pytest.raises(EngineError, match="exceeded quota") as caught:
         submitted(cluster, array=3)
-    assert not isinstance(caught.value, Unsure) and not Scheduler.objects
+    assert not isinstance(caught.value, SubmissionUnknownError) and not Scheduler.objects
 
 
 def test_the_last_object_of_an_array_is_there_only_with_all_others(
@@ -532,7 +532,7 @@ def test_the_last_object_of_an_array_is_there_only_with_all_others(
 ) -> None:
     with monkeypatch.context() as broken:
         fail_posts(broken, {"-0": (403, status(403, "Forbidden", "no")), "-1": (500, status(500, "", "timed out"))})
-        with pytest.raises(Unsure, match="timed out"):
+        with pytest.raises(SubmissionUnknownError, match="timed out"):
             submitted(cluster, array=4)
     assert cluster.find(["k"], time.time()) == {"k": None}
     ref = submitted(cluster, array=4)
@@ -551,7 +551,7 @@ def test_a_job_in_the_queue_of_this_machine_is_not_refused_where_no_agent_can_be
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
     monkeypatch.setattr(local, "wake", no_process)
-    with pytest.raises(Unsure, match="temporarily unavailable"):
+    with pytest.raises(SubmissionUnknownError, match="temporarily unavailable"):
         engine.submit(engine.prepare(job(image=None), AT, "k"))
     assert engine.find(["k"], 0.0) == {"k": "1"}
 
@@ -563,7 +563,7 @@ def test_the_token_of_a_kubeconfig_goes_over_no_plain_network(tmp_path: Path, mo
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     write_kubeconfig(tmp_path / "kubeconfig", "http://192.0.2.1:8080")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    for ask in (engine.check_reach, engine.nodes, lambda: submitted(engine)):
+    for ask in (engine.require_reachable, engine.list_nodes, lambda: submitted(engine)):
         with pytest.raises(EngineError, match="http://192.0.2.1:8080: plain http, over which no token is sent.*https"):
             ask()
 
@@ -575,7 +575,7 @@ def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, mo
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="not reached.*proxy of the environment is not used.*proxy-url"):
-        engine.nodes()
+        engine.list_nodes()
     assert not Scheduler.seen
 
 
@@ -588,10 +588,10 @@ def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
         monkeypatch.setenv("SUPERCLOUD_PROXY", address)
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example", **asked)
     with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
-        KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
+        KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
     with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
-        KubernetesEngine(Connection(engine="kubernetes"), tmp_path).nodes()
+        KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     assert not Scheduler.seen
 
 
@@ -609,9 +609,9 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
 ) -> None:
     """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://127.0.0.1:1")
-    assert not rest.controller.keys()
+    assert not rest.controller.read_keys()
     with pytest.raises(EngineError, match="there is none"):
-        cluster.nodes()
+        cluster.list_nodes()
     assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
 
 
@@ -622,7 +622,7 @@ def test_a_token_goes_to_no_address_whose_host_is_not_certain(
     write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="plain http to a host that is not certain"):
-        engine.nodes()
+        engine.list_nodes()
     assert not Scheduler.seen
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://proxy.example:3128")
     assert web.proxy_for("https://evil\\@127.0.0.1") and not web.proxy_for("https://127.0.0.1:1")
@@ -636,7 +636,7 @@ def test_a_token_goes_to_no_address_without_https(
     """An address without a scheme is plain http to the client. (0.0.0.0 is this machine, and not known as such.)"""
     write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    for ask in (engine.check_reach, engine.nodes):
+    for ask in (engine.require_reachable, engine.list_nodes):
         with pytest.raises(EngineError, match="plain http, over which no token is sent"):
             ask()
     assert not Scheduler.seen
@@ -655,7 +655,7 @@ def test_a_token_goes_to_no_address_without_https(
 def test_a_credential_is_read_on_its_way_unless_it_is_certain_that_it_is_not(
     there: str, proxy: str, plain: bool
 ) -> None:
-    assert web.is_plain(there, proxy) is plain
+    assert web.is_plaintext(there, proxy) is plain
 
 
 @pytest.mark.parametrize("said", ["socks5://me:hidden@p:1", "http://", "http://p:99999", "http://p q:1", "http://["])
@@ -663,12 +663,12 @@ def test_a_proxy_that_is_none_is_named_by_its_variable(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_PROXY", said)
-    monkeypatch.setenv(tokens.ADDRESS, "https://slurm.example")
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "https://slurm.example")
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
     for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path),
                    SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)):  # fmt: skip
         with pytest.raises(EngineError, match="SUPERCLOUD_PROXY is .*not the address of a proxy") as caught:
-            engine.check_reach()
+            engine.require_reachable()
         assert "hidden" not in str(caught.value)
 
 
@@ -677,11 +677,11 @@ def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_PROXY", address if " " in proxy else proxy)
-    monkeypatch.setenv(tokens.ADDRESS, "https://slurm.example")
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "https://slurm.example")
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
     slurm = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
     slurm._rest.__dict__["format"] = "v0.0.41"  # known before the proxy went away
     for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path), slurm):
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy .*127.0.0.1") as caught:
             submitted(engine)
-        assert not isinstance(caught.value, Unsure) and "hidden" not in str(caught.value)
+        assert not isinstance(caught.value, SubmissionUnknownError) and "hidden" not in str(caught.value)

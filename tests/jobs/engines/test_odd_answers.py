@@ -29,7 +29,7 @@ from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
-from supercloud.plan.build.kubernetes.names import STARTS
+from supercloud.plan.build.kubernetes.names import STARTS_ANNOTATION
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
@@ -76,7 +76,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     Server.body, Server.code, Server.location, Server.short, Server.seen = b"{}", 200, "", False, []
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -88,7 +88,7 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def questions(engine: Any) -> list[Callable[[], Any]]:
     """Everything that is asked of an engine."""
     ref = "1" if isinstance(engine, SlurmEngine) else "jobset/llm/a/1"
-    return [lambda: engine.poll([ref]), engine.nodes, engine.waiting, lambda: engine.find(["k"], 1e9),
+    return [lambda: engine.poll([ref]), engine.list_nodes, engine.list_waiting_jobs, lambda: engine.find(["k"], 1e9),
             lambda: engine.cancel(ref), lambda: engine.recall(ref)]  # fmt: skip
 
 
@@ -110,15 +110,15 @@ def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) ->
         for question in questions(engine):
             ask(question)
     Server.code = 200
-    said = ask(lambda: engine.nodes()), ask(lambda: engine.poll(["1"]))
+    said = ask(lambda: engine.list_nodes()), ask(lambda: engine.poll(["1"]))
     assert all(text and address in text for text in said)
     Server.short = True
-    assert "broke off" in ask(lambda: engine.nodes())
+    assert "broke off" in ask(lambda: engine.list_nodes())
 
 
 def test_an_odd_answer_names_address_field_and_value(address: str, tmp_path: Path) -> None:
     Server.body = b'{"nodes": [{"name": "a"}, {"name": 7, "state": [1]}]}'
-    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).nodes)
+    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
     assert f"GET {address}/slurm/" in said and "nodes[1].name is 7, not a text" in said and "nodes[1].state" in said
 
 
@@ -155,7 +155,7 @@ def test_odd_answers_of_kubernetes(body: bytes, tmp_path: Path) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Odd())
     for question in questions(engine):
         ask(question)
-    assert "GET /api" in ask(engine.nodes) or not body.startswith((b"[", b"1", b'"', b"<"))
+    assert "GET /api" in ask(engine.list_nodes) or not body.startswith((b"[", b"1", b'"', b"<"))
 
 
 HUGE = 10**30
@@ -190,8 +190,8 @@ def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
     problems = "".join(map(str, reconcile(store)))
     assert not problems or (address in problems and "makes no sense" in problems) or "not a whole number" in problems
     record = store.get(held.id)
-    "".join([problems, record.reason, *(event.note for event in held.history())]).encode()
-    assert record.seconds() < 1e12 and record.tries < 2**33
+    "".join([problems, record.reason, *(event.note for event in held.list_events())]).encode()
+    assert record.compute_run_time() < 1e12 and record.total_attempts < 2**33
 
 
 def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, tmp_path: Path) -> None:
@@ -208,14 +208,14 @@ def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, 
 
 def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "_LINES", 3)
-    assert list(answers.lines_of("a\n\nb\u2028c\nd", "squeue")) == ["a", "b\u2028c", "d"]
+    assert list(answers.iter_lines("a\n\nb\u2028c\nd", "squeue")) == ["a", "b\u2028c", "d"]
     for read in (
-        texts.queued,
-        texts.accounted,
-        texts.found,
-        nodes.ends,
-        nodes.waiting,
-        lambda text: [*nodes.nodes(text, {})],
+        texts.parse_queue,
+        texts.parse_accounts,
+        texts.parse_keys,
+        nodes.parse_ends,
+        nodes.parse_waiting_jobs,
+        lambda text: [*nodes.parse_nodes(text, {})],
     ):
         with pytest.raises(EngineError, match="its answer has more than 3 lines"):
             read("x\n" * 4)
@@ -233,12 +233,12 @@ def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("nodes", [{"alloc_cpus": HUGE}, {"tres_used": "gres/gpu=" + "9" * 5000, "tres": "gres/gpu=8"}])
 def test_a_node_that_counts_beyond_reason_is_an_error(address: str, tmp_path: Path, nodes: dict[str, Any]) -> None:
     Server.body = json.dumps({"nodes": [{"name": "a", "state": ["IDLE"]} | nodes]}).encode()
-    assert ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).nodes)
+    assert ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
 
 
 ODD_OBJECTS: list[dict[str, Any]] = [
     {"status": {"restarts": HUGE}}, {"status": {"restarts": "9" * 26}},
-    {"metadata": {"annotations": {STARTS: "9" * 26}}}, {"metadata": {"annotations": {STARTS: "9" * 5000}}},
+    {"metadata": {"annotations": {STARTS_ANNOTATION: "9" * 26}}}, {"metadata": {"annotations": {STARTS_ANNOTATION: "9" * 5000}}},
     {"metadata": {"deletionTimestamp": "0001-01-01T00:00:00"}},
     {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "failed with exit code " + "9" * 26}]}},
     {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "\ud800x"}]}},
@@ -268,7 +268,7 @@ def test_a_refusal_of_kubernetes_is_valid_text(tmp_path: Path) -> None:
         def send(self, method: str, path: str, data: bytes | None, kind: str) -> tuple[int, bytes]:
             return 403, b'{"reason": "Forbidden", "message": "\\ud800x"}'
 
-    said = ask(KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Refuses()).nodes)
+    said = ask(KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Refuses()).list_nodes)
     assert said.encode() == b"?x"
 
 
@@ -281,23 +281,23 @@ def test_a_status_has_numbers_that_the_store_holds() -> None:
 
 def test_odd_answers_of_commands() -> None:
     with pytest.raises(EngineError, match="CPUAlloc of a is 'x'"):
-        list(nodes.nodes("NodeName=a CPUAlloc=x State=IDLE", {}))
+        list(nodes.parse_nodes("NodeName=a CPUAlloc=x State=IDLE", {}))
     with pytest.raises(EngineError, match="no list of nodes"):
-        nodes.ends("5|a-[x-y]")
+        nodes.parse_ends("5|a-[x-y]")
     with pytest.raises(EngineError, match="no list of nodes"):
-        nodes.ends("5|a-[0-99999999999999999999]")
+        nodes.parse_ends("5|a-[0-99999999999999999999]")
     for folded in ("a[1-99999999999999999]", "a[1-4194305]", "a[1-3],b[7,1-4194302]"):
         with pytest.raises(EngineError, match="brings the nodes of jobs beyond 4,194,304"):
-            collections.deque(nodes.hosts_of(folded), maxlen=0)
+            collections.deque(nodes.expand_hosts(folded), maxlen=0)
     with pytest.raises(EngineError, match="brings the nodes of jobs beyond"):
-        nodes.ends("5|a[1-3]\n5|b[1-4194302]\n")
-    assert list(nodes.hosts_of("a[3-1],b[08-10]")) == ["b08", "b09", "b10"]
+        nodes.parse_ends("5|a[1-3]\n5|b[1-4194302]\n")
+    assert list(nodes.expand_hosts("a[3-1],b[08-10]")) == ["b08", "b09", "b10"]
     with pytest.raises(EngineError, match="the end of a job is '9"):
-        nodes.ends(f"{'9' * 400}|a")
+        nodes.parse_ends(f"{'9' * 400}|a")
     with pytest.raises(EngineError, match="the nodes of a job in batch is"):
-        nodes.waiting(f"batch|{'9' * 26}|Resources")
+        nodes.parse_waiting_jobs(f"batch|{'9' * 26}|Resources")
     with pytest.raises(EngineError, match="gres/gpu of a node is"):
-        list(nodes.nodes(f"NodeName=a CfgTRES=gres/gpu=8 AllocTRES=gres/gpu={'9' * 5000} State=IDLE", {}))
+        list(nodes.parse_nodes(f"NodeName=a CfgTRES=gres/gpu=8 AllocTRES=gres/gpu={'9' * 5000} State=IDLE", {}))
 
 
 @pytest.mark.parametrize("key", ["checkpoint", "ssh", "ref", "lock", "log", "runs", "queue.db"])
@@ -311,7 +311,7 @@ def test_every_key_can_be_used_and_leaves_others_alone(key: str, plan: Plan, sto
 
 def test_a_token_follows_no_redirect(address: str, tmp_path: Path) -> None:
     Server.location, Server.code = f"{address}/elsewhere", 302
-    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).nodes)
+    said = ask(SlurmEngine(Connection(engine="slurm", via=address), tmp_path).list_nodes)
     assert "redirects to" in said and "the token is not sent there" in said
     assert Server.seen == ["secret"], "asked once, where it was told to"
 
@@ -322,19 +322,19 @@ def test_proxies_of_the_environment_are_not_used(address: str, tmp_path: Path, m
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
-    assert [node.host for node in engine.nodes()] == ["a"]
-    monkeypatch.setenv(web.PROXY, "http://127.0.0.1:1")
+    assert [node.host for node in engine.list_nodes()] == ["a"]
+    monkeypatch.setenv(web.PROXY_VARIABLE, "http://127.0.0.1:1")
     monkeypatch.setenv("SUPERCLOUD_SLURM_ADDRESS", "https://slurm.example")
     engine = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
-    assert "is not reached" in (said := ask(engine.nodes)) and "proxy http://127.0.0.1:1" in said, "the one asked for"
+    assert "is not reached" in (said := ask(engine.list_nodes)) and "proxy http://127.0.0.1:1" in said, "the one asked for"
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
-    web.warn_of_plain.cache_clear()
+    web.warn_of_plaintext.cache_clear()
     with caplog.at_level(logging.WARNING):
         for address in ("http://127.0.0.1:6820", "http://localhost:1", "http://[::1]:1", "https://ctl1:6820"):
-            web.warn_of_plain(address)
+            web.warn_of_plaintext(address)
         assert not caplog.records
-        web.warn_of_plain("http://ctl1:6820")
-        web.warn_of_plain("http://ctl1:6820")
+        web.warn_of_plaintext("http://ctl1:6820")
+        web.warn_of_plaintext("http://ctl1:6820")
     assert len(caplog.records) == 1 and "in plain text" in caplog.text

@@ -23,12 +23,12 @@ import urllib3
 
 from supercloud.errors import EngineError, UnusableEngine
 from supercloud.jobs.engines import http as web
-from supercloud.jobs.engines.base import Unsure
-from supercloud.jobs.engines.bounded_io import Limits
+from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.bounded_io import ResponseLimits
 from supercloud.jobs.engines.kubernetes import connection
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport
 from supercloud.jobs.engines.slurm import shapes, tokens
-from supercloud.jobs.engines.slurm.rest import Rest
+from supercloud.jobs.engines.slurm.rest import RestController
 
 HOST = "cluster.example"
 SLURM = "https://slurm.example:6820"
@@ -130,14 +130,14 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
         with running(server), proxy(tunnel_to(server.server_port)) as address:
             config = tmp_path / "kubeconfig"
             write_kubeconfig(config, address, **{"certificate-authority": str(certificate)})
-            with pytest.raises(Unsure, match="is not reached"):
-                Api(Cluster(config_file=config)).post(JOBS, {"kind": "Job"})
+            with pytest.raises(SubmissionUnknownError, match="is not reached"):
+                ApiClient(ClusterTransport(config_file=config)).post(JOBS, {"kind": "Job"})
     assert taken == [b'{"kind": "Job"}'] * 2
 
 
 def test_an_answer_that_is_lost_by_a_proxy_that_forwards_leaves_the_job_unknown(taken: list[bytes]) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server, running(server):
-        with urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools, pytest.raises(Unsure):
+        with urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools, pytest.raises(SubmissionUnknownError):
             connection.send(pools, "POST", f"http://{HOST}{JOBS}", b"{}", {})
     assert taken == [b"{}"] * 2
 
@@ -178,8 +178,8 @@ def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
     with proxy(answer) as address:
         write_kubeconfig(tmp_path / "kubeconfig", address)
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
-            Api(Cluster(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
-    assert not isinstance(caught.value, Unsure)
+            ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
+    assert not isinstance(caught.value, SubmissionUnknownError)
 
 
 @pytest.mark.parametrize("answer", BROKEN)
@@ -187,12 +187,12 @@ def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
-    monkeypatch.setenv(tokens.ADDRESS, SLURM)
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, SLURM)
     with proxy(answer) as address:
-        monkeypatch.setenv(web.PROXY, address)
+        monkeypatch.setenv(web.PROXY_VARIABLE, address)
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
-            Rest(SLURM, tmp_path)._call("POST", "/slurm/v0.0.45/job/submit", shapes.SUBMITTED, {"job": {}})
-    assert not isinstance(caught.value, Unsure)
+            RestController(SLURM, tmp_path)._send("POST", "/slurm/v0.0.45/job/submit", shapes.SUBMIT_RESPONSE, {"job": {}})
+    assert not isinstance(caught.value, SubmissionUnknownError)
 
 
 class NoteAll(socketserver.BaseRequestHandler):
@@ -204,12 +204,12 @@ class NoteAll(socketserver.BaseRequestHandler):
         NoteAll.seen.append(self.request.recv(4096))
 
 
-def by_urllib(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
-    patch.setenv(web.PROXY, address)
+def by_urllib(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) -> None:
+    patch.setenv(web.PROXY_VARIABLE, address)
     web.send(urllib.request.Request(SLURM, b"{}", method="POST"), 60, limits)
 
 
-def by_urllib3(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
+def by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) -> None:
     with urllib3.ProxyManager(address) as pools:
         connection.send(pools, "POST", f"https://{HOST}{JOBS}", b"{}", {}, limits)
 
@@ -217,7 +217,7 @@ def by_urllib3(address: str, limits: Limits, patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("send", [by_urllib, by_urllib3])
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
 def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
-    monkeypatch: pytest.MonkeyPatch, send: Callable[[str, Limits, pytest.MonkeyPatch], None], before: bytes
+    monkeypatch: pytest.MonkeyPatch, send: Callable[[str, ResponseLimits, pytest.MonkeyPatch], None], before: bytes
 ) -> None:
     """Nothing was sent until then; a proxy that is let go on comes to the end of what it says."""
     ended: list[bool] = []
@@ -230,9 +230,9 @@ def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
         ended.append(True)
 
     with proxy(answer) as address, pytest.raises((EngineError, urllib.error.URLError)) as caught:
-        send(address, Limits(1000, 0.3), monkeypatch)
+        send(address, ResponseLimits(1000, 0.3), monkeypatch)
     assert "no connection after 0.3 s, by way of the proxy" in str(caught.value)
-    assert not isinstance(caught.value, Unsure) and not ended
+    assert not isinstance(caught.value, SubmissionUnknownError) and not ended
 
 
 def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -243,16 +243,16 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
         address = f"127.0.0.1:{server.server_address[1]}"
         monkeypatch.setattr(connection, "_PAUSES", ())
         monkeypatch.setenv("SLURM_JWT", "secret")
-        monkeypatch.setenv(tokens.ADDRESS, SLURM)
-        monkeypatch.setenv(web.PROXY, f"HTTPS://me:hidden@{address}")
-        for ask in (lambda: Rest(SLURM, tmp_path)._call("GET", "/slurm/v0.0.45/jobs", shapes.JOBS),
+        monkeypatch.setenv(tokens.ADDRESS_VARIABLE, SLURM)
+        monkeypatch.setenv(web.PROXY_VARIABLE, f"HTTPS://me:hidden@{address}")
+        for ask in (lambda: RestController(SLURM, tmp_path)._send("GET", "/slurm/v0.0.45/jobs", shapes.JOBS_RESPONSE),
                     lambda: web.send(urllib.request.Request(SLURM), 60),
-                    lambda: tokens.token(SLURM, tmp_path)):  # fmt: skip
+                    lambda: tokens.require_token(SLURM, tmp_path)):  # fmt: skip
             with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not speak TLS to a proxy") as caught:
                 ask()
             assert "hidden" not in str(caught.value)
         assert not seen
         write_kubeconfig(tmp_path / "kubeconfig", "")
         with pytest.raises(EngineError, match="is not reached"):
-            Api(Cluster(config_file=tmp_path / "kubeconfig")).get(JOBS)
+            ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).get(JOBS)
     assert [data[:2] for data in seen] == [b"\x16\x03"]  # a handshake of TLS

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import commands
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.script import script
+from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
@@ -28,7 +28,7 @@ Make = Callable[..., JobSpec]
 def argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
     at = place(job, plan)
     assert isinstance(at, Placement)
-    return commands.sbatch(job, at, "k", "/state/100%/log")
+    return commands.build_sbatch(job, at, "k", "/state/100%/log")
 
 
 def test_a_training_job(job: Make, plan: Plan) -> None:
@@ -87,7 +87,7 @@ def test_no_text_of_a_job_is_read_by_a_shell(
     env = {f"V{n}": value for n, value in enumerate(values)}
     command = [sys.executable, "-c", SHOW, *arguments]
     job = JobSpec.model_validate({"name": "job", "command": command, "env": env})
-    text = script(job, Placement("c", "p", 1, 0), "k", "/state")
+    text = render_script(job, Placement("c", "p", 1, 0), "k", "/state")
     done = subprocess.run(["bash", "-c", STANDS_IN + text], capture_output=True, cwd=folder, check=True,
                           env={"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8"})  # fmt: skip
     assert json.loads(done.stdout) == [arguments, values, "0", "here"]
@@ -96,16 +96,16 @@ def test_no_text_of_a_job_is_read_by_a_shell(
 
 def test_a_script_of_the_users_own(job: Make) -> None:
     at = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
-    text = script(job(script="#!/bin/bash -e\necho $A\n", env={"A": "b c"}), at, "k", "/state")
+    text = render_script(job(script="#!/bin/bash -e\necho $A\n", env={"A": "b c"}), at, "k", "/state")
     assert text.startswith("#!/bin/bash -e\n# job job, key k")
     assert "export A='b c'\n" in text and text.endswith("echo $A\n")
-    assert script(job(script="true"), at, "k", "/state").startswith("#!/bin/bash\n")
+    assert render_script(job(script="true"), at, "k", "/state").startswith("#!/bin/bash\n")
 
 
 def test_scripts_are_good_shell(job: Make) -> None:
     at = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
     asked = job(["echo", "a b"], env={"A": "it's"}, checkpoint={"path": "/s", "every": "20 min"})
-    text = script(asked, at, "k", "/state")
+    text = render_script(asked, at, "k", "/state")
     assert "export SUPERCLOUD_CHECKPOINT_SECONDS=1200" in text
     task = shlex.split(text[text.index("srun") :])
     for shell, part in (("bash", text), ("sh", task[task.index("-c") + 1])):

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from supercloud.jobs.engines.shebang import interpreter
-from supercloud.jobs.engines.slurm.containers import fed, image_of
-from supercloud.jobs.engines.slurm.script import script
+from supercloud.jobs.engines.shebang import parse_shebang
+from supercloud.jobs.engines.slurm.containers import build_script_feed, format_image
+from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.placement.place import Placement
 from supercloud.spec import JobSpec
 
@@ -81,16 +81,16 @@ read -r line && echo "fed: $line"
 
 @pytest.mark.parametrize("programs", [("pyxis",), ("apptainer",), ("enroot",)])
 def test_a_program_and_a_script(job: Make, ran: Callable[..., Any], programs: tuple[str, ...]) -> None:
-    said, _ = ran(script(job(["echo", "it's $A", "b"], **IMAGE), AT, "k", HOME), *programs)
+    said, _ = ran(render_script(job(["echo", "it's $A", "b"], **IMAGE), AT, "k", HOME), *programs)
     assert said == "it's $A b\n"
     asked = job(script=SCRIPT, env={"A": "a  b"}, **IMAGE)
-    said, told = ran(script(asked, AT, "k", HOME), *programs, "again")
+    said, told = ran(render_script(asked, AT, "k", HOME), *programs, "again")
     assert said == "script. 0\nit's a  b\n", "nothing of the script is its input"
     assert "--nodes=1" in told
 
 
 def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
-    _, told = ran(script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
+    _, told = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
     assert told[-4:] == [
         "--container-image=nvcr.io#nvidia/pytorch:26.01-py3", "--no-container-mount-home",
         f"--container-mounts=/:/,/tmp:/tmp,{tmp_path}/.supercloud/slurm:{tmp_path}/.supercloud/slurm",
@@ -98,7 +98,7 @@ def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_pat
 
 
 def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
-    text, spool = script(job(["true"], **IMAGE), AT, "k", HOME), tmp_path / ".supercloud/slurm"
+    text, spool = render_script(job(["true"], **IMAGE), AT, "k", HOME), tmp_path / ".supercloud/slurm"
     _, told = ran(text, "apptainer")
     assert f"exec --bind /:/,/tmp:/tmp,{spool}:{spool}" in told[-1] and "--pwd / docker://nvcr.io/" in told[-1]
     _, told = ran(text, "enroot")
@@ -110,28 +110,28 @@ def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., An
 
 
 def test_a_cluster_without_any_says_so(job: Make, ran: Callable[..., Any]) -> None:
-    said, _ = ran(script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
+    said, _ = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
     assert "neither pyxis, apptainer, singularity nor enroot" in said
 
 
 def test_a_bundle_is_for_slurm_itself(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     (tmp_path / "bundle").mkdir()
     (tmp_path / "bundle/config.json").write_text("{}")
-    _, told = ran(script(job(["true"], image=f"{tmp_path}/bundle"), AT, "k", HOME), "pyxis")
+    _, told = ran(render_script(job(["true"], image=f"{tmp_path}/bundle"), AT, "k", HOME), "pyxis")
     assert told[-1] == f"--container={tmp_path}/bundle"
 
 
 @pytest.mark.parametrize("wish", [{}, {"retries": 2, "retry_rules": [{"exit_codes": [5], "action": "retry"}]}])
 def test_exit_codes_come_out(job: Make, ran: Callable[..., Any], wish: dict[str, Any]) -> None:
-    ran(script(job(script="exit 9", **IMAGE, **wish), AT, "k", HOME), "pyxis", code=9)
-    ran(script(job(["sh", "-c", "exit 4"], **IMAGE, **wish), AT, "k", HOME), "apptainer", code=4)
+    ran(render_script(job(script="exit 9", **IMAGE, **wish), AT, "k", HOME), "pyxis", code=9)
+    ran(render_script(job(["sh", "-c", "exit 4"], **IMAGE, **wish), AT, "k", HOME), "apptainer", code=4)
 
 
 @pytest.mark.parametrize("home", ["'/state/with space'", HOME])
 def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
     retried = {"retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}]}
     for asked in (job(["echo", "a"], **IMAGE, **retried), job(script=SCRIPT, **IMAGE), job(["a"], image="/a b/c.sqsh")):
-        text = script(asked, AT, "k", home, move=True)
+        text = render_script(asked, AT, "k", home, change_folder=True)
         command = [SHELLCHECK, "-s", "bash", "-e", "SC2016,SC2034", "-"]
         done = subprocess.run(command, input=text, text=True, capture_output=True)
         assert done.returncode == 0, done.stdout
@@ -139,7 +139,7 @@ def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
 
 def test_a_script_may_hold_what_ends_it() -> None:
     body = "cat <<END_OF_SCRIPT\nhello\nEND_OF_SCRIPT\n"
-    _, document = fed(body)
+    _, document = build_script_feed(body)
     assert document == f"<<'END_OF_SCRIPT_'\n{body}END_OF_SCRIPT_\n"
 
 
@@ -149,7 +149,7 @@ def test_a_script_may_hold_what_ends_it() -> None:
     ("localhost:5000/a/b", "localhost:5000#a/b"),
 ])  # fmt: skip
 def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
-    assert image_of(image) == name
+    assert format_image(image) == name
 
 
 @pytest.mark.parametrize("first, words", [
@@ -157,4 +157,4 @@ def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
     ("#!/usr/bin/env -S bash -eu", ("bash", "-eu")), ("true", ()), ("#!", ()),
 ])  # fmt: skip
 def test_what_runs_a_script(first: str, words: tuple[str, ...]) -> None:
-    assert interpreter(f"{first}\ntrue\n") == words
+    assert parse_shebang(f"{first}\ntrue\n") == words

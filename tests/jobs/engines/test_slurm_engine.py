@@ -9,10 +9,10 @@ from typing import IO
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import Answer, Here
-from supercloud.jobs.engines.slurm.texts import found
+from supercloud.jobs.engines.slurm.runner import CommandResult, LocalRunner
+from supercloud.jobs.engines.slurm.texts import parse_keys
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -25,36 +25,36 @@ RECORDINGS = Path(__file__).parent.parent / "recordings"
 class Says:
     """Gives prepared answers by the name of the command, and remembers what was asked."""
 
-    def __init__(self, **answers: Answer):
+    def __init__(self, **answers: CommandResult):
         self.answers, self.asked = answers, list[str]()
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         name = next(word for word in argv if word in ("sbatch", "squeue", "sacct", "scancel", "scontrol"))
         self.asked.append(name)
         return self.answers[name]
 
 
-def recorded(name: str) -> Answer:
+def recorded(name: str) -> CommandResult:
     _, *lines, last = (RECORDINGS / name).read_text().splitlines()
-    return Answer(int(last.removeprefix("# rc=")), "\n".join(lines) + "\n")
+    return CommandResult(int(last.removeprefix("# rc=")), "\n".join(lines) + "\n")
 
 
-def engine(folder: Path, **answers: Answer) -> SlurmEngine:
+def engine(folder: Path, **answers: CommandResult) -> SlurmEngine:
     return SlurmEngine(Connection(engine="slurm"), folder, Says(**answers))
 
 
 FAILED = "sbatch: error: Batch job submission failed:"
-DOWN = Answer(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to contact slurm controller\n")
+DOWN = CommandResult(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to contact slurm controller\n")
 
 
 def test_the_queue_is_asked_first(tmp_path: Path) -> None:
-    lost, gone = (found(recorded("queue-22.05.txt").out)[key] for key in ("lost", "lost-for-good"))
+    lost, gone = (parse_keys(recorded("queue-22.05.txt").stdout)[key] for key in ("lost", "lost-for-good"))
     both = engine(tmp_path, squeue=recorded("queue-lost-22.05.txt"), sacct=recorded("accounts-22.05.txt"))
     assert both.poll([lost])[lost].attempt == 2
     assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]
-    forgotten = engine(tmp_path, squeue=Answer(0, ""), sacct=recorded("accounts-22.05.txt"))
+    forgotten = engine(tmp_path, squeue=CommandResult(0, ""), sacct=recorded("accounts-22.05.txt"))
     assert forgotten.poll([lost, gone])[gone].state is State.NODE_FAIL
-    without = engine(tmp_path, squeue=Answer(0, ""), sacct=Answer(1, "", "Slurm accounting storage is disabled"))
+    without = engine(tmp_path, squeue=CommandResult(0, ""), sacct=CommandResult(1, "", "Slurm accounting storage is disabled"))
     assert without.poll([gone]) == {}
 
 
@@ -64,23 +64,23 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("answer, error, text", [
-    (Answer(1, "", f"{FAILED} Invalid qos specification\n"), EngineError, "set priority"),
-    (Answer(1, "", f"{FAILED} Socket timed out on send/recv operation\n"), Unsure, "timed out"),
-    (Answer(0, "welcome\n"), Unsure, "not known.*welcome"),
-    (Answer(1, "", f"{FAILED} Zero Bytes were transmitted or received\n"), Unsure, "not known.*Zero Bytes"),
-    (Answer(1, "", f"{FAILED} Unable to contact slurm controller (receive failure)\n"), Unsure, "receive failure"),
-    (Answer(1, "", f"{FAILED} Unable to contact slurm controller (connect failure)\n"), EngineError, "connect failure"),
-    (Answer(1, "", f"sbatch: error: x\n{FAILED} Connection reset by peer\n"), Unsure, "reset by peer"),
-    (Answer(1, "", f"sbatch: error: x: Connection reset by peer\n{FAILED} Access/permission denied\n"), EngineError,
+    (CommandResult(1, "", f"{FAILED} Invalid qos specification\n"), EngineError, "set priority"),
+    (CommandResult(1, "", f"{FAILED} Socket timed out on send/recv operation\n"), SubmissionUnknownError, "timed out"),
+    (CommandResult(0, "welcome\n"), SubmissionUnknownError, "not known.*welcome"),
+    (CommandResult(1, "", f"{FAILED} Zero Bytes were transmitted or received\n"), SubmissionUnknownError, "not known.*Zero Bytes"),
+    (CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (receive failure)\n"), SubmissionUnknownError, "receive failure"),
+    (CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (connect failure)\n"), EngineError, "connect failure"),
+    (CommandResult(1, "", f"sbatch: error: x\n{FAILED} Connection reset by peer\n"), SubmissionUnknownError, "reset by peer"),
+    (CommandResult(1, "", f"sbatch: error: x: Connection reset by peer\n{FAILED} Access/permission denied\n"), EngineError,
      "permission denied"),
-    (Answer(1, "", f"{FAILED} Connection timed out establishing\n"), EngineError, "establishing"),
-    (Answer(1, "", f"{FAILED} Unspecified error\n"), EngineError, "Unspecified error"),
-    (Answer(-9, ""), Unsure, "exit code -9"),
-    (Answer(143, ""), Unsure, "exit code 143"),
-    (Answer(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
+    (CommandResult(1, "", f"{FAILED} Connection timed out establishing\n"), EngineError, "establishing"),
+    (CommandResult(1, "", f"{FAILED} Unspecified error\n"), EngineError, "Unspecified error"),
+    (CommandResult(-9, ""), SubmissionUnknownError, "exit code -9"),
+    (CommandResult(143, ""), SubmissionUnknownError, "exit code 143"),
+    (CommandResult(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
 ])  # fmt: skip
 def test_refused_is_not_unsure(
-    tmp_path: Path, job: Callable[..., JobSpec], answer: Answer, error: type[Exception], text: str
+    tmp_path: Path, job: Callable[..., JobSpec], answer: CommandResult, error: type[Exception], text: str
 ) -> None:
     refused = engine(tmp_path, sbatch=answer)
     with pytest.raises(error, match=text) as caught:
@@ -92,14 +92,14 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
     now, long_ago = time.time(), time.time() - 7200
     key, other = "ok", "nobody"
     queue, accounts = recorded("queue-22.05.txt"), recorded("found-22.05.txt")
-    off, nothing = Answer(1, "", "Slurm accounting storage is disabled"), Answer(0, "")
+    off, nothing = CommandResult(1, "", "Slurm accounting storage is disabled"), CommandResult(0, "")
     assert engine(tmp_path, squeue=nothing, sacct=accounts).find([key, other], long_ago) == {key: "1", other: None}
     assert engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now) == {key: "1", other: None}
     set_back = engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now + 7200)
     assert set_back == {key: "1"}, "how long ago the other was submitted nobody knows"
     for age, left, answers in ((300, now, {key: "1", other: None}), (300, long_ago, {key: "1"}),
                                (90, now - 60, {key: "1"})):  # fmt: skip
-        settings = Answer(0, f"MaxJobCount             = 10000\nMinJobAge               = {age} sec\n")
+        settings = CommandResult(0, f"MaxJobCount             = 10000\nMinJobAge               = {age} sec\n")
         here = engine(tmp_path, squeue=queue, sacct=off, scontrol=settings)
         assert here.find([key, other], left) == answers, "where nobody keeps accounts: as long as it is remembered"
     with pytest.raises(EngineError):
@@ -108,7 +108,7 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
 
 def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
-    looking = engine(tmp_path, sbatch=Answer(0, "5\n"), squeue=Answer(0, ""), sacct=Answer(0, ""))
+    looking = engine(tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, ""))
     looking.submit(looking.prepare(job(), AT, "k"))
     with open(tmp_path / "slurm/k/script", "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -117,6 +117,6 @@ def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[.
 
 
 def test_running_commands_here(tmp_path: Path) -> None:
-    assert Here().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == Answer(3, "a\n", "b\n")
+    assert LocalRunner().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
     with pytest.raises(EngineError, match="there is no nosuchcommand on this machine"):
-        Here().run(["nosuchcommand"])
+        LocalRunner().run(["nosuchcommand"])

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.submission import digest_of_spec
+from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -42,13 +42,13 @@ def recorded(name: str, release: str = "26.05") -> Any:
 
 def by_name(jobs: list[dict[str, Any]]) -> dict[str, str]:
     """Name of a job -> its id, or that of its array."""
-    return {job["name"]: bodies.id_of(job) for job in jobs}
+    return {job["name"]: bodies.read_job_id(job) for job in jobs}
 
 
 @RELEASES
 def test_its_list_of_jobs(release: str) -> None:
     jobs = recorded("jobs", release)["jobs"]
-    ids, found = by_name(jobs), bodies.queued(jobs)
+    ids, found = by_name(jobs), bodies.parse_queue(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["good"]]] == [(State.COMPLETED, 0)]
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, 3)]
     assert sorted(str(task.state) for task in found[ids["array"]]) == ["COMPLETED", "FAILED", "FAILED"]
@@ -56,39 +56,39 @@ def test_its_list_of_jobs(release: str) -> None:
     assert (runs.state, runs.attempt, runs.ended) == (State.RUNNING, 1, None) and runs.started
     [waits] = found[ids["waits"]]
     assert waits.state is State.QUEUED and waits.reason == "it is next; the nodes it needs are in use"
-    assert len(bodies.keys(jobs)) == 5 and all(bodies.is_ours(job) for job in jobs)
-    assert [(item.partition, item.nodes) for item in bodies.waiting(jobs)] == [(jobs[0]["partition"], 4)]
+    assert len(bodies.parse_keys(jobs)) == 5 and all(bodies.has_key(job) for job in jobs)
+    assert [(item.partition, item.nodes) for item in bodies.parse_waiting_jobs(jobs)] == [(jobs[0]["partition"], 4)]
 
 
 @RELEASES
 def test_its_accounts(release: str) -> None:
     jobs = recorded("accounts", release)["jobs"]
-    ids, found = by_name(jobs), bodies.accounted(jobs)
+    ids, found = by_name(jobs), bodies.parse_accounts(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, EXIT_CODES[release])]
-    assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(bodies.keys(jobs).values())
+    assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(bodies.parse_keys(jobs).values())
 
 
 @RELEASES
 def test_its_nodes(release: str) -> None:
-    states = sorted((node.state, node.in_use) for node in bodies.nodes(recorded("nodes", release)["nodes"]))
+    states = sorted((node.state, node.in_use) for node in bodies.parse_nodes(recorded("nodes", release)["nodes"]))
     assert states == [("up", 0), ("up", 0), ("up", 0), ("up", 8)]
 
 
 def test_what_is_posted(job: Make) -> None:
     asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
-    body = bodies.submission(commands.sbatch(asked, AT, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.45")["job"]
+    body = bodies.build_submission(commands.build_sbatch(asked, AT, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.45")["job"]
     assert body["time_limit"] == {"set": True, "infinite": False, "number": 2}
     assert (body["tasks"], body["nodes"], body["tres_per_node"]) == (2, "2", "gres/gpu:h100:8")
     assert (body["array"], body["dependency"], body["requeue"]) == ("0-1", "afterok:7", True)
     assert (body["comment"], body["script"], body["open_mode"]) == ("supercloud:k", "#!/bin/bash\n", ["APPEND"])
     with pytest.raises(EngineError, match="not told of --exotic"):
-        bodies.submission(("sbatch", "--exotic=1"), "", "v0.0.45")
+        bodies.build_submission(("sbatch", "--exotic=1"), "", "v0.0.45")
 
 
 def test_what_is_posted_to_22_05(job: Make) -> None:
     asked = job(accelerators={"count": 16}, time_limit="90 s", array=2, after=["7"], retries=1)
     at = replace(AT, begin=90.0)
-    body = bodies.submission(commands.sbatch(asked, at, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.38")
+    body = bodies.build_submission(commands.build_sbatch(asked, at, "k", "/s/k/log"), "#!/bin/bash\n", "v0.0.38")
     assert body["script"] == "#!/bin/bash\n" and "script" not in body["job"]
     sent = body["job"]
     assert (sent["time_limit"], sent["begin_time"], sent["exclusive"]) == ("0-00:01:30", "now+90seconds", "exclusive")
@@ -96,13 +96,13 @@ def test_what_is_posted_to_22_05(job: Make) -> None:
     assert (sent["array"], sent["dependency"], sent["requeue"]) == ("0-1", "afterok:7", True)
     assert sent["kill_on_invalid_dependency"] is True and sent["environment"]["PATH"]
     with pytest.raises(EngineError, match="takes no --switches; reach this cluster with --via ssh:HOST"):
-        bodies.submission(("sbatch", "--switches=1@1-00:00:00"), "", "v0.0.38")
+        bodies.build_submission(("sbatch", "--switches=1@1-00:00:00"), "", "v0.0.38")
 
 
 def test_a_node_of_22_05_that_is_drained_takes_no_work() -> None:
     said = [{"name": "a", "state": "idle", "state_flags": ["DRAIN"]}, {"name": "b", "state": "down"},
             {"name": "c", "state": "mixed", "state_flags": []}]  # fmt: skip
-    assert [node.state for node in bodies.nodes(said)] == ["drained", "down", "up"]
+    assert [node.state for node in bodies.parse_nodes(said)] == ["drained", "down", "up"]
 
 
 def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,15 +110,15 @@ def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> 
         return f"e30.{base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip('=')}.x"
 
     monkeypatch.setenv("LOGNAME", "ada")
-    assert tokens.user_of(token({"exp": 1, "sun": "grace"})) == "grace"
+    assert tokens.read_user(token({"exp": 1, "sun": "grace"})) == "grace"
     for odd in ("secret", "a.%%.c", token([]), token({"sun": 7}), token({"sun": "x\r\nHost: y"}), token({})):
-        assert tokens.user_of(odd) == "ada"
+        assert tokens.read_user(odd) == "ada"
 
 
 def test_times_are_counted_from_now(job: Make) -> None:
     at = replace(AT, begin=90.0, licenses="solver:2")
     now = time.time()
-    body = bodies.submission(commands.sbatch(job(deadline="1 h"), at, "k", "/l"), "", "v0.0.45")["job"]
+    body = bodies.build_submission(commands.build_sbatch(job(deadline="1 h"), at, "k", "/l"), "", "v0.0.45")["job"]
     assert 90 <= body["begin_time"]["number"] - now + 1 <= 92
     assert 3600 <= body["deadline"] - now + 1 <= 3602 and body["licenses"] == "solver:2"
 
@@ -212,7 +212,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEng
     monkeypatch.setenv("LOGNAME", pwd.getpwuid(os.getuid()).pw_name)
     monkeypatch.setenv("SLURM_JWT", "secret")
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    monkeypatch.setenv(tokens.ADDRESS, f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, f"http://127.0.0.1:{server.server_port}")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield SlurmEngine(Connection(engine="slurm", via=f"http://127.0.0.1:{server.server_port}"), tmp_path)
@@ -236,12 +236,12 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
 
 
 def test_jobs_say_which_spec_they_were_submitted_for(engine: SlurmEngine, job: Make) -> None:
-    digest = digest_of_spec("{}")
+    digest = compute_spec_digest("{}")
     ref = engine.submit(replace(engine.prepare(job(), AT, "k"), spec=digest))
     Server.accounted = [{"job_id": 50, "user": pwd.getpwuid(os.getuid()).pw_name, "state": {"current": ["COMPLETED"]},
                          "submit_line": f"sbatch --comment=supercloud:older:{digest[::-1]}"}]  # fmt: skip
     assert engine.find(["k"], time.time()) == {"k": ref}
-    assert engine.digests([ref, "50", "51"], time.time()) == {ref: digest, "50": digest[::-1]}
+    assert engine.find_digests([ref, "50", "51"], time.time()) == {ref: digest, "50": digest[::-1]}
 
 
 def test_jobs_of_other_users_are_never_taken_for_ours(engine: SlurmEngine, job: Make) -> None:
@@ -324,14 +324,14 @@ def test_a_refusal_has_a_next_step(engine: SlurmEngine, job: Make) -> None:
     Server.refuse = True
     with pytest.raises(EngineError, match="Invalid qos specification") as caught:
         engine.submit(engine.prepare(job(), AT, "k"))
-    assert not isinstance(caught.value, Unsure)
+    assert not isinstance(caught.value, SubmissionUnknownError)
 
 
 def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     assert engine.controller.format  # type: ignore[attr-defined]
     Server.hang = True
     monkeypatch.setattr(rest, "_PATIENCE", 0.1)
-    with pytest.raises(Unsure, match="timed out"):
+    with pytest.raises(SubmissionUnknownError, match="timed out"):
         engine.submit(engine.prepare(job(), AT, "k"))
     monkeypatch.setattr(rest, "_PATIENCE", 10)
     assert engine.find(["k"], time.time()) == {"k": "1"}, "it was taken all the same"
@@ -339,7 +339,7 @@ def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: p
 
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
-    monkeypatch.setenv(tokens.ADDRESS, "http://127.0.0.1:1")
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "http://127.0.0.1:1")
     with pytest.raises(EngineError, match="is not reached"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
 

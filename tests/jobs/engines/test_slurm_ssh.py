@@ -21,9 +21,9 @@ from jobs.engines.test_slurm_commands import NASTY
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
-from supercloud.jobs.engines.base import Unsure
+from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import Answer, Ssh
+from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.reconcile import reconcile
@@ -113,7 +113,7 @@ def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked
     failed = "#!/bin/sh\necho x >>~/submitted; echo 'sbatch: error: Batch job submission failed: {}' >&2; exit 1\n"
     sbatch.write_text(failed.format("Socket timed out on send/recv operation"))
     for _ in range(2):
-        with pytest.raises(Unsure):
+        with pytest.raises(SubmissionUnknownError):
             far.submit(prepared)
     assert (home / "submitted").read_text().count("\n") == 1
     assert far.find(["k"], time.time()) == {"k": None}
@@ -135,7 +135,7 @@ def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Pa
             EngineError, match="'nightly' belongs to Slurm job 41 on login.*another key.*remove"
         ) as caught:
             far.submit(other)
-        assert not isinstance(caught.value, Unsure)
+        assert not isinstance(caught.value, SubmissionUnknownError)
     assert far.submit(monday) == "41" and (home / "submitted").read_text().count("\n") == 1
     shutil.rmtree(home / ".supercloud/slurm/nightly")
     assert far.submit(tuesday) == "42" and (home / "got").read_text() == tuesday.stdin
@@ -146,14 +146,14 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
 ) -> None:
     there = Connection(engine="slurm", via="ssh:login")
     first = api.submit(job(["monday"]), plan, engine=there, key="nightly", store=store)
-    store.observe({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
-    assert prune(store, before=3.0).forgotten == 1
+    store.record_statuses({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
+    assert prune(store, ended_before=3.0).pruned_jobs == 1
     for command in ("tuesday", "monday"):
         with pytest.raises(EngineError, match="belongs to Slurm job 41"):
             api.submit(job([command]), plan, engine=there, key="nightly", store=store)
         [record] = store.select()
         assert record.state is State.FAILED and record.ref is None
-        prune(store, before=time.time() + 1)
+        prune(store, ended_before=time.time() + 1)
 
 
 def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
@@ -162,16 +162,16 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     """The submitter dies before anything is sent: what the key has there, also in the queue, is the job of before."""
     there = Connection(engine="slurm", via="ssh:login")
     first = api.submit(job(["monday"]), plan, engine=there, key="nightly", store=store)
-    store.observe({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
-    prune(store, before=3.0)
+    store.record_statuses({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
+    prune(store, ended_before=3.0)
     (tmp_path / "bin/squeue").write_text("#!/bin/sh\necho '41|COMPLETED|None|0|0|1|2|supercloud:nightly|'\n")
 
     def dies(self: SlurmEngine, submission: object) -> str:
-        raise Unsure("killed")
+        raise SubmissionUnknownError("killed")
 
     with monkeypatch.context() as patch:
         patch.setattr(SlurmEngine, "submit", dies)
-        with pytest.raises(Unsure):
+        with pytest.raises(SubmissionUnknownError):
             api.submit(job(["tuesday"]), plan, engine=there, key="nightly", store=store)
     over = time.monotonic() + SlurmEngine.late_arrival + 1  # else it may still arrive
     assert "belongs to Slurm job 41" in "".join(map(str, reconcile(store, clock=lambda: over)))
@@ -181,10 +181,10 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
 
 def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
-    assert isinstance(far.runner, Ssh)
+    assert isinstance(far.runner, SshRunner)
     whole, cut = far.runner.run, [True]
 
-    def run(argv: tuple[str, ...], stdin: io.BufferedIOBase | None = None) -> Answer:
+    def run(argv: tuple[str, ...], stdin: io.BufferedIOBase | None = None) -> CommandResult:
         if stdin is None or not cut[0]:
             return whole(argv, stdin)  # type: ignore[arg-type]
         with tempfile.TemporaryFile() as part:
@@ -193,7 +193,7 @@ def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_pa
             return whole(argv, part)  # type: ignore[arg-type]
 
     far.runner.run = run  # type: ignore[method-assign, assignment]
-    with pytest.raises(Unsure, match="did not arrive whole"):
+    with pytest.raises(SubmissionUnknownError, match="did not arrive whole"):
         far.submit(far.prepare(job(), AT, "k"))
     assert not (home / "submitted").exists()
     cut[0] = False
@@ -230,7 +230,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
     far.submit(prepared)
     folder = home / ".supercloud/slurm/k"
     (folder / "ref").unlink()  # the login node went down between the two steps
-    with pytest.raises(Unsure, match="broke off"):
+    with pytest.raises(SubmissionUnknownError, match="broke off"):
         far.submit(prepared)
     assert far.find(["k"], time.time() - 9999) == {}, "without accounts nobody can say"
     assert far.find(["k"], time.time()) == {"k": None}, "the queue does not have it"
@@ -241,7 +241,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
 def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     folder = tmp_path_factory.mktemp("there")
-    argv = Ssh("login", folder).argv([sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
+    argv = SshRunner("login", folder).build_argv([sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
     assert argv[0] == "ssh" and argv[argv.index("--") + 1] == "login" and len(argv) == argv.index("--") + 3
     for shell in ("sh", "bash"):
         done = subprocess.run([shell, "-c", argv[-1]], capture_output=True, cwd=folder, text=True,
@@ -250,7 +250,7 @@ def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFacto
 
 
 def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> None:
-    argv = Ssh("me@login:2222", tmp_path / "ssh").argv(["true"])
+    argv = SshRunner("me@login:2222", tmp_path / "ssh").build_argv(["true"])
     text = " ".join(argv)
     for option in ("BatchMode=yes", "ControlMaster=auto", "ControlPersist=60", "-p 2222", "-- me@login"):
         assert option in text
@@ -258,7 +258,7 @@ def test_one_connection_serves_many_questions(home: Path, tmp_path: Path) -> Non
     assert path.endswith("/%C") and len(path) < 60
 
 
-@pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", Unsure)])
+@pytest.mark.parametrize("host, error", [("down", EngineError), ("broken", SubmissionUnknownError)])
 def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: str, error: type[EngineError]) -> None:
     far = engine(tmp_path, f"ssh:{host}")
     with pytest.raises(error, match=f"try: ssh {host} true") as caught:
@@ -274,5 +274,5 @@ def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
 def test_the_texts_for_the_login_node_are_good_shell() -> None:
     from supercloud.jobs.engines.slurm import spool
 
-    for text in (spool._SUBMIT, spool._LOOK, spool._FORGET, spool._READ):
+    for text in (spool._SUBMIT_SCRIPT, spool._LIST_SCRIPT, spool._DISCARD_SCRIPT, spool._READ_SCRIPT):
         assert subprocess.run(["sh", "-n", "-c", text]).returncode == 0

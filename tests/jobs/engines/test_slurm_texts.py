@@ -7,9 +7,9 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import texts
-from supercloud.jobs.engines.slurm.commands import found_in_accounting, in_accounting, in_queue
-from supercloud.jobs.engines.slurm.reasons import refusal, sentence
-from supercloud.jobs.engines.slurm.texts import found, submitted
+from supercloud.jobs.engines.slurm.commands import build_sacct_history, build_sacct, build_squeue
+from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
+from supercloud.jobs.engines.slurm.texts import parse_keys, parse_job_id
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
 
@@ -24,8 +24,8 @@ def recorded(name: str) -> tuple[str, str, int]:
 
 def by_key(name: str, text: str) -> dict[str, list[Status]]:
     """Statuses in a listing by the key of the job; ids differ from one recording to the next."""
-    refs = found(recorded(f"found-{name}")[1]) | found(recorded(f"queue-{name}")[1])
-    listed = texts.queued(text) | texts.accounted(text)
+    refs = parse_keys(recorded(f"found-{name}")[1]) | parse_keys(recorded(f"queue-{name}")[1])
+    listed = texts.parse_queue(text) | texts.parse_accounts(text)
     return {key: listed[ref] for key, ref in refs.items() if ref in listed}
 
 
@@ -34,12 +34,12 @@ RELEASES = pytest.mark.parametrize("release", ["22.05", "26.05"])
 
 @RELEASES
 def test_recordings_are_of_the_commands_we_give(release: str) -> None:
-    for name, argv in (("queue", in_queue()), ("queue-lost", in_queue()), ("found", found_in_accounting(3600))):
+    for name, argv in (("queue", build_squeue()), ("queue-lost", build_squeue()), ("found", build_sacct_history(3600))):
         assert recorded(f"{name}-{release}.txt")[0] == shlex.join(argv)
         assert recorded(f"{name}-{release}.txt")[2] == 0
     said = recorded(f"accounts-{release}.txt")[0]
     refs = next(word for word in shlex.split(said) if word.startswith("--jobs=")).removeprefix("--jobs=").split(",")
-    assert said == shlex.join(in_accounting(refs))
+    assert said == shlex.join(build_sacct(refs))
 
 
 @RELEASES
@@ -87,7 +87,7 @@ def test_the_accounts(release: str) -> None:
 
 @RELEASES
 def test_jobs_are_found_by_their_key(release: str) -> None:
-    queue, older = (found(recorded(f"{name}-{release}.txt")[1]) for name in ("queue", "found"))
+    queue, older = (parse_keys(recorded(f"{name}-{release}.txt")[1]) for name in ("queue", "found"))
     assert len(queue) == 14
     assert older.items() <= queue.items() and {"ok", "lost", "licensed"} <= set(older)
     runs = next(line for line in recorded(f"found-{release}.txt")[1].splitlines() if "lost-for-good" in line)
@@ -96,26 +96,26 @@ def test_jobs_are_found_by_their_key(release: str) -> None:
 
 @pytest.mark.parametrize("text, ref", [("7\n", "7"), ("7;pod\n", "7"), ("motd\n12\n", "12"), ("", None), ("ok", None)])
 def test_what_sbatch_prints(text: str, ref: str | None) -> None:
-    assert submitted(text) == ref
+    assert parse_job_id(text) == ref
 
 
 @pytest.mark.parametrize("path", sorted(RECORDINGS.glob("refused-*.txt")), ids=lambda path: path.stem)
 def test_refusals_have_a_next_step(path: Path) -> None:
     _, text, code = recorded(path.name)
     assert code == 1
-    assert "; " in refusal(text) and "sbatch" not in refusal(text)
+    assert "; " in describe_refusal(text) and "sbatch" not in describe_refusal(text)
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
 def test_what_makes_no_sense_is_left_out(text: str) -> None:
-    assert texts.queued(text) == {} and found(text) == {}
-    assert texts.accounted(text) == {}
+    assert texts.parse_queue(text) == {} and parse_keys(text) == {}
+    assert texts.parse_accounts(text) == {}
 
 
 def test_states_nobody_has_heard_of_are_unknown() -> None:
-    [[status]] = texts.queued("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
+    [[status]] = texts.parse_queue("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
     assert status.state is State.UNKNOWN and "LEVITATING" in status.reason
-    assert sentence("PENDING", "SomethingNew") == "Slurm says SomethingNew"
+    assert describe_state("PENDING", "SomethingNew") == "Slurm says SomethingNew"
 
 
 @pytest.mark.parametrize("reason, attempt, said", [
@@ -124,7 +124,7 @@ def test_states_nobody_has_heard_of_are_unknown() -> None:
     ("BeginTime", 1, "to begin later"), ("Licenses", 1, "licences"), ("None", 2, "it was put back"), ("None", 1, ""),
 ])  # fmt: skip
 def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
-    assert said in sentence("PENDING", reason, None, attempt)
+    assert said in describe_state("PENDING", reason, None, attempt)
 
 
 @pytest.mark.parametrize("state, ours", [
@@ -132,7 +132,7 @@ def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
     ("DEADLINE", State.TIMEOUT), ("CANCELLED by 2000", State.CANCELLED),
 ])  # fmt: skip
 def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
-    assert texts.accounted(f"5|{state}|0:0|1|2|None")["5"][0].state is ours
+    assert texts.parse_accounts(f"5|{state}|0:0|1|2|None")["5"][0].state is ours
 
 
 @pytest.mark.parametrize("code, state, ours", [
@@ -140,24 +140,24 @@ def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
     ("0:125", "OUT_OF_MEMORY", None), ("", "FAILED", None), ("0", "COMPLETED", 0),
 ])  # fmt: skip
 def test_exit_codes(code: str, state: str, ours: int | None) -> None:
-    assert texts.accounted(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours
+    assert texts.parse_accounts(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours
 
 
 ROW = "7|RUNNING|None|{}|0|1700000000|N/A|supercloud:k|\n"
 
 
 def test_numbers_that_no_counter_holds_are_an_error() -> None:
-    assert texts.queued(ROW.format("3"))["7"][0].attempt == 4
+    assert texts.parse_queue(ROW.format("3"))["7"][0].attempt == 4
     for restarts in ("9" * 26, "4294967296", "\u00b2"):
         with pytest.raises(EngineError, match="RestartCnt of job 7 is .*, not a whole number up to 4294967295"):
-            texts.queued(ROW.format(restarts))
+            texts.parse_queue(ROW.format(restarts))
     for code in ("9" * 26, "1:" + "9" * 26, "9" * 5000):
         with pytest.raises(EngineError, match="an exit code is"):
-            texts.accounted(f"7|FAILED|{code}|1|2|")
+            texts.parse_accounts(f"7|FAILED|{code}|1|2|")
     for time in ("9" * 26, "9" * 400):
         with pytest.raises(EngineError, match="a time is"):
-            texts.accounted(f"7|FAILED|0:0|1|{time}|")
+            texts.parse_accounts(f"7|FAILED|0:0|1|{time}|")
     with pytest.raises(EngineError, match="MinJobAge is"):
-        texts.min_job_age(f"MinJobAge = {'9' * 400} sec")
-    assert texts.submitted("9" * 40) is None and texts.found(f"{'9' * 40}|supercloud:k") == {}
-    assert texts.queued("\u00b2" + ROW[1:]) == {}
+        texts.parse_min_job_age(f"MinJobAge = {'9' * 400} sec")
+    assert texts.parse_job_id("9" * 40) is None and texts.parse_keys(f"{'9' * 40}|supercloud:k") == {}
+    assert texts.parse_queue("\u00b2" + ROW[1:]) == {}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from supercloud.cli.submit import fleet_of_one
+from supercloud.cli.submit import build_single_cluster_fleet
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.engines import secrets
@@ -31,7 +31,7 @@ JOB = JobSpec.model_validate({"name": "job", "command": ["true"]})
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the secrets; no token and no address is in the environment."""
-    for name in ("SLURM_JWT", tokens.ADDRESS):
+    for name in ("SLURM_JWT", tokens.ADDRESS_VARIABLE):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SUPERCLOUD_SECRETS", str(tmp_path / "secrets"))
     monkeypatch.setenv("LOGNAME", "ada")
@@ -49,7 +49,7 @@ def token(address: str, state: Path) -> str:
     """What the engine of a connection to this address would send."""
     engine = SlurmEngine(Connection(engine="slurm", via=address), state)
     assert engine._rest
-    return engine._rest.token()
+    return engine._rest.require_token()
 
 
 def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, mo
     monkeypatch.setenv("SLURM_JWT", "plain")
     with pytest.raises(EngineError, match="SLURM_JWT is not used: nobody said that it is for this address"):
         token(A, tmp_path)
-    monkeypatch.setenv(tokens.ADDRESS, A)
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, A)
     assert token(A, tmp_path) == "plain"
     for other in (B, "https://ctl-a:6821"):
         with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it goes to {A} only"):
@@ -82,7 +82,7 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
     monkeypatch.setenv("SLURM_JWT", "plain")
     monkeypatch.setenv("SUPERCLOUD_STATE", str(store.folder))
     for name, other in ((A, B), (B, A)):
-        fleet_of_one(Cluster.of_plan(plan), Connection(engine="slurm", via=name))
+        build_single_cluster_fleet(Cluster.from_plan(plan), Connection(engine="slurm", via=name))
         assert token(name, store.folder) == "plain"
         with pytest.raises(EngineError, match=f"it goes to {name} only"):
             token(other, store.folder)
@@ -113,18 +113,18 @@ def test_no_token_goes_over_plain_http_unless_the_user_asks_for_it(
     keep(folder, f"slurm-jwt@{host.partition(':')[0]}", "of-host")
     monkeypatch.setenv("SLURM_JWT", "plain")
     state = store.folder / "slurm"
-    tokens.name_address(f"https://{host}", state)
+    tokens.bind_tokens(f"https://{host}", state)
     with pytest.raises(
         EngineError, match=rf"{address} is plain http.* https, .*ssh tunnel.*--via {address} or .*http:"
     ):
         token(address, store.folder)
-    tokens.name_address(address, state)
-    tokens.name_address(B, state)
+    tokens.bind_tokens(address, state)
+    tokens.bind_tokens(B, state)
     assert token(address, store.folder) == "of-host", "it was named once, and jobs there are still asked for"
     (state / ".token-address").unlink()
-    monkeypatch.setenv(tokens.ADDRESS, address)
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, address)
     assert token(address, store.folder) == "of-host"
-    monkeypatch.delenv(tokens.ADDRESS)
+    monkeypatch.delenv(tokens.ADDRESS_VARIABLE)
     keep(folder, f"slurm-jwt@http:{host}", "for-plain")
     assert token(address, store.folder) == "for-plain"
 
@@ -171,12 +171,12 @@ def test_the_slurmrestds_of_a_fleet_do_not_get_the_same_token(
     def ask() -> None:
         for engine in engines:
             with pytest.raises(EngineError):
-                engine.nodes()
+                engine.list_nodes()
 
     ask()
     assert at_first == at_second == [], "a file of a fleet names both: none has it"
     keep(folder, f"slurm-jwt@{second.removeprefix('http://')}", "of-second")
-    engines[0].name_address()
+    engines[0].bind_tokens()
     ask()
     assert (at_first, at_second) == (["plain"], ["of-second"])
 
@@ -185,7 +185,7 @@ def test_the_slurmrestds_of_a_fleet_do_not_get_the_same_token(
 def test_one_line_end_behind_a_token_is_no_part_of_it(
     text: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(tokens.ADDRESS, B)
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, B)
     monkeypatch.setenv("SLURM_JWT", text)
     (folder / "slurm-jwt@ctl-a").write_bytes(text.encode())
     (folder / "slurm-jwt@ctl-a").chmod(0o600)
@@ -211,7 +211,7 @@ def test_a_token_that_is_no_header_is_an_error_without_it(
 def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "a\nHost: evil")
     with pytest.raises(EngineError, match="the name of this process's user has a character .* at place 2"):
-        tokens.user_of("no-claims")
+        tokens.read_user("no-claims")
 
 
 def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
@@ -224,4 +224,4 @@ def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
 def test_a_secret_ends_with_one_line_end_at_most(folder: Path) -> None:
     for name, text, value in (("a", "x\n", "x"), ("b", "x\r\n", "x"), ("c", "x\n\n", "x\n"), ("d", "x", "x")):
         keep(folder, name, "").write_bytes(text.encode())
-        assert secrets.values({"V": name}) == {"V": value}
+        assert secrets.read_secrets({"V": name}) == {"V": value}

@@ -13,9 +13,9 @@ import pytest
 
 from supercloud.jobs.engines.slurm import commands, nodes
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.slurm.runner import Answer
-from supercloud.jobs.engines.slurm.script import script
-from supercloud.jobs.fleet.state import NodeState, Waiting
+from supercloud.jobs.engines.slurm.runner import CommandResult
+from supercloud.jobs.engines.slurm.script import render_script
+from supercloud.jobs.fleet.state import NodeState, WaitingJobs
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -27,7 +27,7 @@ AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
 
 
 def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
-    return commands.sbatch(job, at, "k", "/state/k/log")
+    return commands.build_sbatch(job, at, "k", "/state/k/log")
 
 
 def test_options(job: Make) -> None:
@@ -56,7 +56,7 @@ WISHES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("home", ["/state/with space", "$HOME/.supercloud/slurm"])
 def test_scripts_are_good_shell(job: Make, wish: str, home: str) -> None:
     for asked in (job(["echo", "a"], **WISHES[wish]), job(script="echo a", **WISHES[wish])):
-        text = script(asked, AT, "k", home, move=True)
+        text = render_script(asked, AT, "k", home, change_folder=True)
         for shell in ("bash", "sh"):
             command = [SHELLCHECK, "-s", shell, "-e", "SC2016,SC2034", "-"]
             done = subprocess.run(command, input=text, text=True, capture_output=True)
@@ -88,7 +88,7 @@ def test_the_code_of_the_task_that_failed_first_is_told(job: Make, tmp_path: Pat
     asked = job(program, retries=1, retry_rules=[{"exit_codes": [42], "action": "retry"}])
     (tmp_path / "k").mkdir()
     said = tmp_path / "said"
-    text = STANDS + script(asked, AT, "k", str(tmp_path))
+    text = STANDS + render_script(asked, AT, "k", str(tmp_path))
     env = {"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "5", "SLURM_JOB_NODELIST": "n", "said": str(said)}
     done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True, timeout=15)
     assert done.returncode == told, done.stderr
@@ -101,7 +101,7 @@ def test_a_task_that_is_told_to_end_leaves_no_code(job: Make, tmp_path: Path) ->
     asked = job(["sh", "-c", "trap 'sleep 0.2; echo saved; exit 5' TERM USR1; kill -TERM $PPID $$; sleep 1 & wait"])
     (tmp_path / "k").mkdir()
     task = shlex.split(
-        script(asked, AT, "k", str(tmp_path)).partition("\nsrun")[2].partition('\ncode=$?\n[ "$code"')[0]
+        render_script(asked, AT, "k", str(tmp_path)).partition("\nsrun")[2].partition('\ncode=$?\n[ "$code"')[0]
     )
     env = {"PATH": "/usr/bin:/bin", "SUPERCLOUD_FAILED": str(tmp_path / "code"), "SLURM_PROCID": "0"}
     done = subprocess.run(task[task.index("sh") :], env=env, capture_output=True, text=True, timeout=15)
@@ -109,13 +109,13 @@ def test_a_task_that_is_told_to_end_leaves_no_code(job: Make, tmp_path: Path) ->
 
 
 def test_a_later_launch_has_later_epochs(job: Make) -> None:
-    assert "SUPERCLOUD_EPOCH=$((${SLURM_RESTART_COUNT:-0} + 1))" in script(job(), AT, "k", "/s")
-    assert "SUPERCLOUD_EPOCH=$((${SLURM_RESTART_COUNT:-0} + 20001))" in script(job(), AT, "k.e2", "/s")
+    assert "SUPERCLOUD_EPOCH=$((${SLURM_RESTART_COUNT:-0} + 1))" in render_script(job(), AT, "k", "/s")
+    assert "SUPERCLOUD_EPOCH=$((${SLURM_RESTART_COUNT:-0} + 20001))" in render_script(job(), AT, "k.e2", "/s")
 
 
 @pytest.mark.parametrize("code, restarts, asked", [(0, 0, False), (42, 0, True), (42, 3, False), (41, 0, False)])
 def test_slurm_is_asked_to_put_it_back(job: Make, tmp_path: Path, code: int, restarts: int, asked: bool) -> None:
-    text = script(job(script=f"exit {code}", **WISHES["retries"]), AT, "k", str(tmp_path))
+    text = render_script(job(script=f"exit {code}", **WISHES["retries"]), AT, "k", str(tmp_path))
     stand_in = f'scontrol() {{ [ "$1" != requeue ] || echo "$2" >>{tmp_path}/asked; }}\nsleep() {{ :; }}\n'
     done = subprocess.run(["bash", "-c", stand_in + text], env={
         "PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)})  # fmt: skip
@@ -133,9 +133,9 @@ NodeName=cpu-1 CPUAlloc=3 State=MIXED ThreadsPerCore=2 CfgTRES=cpu=96,mem=1G All
 
 
 def test_what_is_free() -> None:
-    until = nodes.ends("1795213461|t-[0001-0002]\n1795213999|t-0002,cpu-1\nNONE|t-0004\n")
+    until = nodes.parse_ends("1795213461|t-[0001-0002]\n1795213999|t-0002,cpu-1\nNONE|t-0004\n")
     assert until == {"t-0001": 1795213461.0, "t-0002": 1795213999.0, "cpu-1": 1795213999.0}
-    assert list(nodes.nodes(SHOWN, until)) == [
+    assert list(nodes.parse_nodes(SHOWN, until)) == [
         NodeState("t-0001", "up", 8, 1795213461.0), NodeState("t-0002", "drained", 1, 1795213999.0),
         NodeState("t-0003", "down", 0), NodeState("t-0004", "up", 0), NodeState("cpu-1", "up", 1, 1795213999.0),
     ]  # fmt: skip
@@ -143,7 +143,7 @@ def test_what_is_free() -> None:
 
 def test_what_waits() -> None:
     said = "batch|4|Resources\nbatch,short|2|Priority\nbatch|9|Dependency\nbatch|9|JobHeldUser\n"
-    assert nodes.waiting(said) == [Waiting("batch", 6, 2), Waiting("short", 2, 1)]
+    assert nodes.parse_waiting_jobs(said) == [WaitingJobs("batch", 6, 2), WaitingJobs("short", 2, 1)]
 
 
 class Lists:
@@ -152,8 +152,8 @@ class Lists:
     def __init__(self, queue: str, accounts: str = ""):
         self.queue, self.accounts = queue, accounts
 
-    def run(self, argv: tuple[str, ...], stdin: object = None) -> Answer:
-        return Answer(0, self.queue if "squeue" in argv else self.accounts)
+    def run(self, argv: tuple[str, ...], stdin: object = None) -> CommandResult:
+        return CommandResult(0, self.queue if "squeue" in argv else self.accounts)
 
 
 def row(ref: str, state: str, code: int = 0) -> str:
@@ -176,4 +176,4 @@ def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
 
 
 def test_only_what_waits_is_taken_back(tmp_path: Path) -> None:
-    assert commands.recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.cancel("9/3") == ("scancel", "9")
+    assert commands.build_recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.build_cancel("9/3") == ("scancel", "9")

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from real.polling import wait_for
 
-from supercloud.plan.build.network.server_links import server_ends
+from supercloud.plan.build.network.server_links import iter_server_ends
 from supercloud.plan.model.network import Underlay
 from supercloud.plan.model.plan import Plan
-from supercloud.targets.site.roce.frr import routing
-from supercloud.targets.site.roce.nodes import interface
-from supercloud.targets.site.roce.servers import server_interface
-from supercloud.targets.site.roce.switches import SwitchView, switches_of
+from supercloud.targets.site.roce.frr import render_routing
+from supercloud.targets.site.roce.nodes import format_interface_name
+from supercloud.targets.site.roce.servers import format_server_interface
+from supercloud.targets.site.roce.switches import SwitchView, iter_switches
 
 SBIN = Path("/usr/lib/frr")
 _NUMBERS = count()
@@ -45,10 +45,10 @@ class Lab:
     def __init__(self, plan: Plan, underlay: Underlay, folder: Path, nodes: dict[str, int]):
         self.plan, self.underlay, self.folder = plan, underlay, folder
         fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
-        self.ends = list(server_ends(fabric, underlay.servers))
+        self.ends = list(iter_server_ends(fabric, underlay.servers))
         """Every link of every storage server."""
         self.servers = list(dict.fromkeys(end.host for end in self.ends))
-        self.views: dict[str, SwitchView] = {view.name: view for view in switches_of(plan, underlay)}
+        self.views: dict[str, SwitchView] = {view.name: view for view in iter_switches(plan, underlay)}
         self.nodes = nodes
         """Node namespaces to make, with their number in the fabric."""
         self.tag = f"sc{os.getpid()}-{next(_NUMBERS)}-"
@@ -76,19 +76,19 @@ class Lab:
     def _links(self) -> Iterator[str]:
         made: set[tuple[str, str]] = set()
         for view in self.views.values():
-            for peer in view.peers:
-                if (peer.switch, peer.their_port) not in made:
+            for peer in view.peer_ports:
+                if (peer.switch, peer.peer_port) not in made:
                     made.add((view.name, peer.port))
                     yield (f"link add {peer.port} netns {self.tag}{view.name} type veth "
-                           f"peer name {peer.their_port} netns {self.tag}{peer.switch}\n")  # fmt: skip
-            for port in view.nodes:
-                plane, _ = view.run.place(view.index)
-                if port.node in self.nodes or port.node in self.servers:
-                    name = (interface(self.underlay, port.nic, plane) if port.node in self.nodes
-                            else server_interface(self.underlay, port.nic))  # fmt: skip
+                           f"peer name {peer.peer_port} netns {self.tag}{peer.switch}\n")  # fmt: skip
+            for port in view.host_ports:
+                plane, _ = view.run.find_position(view.index)
+                if port.host in self.nodes or port.host in self.servers:
+                    name = (format_interface_name(self.underlay, port.nic, plane) if port.host in self.nodes
+                            else format_server_interface(self.underlay, port.nic))  # fmt: skip
                     yield (
                         f"link add {port.port} netns {self.tag}{view.name} type veth "
-                        f"peer name {name} netns {self.tag}{port.node}\n"
+                        f"peer name {name} netns {self.tag}{port.host}\n"
                     )
                 else:
                     here = self.tag + view.name
@@ -107,7 +107,7 @@ class Lab:
 
     def _configure(self, view: SwitchView) -> None:
         place = self.folder / view.name
-        (place / "frr.conf").write_text(routing(view, self.underlay))
+        (place / "frr.conf").write_text(render_routing(view, self.underlay))
         out = self.within(view.name, "vtysh", "--vty_socket", str(place), "--config_dir", str(place),
                           "-f", str(place / "frr.conf"))  # fmt: skip
         assert "%" not in out and "nknown command" not in out, f"{view.name}: {out}"
@@ -130,7 +130,7 @@ class Lab:
         self._ports(name, "up")
 
     def _ports(self, name: str, state: str) -> None:
-        ports = (peer.port for peer in self.views[name].peers)
+        ports = (peer.port for peer in self.views[name].peer_ports)
         self.within(name, "ip", "-batch", "-", stdin="".join(f"link set {port} {state}\n" for port in ports))
 
     def close(self) -> None:

@@ -9,15 +9,15 @@ from typing import Any
 
 import frr_tools
 
-from supercloud.plan.build.network.bridges import BridgeSwitch, Trunk, bridges_of
+from supercloud.plan.build.network.bridges import BridgeSwitch, Trunk, build_bridged_networks
 from supercloud.plan.model.network import Underlay
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 from supercloud.targets.site.ethernet import dialects
 from supercloud.targets.site.roce import eos
-from supercloud.targets.site.roce.bundle import ports_used
-from supercloud.targets.site.roce.switches import SwitchView, switches_of
+from supercloud.targets.site.roce.bundle import list_used_ports
+from supercloud.targets.site.roce.switches import SwitchView, iter_switches
 
 HERE = Path(__file__).resolve().parent
 SPEC = """\
@@ -33,20 +33,20 @@ fabrics:
 
 def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, Any]:
     """The same facts as Arista's validated designs spell them."""
-    contract = underlay.lossless
+    contract = underlay.qos_policy
     marks = contract.ecn[view.run.tier.name]
-    used = ports_used(plan, view.run, underlay)
+    used = list_used_ports(plan, view.run, underlay)
     ports: dict[str, dict[str, Any]] = {
         port: {"name": port, "mtu": contract.mtu, "service_profile": "ROCE"} for port in used
     }
-    for node in view.nodes:
-        if node.split > 1:
+    for node in view.host_ports:
+        if node.split_count > 1:
             ports[node.port] = {"name": node.port, "mtu": contract.mtu, "service_profile": "ROCE"}
-        ports[node.port] |= {"description": f"{node.node} nic {node.nic}", "switchport": {"enabled": False},
+        ports[node.port] |= {"description": f"{node.host} nic {node.nic}", "switchport": {"enabled": False},
                              "ip_address": f"{node.address}/31",
-                             "speed": "200g-2" if node.split > 1 else "400g-4"}  # fmt: skip
-    for peer in view.peers:
-        ports[peer.port] |= {"description": f"{peer.switch} {peer.their_port}", "switchport": {"enabled": False},
+                             "speed": "200g-2" if node.split_count > 1 else "400g-4"}  # fmt: skip
+    for peer in view.peer_ports:
+        ports[peer.port] |= {"description": f"{peer.switch} {peer.peer_port}", "switchport": {"enabled": False},
                              "ipv6_enable": True, "speed": "400g-4"}  # fmt: skip
     lists = [{"name": "FABRIC", "sequence_numbers": [
         {"sequence": 10, "action": f"permit {underlay.block} le 31"},
@@ -58,7 +58,7 @@ def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, An
         "maximum_paths": {"paths": view.paths, "ecmp": view.paths},
         "peer_groups": [{"name": "FABRIC", "bfd": True, "route_map_in": "FABRIC", "route_map_out": "FABRIC"}],
         "neighbor_interfaces": [{"name": peer.port, "peer_group": "FABRIC", "remote_as": str(peer.asn)}
-                                for peer in view.peers],
+                                for peer in view.peer_ports],
         "address_family_ipv4": {
             "networks": [{"prefix": f"{view.loopback}/32"}],
             "peer_groups": [{"name": "FABRIC", "activate": True,
@@ -123,11 +123,11 @@ def test_eos_says_what_arista_would_render() -> None:
     plan = resolve(loads(SPEC))
     assert plan.networks is not None
     (underlay,) = plan.networks.underlays
-    views = list(switches_of(plan, underlay))
-    assert {node.split for node in views[0].nodes} == {1, 2}
+    views = list(iter_switches(plan, underlay))
+    assert {node.split_count for node in views[0].host_ports} == {1, 2}
     for view in (views[0], views[-1]):
-        (own,) = eos.own(view, underlay).values()
-        (shared,) = eos.shared(view.run, underlay, ports_used(plan, view.run, underlay)).values()
+        (own,) = eos.render_switch(view, underlay).values()
+        (shared,) = eos.render_tier(view.run, underlay, list_used_ports(plan, view.run, underlay)).values()
         done = subprocess.run(
             [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
             input=json.dumps(structured(plan, view, underlay)), capture_output=True, text=True, check=True,
@@ -181,7 +181,7 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
                 row |= port_facts(trunk)
             if host:
                 row |= {"lacp_fallback_mode": "individual", "lacp_fallback_timeout": 5}
-            if trunk.spans:
+            if trunk.is_mlag:
                 row["mlag"] = trunk.number
             channels.append(row)
     length = view.run.subnet.block.prefixlen
@@ -195,8 +195,8 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
         "vlans": [{"id": vlan.number, "name": vlan.name} for vlan in view.vlans],
         "static_routes": [route], "vlan_interfaces": [],
     }  # fmt: skip
-    if view.inside:
-        facts["vlan_interfaces"].append({"name": f"Vlan{view.inside.number}", "description": view.inside.name,
+    if view.management_vlan:
+        facts["vlan_interfaces"].append({"name": f"Vlan{view.management_vlan.number}", "description": view.management_vlan.name,
                                          "ip_address": f"{view.management}/{length}"})  # fmt: skip
     else:
         route["vrf"] = "MGMT"
@@ -208,7 +208,7 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
         }  # fmt: skip
     if view.peer:
         tree["no_spanning_tree_vlan"] = "4094"
-        ours, theirs = ("169.254.0.0", "169.254.0.1") if view.first else ("169.254.0.1", "169.254.0.0")
+        ours, theirs = ("169.254.0.0", "169.254.0.1") if view.is_first else ("169.254.0.1", "169.254.0.0")
         facts["vlans"].append({"id": 4094, "name": "MLAG", "trunk_groups": ["MLAG"]})
         facts["vlan_interfaces"].append({"name": "Vlan4094", "description": "MLAG", "no_autostate": True,
                                          "ip_address": f"{ours}/31"})  # fmt: skip
@@ -223,9 +223,9 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
 def test_bridged_eos_says_what_arista_would_render() -> None:
     plan = resolve(loads(BRIDGED))
     assert not plan.errors, plan.errors
-    for network in bridges_of(plan):
+    for network in build_bridged_networks(plan):
         for view in (network.switches[0], network.switches[-1]):
-            (own,) = dialects.eos(view, network).values()
+            (own,) = dialects.render_eos(view, network).values()
             assert isinstance(own, str)
             done = subprocess.run(
                 [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],

@@ -127,7 +127,7 @@ def reach(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], d
     the spines of a pod share an AS number and so refuse each other's routes.
     """
     links = {
-        name: {peer.switch for peer in view.peers} - {without} for name, view in lab.views.items() if name != without
+        name: {peer.switch for peer in view.peer_ports} - {without} for name, view in lab.views.items() if name != without
     }
     rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
     down, edge = {other: 0}, [other]
@@ -149,7 +149,7 @@ def paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], 
         return 0
     rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
     return sum(
-        1 for peer in lab.views[one].peers
+        1 for peer in lab.views[one].peer_ports
         if peer.switch != without
         and (up if rank[peer.switch] > rank[one] else down).get(peer.switch) == up[one] - 1
     )  # fmt: skip
@@ -184,7 +184,7 @@ def established(lab: frr_lab.Lab) -> list[str]:
     wrong = []
     for name in lab.views:
         peers = json.loads(lab.vtysh(name, "show bgp ipv4 unicast summary json"))["peers"]
-        if len(peers) != len(lab.views[name].peers):
+        if len(peers) != len(lab.views[name].peer_ports):
             wrong.append(f"{name}: {len(peers)} sessions")
         wrong += [f"{name} {port}: {peer['state']}" for port, peer in peers.items() if peer["state"] != "Established"]
     return wrong
@@ -272,7 +272,7 @@ def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
     frr_lab.eventually("routes are there", lambda: wrong_routes(clos)[:5])
     nodes = list(clos.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]
-    here, there = clos.underlay.rails.link(first, 0), clos.underlay.rails.link(last, 0)
+    here, there = clos.underlay.rails.build_link(first, 0), clos.underlay.rails.build_link(last, 0)
     spine = next(name for name, view in clos.views.items() if view.run.tier.name == "spine")
     before = next_hops(clos, clos.views[leaf_of(clos)].name, clos.views[far_leaf(clos)].loopback)
     pinging = subprocess.Popen(

@@ -13,12 +13,12 @@ import pytest
 from frr_lab import eventually, run
 
 import supercloud as sc
-from supercloud.plan.build.cabling.cables import cables_of
-from supercloud.plan.build.cabling.ends import Spots
+from supercloud.plan.build.cabling.cables import build_cable_table
+from supercloud.plan.build.cabling.ends import DeviceLocator
 from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
-from supercloud.targets.site.cabling.table import system_names
-from supercloud.targets.site.cabling.verify import Answer, verify
+from supercloud.targets.site.cabling.table import list_system_names
+from supercloud.targets.site.cabling.verify import VerificationResult, verify_output
 
 SPEC = """
 name: small
@@ -42,11 +42,11 @@ class Wires:
         self.plan, self.folder = plan, folder
         self.tag = f"scl{os.getpid()}-"
         self.daemons: list[subprocess.Popen[bytes]] = []
-        table = cables_of(plan, plan.fabrics[0], Spots(plan))
+        table = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
         self.switches = {str(name) for item in table.devices if item.side == "switch" for name in item.names}
         ends = [
             [(str(name), system or f"rail{port}") for name, system, port in
-             zip(table.names(side), system_names(table, side), getattr(table, f"{side}_port").tolist(), strict=True)]
+             zip(table.get_device_names(side), list_system_names(table, side), getattr(table, f"{side}_port").tolist(), strict=True)]
             for side in ("one", "other")
         ]  # fmt: skip
         self.links: dict[End, End] = {}
@@ -124,8 +124,8 @@ def wires() -> Iterator[Wires]:
             found.close()
 
 
-def answers(wires: Wires) -> list[Answer]:
-    return [verify(wires.plan, wires.said(form)) for form in FORMS]
+def answers(wires: Wires) -> list[VerificationResult]:
+    return [verify_output(wires.plan, wires.said(form)) for form in FORMS]
 
 
 def test_a_whole_fabric_and_then_with_faults(wires: Wires) -> None:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 from opensm_lab import Network, Running, simulated  # noqa: E402
 
 import supercloud as sc  # noqa: E402
-from supercloud.plan.build.fabric.partitions import PortKeys, find_key_match, partition_rules, port_keys
+from supercloud.plan.build.fabric.partitions import PortKeys, find_key_match, build_partition_rules, build_port_keys
 from supercloud.targets import render  # noqa: E402
 
 SPEC = HERE.parents[2] / "examples" / "02-superpod" / "cluster.yaml"
@@ -99,10 +99,10 @@ def matches_the_model(spec: Path, fabric: int, tables: dict[str, list[int]], man
     """What OpenSM programmed is what ``port_keys`` says of every port, and the keys by which two ports match, at index
     0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on."""
     plan = sc.resolve(sc.load(spec))
-    rules = partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
-    model = {device: port_keys(rules, device.split()[0], runs_manager=device == manager) for device in tables}
+    rules = build_partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
+    model = {device: build_port_keys(rules, device.split()[0], runs_manager=device == manager) for device in tables}
     for device, table in tables.items():
-        assert (model[device].first, model[device].others) == (table[0], frozenset(table[1:])), device
+        assert (model[device].index_0_key, model[device].other_keys) == (table[0], frozenset(table[1:])), device
     for one, other in combinations(tables, 2):
         pairs = [(a, b) for a in tables[one] for b in tables[other] if a & 0x7FFF == b & 0x7FFF and 0x8000 & (a | b)]
         at_index_0 = (tables[one][0], tables[other][0]) in pairs

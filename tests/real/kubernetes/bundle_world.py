@@ -20,7 +20,7 @@ from kube_schemas import kinds  # noqa: E402
 from kube_specs import bundles, by_kind, objects_of, planned  # noqa: E402
 
 from supercloud.catalog.kubernetes_parts import Chart  # noqa: E402
-from supercloud.jobs.engines.kubernetes.api import Api  # noqa: E402
+from supercloud.jobs.engines.kubernetes.api import ApiClient  # noqa: E402
 from supercloud.primitives.bundle import Bundle  # noqa: E402
 
 __all__ = ["BUNDLES", "Served", "all_objects", "by_kind", "chart_folder", "charted", "cluster_objects", "define",
@@ -87,7 +87,7 @@ def charted() -> dict[str, tuple[Chart, str, str]]:
 class Served:
     """What an API server serves, looked up once, and the paths of its objects."""
 
-    def __init__(self, api: Api):
+    def __init__(self, api: ApiClient):
         self.api = api
         self._groups: dict[str, dict[str, tuple[str, bool]]] = {}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kube_lab import Lab
 
-from supercloud.plan.build.kubernetes.names import channel_claim_of, namespace_of
+from supercloud.plan.build.kubernetes.names import format_channel_claim_name, format_namespace_name
 from supercloud.plan.model.plan import Plan
 
 Json = dict[str, Any]
@@ -19,7 +19,7 @@ _CLASS = "compute-domain-default-channel.nvidia.com"
 
 def give_channels(lab: Lab, plan: Plan) -> None:
     """For the pools of a plan whose nodes share memory; nothing where there is none."""
-    pools = [pool for pool in plan.pools if pool.imex]
+    pools = [pool for pool in plan.pools if pool.has_imex]
     if not pools:
         return
     rule = f"device.driver == '{_DRIVER}' && device.attributes['{_DRIVER}'].type == 'channel'"
@@ -29,7 +29,7 @@ def give_channels(lab: Lab, plan: Plan) -> None:
     for pool in pools:
         for tenant in plan.tenants:
             lab.apply({"apiVersion": _API, "kind": "ResourceClaimTemplate",
-                       "metadata": {"name": channel_claim_of(pool.name), "namespace": namespace_of(tenant.name)},
+                       "metadata": {"name": format_channel_claim_name(pool.name), "namespace": format_namespace_name(tenant.name)},
                        "spec": {"spec": {"devices": {"requests": requests}}}})  # fmt: skip
         lab.apply(*(_slice(host) for host in pool.hosts))
 

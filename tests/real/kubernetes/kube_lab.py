@@ -24,7 +24,7 @@ from kube_nodes import Node
 from kube_processes import Processes
 from real.polling import wait_for
 
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
 
 Json = dict[str, Any]
 
@@ -71,7 +71,7 @@ class Lab:
     def _start(self) -> None:
         self.keys: Certificates = made(self.folder / "pki", self._people)
         self.server, self.kubeconfig = kube_control_plane.start(self.processes, self.keys, self._data / "data")
-        self.api = Api(Cluster(config_file=self.kubeconfig))
+        self.api = ApiClient(ClusterTransport(config_file=self.kubeconfig))
         kube_nodes.start(self.processes, self.built / "manifests", self.keys, self.kubeconfig)
         managers = Managers(self.built / "manifests", self.processes, self.keys)
         for name in _SYSTEM:
@@ -130,7 +130,7 @@ class Lab:
         self.until(lambda: names <= set(self._ready()))
 
     def _ready(self) -> Iterator[str]:
-        for node in self.api.pages("/api/v1/nodes"):
+        for node in self.api.iter_items("/api/v1/nodes"):
             ready = any(item["type"] == "Ready" and item["status"] == "True"
                         for item in node["status"].get("conditions") or ())  # fmt: skip
             new = any(taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints") or ())
@@ -163,17 +163,17 @@ class Lab:
         for path in paths:
             self.api.delete(path, {"propagationPolicy": "Background"})
         for path in paths:
-            self.until(lambda path=path: not list(self.api.pages(path)))  # type: ignore[misc]
+            self.until(lambda path=path: not list(self.api.iter_items(path)))  # type: ignore[misc]
 
     @staticmethod
     def until(question: Callable[[], Any]) -> Any:
         """The answer, as soon as it is true; a refusal of the API server is an answer that is not."""
-        refused: list[Refusal] = []
+        refused: list[ApiStatusError] = []
 
         def ask() -> Any:
             try:
                 return question()
-            except Refusal as refusal:
+            except ApiStatusError as refusal:
                 refused[:] = [refusal]
                 return None
 

@@ -22,7 +22,7 @@ from supercloud.jobs.engines.kubernetes.kinds import KINDS
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.records import JobRecord
 from supercloud.jobs.store.store import Store
-from supercloud.plan.build.kubernetes.fabrics import reaches
+from supercloud.plan.build.kubernetes.fabrics import list_attachments
 from supercloud.plan.model.plan import Plan, PoolPlan
 from supercloud.spec.scheduler import KubernetesScheduler
 
@@ -177,8 +177,8 @@ class World:
     def objects(self, number: int) -> Json:
         """A job's JobSet or Volcano job."""
         key = self.record(number).key
-        plural = self.kind.path("").rpartition("/")[2]
-        for item in self.lab.api.pages(f"/apis/{self.kind.api}/{plural}"):
+        plural = self.kind.build_path("").rpartition("/")[2]
+        for item in self.lab.api.iter_items(f"/apis/{self.kind.api_version}/{plural}"):
             if item["metadata"]["annotations"].get("supercloud.dev/key") == key:
                 return item
         raise AssertionError(f"job {number} has no object")
@@ -191,7 +191,7 @@ class World:
         count = spec.get("minAvailable") or spec["replicatedJobs"][0]["template"]["spec"]["parallelism"]
 
         def look() -> list[str] | None:
-            pods = self.lab.api.pages(f"/api/v1/namespaces/{space}/pods", labelSelector=f"supercloud.dev/object={name}")
+            pods = self.lab.api.iter_items(f"/api/v1/namespaces/{space}/pods", labelSelector=f"supercloud.dev/object={name}")
             found = sorted(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")
                            and not pod["metadata"].get("deletionTimestamp"))  # fmt: skip
             return found if len(found) == count else None
@@ -212,7 +212,7 @@ class World:
         spaces = [tenant.name for tenant in self.plan.tenants]
         if self.kind.queue == "volcano":
             for space in spaces:
-                self.lab.api.delete(self.kind.path(space), {"propagationPolicy": "Background"})
+                self.lab.api.delete(self.kind.build_path(space), {"propagationPolicy": "Background"})
         self.lab.clear(*spaces)
 
 
@@ -221,6 +221,6 @@ def _has(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     cpu, memory = pool.machine.cpu, pool.machine.memory
     has = {"cpu": str(cpu.threads if cpu else 8), "memory": f"{int(memory.base) if memory else 2**36}"}
     if pool.accelerator and pool.accelerator.kubernetes:
-        has[pool.accelerator.kubernetes] = str(pool.per_node)
-    ports = (reach.resources for reach in reaches(plan, pool))
+        has[pool.accelerator.kubernetes] = str(pool.accelerators_per_node)
+    ports = (reach.resources for reach in list_attachments(plan, pool))
     return has | {name: str(number) for found in ports for name, number in found.items()}

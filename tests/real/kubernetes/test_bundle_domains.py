@@ -11,7 +11,7 @@ from bundle_world import BUNDLES, Served, define, objects_of, templated
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.plan.build.kubernetes.names import POOL, level_label, topology_of
+from supercloud.plan.build.kubernetes.names import POOL_LABEL, format_level_label, build_topology
 
 Json = dict[str, Any]
 PLAN, BUNDLE = BUNDLES["nvl72"]
@@ -52,14 +52,14 @@ def _template(name: str, class_name: str) -> Json:
 
 
 def _place(host: str) -> dict[str, str]:
-    levels = topology_of(PLAN, PLAN.pools[0]).levels
-    found = {level_label(level.name): group.name for level in levels for group in level.groups
+    levels = build_topology(PLAN, PLAN.pools[0]).levels
+    found = {format_level_label(level.name): group.name for level in levels for group in level.groups
              if host in set(group.hosts)}  # fmt: skip
-    return {POOL: "train", **found}
+    return {POOL_LABEL: "train", **found}
 
 
 def _job(name: str, pods: int, template: str) -> Json:
-    near = {"kueue.x-k8s.io/podset-required-topology": level_label("scale-up")}
+    near = {"kueue.x-k8s.io/podset-required-topology": format_level_label("scale-up")}
     main = {"name": "main", "image": "example.com/train:1",
             "resources": {"claims": [{"name": "channel"}], "limits": {"nvidia.com/gpu": "4"}}}  # fmt: skip
     spec = {"restartPolicy": "Never", "containers": [main],
@@ -71,7 +71,7 @@ def _job(name: str, pods: int, template: str) -> Json:
 
 
 def _workloads(lab: Lab, job: str) -> list[Json]:
-    return [item for item in lab.api.pages(_WORKLOADS) if item["metadata"]["ownerReferences"][0]["name"] == job]
+    return [item for item in lab.api.iter_items(_WORKLOADS) if item["metadata"]["ownerReferences"][0]["name"] == job]
 
 
 def _said(lab: Lab, job: str, status: str) -> str | None:

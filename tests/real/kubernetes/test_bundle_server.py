@@ -28,8 +28,8 @@ from bundle_world import (
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
-from supercloud.plan.build.kubernetes.names import level_label, topology_of
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
+from supercloud.plan.build.kubernetes.names import format_level_label, build_topology
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
@@ -70,7 +70,7 @@ def test_every_object_is_accepted(lab: Lab, name: str) -> None:
             item["metadata"]["name"] = f"{name}-{item['metadata']['name']}"
         try:
             asked += served.put(item, dry=True)
-        except Refusal as error:
+        except ApiStatusError as error:
             refused.append(f"{item['kind']} {item['metadata']['name']}: {error}")
     assert not refused
     assert asked > 15
@@ -101,7 +101,7 @@ def test_what_charts_make_is_accepted(lab: Lab, tmp_path: Path) -> None:
             try:
                 done = served.put(item, dry=item["kind"] != "Namespace")
                 asked += done
-            except Refusal as error:
+            except ApiStatusError as error:
                 refused.append(f"{key}: {item['kind']} {item['metadata']['name']}: {error}")
             else:
                 unknown |= set() if done else {item["kind"]}
@@ -125,7 +125,7 @@ def test_a_wrong_field_is_refused(lab: Lab) -> None:
     item = next(iter(by_kind(objects_of(BUNDLE), "ClusterQueue").values()))
     wrong = json.loads(json.dumps(item))
     wrong["spec"]["cohortNme"] = "x"
-    with pytest.raises(Refusal, match="cohortNme"):
+    with pytest.raises(ApiStatusError, match="cohortNme"):
         Served(lab.api).put(wrong, dry=True)
 
 
@@ -182,18 +182,18 @@ def labelled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
     assert labelled == f"{len(HOSTS)} nodes changed, 0 failed"
-    nodes = {item["metadata"]["name"]: item for item in lab.api.pages("/api/v1/nodes")}
-    topology = topology_of(PLAN, PLAN.pools[0])
+    nodes = {item["metadata"]["name"]: item for item in lab.api.iter_items("/api/v1/nodes")}
+    topology = build_topology(PLAN, PLAN.pools[0])
     for level in topology.levels:
         for group in level.groups:
             for host in set(group.hosts) & set(HOSTS):
-                assert nodes[host]["metadata"]["labels"][level_label(level.name)] == group.name
+                assert nodes[host]["metadata"]["labels"][format_level_label(level.name)] == group.name
     for node in nodes.values():
         assert {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"} in node["spec"]["taints"]
 
 
 def _job(name: str, pods: int, level: str = "", **labels: str) -> Json:
-    annotations = {"kueue.x-k8s.io/podset-required-topology": level_label(level)} if level else {}
+    annotations = {"kueue.x-k8s.io/podset-required-topology": format_level_label(level)} if level else {}
     return {
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {"name": name, "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm", **labels}},
@@ -215,15 +215,15 @@ def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
     """Labels, taints, topology, flavor, quota and queues agree: only then do all pods run, and under one unit."""
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("near", 32, "su"))
     pods = lab.until(lambda: _running(lab, 32))
-    nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in lab.api.pages("/api/v1/nodes")}
-    units = {nodes[pod["spec"]["nodeName"]][level_label("su")] for pod in pods}
+    nodes = {item["metadata"]["name"]: item["metadata"]["labels"] for item in lab.api.iter_items("/api/v1/nodes")}
+    units = {nodes[pod["spec"]["nodeName"]][format_level_label("su")] for pod in pods}
     assert len(units) == 1 and len({pod["spec"]["nodeName"] for pod in pods}) == 32
     lab.api.delete("/apis/batch/v1/namespaces/llm/jobs/near")
-    lab.until(lambda: not list(lab.api.pages("/api/v1/namespaces/llm/pods")))
+    lab.until(lambda: not list(lab.api.iter_items("/api/v1/namespaces/llm/pods")))
 
 
 def _running(lab: Lab, count: int) -> list[Json] | None:
-    pods = list(lab.api.pages("/api/v1/namespaces/llm/pods"))
+    pods = list(lab.api.iter_items("/api/v1/namespaces/llm/pods"))
     done = [pod for pod in pods if pod.get("status", {}).get("phase") == "Running"]
     return done if len(done) == count else None
 
@@ -238,7 +238,7 @@ def test_a_gang_larger_than_a_unit_waits(lab: Lab, labelled: str) -> None:
 
 
 def _why(lab: Lab, job: str) -> str | None:
-    for item in lab.api.pages("/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads"):
+    for item in lab.api.iter_items("/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads"):
         if item["metadata"]["ownerReferences"][0]["name"] == job:
             for found in item.get("status", {}).get("conditions", []):
                 if found["type"] == "QuotaReserved" and found["status"] == "False":
@@ -301,7 +301,7 @@ def test_pods_of_tenants_are_held_to_the_baseline(lab: Lab, name: str, more: Jso
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": POD | more}
     try:
         lab.api.post("/api/v1/namespaces/llm/pods", pod, dryRun="All")
-    except Refusal as error:
+    except ApiStatusError as error:
         assert refusal and refusal in str(error)
     else:
         assert refusal is None
@@ -316,7 +316,7 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
         if allowed:
             lab.api.post(path, job, dryRun="All")
         else:
-            with pytest.raises(Refusal, match="priority"):
+            with pytest.raises(ApiStatusError, match="priority"):
                 lab.api.post(path, job, dryRun="All")
     lab.api.post("/apis/batch/v1/namespaces/llm/jobs", _job("prio", 1, **{key: "high"}), dryRun="All")
 
@@ -342,7 +342,7 @@ def _refused(lab: Lab, pod: Json) -> str:
     """What a pod of the tenant vision is refused for; empty where it is taken."""
     try:
         lab.api.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
-    except Refusal as error:
+    except ApiStatusError as error:
         return str(error)
     return ""
 
@@ -365,18 +365,18 @@ def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: 
     key = "kueue.x-k8s.io/max-exec-time-seconds"
     job = _job("child", 1)
     job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision"}}
-    with pytest.raises(Refusal, match="longest time"):
+    with pytest.raises(ApiStatusError, match="longest time"):
         lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
     job["metadata"]["labels"][key] = str(limited)
     lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
     path = "/api/v1/namespaces/vision/pods"
     try:
-        [pod] = lab.until(lambda: list(lab.api.pages(path, labelSelector="job-name=child")))
-        user = Api(Cluster(config_file=lab.kubeconfig_of("bob", "vision")))
+        [pod] = lab.until(lambda: list(lab.api.iter_items(path, labelSelector="job-name=child")))
+        user = ApiClient(ClusterTransport(config_file=lab.kubeconfig_of("bob", "vision")))
         user.patch(f"{path}/{pod['metadata']['name']}", {"metadata": {"labels": {"note": "mine"}}})
     finally:
         lab.api.delete("/apis/batch/v1/namespaces/vision/jobs/child")
-        lab.until(lambda: not list(lab.api.pages(path, labelSelector="job-name=child")))
+        lab.until(lambda: not list(lab.api.iter_items(path, labelSelector="job-name=child")))
 
 
 def test_folders_build(lab: Lab, tmp_path: Path) -> None:

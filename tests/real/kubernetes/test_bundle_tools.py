@@ -15,7 +15,7 @@ from kube_binaries import built
 
 from supercloud.plan.model.plan import Plan
 from supercloud.primitives.bundle import Bundle
-from supercloud.targets.schedulers.kubernetes.rules import power_limit
+from supercloud.targets.schedulers.kubernetes.rules import compute_power_limit
 
 Json = dict[str, Any]
 each = pytest.mark.parametrize(("plan", "bundle"), list(BUNDLES.values()), ids=list(BUNDLES))
@@ -166,7 +166,7 @@ def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -
 def test_a_rack_over_its_limit(watts: int, alerts: list[str], tmp_path: Path) -> None:
     """Four nodes of eight GPUs: their measured power and the rest of the nodes, against the rack's own limit."""
     plan, bundle = BUNDLES["powered"]
-    bound = power_limit(plan, plan.pools[0])
+    bound = compute_power_limit(plan, plan.pools[0])
     assert bound is not None
     limit, rest = bound
     assert (4 * (8 * 600 + rest) <= limit) and (4 * (8 * 900 + rest) > limit)

@@ -21,7 +21,7 @@ sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
 from kube_specs import VARIANTS, planned  # noqa: E402
 
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal  # noqa: E402
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError  # noqa: E402
 from supercloud.targets.schedulers.kubernetes import pod_security  # noqa: E402
 
 Json = dict[str, Any]
@@ -40,17 +40,17 @@ QUIET: Json = {"securityContext": {"capabilities": {"add": ["IPC_LOCK"], "drop":
 class Judge:
     lab: Lab
 
-    def controller(self) -> Api:
+    def controller(self) -> ApiClient:
         """As whoever may make claims everywhere, and no quotas: a controller."""
-        return Api(Cluster(config_file=self.lab.kubeconfig_of("controller", "default")))
+        return ApiClient(ClusterTransport(config_file=self.lab.kubeconfig_of("controller", "default")))
 
-    def refusal(self, space: str, spec: Json, kind: str = "Pod", asker: Api | None = None, **metadata: Any) -> str:
+    def refusal(self, space: str, spec: Json, kind: str = "Pod", asker: ApiClient | None = None, **metadata: Any) -> str:
         """Why an object is not let in; empty where it is. ``asker``: the administrator where it is left out."""
         body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", **metadata}, "spec": spec}
         try:
             path = f"/api/v1/namespaces/{space}/{kind.lower()}s"
             (asker or self.lab.api).post(path, body, dryRun="All", fieldValidation="Strict")
-        except Refusal as error:
+        except ApiStatusError as error:
             return str(error)
         return ""
 
@@ -77,7 +77,7 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
         for space, plan in SPACES.items():
             label = f"supercloud.dev/{space}"
             lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space, "labels": {label: "x"}}})
-            for item in pod_security.objects(plan, label):
+            for item in pod_security.build_objects(plan, label):
                 item["metadata"]["name"] += f"-{space}"
                 if "policyName" in item["spec"]:
                     item["spec"]["policyName"] += f"-{space}"
@@ -167,7 +167,7 @@ def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -
                 judge.lab.api.patch(path, {"spec": {"ephemeralContainers": [other]}},
                                     "application/strategic-merge-patch+json", dryRun="All")  # fmt: skip
                 refusal = ""
-            except Refusal as error:
+            except ApiStatusError as error:
                 refusal = str(error)
         else:
             continue

@@ -23,7 +23,7 @@ from jobs.waiting import eventually
 from kube_world import World
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines.base import Recalls
+from supercloud.jobs.engines.base import RecallsJobs
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.fleet.state import Cluster
 from supercloud.jobs.placement.place import Placement, place
@@ -51,7 +51,7 @@ def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 
 
 def test_a_job_is_taken_back_only_before_it_begins(engine: KubernetesEngine, cluster: World) -> None:
-    assert isinstance(engine, Recalls)
+    assert isinstance(engine, RecallsJobs)
     runs = contract.submitted(engine, "long", "runs")
     eventually(contract.reaches(engine, runs, State.RUNNING))
     engine.recall(runs)
@@ -73,17 +73,17 @@ def test_what_is_free_is_seen(engine: KubernetesEngine, cluster: World) -> None:
     assert isinstance(at, Placement)
     ref = engine.submit(engine.prepare(job, at, "seen"))
     eventually(contract.reaches(engine, ref, State.RUNNING))
-    lost = next(node.host for node in engine.nodes() if not node.in_use and node.host.startswith("train"))
+    lost = next(node.host for node in engine.list_nodes() if not node.in_use and node.host.startswith("train"))
     cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": True}})
     try:
-        nodes = {node.host: node for node in engine.nodes()}
+        nodes = {node.host: node for node in engine.list_nodes()}
         assert sorted(nodes) == sorted(host for pool in cluster.plan.pools for host in pool.hosts)
         busy = [node for node in nodes.values() if node.in_use]
         assert [node.in_use for node in busy] == [8, 8]
-        assert all(node.until and time.time() < node.until < time.time() + 3700 for node in busy)
+        assert all(node.busy_until and time.time() < node.busy_until < time.time() + 3700 for node in busy)
         assert nodes[lost].state == "drained"
-        seen = Cluster.of_plan(cluster.plan).seen(list(nodes.values()), time.time(), engine.waiting())
-        assert (seen.pools["train"].available(8, True), seen.pools["train"].available(8, False)) == (61, 63)
+        seen = Cluster.from_plan(cluster.plan).with_observations(list(nodes.values()), time.time(), engine.list_waiting_jobs())
+        assert (seen.pools["train"].count_available(8, True), seen.pools["train"].count_available(8, False)) == (61, 63)
     finally:
         cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": None}})
 

@@ -50,14 +50,14 @@ def test_a_cancelled_job_leaves_nothing(cluster: World) -> None:
     job = cluster.submit(name="gone", accelerators={"count": 16})
     cluster.hosts(job)
     assert cluster.supercloud("cancel", str(job)).endswith("CANCELLED")
-    cluster.lab.until(lambda: not list(cluster.lab.api.pages(PODS)))
+    cluster.lab.until(lambda: not list(cluster.lab.api.iter_items(PODS)))
     assert cluster.record(job).state == "CANCELLED"
 
 
 def test_an_array_is_so_many_jobs_and_one(cluster: World) -> None:
     job = cluster.submit(name="many", command=["true"], array=5, accelerators={"count": 8})
     assert cluster.reaches(job, "COMPLETED").exit_code == 0
-    numbers = {pod["metadata"]["labels"]["supercloud.dev/array-index"] for pod in cluster.lab.api.pages(PODS)}
+    numbers = {pod["metadata"]["labels"]["supercloud.dev/array-index"] for pod in cluster.lab.api.iter_items(PODS)}
     assert numbers == {"0", "1", "2", "3", "4"}
 
 
@@ -73,4 +73,4 @@ def test_the_same_key_is_the_same_object(cluster: World) -> None:
     assert cluster.supercloud(*words) == cluster.supercloud(*words)
     (cluster.folder / "state" / "jobs.db").unlink()  # whoever lost its store is told of the object, and starts no other
     assert "is there already, for another job" in cluster.supercloud(*words, check=False)
-    assert len(list(cluster.lab.api.pages("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))) == 1
+    assert len(list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))) == 1

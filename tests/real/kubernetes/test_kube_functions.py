@@ -11,7 +11,7 @@ from jobs import called
 from kube_pods import run
 from kube_world import World
 
-from supercloud.jobs.executor import Call, Executor, RemoteTraceback
+from supercloud.jobs.executor import FunctionJob, Executor, RemoteTraceback
 from supercloud.jobs.store.store import Store
 
 PODS = "/api/v1/namespaces/llm/pods"
@@ -28,12 +28,12 @@ def executor(cluster: World, tmp_path: Path) -> Iterator[Executor]:
 
 
 @pytest.fixture
-def call(cluster: World, executor: Executor) -> Callable[..., Call]:
+def call(cluster: World, executor: Executor) -> Callable[..., FunctionJob]:
     """Call a function: its pods are made, their command is run, and what it printed is the log of all pods."""
 
-    def made(function: Any, *args: Any) -> Call:
+    def made(function: Any, *args: Any) -> FunctionJob:
         there = executor.submit(function, *args)
-        pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.pages(PODS))) == 2 and found)
+        pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.iter_items(PODS))) == 2 and found)
         printed = "".join(run(pod, check=False) for pod in pods)
         lines = [f"2026-01-01T00:00:{number:02d}.000000000Z stdout F {line}\n"
                  for number, line in enumerate(printed.splitlines())]  # fmt: skip
@@ -43,13 +43,13 @@ def call(cluster: World, executor: Executor) -> Callable[..., Call]:
     return made
 
 
-def test_what_it_returns_comes_back(call: Callable[..., Call]) -> None:
+def test_what_it_returns_comes_back(call: Callable[..., FunctionJob]) -> None:
     there = call(called.add, 40)
     assert there.result(60) == 42
     assert set("".join(there.logs()).splitlines()) == {"adding on rank 0", "adding on rank 1"}
 
 
-def test_what_it_raises_comes_back(call: Callable[..., Call]) -> None:
+def test_what_it_raises_comes_back(call: Callable[..., FunctionJob]) -> None:
     there = call(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         there.result(60)

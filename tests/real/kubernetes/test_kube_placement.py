@@ -69,7 +69,7 @@ def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) 
                               str(cluster.spec), "--engine", "kubernetes", "--dry-run")  # fmt: skip
     assert "kubectl create --filename=-" in text and "kind: JobSet" in text
     assert "kueue.x-k8s.io/podset-preferred-topology: topology.supercloud.dev/su" in text
-    assert not list(cluster.lab.api.pages("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))
+    assert not list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))
 
 
 def test_a_file_system_is_mounted_and_a_path_on_none_refused(cluster: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 from kube_pods import run, variables
 from kube_world import World
 
-from supercloud.jobs.engines.kubernetes.api import Refusal
+from supercloud.jobs.engines.kubernetes.api import ApiStatusError
 
 PODS = "/api/v1/namespaces/llm/pods"
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
@@ -21,7 +21,7 @@ TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
 def live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
     """The pods of a job that are on a node and not about to go."""
     name = cluster.objects(job)["metadata"]["name"]
-    return [pod for pod in cluster.lab.api.pages(PODS, labelSelector=f"supercloud.dev/object={name}")
+    return [pod for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
             if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
 
 
@@ -67,12 +67,12 @@ def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> Non
 
 def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
     job = cluster.submit(name="many", command=TELLS, array=3, accelerators=H100 | {"count": 160}, priority="low")
-    sets = [item["metadata"]["name"] for item in cluster.lab.api.pages(JOBSETS)]
+    sets = [item["metadata"]["name"] for item in cluster.lab.api.iter_items(JOBSETS)]
 
     def told() -> dict[str, int]:
         found = {}
         for name in sets:
-            live = [pod for pod in cluster.lab.api.pages(PODS, labelSelector=f"supercloud.dev/object={name}")
+            live = [pod for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
                     if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
             if len(live) == 20:
                 (found[name],) = {int(run(pod)) for pod in live}
@@ -154,6 +154,6 @@ def test_without_the_policy_a_start_still_has_its_number(cluster: World) -> None
 def _gone(cluster: World, path: str) -> bool:
     try:
         cluster.lab.api.get(path)
-    except Refusal as refusal:
+    except ApiStatusError as refusal:
         return refusal.code == 404
     return False

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kube_world import World
 
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
 
 Json = dict[str, Any]
 
@@ -45,8 +45,8 @@ def test_a_job_in_another_namespace_is_refused(cluster: World, bob: Path) -> Non
     "/api/v1/pods",
 ])  # fmt: skip
 def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        Api(Cluster(config_file=bob)).get(path)
+    with pytest.raises(ApiStatusError) as refused:
+        ApiClient(ClusterTransport(config_file=bob)).get(path)
     assert refused.value.code == 403
 
 
@@ -62,8 +62,8 @@ def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str)
     ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1000000}),
 ])  # fmt: skip
 def test_what_leads_out_of_a_namespace_is_refused(cluster: World, bob: Path, path: str, body: Json) -> None:
-    with pytest.raises(Refusal) as refused:
-        Api(Cluster(config_file=bob)).post(path, body)
+    with pytest.raises(ApiStatusError) as refused:
+        ApiClient(ClusterTransport(config_file=bob)).post(path, body)
     assert refused.value.code == 403
 
 
@@ -72,9 +72,9 @@ def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -
     job = cluster.submit(name="own", tenant="vision", kubeconfig=bob)
     cluster.hosts(job)
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads"
-    [found] = cluster.lab.api.pages(path)
-    with pytest.raises(Refusal) as refused:
-        Api(Cluster(config_file=bob)).patch(f"{path}/{found['metadata']['name']}", {"spec": {"priority": 10**9}})
+    [found] = cluster.lab.api.iter_items(path)
+    with pytest.raises(ApiStatusError) as refused:
+        ApiClient(ClusterTransport(config_file=bob)).patch(f"{path}/{found['metadata']['name']}", {"spec": {"priority": 10**9}})
     assert refused.value.code == 403
 
 
@@ -92,14 +92,14 @@ def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, 
             "replicatedJobs": [{"name": "a", "template": {"spec": {"template": {"spec": spec}}}}]
         },
     }
-    user = Api(Cluster(config_file=bob))
+    user = ApiClient(ClusterTransport(config_file=bob))
     for path, body in made.items():
         kind = {"pods": "Pod", "jobs": "Job", "jobsets": "JobSet"}[path.rpartition("/")[2]]
         version = path.removeprefix("/apis/").removeprefix("/api/").partition("/namespaces")[0]
         item = {"apiVersion": version, "kind": kind, "metadata": {"name": "hidden"}, "spec": body}
         user.post(path, item, dryRun="All")
         item["metadata"] |= {"ownerReferences": [owner]}
-        with pytest.raises(Refusal, match="only a controller says what it controls"):
+        with pytest.raises(ApiStatusError, match="only a controller says what it controls"):
             user.post(path, item, dryRun="All")
 
 
@@ -107,8 +107,8 @@ def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -
     spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never",
             "priorityClassName": "system-node-critical"}  # fmt: skip
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "high"}, "spec": spec}
-    with pytest.raises(Refusal, match="priorityClassName is not for"):
-        Api(Cluster(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
+    with pytest.raises(ApiStatusError, match="priorityClassName is not for"):
+        ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
 def test_another_tenants_volume_is_not_mounted(cluster: World, bob: Path) -> None:
@@ -116,8 +116,8 @@ def test_another_tenants_volume_is_not_mounted(cluster: World, bob: Path) -> Non
     spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never",
             "volumes": [{"name": "v", "hostPath": {"path": "/scratch/llm"}}]}  # fmt: skip
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mount"}, "spec": spec}
-    with pytest.raises(Refusal, match="volumes that may be used"):
-        Api(Cluster(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
+    with pytest.raises(ApiStatusError, match="volumes that may be used"):
+        ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
 def test_another_tenants_queue_does_not_take_the_job(cluster: World, bob: Path) -> None:
@@ -129,10 +129,10 @@ def test_another_tenants_queue_does_not_take_the_job(cluster: World, bob: Path) 
                         "labels": body["metadata"]["labels"] | {"kueue.x-k8s.io/queue-name": "llm"}}  # fmt: skip
     body.pop("status")
     body["spec"]["suspend"] = True
-    Api(Cluster(config_file=bob)).post(path, body)
+    ApiClient(ClusterTransport(config_file=bob)).post(path, body)
 
     def said() -> str:
-        found = cluster.lab.api.pages("/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads")
+        found = cluster.lab.api.iter_items("/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads")
         own = [item for item in found if item["metadata"]["ownerReferences"][0]["name"] == "thief"]
         return "".join(known["message"] for item in own for known in item.get("status", {}).get("conditions") or ())
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from kube_world import SPEC, World
 
-from supercloud.jobs.engines.kubernetes.api import Api, Cluster, Refusal
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
-from supercloud.plan.build.kubernetes.levels import place_of, tiers_of
+from supercloud.plan.build.kubernetes.levels import build_topology_labels, compute_label_tiers
 from supercloud.plan.resolve import resolve
 from supercloud.spec.fleet import Connection
 from supercloud.spec.loader import loads
@@ -61,7 +61,7 @@ def test_claims_of_channels_are_kept(cluster: World) -> None:
     """Pods that claim a channel go where they would rather be; within a level they must not leave, they are refused."""
     job = cluster.submit(name="bound", accelerators=GB200 | {"count": 32}, place={"pools": ["bound"], "near": "any"})
     assert len(cluster.hosts(job)) == 8
-    claims = list(cluster.lab.api.pages("/apis/resource.k8s.io/v1/namespaces/llm/resourceclaims"))
+    claims = list(cluster.lab.api.iter_items("/apis/resource.k8s.io/v1/namespaces/llm/resourceclaims"))
     assert len(claims) == 8 and all(item["status"]["allocation"] for item in claims)
     groups = cluster.job(name="groups", parallelism={"tensor": 16, "data": 2}, accelerators=GB200 | {"count": 32},
                          place={"pools": ["bound"]})  # fmt: skip
@@ -78,7 +78,7 @@ def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> Non
     cluster.lab.until(lambda: "Volcano says" in cluster.record(job).reason)
     assert cluster.record(job).state == "QUEUED"
     assert not list(_scheduled(cluster, job)), "all of a gang or none"
-    assert sum(item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).waiting()) == 16
+    assert sum(item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).list_waiting_jobs()) == 16
     cluster.supercloud("cancel", str(fill[0]))
     assert len(cluster.groups("su", cluster.hosts(job))) == 1
     cluster.reaches(job, "RUNNING")
@@ -86,7 +86,7 @@ def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> Non
 
 def _scheduled(cluster: World, job: int) -> Iterator[str]:
     name = cluster.objects(job)["metadata"]["name"]
-    pods = cluster.lab.api.pages("/api/v1/namespaces/llm/pods", labelSelector=f"supercloud.dev/object={name}")
+    pods = cluster.lab.api.iter_items("/api/v1/namespaces/llm/pods", labelSelector=f"supercloud.dev/object={name}")
     yield from (pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
 
 
@@ -164,12 +164,12 @@ ROADS = [
 @pytest.mark.parametrize(("notes", "spec", "refusal"), [road[1:] for road in ROADS], ids=[road[0] for road in ROADS])
 def test_a_pod_reaches_its_own_queue_only(cluster: World, notes: dict[str, str], spec: dict[str, object],
                                           refusal: str) -> None:  # fmt: skip
-    bob = Api(Cluster(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
+    bob = ApiClient(ClusterTransport(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "road", "annotations": notes}, "spec": spec}
     if not refusal:
         bob.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
         return
-    with pytest.raises(Refusal, match=refusal):
+    with pytest.raises(ApiStatusError, match=refusal):
         bob.post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
@@ -177,10 +177,10 @@ def test_a_job_reaches_its_own_queue_and_namespace_only(cluster: World) -> None:
     number = cluster.submit(name="own", tenant="vision", kubeconfig=cluster.lab.kubeconfig_of("bob", "vision"))
     there = cluster.objects(number)
     body = {"apiVersion": there["apiVersion"], "kind": "Job", "metadata": {"name": "thief"}, "spec": there["spec"]}
-    bob = Api(Cluster(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
+    bob = ApiClient(ClusterTransport(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
     for changed, space, refusal in (({"queue": "llm"}, "vision", "own queue"), ({}, "llm", "cannot create resource"),
                                     ({"priorityClassName": "system-node-critical"}, "vision", "priority")):  # fmt: skip
-        with pytest.raises(Refusal, match=refusal):
+        with pytest.raises(ApiStatusError, match=refusal):
             bob.post(JOBS.format(space), body | {"spec": there["spec"] | changed}, dryRun="All")
     bob.post(JOBS.format("vision"), body, dryRun="All")
 
@@ -198,7 +198,7 @@ def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
     as these levels are no part of the cluster of the others."""
     plan = resolve(loads(CLOUD))
     values = yaml.safe_load(render(plan, "kubernetes")["charts/volcano.yaml"])["custom"]["controller_config_override"]
-    labels, tiers = place_of(plan, plan.pools[0]).labels[:-1], tiers_of(plan)
+    labels, tiers = build_topology_labels(plan, plan.pools[0]).labels[:-1], compute_label_tiers(plan)
     assert len(labels) == 3
     lab = volcano.lab
     for number, host in enumerate(list(volcano.plan.pools[0].hosts)[:4]):
@@ -208,7 +208,7 @@ def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
                "metadata": {"name": "volcano-controller-configmap", "namespace": "volcano-system"}})  # fmt: skip
 
     def found() -> dict[str, int]:
-        nodes = lab.api.pages("/apis/topology.volcano.sh/v1alpha1/hypernodes")
+        nodes = lab.api.iter_items("/apis/topology.volcano.sh/v1alpha1/hypernodes")
         counted: dict[str, int] = {}
         for item in nodes:
             if item["spec"]["tierName"] in labels:

@@ -14,7 +14,7 @@ from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
-from supercloud.targets.report import report
+from supercloud.targets.report import render_report
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parents[2] / "examples"
@@ -66,5 +66,5 @@ def pages(plans: dict[str, Plan], tmp_path_factory: pytest.TempPathFactory) -> d
     for name, plan in plans.items():
         assert not plan.errors, plan.errors
         found[name] = folder / f"{name}.html"
-        found[name].write_text(report(plan))
+        found[name].write_text(render_report(plan))
     return found

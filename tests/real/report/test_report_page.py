@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from browser import Browser
 
-from supercloud.plan.build.cabling.ends import Spots
+from supercloud.plan.build.cabling.ends import DeviceLocator
 from supercloud.plan.model.plan import Plan
-from supercloud.targets.report.ports import port_names
+from supercloud.targets.report.ports import build_port_names
 from supercloud.topology import Fabric as Wiring
 
 SCREENS = {"phone": (390, 844), "laptop": (1280, 800), "wide": (1920, 1200)}
@@ -69,16 +69,16 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     assert pool.addresses[pool.nodes - 1] in said and pool.machine.name in said
     rack = next(
         rack for rack in plan.layout.racks for item in rack.items
-        if (item.what, item.of) == ("node", pool.name) and item.first + item.count == pool.nodes
+        if (item.kind, item.group) == ("node", pool.name) and item.first + item.count == pool.nodes
     )  # fmt: skip
     assert rack.name in said
     assert browser.run("return document.querySelectorAll('#racks .found').length") == 1
     assert browser.run("return document.querySelector('#racks .found').dataset.node") == last
-    ports = port_names(plan, fabric, Spots(plan))
+    ports = build_port_names(plan, fabric, DeviceLocator(plan))
     for nic in range(wiring.node_ports // wiring.planes):
-        link = wiring.attachment(pool.nodes - 1, nic)
+        link = wiring.get_node_link(pool.nodes - 1, nic)
         said = browser.run(ASK, f"{last}:{link.source_port + 1}")
-        leaf = f"{fabric.name}-leaf-{link.target + 1:0{max(3, len(str(fabric.switches('leaf'))))}d}"
+        leaf = f"{fabric.name}-leaf-{link.target + 1:0{max(3, len(str(fabric.count_switches('leaf'))))}d}"
         mine, theirs = (names[port][0] for names, port in ((ports[pool.name], link.source_port),
                                                            (ports["leaf"], link.target_port)))  # fmt: skip
         assert f"{leaf} {theirs} (" in said and f"{last} {mine} (" in said
@@ -129,7 +129,7 @@ def test_every_cable_is_the_topologys(
                 "for (let n = 0; n < g.count; n += arguments[2]) found.push(ENDS[g.rule](g, n)); return found;",
                 index, place, step,
             )  # fmt: skip
-            assert drawn == [[int(part) for part in group.ends(number)] for number in numbers]
+            assert drawn == [[int(part) for part in group.compute_ends(number)] for number in numbers]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,7 @@ from product import CHECKOUT
 
 import supercloud as sc
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.document import LocalityDocument, PlanDocument, PoolDocument, document
+from supercloud.plan.publish.document import LocalityDocument, PlanDocument, PoolDocument, build_document
 
 EXAMPLES = CHECKOUT / "examples"
 
@@ -37,7 +37,7 @@ def declared(spec: Path, folder: Path) -> Declared:
     plan = sc.resolve(sc.load(spec))
     assert not plan.errors, plan.errors
     sc.render(plan, "slurm").write(folder)
-    return Declared(spec, plan, document(plan), folder)
+    return Declared(spec, plan, build_document(plan), folder)
 
 
 def example(name: str, folder: Path) -> Declared:

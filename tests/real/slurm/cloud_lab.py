@@ -17,7 +17,7 @@ from typing import Any, Self
 from lab import Lab
 from rendered import Rendered
 
-from supercloud.catalog.machine import Cpu, Installed
+from supercloud.catalog.machine import Cpu, InstalledAccelerators
 from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
@@ -25,7 +25,7 @@ from supercloud.primitives.nodes import HostRange, HostSet
 from supercloud.primitives.quantity import Size
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render
-from supercloud.targets.boot import boot_bundle
+from supercloud.targets.boot import render_boot_bundle
 
 HERE = Path(__file__).resolve().parent
 CONTROLLER = "10.200.0.11"
@@ -71,7 +71,7 @@ def lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
     small: dict[str, Any] = {
         "cpu": Cpu(arch="x86_64", sockets=1, cores_per_socket=2, threads_per_core=1),
         "memory": Size("4 GiB"),
-        "accelerators": Installed(type="h100-sxm", count=2),
+        "accelerators": InstalledAccelerators(type="h100-sxm", count=2),
     }
     machine = pool.machine.model_copy(update=small)
     hosts = tuple(replace(host, state=None) for host in plan.cloud.hosts)
@@ -83,7 +83,7 @@ def lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
 
 def _domains(hosts: HostRange, size: int) -> Locality:
     """Scale-up domains of ``size`` nodes."""
-    parts = [hosts.part(start, start + size) for start in range(0, len(hosts), size)]
+    parts = [hosts.slice(start, start + size) for start in range(0, len(hosts), size)]
     groups = tuple(Group(f"train-d{number}", HostSet((part,))) for number, part in enumerate(parts, start=1))
     return Locality("scale-up", "block", (Level("scale-up", groups),), block_nodes=size)
 
@@ -95,7 +95,7 @@ class CloudLab(Lab):
         assert plan.cloud is not None
         self.plan, self.groups = plan, [group.key for group in plan.cloud.groups]
         self.slurm = render(plan, "slurm")
-        self.boot = boot_bundle(plan, (HERE / "inside" / "cloud-lab.sh").read_text())
+        self.boot = render_boot_bundle(plan, (HERE / "inside" / "cloud-lab.sh").read_text())
         self.slurm.write(folder)
         super().__init__(folder, rootfs)
         self.rendered = CloudRendered(folder)
@@ -132,7 +132,7 @@ class CloudLab(Lab):
             "role_users": "",
             "secret_database": "password",
         }
-        for path, text in self.boot.under("bucket").items():
+        for path, text in self.boot.with_prefix("bucket").items():
             if "/user-data/" in path:
                 self.put(f"/lab/cloud/{path}", filled(text, values), 0o755)
         self.run("cp /lab/bin/cloud-systemctl.sh /lab/machine/systemctl")

@@ -62,7 +62,7 @@ class Recorder:
 
     def submit(self, jobs: dict[str, tuple[tuple[str, ...], str]]) -> None:
         for name, (options, script) in jobs.items():
-            words = ["sbatch", "--parsable", f"--job-name={name}", f"--comment={commands.COMMENT}{name}",
+            words = ["sbatch", "--parsable", f"--job-name={name}", f"--comment={commands.COMMENT_PREFIX}{name}",
                      "--output=/dev/null", *options, "--wrap", script]  # fmt: skip
             self.refs[name] = self.lab.run(words, user="lab").stdout.strip()
 
@@ -96,15 +96,15 @@ def record(slurm: Slurm) -> None:
             wait_job(lab, recorder.refs[name], "RUNNING")
         recorder.submit({"after": ((f"--dependency=afterok:{recorder.refs['lost']}",), "true")})
         wait_job(lab, recorder.refs["waits"], "PENDING", reason="Resources")
-        recorder.record("queue", commands.in_queue())
-        recorder.record("found", commands.found_in_accounting(3600))
+        recorder.record("queue", commands.build_squeue())
+        recorder.record("found", commands.build_sacct_history(3600))
         lab.run(["scancel", recorder.refs["cancelled"]])
         for node in ("train-0001", "train-0002"):
             lab.kill_node(node)
         lab.wait_for("a node is lost", lambda: job(lab, recorder.refs["lost"])["Restarts"] == "1")
-        recorder.record("queue-lost", commands.in_queue())
+        recorder.record("queue-lost", commands.build_squeue())
         recorder.ended("long", "cancelled", "lost-for-good")
-        recorder.record("accounts", commands.in_accounting(list(recorder.refs.values())))
+        recorder.record("accounts", commands.build_sacct(list(recorder.refs.values())))
         for number, options in enumerate(REFUSED):
             recorder.record(f"refused-{number + 1}", ["sbatch", *options, "--wrap", "true"])
 

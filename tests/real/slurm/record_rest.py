@@ -54,9 +54,9 @@ def main(release: str) -> None:
         since = int(time.time()) - 3600
         asked = f"submit_time=uts{since}" if spoken == "v0.0.38" else f"start_time={since}"
         for name, path, kind, shape in (
-            ("jobs", f"slurm/{spoken}/jobs", "jobs", shapes.JOBS),
-            ("nodes", f"slurm/{spoken}/nodes", "nodes", shapes.NODES),
-            ("accounts", f"slurmdb/{spoken}/jobs?{asked}", "jobs", shapes.ACCOUNTS),
+            ("jobs", f"slurm/{spoken}/jobs", "jobs", shapes.JOBS_RESPONSE),
+            ("nodes", f"slurm/{spoken}/nodes", "nodes", shapes.NODES_RESPONSE),
+            ("accounts", f"slurmdb/{spoken}/jobs?{asked}", "jobs", shapes.ACCOUNTS_RESPONSE),
         ):
             answer = _settled(lab, token, path, kind)
             fields = {"name", *shape[kind].shape[0]}  # type: ignore[index,union-attr]

@@ -21,9 +21,9 @@ from cloud_lab import lab_plan
 
 from supercloud.catalog import Catalog
 from supercloud.catalog.metadata_service import MetadataService
-from supercloud.targets.boot import boot_bundle
+from supercloud.targets.boot import render_boot_bundle
 
-SERVICES = {item.name: cast(MetadataService, item) for item in Catalog().all("metadata-services")}
+SERVICES = {item.name: cast(MetadataService, item) for item in Catalog().iter_entries("metadata-services")}
 TOOLS = ("nft", "iptables")
 ROOT, USER, NOBODY, SCALER = 0, 1000, 65534, 64030
 OPEN = 53
@@ -67,7 +67,7 @@ class Machine:
         plan = lab_plan("26.05")
         assert plan.cloud is not None
         cloud = replace(plan.cloud, metadata=self.service.addresses)
-        self.program = boot_bundle(replace(plan, cloud=cloud), "").files["metadata.sh"].text
+        self.program = render_boot_bundle(replace(plan, cloud=cloud), "").files["metadata.sh"].text
         self.root, self.bin = folder / "root", folder / "bin"
         (self.root / "etc/supercloud").mkdir(parents=True)
         (self.root / "etc/supercloud/env").write_text(f"ROLE='{role}'\n")

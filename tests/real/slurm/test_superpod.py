@@ -28,7 +28,7 @@ def test_every_node_runs_under_its_name_and_address(superpod: Declared, superpod
 
 
 def test_nodes_have_the_hardware_of_the_catalog(superpod: Declared, superpod_lab: Lab) -> None:
-    pool, machine = superpod.pool("train"), superpod.plan.pool("train").machine
+    pool, machine = superpod.pool("train"), superpod.plan.get_pool("train").machine
     assert machine.cpu and machine.memory
     for node in named(superpod_lab, "node", "NodeName").values():
         assert node["CPUTot"] == str(machine.cpu.threads)

@@ -18,7 +18,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render
-from supercloud.targets.boot import boot_bundle
+from supercloud.targets.boot import render_boot_bundle
 
 VALUES = {
     "bucket": "state",
@@ -156,7 +156,7 @@ class BootMachine:
     def __init__(self, folder: Path, key: str, plan: Plan):
         self.folder, self.root, self.cloud = folder, folder / "root", folder / "cloud"
         self.bin, self.said = folder / "bin", folder / "said"
-        self.plan, self.slurm, self.boot = plan, render(plan, "slurm"), boot_bundle(plan, CLOUD)
+        self.plan, self.slurm, self.boot = plan, render(plan, "slurm"), render_boot_bundle(plan, CLOUD)
         for path in (
             self.root,
             self.cloud / "bucket/boot",

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from boot_machines import VALUES, digest, plan
 
-from supercloud.targets import render, targets_for
-from supercloud.targets.schedulers.slurm.power import PROGRAMS
+from supercloud.targets import render, list_targets
+from supercloud.targets.schedulers.slurm.power import PROGRAM_DIRECTORY
 
 PROVIDERS = ("aws", "gcp", "azure")
 FUNCTIONS = (
@@ -64,7 +64,7 @@ def test_checksums_cover_all_but_user_data() -> None:
 
 def test_slurm_calls_what_the_bundle_has() -> None:
     bundle, conf = render(plan(), "boot"), render(plan(), "slurm")["slurm.conf"]
-    programs = dict(re.findall(r"^(\w+Program)=" + PROGRAMS + r"/(.*)$", conf, re.M))
+    programs = dict(re.findall(r"^(\w+Program)=" + PROGRAM_DIRECTORY + r"/(.*)$", conf, re.M))
     assert set(programs) == {"ResumeProgram", "SuspendProgram", "ResumeFailProgram"}
     assert all(bundle.files[name].executable for name in programs.values())
 
@@ -75,14 +75,14 @@ def test_tables() -> None:
     rows = [line for line in bundle["groups.txt"].splitlines() if not line.startswith("#")]
     assert found.cloud is not None
     assert rows == [
-        f"{group.key} {group.pool} {group.order} {group.nodes} {group.domain_nodes} {group.minimum}"
+        f"{group.key} {group.pool} {group.rank} {group.max_nodes} {group.domain_nodes} {group.min_nodes}"
         for group in found.cloud.groups
     ]
     assert rows[0] == "train-spot train 0 8 1 0"
     mounts = [line for line in bundle["mounts.txt"].splitlines() if not line.startswith("#")]
     assert [row.split()[:3] for row in mounts] == [["scratch", "lustre", "/fsx"], ["home", "nfs", "/home"]]
     for row in mounts:
-        rule = found.cloud.storage_named(row.split()[0]).mounting
+        rule = found.cloud.get_storage(row.split()[0]).mount_rule
         assert rule is not None and row.split()[3:] == [rule.type, "-", rule.options]
 
 
@@ -95,8 +95,8 @@ def test_paid_nodes_stay_on() -> None:
 
 def test_only_slurm_on_a_cloud_boots() -> None:
     found = plan()
-    assert "boot" in targets_for(found)
-    assert "boot" not in targets_for(replace(found, cloud=None))
+    assert "boot" in list_targets(found)
+    assert "boot" not in list_targets(replace(found, cloud=None))
 
 
 def test_managed_database_is_told_of() -> None:

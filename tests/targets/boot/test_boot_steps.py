@@ -48,7 +48,7 @@ def test_compute_node_joins(compute: BootMachine) -> None:
     assert (etc / "munge/munge.key").read_bytes() == bytes(64)
     assert os.stat(etc / "munge/munge.key").st_mode & 0o777 == 0o400
     assert compute.plan.cloud is not None
-    rules = {item.name: item.mounting for item in compute.plan.cloud.storage if item.mounting is not None}
+    rules = {item.name: item.mount_rule for item in compute.plan.cloud.storage if item.mount_rule is not None}
     assert compute.calls("mount") == [
         f"-t {rules['scratch'].type} -o {rules['scratch'].options} fs-1@tcp:/abcd {compute.root}/fsx",
         f"-t {rules['home'].type} -o {rules['home'].options} fs-2:/fsx {compute.root}/home",

@@ -80,7 +80,7 @@ def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert server.calls("ran") == ["0"]
     assert server.plan.cloud is not None
-    (host,) = server.plan.cloud.hosts_of("storage")
+    (host,) = server.plan.cloud.list_hosts("storage")
     assert (server.cloud / "environment").read_text().splitlines() == [
         "SUPERCLOUD_CLUSTER=trainer",
         f"SUPERCLOUD_COUNT={host.count}",

@@ -13,7 +13,7 @@ from supercloud.catalog.machine import Machine
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.spec import JobSpec
 from supercloud.targets import render
-from supercloud.targets.schedulers.kubernetes.labels import table
+from supercloud.targets.schedulers.kubernetes.labels import build_label_table
 
 
 def rendered(changes: dict[str, Any]) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def test_the_queue_is_told_of_chosen_levels_only() -> None:
     [topology] = by_kind(items, "Topology").values()
     labels = [item["nodeLabel"].rpartition("/")[2] for item in topology["spec"]["levels"]]
     assert labels == ["su", "scale-up", "hostname"], "outermost first, whatever the order in the spec"
-    said = {fact.partition("=")[0] for line in table(plan) for fact in line.split()[4:]}
+    said = {fact.partition("=")[0] for line in build_label_table(plan) for fact in line.split()[4:]}
     assert {"topology.supercloud.dev/su", "topology.supercloud.dev/scale-up"} <= said
     assert not said & {"topology.supercloud.dev/fabric", "topology.supercloud.dev/leaf-set"}
     nodes = by_kind(rendered(VARIANTS["levels-volcano"]), "HyperNode")
@@ -190,9 +190,9 @@ def test_channels_of_shared_memory_have_quota() -> None:
     assert "deviceClassMappings" not in render(planned(), "kubernetes")["charts/kueue.yaml"]
 
 
-CATALOG = Catalog.default()
+CATALOG = Catalog.load_default()
 CLOUDS = [
-    machine for name in CATALOG.names("machines") if (machine := CATALOG.machine(name)).provider in ("gcp", "azure")
+    machine for name in CATALOG.list_names("machines") if (machine := CATALOG.get_machine(name)).provider in ("gcp", "azure")
 ]
 KINDS = {"ethernet": "roce", "gvnic": "gpudirect-tcpx", "infiniband": "infiniband"}
 

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from kube_specs import VARIANTS, by_kind, objects_of, planned, quota
 from samples import ROOT
 
-from supercloud.plan.build.kubernetes.fabrics import nccl_of, reaches
-from supercloud.plan.build.kubernetes.names import level_label, topology_of
-from supercloud.plan.build.kubernetes.networks import cluster_networks
-from supercloud.plan.build.kubernetes.quota import shared_out
+from supercloud.plan.build.kubernetes.fabrics import build_nccl_environment, list_attachments
+from supercloud.plan.build.kubernetes.names import format_level_label, build_topology
+from supercloud.plan.build.kubernetes.networks import build_cluster_networks
+from supercloud.plan.build.kubernetes.quota import split_by_fractions
 from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
-from supercloud.targets.schedulers.kubernetes.given import declared_of
-from supercloud.targets.schedulers.kubernetes.labels import table
-from supercloud.targets.schedulers.kubernetes.tenants import CLOSED_NOTE
+from supercloud.targets.schedulers.kubernetes.given import require_kubernetes_spec
+from supercloud.targets.schedulers.kubernetes.labels import build_label_table
+from supercloud.targets.schedulers.kubernetes.tenants import BLOCKED_RANGES_ANNOTATION
 
 H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute"]}
 
@@ -35,7 +35,7 @@ def rendered(changes: dict[str, Any] | None = None) -> list[dict[str, Any]]:
 @given(st.integers(0, 10_000), st.lists(st.integers(0, 100), min_size=1, max_size=20))
 def test_shares_add_up(total: int, shares: list[int]) -> None:
     whole = sum(shares) or 1
-    parts = shared_out(total, [share / whole for share in shares])
+    parts = split_by_fractions(total, [share / whole for share in shares])
     assert sum(parts) == (total if sum(shares) else 0)
     assert all(abs(part - total * share / whole) < 1 for part, share in zip(parts, shares, strict=True))
 
@@ -128,7 +128,7 @@ def test_pods_reach_their_own_and_the_outside() -> None:
     [rule] = policies["llm/outside"]["spec"]["egress"]
     left_out = ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12"]
     assert rule["to"][0]["ipBlock"] == {"cidr": "0.0.0.0/0", "except": left_out}
-    note = policies["llm/outside"]["metadata"]["annotations"][CLOSED_NOTE]
+    note = policies["llm/outside"]["metadata"]["annotations"][BLOCKED_RANGES_ANNOTATION]
     assert "100.64.0.0/10 (management, bmc, switch)" in note
 
 
@@ -140,7 +140,7 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
     bound = {item["spec"]["policyName"] for item in by_kind(items, "ValidatingAdmissionPolicyBinding").values()}
     if plan.tenants:
         assert {"supercloud-tenant-pods", "supercloud-tenant-services"} <= bound
-        if declared_of(plan).queue == "kueue":  # a pod of no job is one to a queue
+        if require_kubernetes_spec(plan).queue == "kueue":  # a pod of no job is one to a queue
             own = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-bare-pods"]["spec"]["validations"]
             assert "supercloud-tenant-bare-pods" in bound
             assert ["priority-class" in own[0]["expression"], "activeDeadlineSeconds" in own[1]["expression"]] == [
@@ -165,7 +165,7 @@ def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
 
 def test_pods_and_services_have_addresses_of_their_own() -> None:
     plan = planned({"pools": [H100 | {"nodes": 4000}]})
-    networks = cluster_networks(plan)
+    networks = build_cluster_networks(plan)
     assert networks.pods and networks.services
     assert networks.pods.num_addresses // 256 >= 2 * 4000
     taken = [plan.network.management, *(pool.addresses.block for pool in plan.pools)]
@@ -190,12 +190,12 @@ def script() -> ModuleType:
 )
 def test_every_node_gets_its_place(changes: dict[str, Any], tmp_path: Path) -> None:
     plan: Plan = planned(changes)
-    (tmp_path / "table.txt").write_text("\n".join(table(plan)) + "\n")
+    (tmp_path / "table.txt").write_text("\n".join(build_label_table(plan)) + "\n")
     module = script()
     read = module.read_table(tmp_path)
     for pool in plan.pools:
-        topology = topology_of(plan, pool)
-        place = {host: {level_label(level.name): group.name for level in topology.levels for group in level.groups
+        topology = build_topology(plan, pool)
+        place = {host: {format_level_label(level.name): group.name for level in topology.levels for group in level.groups
                         if host in set(group.hosts)} for host in pool.hosts}  # fmt: skip
         for host in pool.hosts:
             labels, taints = module.wanted(read, host)
@@ -261,7 +261,7 @@ def test_nvl72_shares_memory_within_a_tenant() -> None:
     [topology] = by_kind(items, "Topology").values()
     labels = [item["nodeLabel"].rpartition("/")[2] for item in topology["spec"]["levels"]]
     assert labels[-2:] == ["scale-up", "hostname"]
-    assert "NCCL_MNNVL_ENABLE" not in nccl_of(plan, plan.pools[0]), "forced it fails for pods without a channel"
+    assert "NCCL_MNNVL_ENABLE" not in build_nccl_environment(plan, plan.pools[0]), "forced it fails for pods without a channel"
     assert by_kind(items, "DeviceClass")["train.supercloud.dev"]
 
 
@@ -296,8 +296,8 @@ WAYS: list[tuple[dict[str, Any], str, int]] = [
 @pytest.mark.parametrize(("changes", "way", "networks"), WAYS)
 def test_ways_to_a_fabric(changes: dict[str, Any], way: str, networks: int) -> None:
     plan = planned(changes)
-    [reach] = reaches(plan, plan.pools[0])
-    assert (reach.way, len(reach.networks)) == (way, networks)
+    [reach] = list_attachments(plan, plan.pools[0])
+    assert (reach.mode, len(reach.networks)) == (way, networks)
     items = objects_of(render(plan, "kubernetes"))
     policy = by_kind(items, "NicClusterPolicy")["nic-cluster-policy"]["spec"]
     assert ("rdmaSharedDevicePlugin" in policy) == (way == "shared")
@@ -308,20 +308,20 @@ def test_ways_to_a_fabric(changes: dict[str, Any], way: str, networks: int) -> N
 
 def test_roce_says_what_the_switches_say() -> None:
     plan = planned(WAYS[3][0])
-    assert reaches(plan, plan.pools[0])[0].host_network
-    settings = nccl_of(plan, plan.pools[0])
-    underlay = plan.networks.underlay("compute") if plan.networks else None
-    assert underlay and settings["NCCL_IB_TC"] == str(underlay.lossless.dscp << 2)
+    assert list_attachments(plan, plan.pools[0])[0].needs_host_network
+    settings = build_nccl_environment(plan, plan.pools[0])
+    underlay = plan.networks.find_underlay("compute") if plan.networks else None
+    assert underlay and settings["NCCL_IB_TC"] == str(underlay.qos_policy.dscp << 2)
     assert settings["NCCL_IB_HCA"].count("mlx5_") == 8
 
 
 def test_pods_on_infiniband_use_index_0_and_functions_are_left_to_nccl() -> None:
     """A function has an RDMA device and a P_Key table of its own: the names of the whole ports would match none."""
     whole = planned({})
-    settings = nccl_of(whole, whole.pools[0])
+    settings = build_nccl_environment(whole, whole.pools[0])
     assert settings["NCCL_IB_PKEY"] == "0" and settings["NCCL_IB_HCA"].startswith("=mlx5_")
     cut = planned(next(changes for changes, way, _ in WAYS if way == "sr-iov"))
-    assert not {"NCCL_IB_HCA", "NCCL_IB_PKEY"} & set(nccl_of(cut, cut.pools[0]))
+    assert not {"NCCL_IB_HCA", "NCCL_IB_PKEY"} & set(build_nccl_environment(cut, cut.pools[0]))
 
 
 def test_volcano_tiers_grow_from_the_nodes() -> None:

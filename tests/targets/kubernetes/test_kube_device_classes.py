@@ -47,8 +47,8 @@ def products_of(plan: Plan, pool: str) -> list[str]:
 
 
 def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None:
-    plan, catalog = planned(VARIANTS["claims"]), Catalog.default()
-    accelerators = [item for item in catalog.all("accelerators") if isinstance(item, Accelerator)]
+    plan, catalog = planned(VARIANTS["claims"]), Catalog.load_default()
+    accelerators = [item for item in catalog.iter_entries("accelerators") if isinstance(item, Accelerator)]
     of_maker = [item for item in accelerators if item.kubernetes == "nvidia.com/gpu"]
     assert {item.name for item in of_maker} == set(OURS.values())
     rules = {item.name: item.product_names for item in of_maker}
@@ -57,18 +57,18 @@ def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None
             [OURS[product]] if product in OURS else []
         ), product
     for name in ("l4", "h200-sxm", "gh200-96gb", "rtx-pro-6000-blackwell-server"):
-        accelerator = catalog.accelerator(name)
+        accelerator = catalog.get_accelerator(name)
         assert products_of(with_accelerator(plan, accelerator), "train") == list(accelerator.product_names)
-    odd = catalog.accelerator("l4").model_copy(update={"product_names": ('it\'s "one"',)})
+    odd = catalog.get_accelerator("l4").model_copy(update={"product_names": ('it\'s "one"',)})
     assert products_of(with_accelerator(plan, odd), "train") == ['it\'s "one"']
 
 
 @pytest.mark.parametrize("variant, level", [("claims", "warning"), ("nvl72", "note")])
 def test_accelerators_of_unknown_product_have_no_class(variant: str, level: str) -> None:
     plan = planned(VARIANTS[variant])
-    assert plan.pools[0].accelerator and not list(kubernetes_products(plan, Catalog.default()))
+    assert plan.pools[0].accelerator and not list(kubernetes_products(plan, Catalog.load_default()))
     unknown = with_accelerator(plan, plan.pools[0].accelerator.model_copy(update={"product_names": ()}))
-    [finding] = kubernetes_products(unknown, Catalog.default())
+    [finding] = kubernetes_products(unknown, Catalog.load_default())
     assert (finding.level, finding.path) == (level, "pools[0].machine") and "product_names" in finding.hint
     bundle = render(unknown, "kubernetes")
     items = objects_of(bundle)

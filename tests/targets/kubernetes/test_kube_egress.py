@@ -78,17 +78,17 @@ def site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
         for subnet in plan.networks.subnets:
             yield subnet.name, str(subnet.block)
         for run in plan.networks.bmcs:
-            yield f"BMCs of {run.of}", f"{run.addresses[0]}/32"
+            yield f"BMCs of {run.group}", f"{run.addresses[0]}/32"
         for machines in plan.networks.machines:
             if machines.addresses:
                 yield machines.name, f"{machines.addresses[0]}/32"
         for switches in plan.networks.switches:
             for index in (0, switches.tier.count - 1):
-                yield switches.name(index), f"{switches.management_address(index)}/32"
+                yield switches.format_name(index), f"{switches.get_management_address(index)}/32"
                 if switches.loopbacks:
-                    yield f"loopback of {switches.name(index)}", f"{switches.loopback(index)}/32"
+                    yield f"loopback of {switches.format_name(index)}", f"{switches.get_loopback(index)}/32"
         for link in plan.networks.servers:
-            yield link.name, f"{link.address(0, 0)}/32"
+            yield link.name, f"{link.get_address(0, 0)}/32"
         for underlay in plan.networks.underlays:
             yield underlay.fabric, str(underlay.block)
     if plan.cloud:
@@ -106,7 +106,7 @@ def site_blocks(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def check(plan: Plan) -> None:
     assert not plan.errors
-    for name, items in tenants.files(plan).items():
+    for name, items in tenants.build_files(plan).items():
         rules = Rules(items)
         opened = {f"{what}: {block}" for what, block in site_blocks(plan) if rules.ports(block) - NAMES}
         assert not opened, name
@@ -153,7 +153,7 @@ AWS = VARIANTS["aws"]
 def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
     """The ranges are those of the plan, added ones too; where the network is somebody's own, all private space."""
     plan = planned(AWS | {"network": network})
-    for items in tenants.files(plan).values():
+    for items in tenants.build_files(plan).values():
         rules = Rules(items)
         assert not {f"{what}: {block}" for what, block in site_blocks(plan) if rules.ports(block) - NAMES}
         assert rules.ports("1.1.1.1") == {0}
@@ -163,7 +163,7 @@ def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
     ("gke", ["34.118.224.0/20"]), ("aks", ["168.63.129.16/32"]), ("aws", ["10.100.0.0/16", "172.20.0.0/16"]),
 ])  # fmt: skip
 def test_tenants_reach_no_service_of_the_provider_on_its_nodes(name: str, blocks: list[str]) -> None:
-    for items in tenants.files(plan_of(name)).values():
+    for items in tenants.build_files(plan_of(name)).values():
         assert not [block for block in blocks if Rules(items).ports(block) - NAMES]
 
 

@@ -13,10 +13,10 @@ from kube_specs import by_kind, objects_of, planned
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
-from supercloud.plan.build.kubernetes.quota import CPU, allotments, bounds, node_resources, pool_capacity
+from supercloud.plan.build.kubernetes.quota import CPU, compute_tenant_quotas, bounds, compute_node_resources, compute_pool_capacity
 from supercloud.plan.model.plan import Plan, TenantPlan
 from supercloud.spec import JobSpec
-from supercloud.spec.tenant import Limits
+from supercloud.spec.tenant import TenantLimits
 from supercloud.targets import render
 
 H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64}
@@ -46,24 +46,24 @@ def test_no_tenant_has_more_than_its_limits_over_all_pools(
     pools = [replace(pool, nodes=size, spares=0) for pool, size in zip(plan.pools, sizes, strict=True)][-count:]
     if alone:
         pools[0] = replace(pools[0], tenants=("other",))
-    limits = Limits(accelerators=most, nodes=nodes)
+    limits = TenantLimits(accelerators=most, nodes=nodes)
     limited = TenantPlan("limited", share, share / (share + 10), "normal", (), limits, borrow)
-    other = TenantPlan("other", 10, 10 / (share + 10), "normal", (), Limits(), True)
+    other = TenantPlan("other", 10, 10 / (share + 10), "normal", (), TenantLimits(), True)
     plan = replace(plan, pools=tuple(pools), tenants=(limited, other))
-    shares = allotments(plan)
+    shares = compute_tenant_quotas(plan)
     own_parts = list(zip(pools, shares["limited"], strict=True))
-    counted = [(own, pool_capacity(pool)[name], name) for pool, own in own_parts
+    counted = [(own, compute_pool_capacity(pool)[name], name) for pool, own in own_parts
                if pool.accelerator and (name := pool.accelerator.kubernetes) in own.nominal and name]  # fmt: skip
     if most is not None:
-        given_out = sum(own.nominal[name] + own.borrow[name] for own, _, name in counted)
+        given_out = sum(own.nominal[name] + own.borrowing_limit[name] for own, _, name in counted)
         assert given_out <= most
         if borrow and nodes is None and not alone:
             assert given_out == min(most, sum(capacity for _, capacity, _ in counted)), "given out in full"
     if nodes is not None:
-        taken = (-(-(own.nominal[CPU] + own.borrow[CPU]) // node_resources(pool)[CPU]) for pool, own in own_parts)
+        taken = (-(-(own.nominal[CPU] + own.borrowing_limit[CPU]) // compute_node_resources(pool)[CPU]) for pool, own in own_parts)
         assert sum(taken) <= nodes
     for pool, *parts in zip(pools, *shares.values(), strict=True):
-        for name, capacity in pool_capacity(pool).items():
+        for name, capacity in compute_pool_capacity(pool).items():
             assert all(own.nominal[name] >= 0 and own.borrow.get(name, 0) >= 0 for own in parts)
             assert sum(own.nominal[name] for own in parts) <= capacity, name
 
@@ -107,7 +107,7 @@ LARGE: dict[str, Any] = {"pools": POOLS[:2], "fabrics": [], "storage": [], "faci
 
 def placed(changes: dict[str, Any], count: int, pool: str, tenant: str = "a") -> Placement | Refusal:
     asked = {"name": "j", "command": ["true"], "accelerators": {"count": count}, "tenant": tenant, "image": "r/i:t"}
-    return why_not(JobSpec.model_validate(asked), planned(LARGE | changes), Catalog.default())[pool]
+    return why_not(JobSpec.model_validate(asked), planned(LARGE | changes), Catalog.load_default())[pool]
 
 
 def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
@@ -150,6 +150,6 @@ def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
 def test_a_tenant_that_is_kept_off_one_pool_has_no_bound_in_the_others() -> None:
     plan = planned(LARGE | {"tenants": [{"name": "a"}, {"name": "b"}]})
     first, second = plan.pools
-    shares = allotments(replace(plan, pools=(replace(first, tenants=("b",)), second)))
+    shares = compute_tenant_quotas(replace(plan, pools=(replace(first, tenants=("b",)), second)))
     assert bounds(shares["a"]) == {} == bounds(shares["b"])
     assert bounds(shares["a"][:1]).get("nvidia.com/gpu") == 0

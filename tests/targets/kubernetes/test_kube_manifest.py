@@ -9,7 +9,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from supercloud.targets.schedulers.kubernetes.manifest import yaml_text
+from supercloud.targets.schedulers.kubernetes.manifest import format_yaml
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=60) | st.from_regex(
     r"[a-z]+\n[ a-z\n]*", fullmatch=True
@@ -22,7 +22,7 @@ TREES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dic
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
 @given(TREES)
 def test_reads_back(tree: Any) -> None:
-    assert yaml.safe_load(yaml_text(tree)) == tree
+    assert yaml.safe_load(format_yaml(tree)) == tree
 
 
 ODD = ["yes", "No", "on", "null", "~", "1", "1e3", "0x1f", "1:30", "2026-01-01", "=", "<<", "a: b", "a #b", "- a", "",
@@ -32,10 +32,10 @@ ODD = ["yes", "No", "on", "null", "~", "1", "1e3", "0x1f", "1:30", "2026-01-01",
 
 @pytest.mark.parametrize("text", ODD)
 def test_texts_stay_texts(text: str) -> None:
-    assert yaml.safe_load(yaml_text({"key": text, text or "k": [text]})) == {"key": text, text or "k": [text]}
+    assert yaml.safe_load(format_yaml({"key": text, text or "k": [text]})) == {"key": text, text or "k": [text]}
 
 
 def test_is_block_style() -> None:
-    assert yaml_text({"data": {"a": "one\ntwo\n"}, "list": [{"b": 1, "c": [2]}], "left": [], "map": {}}) == (
+    assert format_yaml({"data": {"a": "one\ntwo\n"}, "list": [{"b": 1, "c": [2]}], "left": [], "map": {}}) == (
         "data:\n  a: |\n    one\n    two\nlist:\n  - b: 1\n    c:\n      - 2\nleft: []\nmap: {}\n"
     )

@@ -10,10 +10,10 @@ import pytest
 import yaml
 from kube_specs import ELSEWHERE, ONPREM, VARIANTS, by_kind, objects_of, planned
 
-from supercloud.jobs.placement.steps.pod_links import links_of
-from supercloud.plan.build.kubernetes.fabrics import reaches
-from supercloud.plan.build.kubernetes.quota import node_resources
-from supercloud.plan.build.network.server_links import server_ends
+from supercloud.jobs.placement.steps.pod_links import build_pod_links
+from supercloud.plan.build.kubernetes.fabrics import list_attachments
+from supercloud.plan.build.kubernetes.quota import compute_node_resources
+from supercloud.plan.build.network.server_links import iter_server_ends
 from supercloud.primitives.addresses import AddressRun
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.device_rules import ports_of
@@ -40,13 +40,13 @@ def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> 
     hosts = [AddressRun(rail, 0, nodes) for rail in rails]
     taken = {ipaddress.ip_address(run[index]) for run in hosts for index in range(nodes)}
     taken |= {
-        ipaddress.ip_address(end.address) for end in server_ends(plan.fabrics[0], plan.networks.served("compute"))
+        ipaddress.ip_address(end.address) for end in iter_server_ends(plan.fabrics[0], plan.networks.list_servers("compute"))
     }
     for item, block in zip(pools.values(), blocks, strict=True):
         assert any(block.subnet_of(rail) for rail in rails) and not any(address in block for address in taken)
         [term] = item["spec"]["nodeSelector"]["nodeSelectorTerms"]
         [rule] = term["matchExpressions"]
-        served = sum(plan.pool(name).nodes for name in rule["values"])
+        served = sum(plan.get_pool(name).nodes for name in rule["values"])
         assert block.num_addresses - 2 >= served * item["spec"]["perNodeBlockSize"]
 
 
@@ -62,7 +62,7 @@ def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[d
     found = {item["metadata"]["name"]: item for item in
              by_kind(objects_of(render(plan, "kubernetes")), "IPPool").values()}  # fmt: skip
     for pool in plan.pools:
-        [reach] = reaches(plan, pool)
+        [reach] = list_attachments(plan, pool)
         for network in set(reach.networks):
             size = found[network]["spec"]["perNodeBlockSize"]
             assert size >= reach.networks.count(network), (pool.name, network)
@@ -70,9 +70,9 @@ def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[d
     for name, item in found.items():
         [term] = item["spec"]["nodeSelector"]["nodeSelectorTerms"]
         served = term["matchExpressions"][0]["values"]
-        assert served == [pool.name for pool in plan.pools if name in reaches(plan, pool)[0].networks]
+        assert served == [pool.name for pool in plan.pools if name in list_attachments(plan, pool)[0].networks]
         block = ipaddress.IPv4Network(item["spec"]["subnet"])
-        nodes = sum(plan.pool(each).nodes for each in served)
+        nodes = sum(plan.get_pool(each).nodes for each in served)
         assert block.num_addresses - 2 >= nodes * item["spec"]["perNodeBlockSize"]
         assert not any(block.overlaps(other) for other in taken)
         taken.append(block)
@@ -108,8 +108,8 @@ def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: 
     bundle = render(plan, "kubernetes")
     kinds = {item["kind"] for item in objects_of(bundle)}
     assert "NicClusterPolicy" not in kinds and "network-operator" not in bundle["charts.lock.yaml"]
-    [reach] = reaches(plan, plan.pools[0])
-    assert (reach.way, reach.resources, reach.host_network) == ("host", {}, True)
+    [reach] = list_attachments(plan, plan.pools[0])
+    assert (reach.mode, reach.resources, reach.needs_host_network) == ("host", {}, True)
     [finding] = [item for item in plan.findings if item.check == "kubernetes-adapters"]
     assert model in finding.problem and finding.path == "pools[0].machine"
     mixed = [*pools, {"name": "nv", "machine": "dgx-h100", "nodes": 16, "fabrics": ["other"]}]
@@ -142,9 +142,9 @@ def test_jobs_ask_for_no_more_ports_than_admission_allows(changes: dict[str, Any
     plan = planned(changes)
     known = {ports.name: ports for ports in ports_of(plan)}
     for pool in plan.pools:
-        assert {name for reach in reaches(plan, pool) for name in reach.resources} <= set(known)
-        for count in range(1, pool.per_node + 1):
-            for name, number in links_of(plan, pool, "llm", 2, count / pool.per_node).resources:
+        assert {name for reach in list_attachments(plan, pool) for name in reach.resources} <= set(known)
+        for count in range(1, pool.accelerators_per_node + 1):
+            for name, number in build_pod_links(plan, pool, "llm", 2, count / pool.accelerators_per_node).resources:
                 share = known[name].share
                 assert share is None or number <= share * count, (pool.name, count, name)
-                assert known[name].devices & set(node_resources(pool))
+                assert known[name].devices & set(compute_node_resources(pool))

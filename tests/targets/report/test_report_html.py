@@ -19,7 +19,7 @@ from samples import EXAMPLES
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets.report import pictures, report
+from supercloud.targets.report import render_pictures, render_report
 from supercloud.topology import Fabric as Wiring
 
 VOID = {"meta", "input", "link", "br"}
@@ -63,7 +63,7 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 
 @pytest.fixture(scope="module")
 def page(plan: Plan) -> str:
-    return report(plan)
+    return render_report(plan)
 
 
 def test_well_formed_with_one_of_each_name(page: str) -> None:
@@ -84,7 +84,7 @@ def test_fetches_nothing(page: str) -> None:
 
 
 def test_the_same_each_time(plan: Plan, page: str) -> None:
-    assert report(plan) == page
+    assert render_report(plan) == page
 
 
 def test_every_node_and_server_stands_once(plan: Plan, page: str) -> None:
@@ -113,7 +113,7 @@ def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> 
 
 
 def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
-    found = pictures(plan)
+    found = render_pictures(plan)
     racks = plan.layout.racks if plan.layout else ()
     assert {f"racks/{rack.name}.svg" for rack in racks} <= set(found)
     for text in found.values():
@@ -125,7 +125,7 @@ def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:
 def test_findings_are_shown_and_markup_in_them_is_text() -> None:
     suppress = [{"check": "power-budget", "reason": "</script><script>alert(1)</script><b>&"}]
     plan = planned(facility={"power": {"budget": "1 MW"}}, suppress=suppress)
-    page = report(plan)
+    page = render_report(plan)
     Page(page)
     assert "alert(1)" in page and "<script>alert" not in page and page.count("</script>") == 2
     for finding in plan.findings:
@@ -133,25 +133,25 @@ def test_findings_are_shown_and_markup_in_them_is_text() -> None:
 
 
 def test_a_plan_with_errors_is_drawn_with_its_errors() -> None:
-    page = report(planned(pools=train("dgx-h10", 4)))
+    page = render_report(planned(pools=train("dgx-h10", 4)))
     Page(page)
     assert 'class="finding error"' in page and "dgx-h10" in page
 
 
 def test_clouds_and_plans_without_racks() -> None:
-    page = report(planned(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
+    page = render_report(planned(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
     Page(page)
     assert "set facility.rack" in page or 'id="racks"' in page
     cloud = planned(site={"kind": "aws", "region": "us-east-1"}, fabrics=[{"name": "compute", "kind": "efa"}])
-    Page(report(cloud))
+    Page(render_report(cloud))
 
 
 def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
     plan = resolve(load(next(path for path in EXAMPLES if path.parent.name == "09-aws-slurm")))
-    page, cost = report(plan), plan.cloud.cost if plan.cloud else None
-    assert cost is not None and cost.known
-    assert f"{cost.known.to('USD'):,.0f} USD" in page and f"{(cost.known * 730).to('USD'):,.0f} USD" in page
-    assert all(line.what in page for line in cost.lines) and all(group.key in page for group in plan.cloud.groups)
+    page, cost = render_report(plan), plan.cloud.cost if plan.cloud else None
+    assert cost is not None and cost.known_total
+    assert f"{cost.known_total.to('USD'):,.0f} USD" in page and f"{(cost.known_total * 730).to('USD'):,.0f} USD" in page
+    assert all(line.item in page for line in cost.lines) and all(group.key in page for group in plan.cloud.groups)
     assert not [pool for pool in plan.pools if str(pool.addresses) in page], "the cloud gives addresses, not the plan"
 
 
@@ -162,7 +162,7 @@ def test_what_is_not_known_is_not_drawn_as_zero() -> None:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-q3400-ra"}
     plan = planned(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
     assert plan.layout
-    root = ElementTree.fromstring(pictures(plan)["rows.svg"])
+    root = ElementTree.fromstring(render_pictures(plan)["rows.svg"])
     shown = [item.text for item in root.iter("{http://www.w3.org/2000/svg}text") if item.get("class") == "on"]
     assert len(shown) == len(plan.layout.racks) and shown.count("12+") == 2 and shown.count("142") == 2
     assert "?" in shown and "0.0" not in shown
@@ -171,7 +171,7 @@ def test_what_is_not_known_is_not_drawn_as_zero() -> None:
 def test_the_bill_and_its_factors_are_of_the_mix() -> None:
     sources = [{"name": "wind", "kind": "contract", "share": 0.6, "price": "0.07 USD/kWh", "carbon": "11 gCO2e/kWh"}]
     hall = HALL | {"energy": {"price": "0.12 USD/kWh", "carbon": "300 gCO2e/kWh", "sources": sources}}
-    page = report(planned(facility=hall))
+    page = render_report(planned(facility=hall))
     assert "0.09 USD/kWh" in page and "126.6 g CO₂e/kWh" in page  # 0.6 × 0.07 + 0.4 × 0.12; 0.6 × 11 + 0.4 × 300
 
 
@@ -179,7 +179,7 @@ def test_racks_power_and_cooling_are_in_numbers() -> None:
     cooling = {"kind": "direct-liquid", "supply": "30 °C", "cdu": "nvidia-qualified", "rejection": "dry-cooler"}
     plan = planned(pools=train("dgx-gb200", 144), facility={"rack": {"type": "eia-48u"}, "cooling": cooling,
                    "power": {"redundancy": "2N", "ups": "double-conversion"}})  # fmt: skip
-    page = report(plan)
+    page = render_report(plan)
     # 8 × 132 kW × 0.87 at 1.5 L/min per kW; 30 °C less 4 K and 8 K; IT and its 5 % lost in the UPS
     for said in ("8 power shelves of 33 kW", "1,378 L/min", "172.3 L/min for 114.8 kW", "18 °C dry bulb",
                  "asked of the building</th><td>26 °C"):  # fmt: skip
@@ -188,7 +188,7 @@ def test_racks_power_and_cooling_are_in_numbers() -> None:
 
 def test_size_of_16384_accelerators() -> None:
     plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
-    page = report(plan)
+    page = render_report(plan)
     assert len(page.encode()) <= 10_000_000 and len(data_of(page)["racks"]) > 512
 
 

@@ -14,8 +14,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
-from supercloud.targets.pictures import diagram
-from supercloud.targets.pictures.cells import MOST, rows_of
+from supercloud.targets.pictures import draw_fabric
+from supercloud.targets.pictures.cells import MAX_CELLS, build_rows
 
 SVG = "{http://www.w3.org/2000/svg}"
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
@@ -48,7 +48,7 @@ def texts(svg: str) -> list[tuple[str, float, float, float, float]]:
 def test_nothing_is_written_over_anything(name: str) -> None:
     plan: Plan = PLANS[name]()
     assert plan.fabrics, plan.findings
-    svg = diagram(plan, plan.fabrics[0])
+    svg = draw_fabric(plan, plan.fabrics[0])
     words = texts(svg)
     assert len(words) > 5
     for number, (text, left, right, top, bottom) in enumerate(words):
@@ -59,7 +59,7 @@ def test_nothing_is_written_over_anything(name: str) -> None:
     sizes = [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
     assert min(sizes) >= 8
     boxes = [item for item in ElementTree.fromstring(svg).iter(f"{SVG}rect") if item.attrib.get("class") != "back"]
-    assert 2 <= len(boxes) <= 4 * MOST
+    assert 2 <= len(boxes) <= 4 * MAX_CELLS
     assert len(svg) < 100_000
 
 
@@ -67,8 +67,8 @@ def test_nothing_is_written_over_anything(name: str) -> None:
 def test_every_cable_is_drawn_once(name: str) -> None:
     plan: Plan = PLANS[name]()
     wiring: Any = plan.fabrics[0].wiring
-    rows, planes = rows_of(wiring)
-    svg = diagram(plan, plan.fabrics[0])
+    rows, planes = build_rows(wiring)
+    svg = draw_fabric(plan, plan.fabrics[0])
     drawn = sum(int(count) for count in re.findall(r"<title>(\d+) links</title>", svg))
     total = sum(count for group, count in wiring.link_counts.items() if "reserved" not in group)
     assert drawn * wiring.planes == total * planes

@@ -18,14 +18,14 @@ from nvue_schema import NVUE_BRIDGED
 from nvue_words import RENAMED, commands, uses
 from samples import ROOT
 
-from supercloud.plan.build.network.bonds import bond_groups
-from supercloud.plan.build.network.bridges import bridges_of
-from supercloud.plan.build.network.vlans import vlans_of
+from supercloud.plan.build.network.bonds import find_bond_groups
+from supercloud.plan.build.network.bridges import build_bridged_networks
+from supercloud.plan.build.network.vlans import build_vlans
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load, loads
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 EXAMPLE = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
 SPEC = """\
@@ -82,12 +82,12 @@ def test_every_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding(
     for spec in sorted((ROOT / "examples").glob("0[1-35-8]-*/cluster.yaml")):
         plan = resolve(load(spec))
         lacking = {item.path for item in plan.findings if item.check == "network-bridging"}
-        there = {Path(path).stem for target in ("ethernet", "roce") if target in targets_for(plan)
+        there = {Path(path).stem for target in ("ethernet", "roce") if target in list_targets(plan)
                  for path in render(plan, target)}  # fmt: skip
         for number, fabric in enumerate(plan.spec.fabrics):
             for run in plan.networks.switches if plan.networks else ():
-                if run.fabric == fabric.name and run.system and f"fabrics[{number}]" not in lacking:
-                    assert {run.name(index) for index in range(run.tier.count)} <= there, (spec, fabric.name)
+                if run.fabric == fabric.name and run.network_os and f"fabrics[{number}]" not in lacking:
+                    assert {run.format_name(index) for index in range(run.tier.count)} <= there, (spec, fabric.name)
 
 
 def test_both_ends_of_each_cable_agree() -> None:
@@ -201,7 +201,7 @@ def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
 
 def test_a_pool_more_moves_no_vlan() -> None:
     more = "  - {name: more, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}\n"
-    before, after = (vlans_of(bridged(pools=pools)) for pools in ("", more))
+    before, after = (build_vlans(bridged(pools=pools)) for pools in ("", more))
     assert {name: vlan.number for name, vlan in before.items()}.items() <= {
         name: vlan.number for name, vlan in after.items()
     }.items()
@@ -318,8 +318,8 @@ def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
 @pytest.mark.parametrize("example", ["05-superpod-networks", "07-storage"])
 def test_bonds_are_counted_as_they_are_cabled(example: str) -> None:
     plan = resolve(load(ROOT / "examples" / example / "cluster.yaml"))
-    for network in bridges_of(plan):
-        assert {bond.group: bond.ports for bond in network.bonds} == bond_groups(network.fabric)
+    for network in build_bridged_networks(plan):
+        assert {bond.group: bond.ports for bond in network.bonds} == find_bond_groups(network.fabric)
 
 
 def test_bonds_of_unknown_devices_are_a_finding() -> None:

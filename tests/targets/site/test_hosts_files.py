@@ -43,7 +43,7 @@ def test_everything_has_one_name_and_one_address(path: Path) -> None:
         assert found[host.name] == host.address
     for run in plan.networks.switches:
         for index in range(run.tier.count):
-            assert found[run.name(index)] == run.management_address(index)
+            assert found[run.format_name(index)] == run.get_management_address(index)
 
 
 @pytest.mark.parametrize("path", ONPREM, ids=lambda path: path.parent.name)

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from supercloud.plan.resolve import resolve
-from supercloud.primitives.tables import plain_cell
+from supercloud.primitives.tables import escape_cell
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
@@ -55,7 +55,7 @@ def test_products_of_any_name_come_back(one: str, other: str) -> None:
     files = render(plan, "cabling")
     types = {path: yaml.safe_load(text) for path, text in files.items() if "device-types/" in path}
     models = {item["model"] for item in types.values()}
-    first, second = plain_cell(one), plain_cell(other)  # a name is the same in every file, and in none a formula
+    first, second = escape_cell(one), escape_cell(other)  # a name is the same in every file, and in none a formula
     assert {first, second} <= models and len({item["slug"] for item in types.values()}) == len(types)
     assert all(item["slug"].strip("-0123456789abcdefghijklmnopqrstuvwxyz_") == "" for item in types.values())
     assert next(item for item in types.values() if item["model"] == first)["part_number"] == one

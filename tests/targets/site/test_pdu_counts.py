@@ -52,7 +52,7 @@ def test_as_many_pdus_are_ordered_as_are_fed_racked_cabled_and_addressed(
     assert {row["name"] for row in rows(plan, "racks", "contents.csv") if row["what"] == "pdu"} == names
     assert {row["a_device"] for row in rows(plan, "cabling", "management.csv") if "pdu" in row["a_device"]} == names
     assert plan.networks
-    assert [len(run.owners) for run in plan.networks.bmcs if run.of == "pdu"] == [len(names)]
+    assert [len(run.owners) for run in plan.networks.bmcs if run.group == "pdu"] == [len(names)]
     assert plan.facility
     products = {group.kind: group.pdu for group in plan.facility.racks}
     assert products["storage"] == products["network"] == management.get("pdu", "")

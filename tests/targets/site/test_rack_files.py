@@ -14,8 +14,8 @@ import yaml
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
-from supercloud.targets import render, targets_for
-from supercloud.targets.pictures import elevations
+from supercloud.targets import render, list_targets
+from supercloud.targets.pictures import draw_elevations
 
 SPEC = """
 name: pod1
@@ -67,7 +67,7 @@ def test_every_thing_once_and_nothing_in_another(plan: Plan) -> None:
 def test_power_of_the_racks_is_that_of_the_hall(plan: Plan) -> None:
     assert plan.facility
     rows = table(plan, "racks.csv")
-    assert sum(float(row["kw"]) for row in rows) == pytest.approx(plan.facility.it.to("kW"))
+    assert sum(float(row["kw"]) for row in rows) == pytest.approx(plan.facility.it_power.to("kW"))
     assert {row["zone"] for row in rows if row["type"] == "gb200-nvl72"} == {"1", "2"}
 
 
@@ -91,7 +91,7 @@ def test_elevations(plan: Plan) -> None:
     assert "4 × compute in gb200-nvl72, 132 kW: r01-01" in text and "train-0018  dgx-gb200" in text
     picture = ET.fromstring(bundle["elevations.svg"])
     assert picture.tag.endswith("svg")
-    one = ET.fromstring(elevations(plan, {"r01-01"}).alone())
+    one = ET.fromstring(draw_elevations(plan, {"r01-01"}).render_file())
     titles = [item.text for item in one.iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == 1 + 18 + 9 + 8 + 2 and titles.count("train-0001, U5, dgx-gb200") == 1
     assert yaml.safe_load(bundle["facility.yaml"])["racks"] == 6
@@ -99,16 +99,16 @@ def test_elevations(plan: Plan) -> None:
 
 def test_examples_render_the_same_twice(example: Path) -> None:
     plan = resolve(load(example))
-    if "racks" not in targets_for(plan):
+    if "racks" not in list_targets(plan):
         assert plan.layout is None
         return
     assert dict(render(plan, "racks")) == dict(render(plan, "racks"))
-    ET.fromstring(elevations(plan).alone())
+    ET.fromstring(draw_elevations(plan).render_file())
 
 
 def test_rows_add_up(plan: Plan) -> None:
     rows = table(plan, "rows.csv")
-    assert plan.layout and len(rows) == plan.layout.rows
+    assert plan.layout and len(rows) == plan.layout.row_count
     assert sum(int(row["racks"]) for row in rows) == len(plan.layout.racks)
     assert sum(float(row["kw"]) for row in rows) == pytest.approx(
         sum(float(row["kw"]) for row in table(plan, "racks.csv"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from plan.test_resolve import planned
 
-from supercloud.plan.build.kubernetes.fabrics import nccl_of
+from supercloud.plan.build.kubernetes.fabrics import build_nccl_environment
 from supercloud.plan.model.plan import Plan
 from supercloud.primitives.bundle import Bundle
 from supercloud.targets import render
@@ -89,7 +89,7 @@ def test_each_collective_library_gets_the_file_that_it_reads(plan: Plan, bundle:
     assert "NCCL_IB_GID_INDEX=1\n" in bundle["compute/nodes/amd/rccl.conf"]
     assert "NCCL_IB_GID_INDEX=3\n" in bundle["compute/nodes/nv/nccl.conf"]
     assert "`nccl.conf` or `rccl.conf` to `/etc`" in bundle["INSTALL.md"]
-    assert nccl_of(plan, plan.pool("gd")) == {} and nccl_of(plan, plan.pool("amd"))["NCCL_IB_GID_INDEX"] == "1"
+    assert build_nccl_environment(plan, plan.get_pool("gd")) == {} and build_nccl_environment(plan, plan.get_pool("amd"))["NCCL_IB_GID_INDEX"] == "1"
 
 
 def test_every_dscp_and_priority_is_mapped_once(bundle: Bundle) -> None:

@@ -23,7 +23,7 @@ from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load
 from supercloud.targets import render
-from supercloud.targets.site.roce.nodes import reached
+from supercloud.targets.site.roce.nodes import list_reachable_blocks
 
 DIALECTS = ("eos", "frr", "nvue", "sonic")
 ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "leaf_down": 8,
@@ -271,7 +271,7 @@ def test_a_fabric_of_one_leaf_has_no_sessions_and_is_asked_for_none(dialect: str
     """NVUE was given ``neighbor:`` with nothing in it, and INSTALL.md asked for 0 next hops."""
     fabric = {"name": "compute", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600", "os": dialect}
     plan = planned(pools=train("dgx-h100", 4), fabrics=[fabric])
-    assert not plan.errors and plan.fabrics[0].switches("leaf") == 1, plan.errors
+    assert not plan.errors and plan.fabrics[0].count_switches("leaf") == 1, plan.errors
     bundle = render(plan, "roce")
     for path, text in bundle.items():
         if path.endswith(".yaml"):
@@ -329,7 +329,7 @@ def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
             out = subprocess.run(["bash", str(script), "show", hosts[node]], capture_output=True, text=True, check=True)
             said = [(int(item[0]), int(item[1]), item[3], item[5]) for item in map(str.split, out.stdout.splitlines())]
             assert said == [(link.plane, link.nic, f"{link.address}/31", link.gateway)
-                            for link in underlay.rails.links(node)]  # fmt: skip
+                            for link in underlay.rails.iter_links(node)]  # fmt: skip
         for stranger in ("train-9999", "train-2-0001"):
             refused = subprocess.run(["bash", str(script), "show", stranger], capture_output=True, text=True)
             assert refused.returncode == 2 and str(plan.pools[0].hosts) in refused.stderr
@@ -369,17 +369,17 @@ def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_pat
     plan = plan_of("frr", planes=planes)
     assert plan.networks is not None
     (underlay,) = plan.networks.underlays
-    assert not underlay.wiring.rails_are_disjoint
+    assert not underlay.wiring.has_disjoint_rails
     script = render(plan, "roce")["compute/nodes/train/roce-rails.sh"]
     run_rails(tmp_path, script, "ip", "train-0001")
     calls = (tmp_path / "calls").read_text().splitlines()
-    links = list(underlay.rails.links(0))
+    links = list(underlay.rails.iter_links(0))
     names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
     wanted = []
     for plane in range(planes):
         hops = "".join(f" nexthop via {link.gateway} dev {name}"
                        for link, name in zip(links, names, strict=True) if link.plane == plane)  # fmt: skip
-        wanted += [f"ip route replace {block}{hops}" for block in reached(underlay, plane)]
+        wanted += [f"ip route replace {block}{hops}" for block in list_reachable_blocks(underlay, plane)]
     assert [call for call in calls if call.startswith("ip route") and " table " not in call] == wanted
     run_rails(tmp_path, script, "networkd", "train-0001")
     for link, name in zip(links, names, strict=True):
@@ -387,7 +387,7 @@ def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_pat
         (spread,) = [route for route in routes if "MultiPathRoute" in route]
         assert spread.count("MultiPathRoute=") == len(links) / planes and "Table=" not in spread
         (alone,) = [route for route in routes if "Metric=" in route and "Table=" not in route]  # while one is down
-        assert f"Destination={reached(underlay, link.plane)[0]}\n" in alone
+        assert f"Destination={list_reachable_blocks(underlay, link.plane)[0]}\n" in alone
         (closed,) = [route for route in routes if "Type=unreachable" in route]  # what is bound takes no other link
         assert f"Destination={underlay.block}\n" in closed and "Table=" in closed
     ignored = list((tmp_path / "proc/sys/net/ipv4/conf").glob("*/ignore_routes_with_linkdown"))
@@ -398,7 +398,7 @@ def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_pat
 def test_a_program_has_to_bind_an_address_where_no_route_joins_the_rails(tmp_path: Path) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "pod": "rail"}
     plan = planned(pools=train("dgx-h100", 16), fabrics=[fabric])
-    assert plan.networks is not None and plan.networks.underlays[0].wiring.rails_are_disjoint
+    assert plan.networks is not None and plan.networks.underlays[0].wiring.has_disjoint_rails
     bundle = render(plan, "roce")
     run_rails(tmp_path, bundle["compute/nodes/train/roce-rails.sh"], "ip", "train-0001")
     calls = (tmp_path / "calls").read_text().splitlines()

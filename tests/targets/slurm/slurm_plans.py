@@ -89,7 +89,7 @@ def tree_of(nodes: int, leaf: int, prefix: str = "train-", width: int = 4) -> Lo
     hosts = HostRange(prefix, 1, nodes, width)
     starts = range(0, nodes, leaf)
     leaves = tuple(
-        Group(f"su{number}", HostSet((hosts.part(start, min(start + leaf, nodes)),)), 0)
+        Group(f"su{number}", HostSet((hosts.slice(start, min(start + leaf, nodes)),)), 0)
         for number, start in enumerate(starts, start=1)
     )
     return Locality("fabric", "tree", (Level("su", leaves), Level("fabric", (Group("compute", HostSet((hosts,))),))))

@@ -14,10 +14,10 @@ import yaml
 from slurm_plans import RELEASES, VARIANTS, lines_of, plan, records, setting, spec, variant
 
 from supercloud.catalog import Catalog
-from supercloud.errors import InputError, UnknownName
+from supercloud.errors import InputError, UnknownNameError
 from supercloud.primitives.bundle import Bundle
-from supercloud.targets import TARGETS, render, targets_for
-from supercloud.targets.schedulers.slurm.conf import Lines, UnknownKey
+from supercloud.targets import TARGETS, render, list_targets
+from supercloud.targets.schedulers.slurm.conf import ConfigWriter, UnknownKeyError
 
 DATA = Path(__file__).parents[3] / "supercloud/catalog/data/slurm"
 HEADS = {"nodename": "node", "partitionname": "partition", "nodeset": "nodeset"}
@@ -185,17 +185,17 @@ def test_abilities_by_release() -> None:
 
 
 def test_an_unknown_key_goes_no_further() -> None:
-    lines = Lines(Catalog().slurm("22.05"))
-    with pytest.raises(UnknownKey):
-        lines.settings("slurm", {"HealthCheckTimeout": 10})
-    with pytest.raises(UnknownKey):
-        lines.record("partition", {"PartitionName": "a", "Exclusive": "NODE"})
-    assert lines.settings("slurm", {"HealthCheckTimeout": None}) == []
+    lines = ConfigWriter(Catalog().get_slurm_release("22.05"))
+    with pytest.raises(UnknownKeyError):
+        lines.format_settings("slurm", {"HealthCheckTimeout": 10})
+    with pytest.raises(UnknownKeyError):
+        lines.format_record("partition", {"PartitionName": "a", "Exclusive": "NODE"})
+    assert lines.format_settings("slurm", {"HealthCheckTimeout": None}) == []
 
 
 def test_targets() -> None:
-    assert "slurm" in targets_for(plan())
-    with pytest.raises(UnknownName):
+    assert "slurm" in list_targets(plan())
+    with pytest.raises(UnknownNameError):
         render(plan(), "slurn")
     with pytest.raises(InputError) as caught:
         render(plan("22.05", [h for h in spec()["pools"]], scheduler={"auth": "slurm"}), "slurm")
@@ -419,6 +419,6 @@ def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: 
 
 def test_values_are_read_as_they_stand() -> None:
     """As squeue 22.05 reads a file: it drops a bare backslash, and one at the end of a line joins the next line."""
-    lines = Lines(Catalog().slurm("22.05"))
+    lines = ConfigWriter(Catalog().get_slurm_release("22.05"))
     options = {"PluginDir": "/no such\\", "Prolog": "\\#a", "Epilog": "/a#b"}
-    assert lines.settings("slurm", options) == ['PluginDir="/no such\\\\"', "Prolog=\\\\\\#a", "Epilog=/a\\#b"]
+    assert lines.format_settings("slurm", options) == ['PluginDir="/no such\\\\"', "Prolog=\\\\\\#a", "Epilog=/a\\#b"]

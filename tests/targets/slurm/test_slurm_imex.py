@@ -28,7 +28,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("host", [1, 18, 19, 250, 253, 288, 289, 290])
 def test_each_node_has_the_addresses_of_its_domain(script: Path, host: int) -> None:
-    pool = plan("25.11", POOLS).pool("nvl")
+    pool = plan("25.11", POOLS).get_pool("nvl")
     size = pool.machine.domain_nodes
     start = (host - 1) // size * size
     wanted = [pool.addresses[place] for place in range(start, min(start + size, pool.nodes))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import supercloud as sc
-from supercloud.plan.build.fabric.nccl import nccl_settings
+from supercloud.plan.build.fabric.nccl import build_nccl_settings
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
@@ -47,7 +47,7 @@ def test_each_pool_has_a_file_of_its_own() -> None:
     plan = sc.resolve(loads(text))
     found = {name for name in render(plan, "slurm") if name.startswith("nccl-")}
     assert found == {"nccl-train.conf"}, "torus is RoCE: its settings come with the target roce"
-    assert "NCCL_MNNVL_ENABLE" not in nccl_settings(plan, plan.pool("train")), "forced it fails where IMEX does not run"
+    assert "NCCL_MNNVL_ENABLE" not in build_nccl_settings(plan, plan.get_pool("train")), "forced it fails where IMEX does not run"
 
 
 def test_unknown_devices_are_a_finding_and_no_line() -> None:
@@ -70,4 +70,4 @@ def test_roce_and_clouds_have_their_settings_elsewhere() -> None:
 
 def test_accelerators_that_run_no_nccl_hear_nothing_of_it() -> None:
     plan = plan_of("gaudi3-8", "roce")
-    assert plan.pools[0].accelerator and nccl_settings(plan, plan.pools[0]) == {} and not findings_of(plan)
+    assert plan.pools[0].accelerator and build_nccl_settings(plan, plan.pools[0]) == {} and not findings_of(plan)

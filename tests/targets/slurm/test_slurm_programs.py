@@ -16,7 +16,7 @@ import pytest
 from slurm_plans import RELEASES, TENANTS, VARIANTS, h100, plan, variant
 
 from supercloud.catalog import Catalog
-from supercloud.catalog.kubernetes_parts import XidCatalog
+from supercloud.catalog.kubernetes_parts import XidTable
 from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 
@@ -282,7 +282,7 @@ def test_xid_is_reported_once(node: Host) -> None:
 def test_a_node_is_drained_for_the_codes_of_the_catalog(node: Host, code: int) -> None:
     """As Kubernetes is; a code that ends like another one is another one."""
     node.fake("dmesg", f"echo '[ 200.5] NVRM: Xid (PCI:0000:3b:00): {code}, pid=1'")
-    fatal = code in cast(XidCatalog, Catalog().get("xids", "nvidia")).codes("critical")
+    fatal = code in cast(XidTable, Catalog().get("xids", "nvidia")).list_codes("critical")
     assert node.run("health-check.sh").returncode == int(fatal)
     if fatal:
         assert _reason(node) == f"the driver reported Xid {code}"

@@ -12,8 +12,8 @@ from slurm_plans import gb200, h100, lines_of, plan, records, setting, tree_of, 
 from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.primitives.nodes import HostSet, expand
 from supercloud.targets import render
-from supercloud.targets.schedulers.slurm.topology import folded
-from supercloud.targets.schedulers.slurm.topology_yaml import check
+from supercloud.targets.schedulers.slurm.topology import fold_names
+from supercloud.targets.schedulers.slurm.topology_yaml import validate_topologies
 
 
 def test_tree_before_25_05() -> None:
@@ -91,7 +91,7 @@ def test_partition_chooses() -> None:
 
 
 def _with_torus(found: Plan) -> Plan:
-    hosts = found.pools[0].hosts.part(0, 16)
+    hosts = found.pools[0].hosts.slice(0, 16)
     torus = Locality("pod", "torus3d", (Level("torus", (Group("pod", HostSet((hosts,))),)),), dims=(4, 2, 2))
     return replace(found, localities=(*found.localities, torus))
 
@@ -136,17 +136,17 @@ def _changed(index: int, **change: Any) -> list[dict[str, Any]]:
     ],
 )
 def test_the_schema_refuses_what_slurm_passes_over(bad: list[dict[str, Any]]) -> None:
-    check(GOOD)
+    validate_topologies(GOOD)
     with pytest.raises(ValueError):
-        check(bad)
+        validate_topologies(bad)
 
 
 def test_folded() -> None:
-    assert folded(["su1", "su2", "su3"]) == "su[1-3]"
-    assert folded(["su9", "su10", "su12", "root"]) == "su[9-10],su12,root"
-    assert folded(["a01", "a02"]) == "a01,a02"
-    assert folded(["8", "9"]) == "[8-9]"
-    assert folded([]) == ""
+    assert fold_names(["su1", "su2", "su3"]) == "su[1-3]"
+    assert fold_names(["su9", "su10", "su12", "root"]) == "su[9-10],su12,root"
+    assert fold_names(["a01", "a02"]) == "a01,a02"
+    assert fold_names(["8", "9"]) == "[8-9]"
+    assert fold_names([]) == ""
 
 
 def test_a_line_a_group_whatever_the_nodes() -> None:

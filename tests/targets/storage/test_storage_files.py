@@ -17,7 +17,7 @@ from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.model.storage import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.primitives.bundle import Bundle
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 GIVES = {"read": "45 GB/s", "write": "30 GB/s"}
 FLASH = {"machine": "flash-24", "throughput": GIVES}
@@ -80,7 +80,7 @@ def test_every_product_has_a_folder_and_a_way_to_install(catalog: Catalog, drive
 
 
 def test_without_servers_there_is_nothing_to_render(catalog: Catalog) -> None:
-    assert "storage" not in targets_for(planned(catalog, {"tier": "best", "servers": None}))
+    assert "storage" not in list_targets(planned(catalog, {"tier": "best", "servers": None}))
 
 
 def test_scripts_are_sound(bundle: Bundle, tmp_path: Path) -> None:

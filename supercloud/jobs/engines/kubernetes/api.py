@@ -14,23 +14,23 @@ from urllib.parse import urlencode
 
 from ....errors import EngineError, UnusableEngine
 from .. import http as web
-from ..base import Unsure
-from ..responses import Shape, loaded, parsed, valid_text
+from ..base import SubmissionUnknownError
+from ..responses import Shape, parse_json, parse_response, replace_surrogates
 from . import connection, shapes
 
-__all__ = ["Api", "Cluster", "Refusal", "Transport"]
+__all__ = ["ApiClient", "ClusterTransport", "ApiStatusError", "Transport"]
 
 Json = dict[str, Any]
 
-_PAGE = 500  # objects in one answer, what kubectl takes too
-_CONNECTIONS = 16
+_PAGE_SIZE = 500  # objects in one answer, what kubectl takes too
+_MAX_CONNECTIONS = 16
 # What an API server writes where a webhook, or its own reading of an object that is applied, kept it from being stored,
 # whatever the HTTP status: pkg/admission/plugin/webhook/errors, pkg/util/webhook and
 # pkg/endpoints/handlers/fieldmanager of https://github.com/kubernetes/apiserver
 _BEFORE_STORED = ('failed calling webhook "', 'admission webhook "', "failed to create typed patch object")
 
 
-class Refusal(EngineError):
+class ApiStatusError(EngineError):
     """The API server said no; ``code`` is the HTTP status, ``reason`` its word for it (NotFound, Forbidden …)."""
 
     def __init__(self, code: int, reason: str, message: str):
@@ -38,30 +38,30 @@ class Refusal(EngineError):
         self.code, self.reason = code, reason
 
 
-class Denied(Refusal, UnusableEngine):
+class Denied(ApiStatusError, UnusableEngine):
     """It does not know the user, or the user may not do that."""
 
 
 class Transport(Protocol):
     """Sends one request; replaced by recordings in tests."""
 
-    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+    def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
         """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows."""
 
 
-class Cluster:
+class ClusterTransport:
     """The cluster of a context of the kubeconfig, or the one this process runs in."""
 
     def __init__(self, context: str | None = None, config_file: Path | None = None):
         self.context, self.config_file = context, config_file
         self._lock = threading.Lock()
 
-    def find(self) -> None:
+    def load_client(self) -> None:
         """Look for its address and credentials; raises :class:`UnusableEngine` with what to do where there are none."""
         with self._lock:
             _ = self._client
 
-    def send(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, bytes]:
+    def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
         """Every request may be repeated (objects have names of their own), so a connection that broke is no end.
 
         It goes to the server of the kubeconfig and nowhere else: a redirect is an error, as its body is a whole job. A
@@ -70,7 +70,7 @@ class Cluster:
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
         if body is not None:
-            headers["Content-Type"] = kind
+            headers["Content-Type"] = content_type
         with self._lock:  # asking may run a plugin that fetches a new token
             try:
                 credentials = {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
@@ -99,7 +99,7 @@ class Cluster:
         file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads that only once
         try:
             settings = client.Configuration()  # which reads the environment
-            settings.connection_pool_maxsize = _CONNECTIONS
+            settings.connection_pool_maxsize = _MAX_CONNECTIONS
             settings.proxy, settings.no_proxy = None, None
             if not (file or self.context) and "KUBERNETES_SERVICE_HOST" in os.environ:
                 kubeconfig.load_incluster_config(client_configuration=settings)
@@ -133,7 +133,7 @@ class Cluster:
         return found
 
 
-class Api:
+class ApiClient:
     """Requests to one API server."""
 
     def __init__(self, transport: Transport):
@@ -141,28 +141,28 @@ class Api:
 
     def get(self, path: str, **query: str | int) -> Json:
         """One object, or one page of a list."""
-        return self._json("GET", path, query)
+        return self._request_json("GET", path, query)
 
     def post(self, path: str, body: Json, **query: str | int) -> Json:
         """Create an object; a field that the server does not know is refused, not dropped.
 
         Raises :class:`Unsure` where the answer is not the object: it may be there nevertheless.
         """
-        return self._json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
+        return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
 
     def review(self, path: str, body: Json) -> Json:
         """What the server answers to an object that it does not keep, such as a SubjectAccessReview."""
-        return self._json("POST", path, {}, body)
+        return self._request_json("POST", path, {}, body)
 
-    def patch(self, path: str, body: Json, kind: str = "application/merge-patch+json", **query: str | int) -> Json:
+    def patch(self, path: str, body: Json, content_type: str = "application/merge-patch+json", **query: str | int) -> Json:
         """Change an object."""
-        return self._json("PATCH", path, query, body, kind)
+        return self._request_json("PATCH", path, query, body, content_type)
 
     def delete(self, path: str, body: Json | None = None) -> Json:
         """Delete an object."""
-        return self._json("DELETE", path, {}, body or {"propagationPolicy": "Background"})
+        return self._request_json("DELETE", path, {}, body or {"propagationPolicy": "Background"})
 
-    def pages(self, path: str, **query: str | int) -> Iterator[Json]:
+    def iter_items(self, path: str, **query: str | int) -> Iterator[Json]:
         """All objects of a list, a page at a time; a list that changed too much while it was read is read again.
 
         So an object may come twice, never not at all.
@@ -170,8 +170,8 @@ class Api:
         again, start = 3, ""
         while True:
             try:
-                page = self.get(path, **{"limit": _PAGE, **query, **({"continue": start} if start else {})})
-            except Refusal as refusal:
+                page = self.get(path, **{"limit": _PAGE_SIZE, **query, **({"continue": start} if start else {})})
+            except ApiStatusError as refusal:
                 again -= 1
                 if refusal.code != 410 or not again:
                     raise
@@ -182,26 +182,26 @@ class Api:
             if not start:
                 return
 
-    def text(self, path: str, **query: str | int) -> bytes:
+    def get_raw(self, path: str, **query: str | int) -> bytes:
         """Something that is no object: a log."""
-        return self._send("GET", path, query, None, "")
+        return self._request("GET", path, query, None, "")
 
-    def _json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
-              kind: str = "application/json", shape: Shape = shapes.ANSWER) -> Json:  # fmt: skip
-        data = self._send(method, path, query, None if body is None else json.dumps(body).encode(), kind)
+    def _request_json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
+              content_type: str = "application/json", shape: Shape = shapes.RESPONSE) -> Json:  # fmt: skip
+        data = self._request(method, path, query, None if body is None else json.dumps(body).encode(), content_type)
         try:
-            found: Json = parsed(data, shape, f"{method} {path}")
+            found: Json = parse_response(data, shape, f"{method} {path}")
         except EngineError as error:  # whatever was asked for may have been done
-            raise (Unsure(str(error)) if method != "GET" else error) from None
+            raise (SubmissionUnknownError(str(error)) if method != "GET" else error) from None
         return found
 
-    def _send(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, kind: str) -> bytes:
+    def _request(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, content_type: str) -> bytes:
         target = f"{path}?{urlencode(query)}" if query else path
-        status, data = self._transport.send(method, target, body, kind)
+        status, data = self._transport.send(method, target, body, content_type)
         if not 200 <= status <= 299:
-            refusal = _refusal(status, data)
+            refusal = _build_status_error(status, data)
             if method != "GET" and status >= 500 and not any(words in str(refusal) for words in _BEFORE_STORED):
-                raise Unsure(f"{method} {path}: HTTP {status} ({refusal}): whether it was done is not known")
+                raise SubmissionUnknownError(f"{method} {path}: HTTP {status} ({refusal}): whether it was done is not known")
             raise refusal
         return data
 
@@ -212,16 +212,16 @@ def _broken_client(error: Exception) -> UnusableEngine:
 
 
 def _short(error: Exception) -> str:
-    return valid_text(str(error))[:300]
+    return replace_surrogates(str(error))[:300]
 
 
-def _refusal(status: int, data: bytes) -> Refusal:
+def _build_status_error(status: int, data: bytes) -> ApiStatusError:
     try:
-        said = loaded(data)
+        said = parse_json(data)
         reason, message = str(said.get("reason", "")), str(said.get("message", ""))
     except (ValueError, AttributeError, RecursionError):
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:
         message = f"it does not know you: {message}; try: kubectl auth whoami"
-    kind = Denied if status in (401, 403) else Refusal
+    kind = Denied if status in (401, 403) else ApiStatusError
     return kind(status, reason, message[:2000] or f"HTTP status {status}")

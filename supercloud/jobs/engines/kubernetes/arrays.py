@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plan.build.kubernetes.names import OBJECT, TASK
+from ....plan.build.kubernetes.names import OBJECT_LABEL, ARRAY_INDEX_LABEL
 
-__all__ = ["task"]
+__all__ = ["build_task"]
 
 Json = dict[str, Any]
 
 
-def task(body: Json, number: int, name: str) -> Json:
+def build_task(body: Json, index: int, name: str) -> Json:
     """The object of one task from that of all; changes and returns ``body``."""
     body["metadata"]["name"] = name
-    body["metadata"]["labels"][TASK] = str(number)
-    for template in _pod_templates(body["spec"]):
-        template["metadata"]["labels"] |= {OBJECT: name, TASK: str(number)}
+    body["metadata"]["labels"][ARRAY_INDEX_LABEL] = str(index)
+    for template in _list_pod_templates(body["spec"]):
+        template["metadata"]["labels"] |= {OBJECT_LABEL: name, ARRAY_INDEX_LABEL: str(index)}
     return body
 
 
-def _pod_templates(spec: Json) -> list[Json]:
+def _list_pod_templates(spec: Json) -> list[Json]:
     if "replicatedJobs" in spec:
         return [item["template"]["spec"]["template"] for item in spec["replicatedJobs"]]
     return [item["template"] for item in spec["tasks"]]

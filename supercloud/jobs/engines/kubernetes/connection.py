@@ -13,20 +13,20 @@ from urllib.request import getproxies
 from ....errors import EngineError, UnusableEngine
 from .. import bounded_io as bounded
 from .. import http as web
-from ..base import Unsure
-from ..bounded_io import ANSWER, Deadline, Limits
+from ..base import SubmissionUnknownError
+from ..bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
 __all__ = ["refuse_plain", "send"]
 
-_PATIENCE = 60.0  # seconds in which nothing comes
-_PAUSES = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
-_LONGEST_PAUSE = 30.0  # seconds that a busy server may ask for; API servers ask for one
-_BUSY = (429, 503)
+_IDLE_TIMEOUT = 60.0  # seconds in which nothing comes
+_RETRY_DELAYS = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
+_MAX_RETRY_DELAY = 30.0  # seconds that a busy server may ask for; API servers ask for one
+_RETRYABLE_STATUSES = (429, 503)
 
 
 def refuse_plain(host: str, proxy: str | None) -> None:
     """Raise :class:`UnusableEngine` where a token for this address would go over a network in plain text."""
-    if web.is_plain(host, proxy):
+    if web.is_plaintext(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
         if "://" in host and not web.has_certain_host(host):
             what += " to a host that is not certain (an address is http://HOST:PORT, without user and backslash)"
@@ -35,8 +35,8 @@ def refuse_plain(host: str, proxy: str | None) -> None:
                              "through a tunnel that ends at 127.0.0.1, without a proxy")  # fmt: skip
 
 
-def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping[str, str],
-         limits: Limits = ANSWER) -> tuple[int, bytes]:  # fmt: skip
+def send(pool_manager: Any, method: str, url: str, body: bytes | None, headers: Mapping[str, str],
+         limits: ResponseLimits = RESPONSE_LIMITS) -> tuple[int, bytes]:  # fmt: skip
     """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows.
 
     ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
@@ -44,40 +44,40 @@ def send(pools: Any, method: str, url: str, body: bytes | None, headers: Mapping
     """
     from urllib3.exceptions import HTTPError
 
-    headers = {name: web.header_value(value, f"the header {name} that the kubeconfig says")
+    headers = {name: web.require_header_value(value, f"the header {name} that the kubeconfig says")
                for name, value in headers.items()}  # fmt: skip
     host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
-    with Deadline(limits.seconds) as deadline:
-        _watch(pools.connection_from_url(url), deadline)
+    with Deadline(limits.timeout) as deadline:
+        _watch_pool(pool_manager.connection_from_url(url), deadline)
         may_have_arrived = False
-        for time_left in (*_PAUSES, None):
-            _asking.is_connected = False
+        for time_left in (*_RETRY_DELAYS, None):
+            _current_request.is_connected = False
             try:
                 # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
-                answer = pools.request(method, url, body=body, headers=headers, timeout=_PATIENCE, retries=False,
+                answer = pool_manager.request(method, url, body=body, headers=headers, timeout=_IDLE_TIMEOUT, retries=False,
                                        redirect=False, preload_content=False)  # fmt: skip
                 with closing(answer):  # closes what was not read; one that was read whole has given its connection back
-                    if time_left is None or answer.status not in _BUSY:
-                        data = _body(answer, method, host, limits, deadline)
+                    if time_left is None or answer.status not in _RETRYABLE_STATUSES:
+                        data = _read_body(answer, method, host, limits, deadline)
                         if may_have_arrived and method == "POST" and answer.status >= 400 and answer.status != 409:
-                            raise Unsure(f"{host} broke off, then answered HTTP {answer.status}: {data[:300]!r}")
+                            raise SubmissionUnknownError(f"{host} broke off, then answered HTTP {answer.status}: {data[:300]!r}")
                         return int(answer.status), data
                     may_have_arrived = may_have_arrived or answer.status >= 500
-                    pause = _asked_pause(answer.headers) or time_left
+                    pause = _parse_retry_after(answer.headers) or time_left
             except HTTPError as error:
                 # the type of the error does not say it: urllib3 has a ProxyError for answers that were lost, too
-                may_have_arrived = may_have_arrived or _asking.is_connected
+                may_have_arrived = may_have_arrived or _current_request.is_connected
                 if may_have_arrived:
-                    deadline.check(host)
-                if time_left is None or deadline.passed:
-                    proxy = getattr(pools, "proxy", None)
-                    reason = f"no connection after {deadline.seconds:g} s" if deadline.passed else error
+                    deadline.raise_if_passed(host)
+                if time_left is None or deadline.has_passed:
+                    proxy = getattr(pool_manager, "proxy", None)
+                    reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else error
                     said = (f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
-                            f"kubectl cluster-info{_proxy_hint(pools)}")  # fmt: skip
-                    raise (Unsure if may_have_arrived else EngineError)(said) from None
+                            f"kubectl cluster-info{_proxy_hint(pool_manager)}")  # fmt: skip
+                    raise (SubmissionUnknownError if may_have_arrived else EngineError)(said) from None
                 pause = time_left
             deadline.wait(pause)
-            deadline.check(host)
+            deadline.raise_if_passed(host)
     raise AssertionError
 
 
@@ -85,26 +85,26 @@ def _proxy_hint(pools: Any) -> str:
     """What to do where the environment names a proxy, which is not used."""
     if getattr(pools, "proxy", None) or not {"http", "https", "all"} & getproxies().keys():
         return ""
-    return f" (the proxy of the environment is not used; name one as proxy-url in the kubeconfig or in {web.PROXY})"
+    return f" (the proxy of the environment is not used; name one as proxy-url in the kubeconfig or in {web.PROXY_VARIABLE})"
 
 
-def _body(answer: Any, method: str, host: str, limits: Limits, deadline: Deadline) -> bytes:
-    if 300 <= answer.status <= 399:
-        elsewhere = str(answer.headers.get("Location", ""))[:200]
+def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:
+    if 300 <= response.status <= 399:
+        elsewhere = str(response.headers.get("Location", ""))[:200]
         raise UnusableEngine(f"{host} redirects {method} to {elsewhere}; nothing is sent there: give the address of "
                              "the API server itself in the kubeconfig")  # fmt: skip
-    if not 200 <= answer.status <= 299:
-        data = answer.read(bounded.REASON)
+    if not 200 <= response.status <= 299:
+        data = response.read(bounded.MAX_ERROR_BYTES)
     else:
-        data = bounded.read(answer.read, limits.size, host)
-    deadline.check(host)
+        data = bounded.read_bounded(response.read, limits.max_bytes, host)
+    deadline.raise_if_passed(host)
     return bytes(data)
 
 
-def _asked_pause(headers: Mapping[str, str]) -> float:
+def _parse_retry_after(headers: Mapping[str, str]) -> float:
     """Seconds that a busy server asks to wait; 0 where it gives no number."""
     said = headers.get("Retry-After", "")
-    return min(float(said), _LONGEST_PAUSE) if said.isascii() and said.isdigit() else 0.0
+    return min(float(said), _MAX_RETRY_DELAY) if said.isascii() and said.isdigit() else 0.0
 
 
 class _Asking(threading.local):
@@ -115,38 +115,38 @@ class _Asking(threading.local):
     """Whether this try had a connection, TLS and the tunnel of a proxy included: before that nothing is sent."""
 
 
-_asking = _Asking()
+_current_request = _Asking()
 
 
-def _watch(pool: Any, deadline: Deadline) -> None:
+def _watch_pool(pool: Any, deadline: Deadline) -> None:
     """Let the connections of a pool be shut down at the deadline of the thread that reads from them."""
-    _asking.deadline = deadline
+    _current_request.deadline = deadline
     if not hasattr(pool.ConnectionCls, "is_watched"):
-        pool.ConnectionCls = _watched(pool.ConnectionCls)
+        pool.ConnectionCls = _build_watched_class(pool.ConnectionCls)
 
 
 @cache
-def _watched(kind: Any) -> Any:
-    class Watched(kind):  # type: ignore[misc]
+def _build_watched_class(connection_class: Any) -> Any:
+    class WatchedConnection(connection_class):  # type: ignore[misc]
         is_watched = True
 
         def _new_conn(self) -> Any:
             made = super()._new_conn()
-            _asking.deadline.watch(made)  # before TLS and the tunnel of a proxy, which may be without end, too
+            _current_request.deadline.watch(made)  # before TLS and the tunnel of a proxy, which may be without end, too
             return made
 
         def _tunnel(self) -> None:
             super()._tunnel()
-            _asking.deadline.check_connection()
+            _current_request.deadline.check_connection()
 
         def connect(self) -> None:
             super().connect()
-            _asking.is_connected = True
+            _current_request.is_connected = True
 
         def request(self, *more: Any, **settings: Any) -> None:
             if self.sock is not None:  # without TLS it is made later, unless it was used before
-                _asking.deadline.watch(self.sock)
-                _asking.is_connected = True
+                _current_request.deadline.watch(self.sock)
+                _current_request.is_connected = True
             super().request(*more, **settings)
 
-    return Watched
+    return WatchedConnection

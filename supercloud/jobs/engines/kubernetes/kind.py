@@ -6,31 +6,31 @@ from typing import Any, Protocol
 
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import Pods
+from ...placement.steps.pods import PodRequirements
 from ..submission import Status
-from .api import Api
+from .api import ApiClient
 
-__all__ = ["Kind"]
+__all__ = ["JobKind"]
 
 Json = dict[str, Any]
 
 
-class Kind(Protocol):
+class JobKind(Protocol):
     """Jobs as objects of one resource of the API server."""
 
     queue: str
     """The queue whose jobs these are."""
-    api: str
+    api_version: str
     """Their apiVersion."""
 
-    def path(self, namespace: str) -> str:
+    def build_path(self, namespace: str) -> str:
         """Where they are."""
 
-    def make(self, job: JobSpec, at: Placement, pods: Pods, key: str) -> Json:
+    def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
         """The object of a job; of an array that of every task, but for its name and number."""
 
-    def waits(self, there: Json) -> bool:
+    def is_waiting(self, resource: Json) -> bool:
         """Whether its queue has not let it in."""
 
-    def statuses(self, api: Api, namespace: str, selector: str) -> dict[str, Status]:
+    def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
         """How all that a selector of labels selects are, by name."""

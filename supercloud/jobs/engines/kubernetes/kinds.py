@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from .jobsets import JobSets
-from .kind import Kind
-from .volcano import VolcanoJobs
+from .jobsets import JobSetKind
+from .kind import JobKind
+from .volcano import VolcanoJobKind
 
-__all__ = ["KINDS", "by_api"]
+__all__ = ["KINDS", "get_kind"]
 
-KINDS: dict[str, Kind] = {"jobset": JobSets(), "vcjob": VolcanoJobs()}
+KINDS: dict[str, JobKind] = {"jobset": JobSetKind(), "vcjob": VolcanoJobKind()}
 """By the word that references use; ``queue`` of the scheduler says which is made."""
 
 
-def by_api(version: str) -> tuple[str, Kind]:
+def get_kind(version: str) -> tuple[str, JobKind]:
     """The kind of objects of an API version."""
-    return next((word, kind) for word, kind in KINDS.items() if kind.api == version)
+    return next((word, kind) for word, kind in KINDS.items() if kind.api_version == version)

@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from ....errors import InputError
 from ....spec.document import read_yaml
 
-__all__ = ["api_server"]
+__all__ = ["find_api_server"]
 
 
-def api_server(context: str | None) -> tuple[str, str, str]:
+def find_api_server(context: str | None) -> tuple[str, str, str]:
     """What tells the API server of a context from others: its address, ``proxy-url`` and ``tls-server-name``.
 
     None is the current context. Where nobody knows the address, it is the context's name, and nothing for the usual
@@ -28,15 +28,15 @@ def api_server(context: str | None) -> tuple[str, str, str]:
     contexts: dict[str, Any] = {}
     clusters: dict[str, Any] = {}
     current = ""
-    for path in _files():
+    for path in _list_files():
         try:
             found = read_yaml(path).data
         except InputError:  # who uses it says what is wrong with it
             continue
         if isinstance(found, Mapping):
             current = current or str(found.get("current-context") or "")
-            contexts = _named(found, "contexts", "context") | contexts
-            clusters = _named(found, "clusters", "cluster") | clusters
+            contexts = _index_by_name(found, "contexts", "context") | contexts
+            clusters = _index_by_name(found, "clusters", "cluster") | clusters
     name = context or current
     cluster = clusters.get(str(contexts.get(name, {}).get("cluster")), {})
     if not cluster.get("server"):
@@ -53,7 +53,7 @@ def _host(address: str) -> str:
         return ""
 
 
-def _files() -> list[Path]:
+def _list_files() -> list[Path]:
     said = os.environ.get("KUBECONFIG")
     if said:
         return [Path(name) for name in said.split(os.pathsep) if name]
@@ -63,8 +63,8 @@ def _files() -> list[Path]:
         return []
 
 
-def _named(found: Mapping[str, Any], field: str, inner: str) -> dict[str, Any]:
+def _index_by_name(document: Mapping[str, Any], field: str, inner: str) -> dict[str, Any]:
     """The things of a list by name; of one name the first."""
-    listed = found.get(field)
+    listed = document.get(field)
     items = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
     return {str(item.get("name")): item[inner] for item in reversed(items) if isinstance(item.get(inner), Mapping)}

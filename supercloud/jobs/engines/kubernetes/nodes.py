@@ -5,39 +5,39 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from ....plan.build.kubernetes.names import HOSTNAME, POOL, TIME_LIMIT
-from ...fleet.state import NodeState, Waiting
-from .status import condition, seconds
+from ....plan.build.kubernetes.names import HOSTNAME_LABEL, POOL_LABEL, TIME_LIMIT_ANNOTATION
+from ...fleet.state import NodeState, WaitingJobs
+from .status import find_condition, parse_time
 
-__all__ = ["node_states", "waiting_jobs", "waiting_work"]
+__all__ = ["iter_node_states", "list_waiting_volcano_jobs", "list_waiting_workloads"]
 
 Json = dict[str, Any]
 
-_INSTANCE = "/mig-"
+_MIG_RESOURCE = "/mig-"
 
 
-def node_states(nodes: Iterable[Json], pods: Iterable[Json], resources: Collection[str]) -> Iterator[NodeState]:
+def iter_node_states(nodes: Iterable[Json], pods: Iterable[Json], resources: Collection[str]) -> Iterator[NodeState]:
     """Every node, with what anybody's pods have of ``resources``; of nodes without any, 1 where a job has the node."""
     used: dict[str, int] = {}
     until: dict[str, float | None] = {}
     for pod in pods:
         node = pod.get("spec", {}).get("nodeName")
-        devices = _devices(pod, resources)
+        devices = _count_devices(pod, resources)
         if not node or not devices or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             continue
         used[node] = used.get(node, 0) + devices
-        end = _end(pod)
+        end = _compute_end(pod)
         known = until.get(node, 0.0)
         until[node] = None if end is None or known is None else max(end, known)
     for node in nodes:
         name = node["metadata"]["name"]
-        host = node["metadata"].get("labels", {}).get(HOSTNAME, name)
+        host = node["metadata"].get("labels", {}).get(HOSTNAME_LABEL, name)
         in_use = used.get(name, 0)
-        yield NodeState(host, _state(node), in_use, until.get(name) if in_use else None)
+        yield NodeState(host, _classify_node(node), in_use, until.get(name) if in_use else None)
 
 
-def _state(node: Json) -> Any:
-    if condition(node, "Ready") is None:
+def _classify_node(node: Json) -> Any:
+    if find_condition(node, "Ready") is None:
         return "down"
     spec = node.get("spec", {})
     taken_out = any(taint["key"].startswith("node.kubernetes.io/") for taint in spec.get("taints") or ()
@@ -45,36 +45,36 @@ def _state(node: Json) -> Any:
     return "drained" if spec.get("unschedulable") or taken_out else "up"
 
 
-def _devices(pod: Json, resources: Collection[str]) -> int:
+def _count_devices(pod: Json, resources: Collection[str]) -> int:
     """Accelerators its containers have; 1 for a job's pod that asks for none."""
     total = 0
     for container in pod.get("spec", {}).get("containers") or ():
         limits: Mapping[str, str] = container.get("resources", {}).get("limits") or {}
-        total += sum(int(limits[name]) for name in limits if name in resources or _INSTANCE in name)
-    return total or int(POOL in (pod.get("spec", {}).get("nodeSelector") or {}))
+        total += sum(int(limits[name]) for name in limits if name in resources or _MIG_RESOURCE in name)
+    return total or int(POOL_LABEL in (pod.get("spec", {}).get("nodeSelector") or {}))
 
 
-def _end(pod: Json) -> float | None:
+def _compute_end(pod: Json) -> float | None:
     """When it must have ended, by its time limit."""
-    limit = pod["metadata"].get("annotations", {}).get(TIME_LIMIT, "")
-    started = seconds(pod.get("status", {}).get("startTime"))
+    limit = pod["metadata"].get("annotations", {}).get(TIME_LIMIT_ANNOTATION, "")
+    started = parse_time(pod.get("status", {}).get("startTime"))
     return started + int(limit) if started is not None and limit.isdigit() else None
 
 
-def waiting_work(workloads: Iterable[Json]) -> list[Waiting]:
+def list_waiting_workloads(workloads: Iterable[Json]) -> list[WaitingJobs]:
     """What Kueue has not let in, summed by pool."""
-    return _by_pool(
+    return _sum_by_pool(
         (podset["template"], int(podset.get("count", 1)))
         for workload in workloads
-        if not (condition(workload, "Admitted") or condition(workload, "Finished")
+        if not (find_condition(workload, "Admitted") or find_condition(workload, "Finished")
                 or workload.get("spec", {}).get("active") is False)
         for podset in workload.get("spec", {}).get("podSets") or ()
     )  # fmt: skip
 
 
-def waiting_jobs(jobs: Iterable[Json]) -> list[Waiting]:
+def list_waiting_volcano_jobs(jobs: Iterable[Json]) -> list[WaitingJobs]:
     """What Volcano has not started, summed by pool."""
-    return _by_pool(
+    return _sum_by_pool(
         (task["template"], int(task.get("replicas", 1)))
         for job in jobs
         if job.get("status", {}).get("state", {}).get("phase", "Pending") in ("Pending", "Inqueue")
@@ -82,11 +82,11 @@ def waiting_jobs(jobs: Iterable[Json]) -> list[Waiting]:
     )
 
 
-def _by_pool(waiting: Iterable[tuple[Json, int]]) -> list[Waiting]:
+def _sum_by_pool(waiting: Iterable[tuple[Json, int]]) -> list[WaitingJobs]:
     """Templates of pods with how many of each."""
     sums: dict[str, tuple[int, int]] = {}
     for template, count in waiting:
-        pool = (template.get("spec", {}).get("nodeSelector") or {}).get(POOL, "")
+        pool = (template.get("spec", {}).get("nodeSelector") or {}).get(POOL_LABEL, "")
         nodes, jobs = sums.get(pool, (0, 0))
         sums[pool] = nodes + count, jobs + 1
-    return [Waiting(pool, nodes, jobs) for pool, (nodes, jobs) in sorted(sums.items())]
+    return [WaitingJobs(pool, nodes, jobs) for pool, (nodes, jobs) in sorted(sums.items())]

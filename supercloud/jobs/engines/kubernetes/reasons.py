@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["group_reason", "pod_reason", "queue_reason"]
+__all__ = ["describe_pod_group", "describe_pods", "describe_workload"]
 
 Json = dict[str, Any]
 
-_PREFIX = "couldn't assign flavors to pod set workers: "
-_OTHER_POOL = re.compile(r"flavor \S+ doesn't match node affinity")  # where it was not placed
-_SOME = re.compile(r'topology "[^"]*" allows to fit only (\d+) out of (\d+) (pod|slice)')
-_NONE = re.compile(r'topology "[^"]*" doesn\'t allow to fit any of (\d+) (pod|slice)')
-_QUOTA = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
-_MAXIMUM = re.compile(r"insufficient quota for (\S+) in flavor (\S+), .*> maximum capacity \((\S+)\)")
-_NO_QUEUE = re.compile(r"LocalQueue (\S+) doesn't exist")
+_MESSAGE_PREFIX = "couldn't assign flavors to pod set workers: "
+_OTHER_POOL_PATTERN = re.compile(r"flavor \S+ doesn't match node affinity")  # where it was not placed
+_PARTIAL_FIT_PATTERN = re.compile(r'topology "[^"]*" allows to fit only (\d+) out of (\d+) (pod|slice)')
+_NO_FIT_PATTERN = re.compile(r'topology "[^"]*" doesn\'t allow to fit any of (\d+) (pod|slice)')
+_QUOTA_IN_USE_PATTERN = re.compile(r"insufficient unused quota for (\S+) in flavor (\S+), (\S+) more needed")
+_QUOTA_MAXIMUM_PATTERN = re.compile(r"insufficient quota for (\S+) in flavor (\S+), .*> maximum capacity \((\S+)\)")
+_NO_QUEUE_PATTERN = re.compile(r"LocalQueue (\S+) doesn't exist")
 # reasons of a waiting container that do not go away by themselves, and what to do
-_CONTAINER = {
+_CONTAINER_REASONS = {
     "CreateContainerConfigError": "a secret or a setting it names is not in its namespace",
     "CreateContainerError": "its container cannot be made",
     "ErrImagePull": "its image cannot be pulled",
@@ -26,7 +26,7 @@ _CONTAINER = {
 }
 
 
-def queue_reason(workload: Json | None, label: str = "") -> str:
+def describe_workload(workload: Json | None, label: str = "") -> str:
     """From the conditions of a Workload that is not admitted; ``label`` is the level of topology the job insists on."""
     if workload is None:
         return "Kueue has not looked at it yet"
@@ -45,34 +45,34 @@ def queue_reason(workload: Json | None, label: str = "") -> str:
         said = ""
     if reserved.get("status") == "True":
         said = "it has its quota and waits for what else its queue checks"
-    why = _sentence(said, label) if said else ""
+    why = _describe_message(said, label) if said else ""
     return "; ".join(part for part in (again, why) if part) or "it waits for its turn"
 
 
-def _sentence(said: str, label: str) -> str:
-    said = ", ".join(part for part in said.removeprefix(_PREFIX).split(", ") if not _OTHER_POOL.fullmatch(part))
-    if match := _SOME.search(said):
-        return _room(match[1], match[2], match[3], label)
-    if match := _NONE.search(said):
-        return _room("0", match[1], match[2], label)
-    if match := _MAXIMUM.search(said):
+def _describe_message(message: str, label: str) -> str:
+    message = ", ".join(part for part in message.removeprefix(_MESSAGE_PREFIX).split(", ") if not _OTHER_POOL_PATTERN.fullmatch(part))
+    if match := _PARTIAL_FIT_PATTERN.search(message):
+        return _describe_shortage(match[1], match[2], match[3], label)
+    if match := _NO_FIT_PATTERN.search(message):
+        return _describe_shortage("0", match[1], match[2], label)
+    if match := _QUOTA_MAXIMUM_PATTERN.search(message):
         return (f"its tenant can never have more than {match[3]} {match[1]} of pool {match[2]}; cancel it and ask for "
                 "less")  # fmt: skip
-    if match := _QUOTA.search(said):
+    if match := _QUOTA_IN_USE_PATTERN.search(message):
         return f"the quota of its tenant is in use: {match[3]} more {match[1]} of pool {match[2]} are needed"
-    if match := _NO_QUEUE.search(said):
+    if match := _NO_QUEUE_PATTERN.search(message):
         return f"there is no queue {match[1].rpartition('/')[2]} in its namespace; set tenant to one of the cluster"
-    if not said:  # quota there is, a place there is not
+    if not message:  # quota there is, a place there is not
         return f"the nodes it needs are not free{f' within one {label}' if label else ''}"
-    return f"Kueue says: {said}"
+    return f"Kueue says: {message}"
 
 
-def _room(has: str, wants: str, unit: str, label: str) -> str:
+def _describe_shortage(free: str, requested: str, unit: str, label: str) -> str:
     what = "nodes" if unit == "pod" else "groups of nodes that belong together"
-    return f"only {has} of the {wants} {what} it needs are free{f' within one {label}' if label else ''}"
+    return f"only {free} of the {requested} {what} it needs are free{f' within one {label}' if label else ''}"
 
 
-def group_reason(group: Json | None) -> str:
+def describe_pod_group(group: Json | None) -> str:
     """From the conditions of a PodGroup that Volcano has not started."""
     if group is None:
         return "Volcano has not looked at it yet"
@@ -82,13 +82,13 @@ def group_reason(group: Json | None) -> str:
     return "it waits for its turn"
 
 
-def pod_reason(pods: list[Json]) -> str:
+def describe_pods(pods: list[Json]) -> str:
     """Why admitted pods do not run yet: the first that will not go away by itself."""
     for pod in pods:
         status = pod.get("status", {})
         for container in status.get("containerStatuses") or ():
             waiting = container.get("state", {}).get("waiting") or {}
-            if sentence := _CONTAINER.get(waiting.get("reason", "")):
+            if sentence := _CONTAINER_REASONS.get(waiting.get("reason", "")):
                 message = str(waiting.get("message", "")).strip()
                 return f"{sentence}: {message}" if message else sentence
         for condition in status.get("conditions") or ():

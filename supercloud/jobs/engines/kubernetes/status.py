@@ -7,86 +7,86 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ....plan.build.kubernetes.names import STARTS
+from ....plan.build.kubernetes.names import STARTS_ANNOTATION
 from ...store.states import State
 from ..submission import Status
-from .jobset import LOST
-from .reasons import pod_reason, queue_reason
+from .jobset import DISRUPTION_TARGET
+from .reasons import describe_pods, describe_workload
 
-__all__ = ["SIGNALLED", "condition", "ended_badly", "failure", "needs_pods", "seconds", "status_of"]
+__all__ = ["TERMINATION_EXIT_CODES", "find_condition", "has_failed", "find_pod_failure", "needs_pods", "parse_time", "build_status"]
 
 Json = dict[str, Any]
 
-SIGNALLED = (128 + 15, 128 + 9)
+TERMINATION_EXIT_CODES = (128 + 15, 128 + 9)
 """Exit codes of what was ended by SIGTERM, then by SIGKILL."""
-OVERDUE = "it ran longer than its time limit"
-_EXIT_CODE = re.compile(r"failed with exit code (\d+) ")
+TIME_LIMIT_EXCEEDED = "it ran longer than its time limit"
+_EXIT_CODE_PATTERN = re.compile(r"failed with exit code (\d+) ")
 
 
-def status_of(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: Sequence[Json]) -> Status:
+def build_status(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: Sequence[Json]) -> Status:
     """The status of one object. Its Jobs count where it :func:`ended_badly`, its pods where it :func:`needs_pods`."""
     status = jobset.get("status", {})
-    attempt = int(status.get("restarts", 0)) + _starts(jobset, workload)
-    resumed = condition(jobset, "Suspended", "False") or condition(jobset, "StartupPolicyCompleted")
-    started = seconds(resumed.get("lastTransitionTime")) if resumed else None
-    if done := condition(jobset, "Completed"):
-        ended = seconds(done.get("lastTransitionTime"))
+    attempt = int(status.get("restarts", 0)) + _count_starts(jobset, workload)
+    resumed = find_condition(jobset, "Suspended", "False") or find_condition(jobset, "StartupPolicyCompleted")
+    started = parse_time(resumed.get("lastTransitionTime")) if resumed else None
+    if done := find_condition(jobset, "Completed"):
+        ended = parse_time(done.get("lastTransitionTime"))
         return Status(State.COMPLETED, attempt, "", 0, started or ended, ended)
-    if failed := condition(jobset, "Failed"):
-        state, reason, code = _end(jobs, pods, str(failed.get("message", "")))
-        return Status(state, attempt, reason, code, started, seconds(failed.get("lastTransitionTime")))
+    if failed := find_condition(jobset, "Failed"):
+        state, reason, code = _diagnose_failure(jobs, pods, str(failed.get("message", "")))
+        return Status(state, attempt, reason, code, started, parse_time(failed.get("lastTransitionTime")))
     if gone := jobset["metadata"].get("deletionTimestamp"):
-        return Status(State.CANCELLED, attempt, "it was deleted", None, started, seconds(gone))
+        return Status(State.CANCELLED, attempt, "it was deleted", None, started, parse_time(gone))
     if jobset["spec"].get("suspend"):
-        return Status(State.QUEUED, attempt, queue_reason(workload, _level(jobset)))
-    if _runs(status):
+        return Status(State.QUEUED, attempt, describe_workload(workload, _find_required_level(jobset)))
+    if _is_running(status):
         return Status(State.RUNNING, attempt, "", None, started)
-    return Status(State.QUEUED, attempt, pod_reason(list(pods)))
+    return Status(State.QUEUED, attempt, describe_pods(list(pods)))
 
 
-def condition(item: Json, kind: str, value: str = "True") -> Json | None:
+def find_condition(item: Json, condition_type: str, value: str = "True") -> Json | None:
     """A condition of an object that has this value."""
     for found in item.get("status", {}).get("conditions") or ():
-        if found.get("type") == kind and found["status"] == value:
+        if found.get("type") == condition_type and found["status"] == value:
             return dict(found)
     return None
 
 
-def ended_badly(jobset: Json) -> bool:
+def has_failed(jobset: Json) -> bool:
     """Whether its Jobs say how."""
-    return condition(jobset, "Failed") is not None
+    return find_condition(jobset, "Failed") is not None
 
 
 def needs_pods(jobset: Json) -> bool:
     """Whether its pods say more: how it failed, or why it does not run although it was let in."""
-    if ended_badly(jobset):
+    if has_failed(jobset):
         return True
-    over = condition(jobset, "Completed") or jobset["metadata"].get("deletionTimestamp")
-    return not over and not jobset["spec"].get("suspend") and not _runs(jobset.get("status", {}))
+    over = find_condition(jobset, "Completed") or jobset["metadata"].get("deletionTimestamp")
+    return not over and not jobset["spec"].get("suspend") and not _is_running(jobset.get("status", {}))
 
 
-def seconds(text: str | None) -> float | None:
+def parse_time(text: str | None) -> float | None:
     """Seconds since 1970 of a time as Kubernetes writes it."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else None
 
 
-def _runs(status: Json) -> bool:
+def _is_running(status: Json) -> bool:
     return any(item.get("ready") or item.get("succeeded") for item in status.get("replicatedJobsStatus") or ())
 
 
-def _starts(jobset: Json, workload: Json | None) -> int:
+def _count_starts(jobset: Json, workload: Json | None) -> int:
     """How often the queue has let it begin, with the time it waits for now.
 
     The API server counts; where it does not, the queue tells how often it took the nodes back.
     """
-    counted = str(jobset["metadata"].get("annotations", {}).get(STARTS, ""))
+    counted = str(jobset["metadata"].get("annotations", {}).get(STARTS_ANNOTATION, ""))
     if counted.isdecimal():
         return max(1, int(counted) + bool(jobset["spec"].get("suspend")))
     stats = (workload or {}).get("status", {}).get("schedulingStats", {})
     return 1 + sum(int(item.get("count", 0)) for item in stats.get("evictions") or ())
 
 
-def _level(jobset: Json) -> str:
+def _find_required_level(jobset: Json) -> str:
     """The level of topology that must hold the job or its segments, as the plan calls it."""
     template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
     wishes: Mapping[str, str] = template.get("metadata", {}).get("annotations") or {}
@@ -94,33 +94,33 @@ def _level(jobset: Json) -> str:
     return label.rpartition("/")[2]
 
 
-def _end(jobs: Sequence[Json], pods: Sequence[Json], said: str) -> tuple[State, str, int | None]:
+def _diagnose_failure(jobs: Sequence[Json], pods: Sequence[Json], jobset_message: str) -> tuple[State, str, int | None]:
     """State, reason and exit code of a job that failed, by the Job that did, else by its pods."""
     for job in jobs:
-        failed = condition(job, "Failed") or condition(job, "FailureTarget") or {}
+        failed = find_condition(job, "Failed") or find_condition(job, "FailureTarget") or {}
         reason, message = str(failed.get("reason", "")), str(failed.get("message", ""))
         if reason == "DeadlineExceeded":
-            return State.TIMEOUT, OVERDUE, None
-        if match := _EXIT_CODE.search(message):
+            return State.TIMEOUT, TIME_LIMIT_EXCEEDED, None
+        if match := _EXIT_CODE_PATTERN.search(message):
             return State.FAILED, f"ended with exit code {match[1]}", int(match[1])
-        if f"has condition {LOST}" in message:
+        if f"has condition {DISRUPTION_TARGET}" in message:
             return State.NODE_FAIL, "a node was lost under it", None
-        said = message or reason or said
-    return failure(pods) or (State.FAILED, said, None)
+        jobset_message = message or reason or jobset_message
+    return find_pod_failure(pods) or (State.FAILED, jobset_message, None)
 
 
-def failure(pods: Sequence[Json]) -> tuple[State, str, int | None] | None:
+def find_pod_failure(pods: Sequence[Json]) -> tuple[State, str, int | None] | None:
     """State, reason and exit code of a job by the first of its pods that failed; None where none says so."""
     if any(pod.get("status", {}).get("reason") == "DeadlineExceeded" for pod in pods):
-        return State.TIMEOUT, OVERDUE, None
-    if (found := _first_failure(pods)) is None:
+        return State.TIMEOUT, TIME_LIMIT_EXCEEDED, None
+    if (found := _find_first_failure(pods)) is None:
         return None
     code, why = found
     text = "it used more memory than there is on its node" if why == "OOMKilled" else f"ended with exit code {code}"
     return State.FAILED, text, code
 
 
-def _first_failure(pods: Sequence[Json]) -> tuple[int, str] | None:
+def _find_first_failure(pods: Sequence[Json]) -> tuple[int, str] | None:
     """Exit code and reason of the container that failed first: the others are ended because of it."""
     ends = [
         (str(end.get("finishedAt", "")), int(end["exitCode"]), str(end.get("reason", "")))
@@ -128,5 +128,5 @@ def _first_failure(pods: Sequence[Json]) -> tuple[int, str] | None:
         for container in pod.get("status", {}).get("containerStatuses") or ()
         if (end := container.get("state", {}).get("terminated")) and end["exitCode"]
     ]
-    by_itself = [end for end in ends if end[1] not in SIGNALLED] or ends
+    by_itself = [end for end in ends if end[1] not in TERMINATION_EXIT_CODES] or ends
     return min(by_itself)[1:] if by_itself else None

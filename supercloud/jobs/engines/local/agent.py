@@ -16,19 +16,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ....errors import EngineError, StoreError
-from ...store.processes import boot
+from ...store.processes import read_boot_id
 from ...store.states import State
 from .bell import open_pipe
 from .queue import Queue, Task
-from .runs import Run, left_behind, signal_all
-from .slots import capacity, lease
-from .tasks import task_env
-from .verdicts import again, late, time_left
+from .runs import Run, has_leftover_processes, signal_all
+from .slots import compute_capacity, lease_slots
+from .tasks import build_task_environment
+from .verdicts import can_retry, find_exceeded_limit, compute_time_left
 
 _HEARTBEAT = 1.0  # seconds between two looks when nothing rings and nothing ends
-_BLIND = 0.05  # the same where the system cannot tell us of the end of a process
-_LOOK_AHEAD = 256
-_GATHER = 0.005  # seconds after a ring in which others may ring as well: one write to the disk serves them all
+_HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same where the system cannot tell us of the end of a process
+_MAX_WAITING_TASKS = 256
+_WAKE_UP_DELAY = 0.005  # seconds after a ring in which others may ring as well: one write to the disk serves them all
 
 
 class Agent:
@@ -38,10 +38,10 @@ class Agent:
         self.folder, self.idle = folder, idle
         self.queue = Queue(folder)
         self.children: dict[Run, subprocess.Popen[bytes]] = {}
-        self.watched: dict[int, int] = {}
-        self.kill_at: dict[int, float] = {}
-        self.ended: list[tuple[int, State, str, int | None]] = []
-        self.broken: dict[int, str] = {}
+        self.watched_pids: dict[int, int] = {}
+        self.kill_deadlines: dict[int, float] = {}
+        self.unrecorded_ends: list[tuple[int, State, str, int | None]] = []
+        self.start_failures: dict[int, str] = {}
         self.selector = selectors.DefaultSelector()
         self.pipe = pipe
         self.selector.register(pipe, selectors.EVENT_READ)
@@ -51,33 +51,33 @@ class Agent:
         """Work until there has been nothing to do for a while."""
         busy_at = time.monotonic()
         while True:
-            running = [task for task in self.queue.running() if self.look_at(task)]
-            self.write_ends()
-            running += self.start(running)
+            running = [task for task in self.queue.list_running() if self.update_task(task)]
+            self.record_ends()
+            running += self.start_tasks(running)
             self.reap(running)
-            if running or not self.queue.empty():
+            if running or not self.queue.is_empty():
                 busy_at = time.monotonic()
-            elif time.monotonic() - busy_at >= self.idle and self.may_leave():
+            elif time.monotonic() - busy_at >= self.idle and self.try_shutdown():
                 return
             self.sleep(running)
 
-    def write_ends(self) -> None:
+    def record_ends(self) -> None:
         """Write down what has ended since the last look: however much it is, it costs one write to the disk."""
-        withdrawn = self.queue.withdrawn()
-        if not self.ended and not withdrawn:
+        withdrawn = self.queue.list_cancelled_waiting()
+        if not self.unrecorded_ends and not withdrawn:
             return
-        with self.queue.writing():
+        with self.queue.transaction():
             for task in withdrawn:
-                self.queue.end(task.ref, State.CANCELLED, "cancelled before it began", None)
-            for ref, state, reason, code in self.ended:
-                self.queue.end(ref, state, reason, code)
-        self.ended.clear()
+                self.queue.record_end(task.ref, State.CANCELLED, "cancelled before it began", None)
+            for ref, state, reason, code in self.unrecorded_ends:
+                self.queue.record_end(ref, state, reason, code)
+        self.unrecorded_ends.clear()
 
-    def may_leave(self) -> bool:
+    def try_shutdown(self) -> bool:
         """Stop listening; whoever rings from here on starts another agent. Whoever rang before is in the queue."""
         self.selector.unregister(self.pipe)
         os.close(self.pipe)
-        if self.queue.empty():
+        if self.queue.is_empty():
             return True
         self.pipe = open_pipe(self.folder)
         self.selector.register(self.pipe, selectors.EVENT_READ)
@@ -85,19 +85,19 @@ class Agent:
 
     # -- one job -----------------------------------------------------------------------------------------------------
 
-    def runs(self, task: Task) -> list[Run]:
+    def list_runs(self, task: Task) -> list[Run]:
         """All tasks of the current attempt."""
-        count = int(task.number("nodes") * task.number("tasks_per_node"))
+        count = int(task.get_number("nodes") * task.get_number("tasks_per_node"))
         return [Run(self.folder, task.key, task.attempt, rank) for rank in range(count)]
 
-    def look_at(self, task: Task) -> bool:
+    def update_task(self, task: Task) -> bool:
         """Take note of what has happened to a job; False when it runs no more."""
-        runs = self.runs(task)
+        runs = self.list_runs(task)
         codes: list[int] = []
         alive: list[Run] = []
         lost: list[Run] = []
         for run in runs:
-            code = self.fate_of(run, task)
+            code = self.poll_run(run, task)
             if code is None:
                 alive.append(run)
             elif code < 0:
@@ -105,110 +105,110 @@ class Agent:
             else:
                 codes.append(code)
         bad = next((code for code in codes if code), None)
-        if task.verdict:
-            return self.finish_off(task, alive)
+        if task.termination_state:
+            return self.finish_termination(task, alive)
         if lost:
-            return self.condemn(task, State.NODE_FAIL, f"its process was lost in attempt {task.attempt}", None)
+            return self.begin_termination(task, State.NODE_FAIL, f"its process was lost in attempt {task.attempt}", None)
         if bad is not None and alive:
-            return self.condemn(task, State.FAILED, f"one of its {len(runs)} tasks ended with exit code {bad}", bad)
+            return self.begin_termination(task, State.FAILED, f"one of its {len(runs)} tasks ended with exit code {bad}", bad)
         if not alive:
-            if left_behind(runs):
+            if has_leftover_processes(runs):
                 signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
-            if bad is not None and task.ref not in self.broken and again(task, State.FAILED, bad):
-                self.queue.again(task.ref, f"ended with exit code {bad}; it is started again")
+            if bad is not None and task.ref not in self.start_failures and can_retry(task, State.FAILED, bad):
+                self.queue.requeue(task.ref, f"ended with exit code {bad}; it is started again")
                 return False
             state = State.COMPLETED if bad is None else State.FAILED
-            said = self.broken.get(task.ref) or (f"ended with exit code {bad}" if bad is not None else task.reason)
-            self.ended.append((task.ref, state, said, bad or 0))
+            said = self.start_failures.get(task.ref) or (f"ended with exit code {bad}" if bad is not None else task.reason)
+            self.unrecorded_ends.append((task.ref, state, said, bad or 0))
             return False
-        if task.cancelled:
-            return self.condemn(task, State.CANCELLED, "cancelled", None)
-        if reason := late(task):
-            return self.condemn(task, State.TIMEOUT, reason, None)
+        if task.is_cancelled:
+            return self.begin_termination(task, State.CANCELLED, "cancelled", None)
+        if reason := find_exceeded_limit(task):
+            return self.begin_termination(task, State.TIMEOUT, reason, None)
         return True
 
-    def fate_of(self, run: Run, task: Task) -> int | None:
+    def poll_run(self, run: Run, task: Task) -> int | None:
         """The exit code of a task, None while it runs or is being started, -1 when it was lost or never began."""
-        code = run.exit_code()
+        code = run.read_exit_code()
         if code is not None:
             return code
-        process = run.process()
+        process = run.read_process()
         child = self.children.get(run)
-        if process is None and (task.verdict or task.boot != boot()):
-            run.forbid()  # of another boot: the machine went down, or another one with this home was about to start it
-            process = run.process()
+        if process is None and (task.termination_state or task.boot_id != read_boot_id()):
+            run.block_start()  # of another boot: the machine went down, or another one with this home was about to start it
+            process = run.read_process()
         if process is None:
-            if task.ref in self.broken:
+            if task.ref in self.start_failures:
                 return 126
             if child is None:
                 self.spawn(run, task)
-            elif (ended := child.poll()) is not None and run.process() is None:
+            elif (ended := child.poll()) is not None and run.read_process() is None:
                 del self.children[run]  # a wrapper that was killed before it claimed anything: once more
                 if ended > 0:
-                    self.broken[task.ref] = "it could not be started: its folder cannot be written"
+                    self.start_failures[task.ref] = "it could not be started: its folder cannot be written"
             return None
-        alive = process.alive
+        alive = process.is_alive
         if alive:
-            self.watch(process.pid)
+            self.watch_process(process.pid)
         if alive or (alive is None and run.is_held()):
             return None
-        code = run.exit_code()  # it may have ended between the two looks
+        code = run.read_exit_code()  # it may have ended between the two looks
         if code is None and child is not None and child.pid == process.pid and (child.poll() or 0) > 0:
             return child.returncode  # the disk was full: its code could not be written, but we are its parent
         return -1 if code is None else code
 
-    def condemn(self, task: Task, verdict: State, reason: str, code: int | None) -> bool:
+    def begin_termination(self, task: Task, state: State, reason: str, code: int | None) -> bool:
         """Write down how a job ends, then begin to end it."""
-        self.queue.condemn(task.ref, verdict, reason, code)
-        self.end(task, signal.SIGTERM)
-        self.kill_at[task.ref] = time.monotonic() + task.number("grace")
+        self.queue.record_termination(task.ref, state, reason, code)
+        self.signal_task(task, signal.SIGTERM)
+        self.kill_deadlines[task.ref] = time.monotonic() + task.get_number("grace")
         return True
 
-    def end(self, task: Task, number: int) -> int:
+    def signal_task(self, task: Task, signal_number: int) -> int:
         """Send a signal to all processes of a job but its wrappers, which write down how it ended."""
-        wrappers = [process.pid for run in self.runs(task) if (process := run.process()) and process.alive]
-        return signal_all(self.folder, task.key, task.attempt, number, wrappers)
+        wrappers = [process.pid for run in self.list_runs(task) if (process := run.read_process()) and process.is_alive]
+        return signal_all(self.folder, task.key, task.attempt, signal_number, wrappers)
 
-    def finish_off(self, task: Task, alive: list[Run]) -> bool:
+    def finish_termination(self, task: Task, alive: list[Run]) -> bool:
         """See a condemned job to its end."""
-        if task.ref not in self.kill_at:  # the agent that condemned it is gone
-            return self.condemn(task, State(task.verdict), task.reason, task.exit_code)
-        hard = time.monotonic() >= self.kill_at[task.ref]
-        remain = self.end(task, signal.SIGKILL if hard else 0)
+        if task.ref not in self.kill_deadlines:  # the agent that condemned it is gone
+            return self.begin_termination(task, State(task.termination_state), task.reason, task.exit_code)
+        hard = time.monotonic() >= self.kill_deadlines[task.ref]
+        remain = self.signal_task(task, signal.SIGKILL if hard else 0)
         if alive or (remain and not hard):
             return True
-        del self.kill_at[task.ref]
-        if again(task, State(task.verdict), task.exit_code):
-            self.queue.again(task.ref, f"{task.reason}; it is started again")
+        del self.kill_deadlines[task.ref]
+        if can_retry(task, State(task.termination_state), task.exit_code):
+            self.queue.requeue(task.ref, f"{task.reason}; it is started again")
         else:
-            self.ended.append((task.ref, State(task.verdict), task.reason, task.exit_code))
+            self.unrecorded_ends.append((task.ref, State(task.termination_state), task.reason, task.exit_code))
         return False
 
     # -- starting ----------------------------------------------------------------------------------------------------
 
-    def start(self, running: list[Task]) -> list[Task]:
+    def start_tasks(self, running: list[Task]) -> list[Task]:
         """Start what fits, in order; returns what was started."""
-        self.queue.release()
-        waiting = self.queue.waiting(_LOOK_AHEAD)
+        self.queue.release_dependents()
+        waiting = self.queue.list_waiting(_MAX_WAITING_TASKS)
         if not waiting:
             return []
-        places = capacity([*running, *waiting])
-        expired = [(task, reason, State.TIMEOUT) for task in waiting if (reason := late(task))]
+        places = compute_capacity([*running, *waiting])
+        expired = [(task, reason, State.TIMEOUT) for task in waiting if (reason := find_exceeded_limit(task))]
         gone = {task.ref for task, _, _ in expired}
-        leases, never = lease(running, [task for task in waiting if task.ref not in gone], places)
+        leases, never = lease_slots(running, [task for task in waiting if task.ref not in gone], places)
         hopeless = expired + [(task, reason, State.FAILED) for task, reason in never]
         begun = []
         if not leases and not hopeless:
             return []
-        with self.queue.writing():
+        with self.queue.transaction():
             for task, reason, state in hopeless:
-                self.queue.end(task.ref, state, reason, None)
+                self.queue.record_end(task.ref, state, reason, None)
             for task, slots in leases:
-                self.queue.begin(task.ref, slots, bool(slots) and places.simulated)
+                self.queue.record_start(task.ref, slots, bool(slots) and places.is_simulated)
                 begun.append(task.ref)
-        started = [task for task in self.queue.running() if task.ref in set(begun)]
+        started = [task for task in self.queue.list_running() if task.ref in set(begun)]
         for task in started:
-            for run in self.runs(task):
+            for run in self.list_runs(task):
                 self.spawn(run, task)
         return started
 
@@ -216,13 +216,13 @@ class Agent:
         """Start a task's wrapper; a start that happened before makes this one do nothing."""
         workdir = str(task.submission.settings["workdir"])
         try:
-            self.children[run] = run.spawn(task.submission.argv, workdir, task_env(task, run.rank))
+            self.children[run] = run.spawn(task.submission.argv, workdir, build_task_environment(task, run.rank))
         except OSError as error:  # arguments too long, no more processes, a full disk
-            self.broken[task.ref] = f"it could not be started: {error.strerror}"
+            self.start_failures[task.ref] = f"it could not be started: {error.strerror}"
         except (EngineError, StoreError) as error:  # a secret that is not there, a log of somebody else
-            self.broken[task.ref] = f"it could not be started: {error}"
+            self.start_failures[task.ref] = f"it could not be started: {error}"
         else:
-            self.watch(self.children[run].pid)
+            self.watch_process(self.children[run].pid)
 
     def reap(self, running: Iterable[Task]) -> None:
         """Take leave of children that have ended."""
@@ -233,35 +233,35 @@ class Agent:
 
     # -- waiting -----------------------------------------------------------------------------------------------------
 
-    def watch(self, pid: int) -> None:
+    def watch_process(self, pid: int) -> None:
         """Be woken when a process ends."""
-        if pid in self.watched:
+        if pid in self.watched_pids:
             return
         try:
             handle = os.pidfd_open(pid)
         except ProcessLookupError:
             return
         except OSError:
-            self.heartbeat = _BLIND
+            self.heartbeat = _HEARTBEAT_WITHOUT_PIDFD
             return
-        self.watched[pid] = handle
+        self.watched_pids[pid] = handle
         self.selector.register(handle, selectors.EVENT_READ, pid)
 
     def sleep(self, running: Iterable[Task]) -> None:
         """Until somebody rings, a process ends, or time is up for a job."""
         patience = self.heartbeat if self.idle > self.heartbeat else self.idle
         for task in running:
-            patience = min(patience, time_left(task))
-        if self.kill_at:
+            patience = min(patience, compute_time_left(task))
+        if self.kill_deadlines:
             patience = min(patience, 0.05)
         for key, _ in self.selector.select(max(patience, 0.001)):
             if key.fd == self.pipe:
-                time.sleep(_GATHER)
+                time.sleep(_WAKE_UP_DELAY)
                 os.read(self.pipe, 65536)
             else:
                 self.selector.unregister(key.fd)
                 os.close(key.fd)
-                del self.watched[key.data]
+                del self.watched_pids[key.data]
 
 
 def main(arguments: list[str]) -> int:

@@ -16,11 +16,11 @@ import sys
 import time
 from pathlib import Path
 
-from ...store.private_files import make_file
+from ...store.private_files import create_private_file
 
-__all__ = ["open_pipe", "ring", "wake"]
+__all__ = ["open_pipe", "wake_agent", "ensure_agent"]
 
-_PATIENCE = 2.0  # seconds a leaving agent may take
+_START_TIMEOUT = 2.0  # seconds a leaving agent may take
 
 
 def open_pipe(folder: Path) -> int:
@@ -31,7 +31,7 @@ def open_pipe(folder: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_NONBLOCK)  # also for writing: otherwise each writer that leaves is an end
 
 
-def ring(folder: Path) -> bool:
+def wake_agent(folder: Path) -> bool:
     """Wake the agent; False when there is none."""
     try:
         bell = os.open(folder / "bell", os.O_WRONLY | os.O_NONBLOCK)
@@ -49,22 +49,22 @@ def ring(folder: Path) -> bool:
         os.close(bell)
 
 
-def wake(folder: Path, idle: float) -> None:
+def ensure_agent(folder: Path, idle_timeout: float) -> None:
     """See to it that an agent works the queue off: ring, or start one that leaves after ``idle`` seconds of nothing."""
-    end = time.monotonic() + _PATIENCE
-    while not ring(folder) and not _start(folder, idle) and time.monotonic() < end:
+    end = time.monotonic() + _START_TIMEOUT
+    while not wake_agent(folder) and not _start_agent(folder, idle_timeout) and time.monotonic() < end:
         time.sleep(0.005)  # one is about to leave, or to open its pipe
 
 
-def _start(folder: Path, idle: float) -> bool:
+def _start_agent(folder: Path, idle_timeout: float) -> bool:
     lock = os.open(folder / "agent.lock", os.O_RDWR | os.O_CREAT, 0o600)
     pipe = -1
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         pipe = open_pipe(folder)
-        make_file(folder / "agent.log")
+        create_private_file(folder / "agent.log")
         module = f"{__package__}.agent"
-        command = [sys.executable, "-m", module, str(folder), str(lock), str(pipe), str(idle)]
+        command = [sys.executable, "-m", module, str(folder), str(lock), str(pipe), str(idle_timeout)]
         # the agent of a job that submits jobs is no part of that job
         env = {name: value for name, value in os.environ.items() if name != "SUPERCLOUD_RUN"}
         # a shell in between that ends at once: the agent is nobody's child, and outlives everybody

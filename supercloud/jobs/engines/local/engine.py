@@ -15,15 +15,15 @@ from ....errors import EngineError
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ...store.states import State
-from ..base import Unsure
-from ..environment import job_env, port_of
-from ..retries import retried
-from ..shebang import interpreter
+from ..base import SubmissionUnknownError
+from ..environment import build_job_environment, compute_rendezvous_port
+from ..retries import list_retried_exit_codes
+from ..shebang import parse_shebang
 from ..submission import Status, Submission
-from .bell import wake
+from .bell import ensure_agent
 from .queue import Queue
-from .runs import log_of, result_of, script_of
-from .slots import VARIABLE, real_accelerators
+from .runs import build_log_path, build_result_path, build_script_path
+from .slots import ACCELERATORS_VARIABLE, count_real_accelerators
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
@@ -34,10 +34,10 @@ __all__ = ["LocalEngine"]
 
 # Of the submitter's environment a job sees only what programs need to be found and to speak: what happened to be set
 # in one terminal is no part of a job.
-_PASSED_ON = ("CONDA_PREFIX", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "SHELL",
+_PASSED_VARIABLES = ("CONDA_PREFIX", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "SHELL",
               "TMPDIR", "TZ", "USER", "VIRTUAL_ENV")  # fmt: skip
-_PRIORITIES = {"low": 0, "normal": 1, "high": 2}
-_PIECE = 2**20
+_PRIORITY_VALUES = {"low": 0, "normal": 1, "high": 2}
+_CHUNK_SIZE = 2**20
 _MAX_TASKS = 256
 """More processes than this no single machine plays sensibly."""
 _MAX_ARRAY = 10_000
@@ -46,11 +46,11 @@ _MAX_ARRAY = 10_000
 class LocalEngine:
     """This machine. Each node of a placement is played by processes here; they share its accelerators."""
 
-    pace = 0.1
-    depends = True
-    idle = 5.0
+    poll_interval = 0.1
+    supports_dependencies = True
+    idle_timeout = 5.0
     """Seconds of nothing to do after which the agent leaves."""
-    grace = 5.0
+    grace_period = 5.0
     """Seconds between asking a job to end and ending it."""
 
     def __init__(self, connection: Connection, folder: Path):
@@ -74,18 +74,18 @@ class LocalEngine:
         if placement.licenses:
             raise EngineError(f"job {job.name!r} needs licences ({placement.licenses}), which this machine does not "
                               "count; leave them out, or submit it to Slurm")  # fmt: skip
-        real = real_accelerators()
+        real = count_real_accelerators()
         if real is not None and placement.accelerators_per_node > real:
             raise EngineError(f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
-                              f"machine may give {real}; ask for fewer, or set {VARIABLE}")  # fmt: skip
-        env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+                              f"machine may give {real}; ask for fewer, or set {ACCELERATORS_VARIABLE}")  # fmt: skip
+        env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         settings: dict[str, str | int | float] = {
             "accelerators_per_node": placement.accelerators_per_node,
-            "grace": self.grace,
+            "grace": self.grace_period,
             "node_accelerators": max(placement.node_accelerators, placement.accelerators_per_node),
             "nodes": placement.nodes,
-            "port": port_of(key),
-            "priority": _PRIORITIES[job.priority],
+            "port": compute_rendezvous_port(key),
+            "priority": _PRIORITY_VALUES[job.priority],
             "retries": job.retries,
             "tasks_per_node": job.tasks_per_node,
             "time_limit": job.time_limit.to("s") if job.time_limit else 0,
@@ -96,44 +96,44 @@ class LocalEngine:
         if job.script:  # once, as a batch script is; it starts further tasks itself
             settings |= {"nodes": 1, "tasks_per_node": 1}
             argv = (
-                *(interpreter(job.script) or (shutil.which("bash") or "/bin/sh",)),
-                str(script_of(self.folder, key)),
+                *(parse_shebang(job.script) or (shutil.which("bash") or "/bin/sh",)),
+                str(build_script_path(self.folder, key)),
             )
         for name, value in (
-            ("after", " ".join(job.after)), ("array", job.array), ("retry_codes", " ".join(map(str, retried(job)))),
+            ("after", " ".join(job.after)), ("array", job.array), ("retry_codes", " ".join(map(str, list_retried_exit_codes(job)))),
             ("begin", placement.begin), ("deadline", job.deadline.to("s") if job.deadline else 0),
             ("secrets", " ".join(f"{secret.env}={secret.name}" for secret in job.secrets)),
         ):  # fmt: skip
             if value:
                 settings[name] = value
         if job.image:
-            argv = (*_container(job.image, str(settings["workdir"]), self.folder), *argv)
-        env |= {**job_env(job, placement, key), "SUPERCLOUD_RESULT": str(result_of(self.folder, key))}
+            argv = (*_build_container_command(job.image, str(settings["workdir"]), self.folder), *argv)
+        env |= {**build_job_environment(job, placement, key), "SUPERCLOUD_RESULT": str(build_result_path(self.folder, key))}
         if job.checkpoint:
             env["SUPERCLOUD_COMMIT"] = str(self.folder / "checkpoint")
         return Submission(key, argv, job.script or "", env, settings)
 
     def submit(self, submission: Submission) -> str:
         """Put it into the queue; the same submission again changes nothing. Its key for anything else is refused."""
-        self._queue.refuse_another(submission)  # before its script takes the place of another job's
+        self._queue.require_same_submission(submission)  # before its script takes the place of another job's
         try:
             self._write_files(submission)
         except OSError as error:
             raise EngineError(f"{error.filename or self.folder}: {error.strerror}") from None
         ref = self._queue.add(submission)
         try:
-            wake(self.folder, self.idle)
+            ensure_agent(self.folder, self.idle_timeout)
         except (
             OSError,
             subprocess.SubprocessError,
         ) as error:  # it is in the queue, and whoever asks for it wakes again
-            raise Unsure(f"the job is in the queue of this machine, and nothing can be started: {error}") from None
+            raise SubmissionUnknownError(f"the job is in the queue of this machine, and nothing can be started: {error}") from None
         return ref
 
     def _write_files(self, submission: Submission) -> None:
         if submission.stdin:
-            path = script_of(self.folder, submission.key)
-            private.make_folder(path.parent)
+            path = build_script_path(self.folder, submission.key)
+            private.create_private_folder(path.parent)
             temporary = path.with_name(f"script.{os.getpid()}")
             private.write(temporary, submission.stdin)
             temporary.replace(path)
@@ -145,21 +145,21 @@ class LocalEngine:
         known = {key: self._queue.find(key) for key in keys}
         return {key: found.ref if found and not 0 < found.recorded < since else None for key, found in known.items()}
 
-    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+    def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the submissions in the queue."""
-        return self._queue.digests(refs)
+        return self._queue.find_digests(refs)
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """How jobs are. Where some have not ended, an agent is seen to."""
-        statuses = self._queue.statuses(refs)
+        statuses = self._queue.read_statuses(refs)
         if any(status.state in (State.QUEUED, State.RUNNING) for status in statuses.values()):
-            wake(self.folder, self.idle)
+            ensure_agent(self.folder, self.idle_timeout)
         return statuses
 
     def cancel(self, ref: str) -> None:
         """Ask the agent to end it."""
         self._queue.cancel(ref)
-        wake(self.folder, self.idle)
+        ensure_agent(self.folder, self.idle_timeout)
 
     def recall(self, ref: str) -> None:
         """Take it out of the queue, unless it has begun."""
@@ -167,23 +167,23 @@ class LocalEngine:
 
     def read_log(self, key: str, offset: int) -> bytes:
         """What all tasks and attempts of a job printed."""
-        return _piece(log_of(self.folder, key), offset)
+        return _read_chunk(build_log_path(self.folder, key), offset)
 
     def read_result(self, key: str, offset: int) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names."""
-        return private.read_own(result_of(self.folder, key), offset, _PIECE)
+        return private.read_own_file(build_result_path(self.folder, key), offset, _CHUNK_SIZE)
 
 
-def _piece(path: Path, offset: int) -> bytes:
+def _read_chunk(path: Path, offset: int) -> bytes:
     try:
         with open(path, "rb") as file:
             file.seek(offset)
-            return file.read(_PIECE)
+            return file.read(_CHUNK_SIZE)
     except FileNotFoundError:
         return b""
 
 
-def _container(image: str, workdir: str, folder: Path) -> tuple[str, ...]:
+def _build_container_command(image: str, workdir: str, folder: Path) -> tuple[str, ...]:
     """What starts a program in an image here: as an ordinary process, so that it ends with its job."""
     program = shutil.which("apptainer") or shutil.which("singularity")
     if program is None:

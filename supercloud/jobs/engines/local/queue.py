@@ -12,14 +12,14 @@ from pathlib import Path
 
 from ....errors import EngineError
 from ...store.database import Database
-from ...store.private_files import make_folder
-from ...store.processes import boot
+from ...store.private_files import create_private_folder
+from ...store.processes import read_boot_id
 from ...store.states import State
-from ..array_status import combined
+from ..array_status import aggregate_array_status
 from ..submission import Status, Submission
 from .runs import RUNS
 
-__all__ = ["Known", "Queue", "Task", "members"]
+__all__ = ["QueuedJob", "Queue", "Task", "parse_ref"]
 
 _MIGRATIONS = (
     """
@@ -57,7 +57,7 @@ _MIGRATIONS = (
     "ALTER TABLE tasks ADD COLUMN ticks REAL",
 )
 
-_PRETENDED = "its accelerators are simulated: this machine has none"
+_SIMULATED_REASON = "its accelerators are simulated: this machine has none"
 
 
 @dataclass(frozen=True)
@@ -71,43 +71,43 @@ class Task:
     attempt: int
     slots: tuple[int, ...]
     """Accelerators leased to it."""
-    simulated: bool
+    is_simulated: bool
     """Whether they are only pretended."""
-    boot: str
+    boot_id: str
     """The boot of the machine under which this attempt was begun."""
-    cancelled: bool
-    verdict: str
+    is_cancelled: bool
+    termination_state: str
     """How it will have ended once its processes are gone: it was cut short."""
     exit_code: int | None
     reason: str
     started: float | None
     ended: float | None
     queued: float = 0.0
-    ticks: float | None = None
+    started_monotonic: float | None = None
     """When this attempt began, by the monotonic clock of its boot."""
 
     @classmethod
-    def of_row(cls, row: sqlite3.Row) -> Task:
+    def from_row(cls, row: sqlite3.Row) -> Task:
         """From a row of the table."""
         return cls(
-            row["ref"], row["key"], Submission.of_json(row["submission"]), State(row["state"]), row["attempt"],
+            row["ref"], row["key"], Submission.from_json(row["submission"]), State(row["state"]), row["attempt"],
             tuple(json.loads(row["slots"])), bool(row["simulated"]), row["boot"], bool(row["cancelled"]),
             row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"], row["queued"], row["ticks"],
         )  # fmt: skip
 
     @property
-    def index(self) -> int | None:
+    def array_index(self) -> int | None:
         """Its place in its array; None where it is no part of one."""
         _, bracket, rest = self.key.partition("[")
         return int(rest[:-1]) if bracket else None
 
-    def number(self, name: str) -> float:
+    def get_number(self, name: str) -> float:
         """A setting of its submission that is a number; 0 where it has none."""
         return float(self.submission.settings.get(name) or 0)
 
 
 @dataclass(frozen=True)
-class Known:
+class QueuedJob:
     """What the queue has under a key."""
 
     ref: str
@@ -116,13 +116,13 @@ class Known:
     """When its job was recorded, in seconds since 1970; 0 where nobody wrote it down."""
 
 
-def members(ref: str) -> list[int]:
+def parse_ref(ref: str) -> list[int]:
     """The numbers of the tasks that a ref stands for: one, or as many as an array has."""
     first, _, count = ref.partition("/")
     return list(range(int(first), int(first) + int(count or 1))) if first.isdigit() and (count or "1").isdigit() else []
 
 
-def _shown(submission: Submission) -> str:
+def _format_command(submission: Submission) -> str:
     return repr(shlex.join(submission.argv)[:80])
 
 
@@ -130,10 +130,10 @@ class Queue:
     """The list, in ``queue.db`` of the local engine's folder."""
 
     def __init__(self, folder: Path):
-        make_folder(folder)
-        make_folder(folder / RUNS)
+        create_private_folder(folder)
+        create_private_folder(folder / RUNS)
         self._database = Database(folder / "queue.db", _MIGRATIONS)
-        self.writing = self._database.writing
+        self.transaction = self._database.transaction
 
     def close(self) -> None:
         """Close the file."""
@@ -150,11 +150,11 @@ class Queue:
         keys = [f"{submission.key}[{index}]" for index in range(count)] if count else [submission.key]
         text, priority = submission.to_json(), submission.settings.get("priority", 0)
         after = json.dumps([number for ref in str(submission.settings.get("after") or "").split()
-                            for number in members(ref)])  # fmt: skip
+                            for number in parse_ref(ref)])  # fmt: skip
         now, later = time.time(), float(submission.settings.get("begin") or 0)
         begin, reason = (now + later, "it is to begin later") if later else (0.0, "")
-        with self.writing() as connection:
-            self.refuse_another(submission)
+        with self.transaction() as connection:
+            self.require_same_submission(submission)
             connection.executemany(
                 "INSERT OR IGNORE INTO tasks (key, submission, priority, state, queued, after, begin, reason)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -163,36 +163,36 @@ class Queue:
             row = connection.execute("SELECT ref FROM tasks WHERE key = ?", (keys[0],)).fetchone()
             return f"{row['ref']}/{count}" if count else str(row["ref"])
 
-    def find(self, key: str) -> Known | None:
+    def find(self, key: str) -> QueuedJob | None:
         """The job of a key; None where there is none."""
         rows = self._database.read("SELECT ref, submission FROM tasks WHERE key IN (?, ?)", (key, f"{key}[0]"))
         if not rows:
             return None
-        submission = Submission.of_json(rows[0]["submission"])
+        submission = Submission.from_json(rows[0]["submission"])
         count = submission.settings.get("array")
-        return Known(f"{rows[0]['ref']}/{count}" if count else str(rows[0]["ref"]), submission, submission.recorded)
+        return QueuedJob(f"{rows[0]['ref']}/{count}" if count else str(rows[0]["ref"]), submission, submission.recorded)
 
-    def refuse_another(self, submission: Submission) -> None:
+    def require_same_submission(self, submission: Submission) -> None:
         """Raise :class:`EngineError` where the key of a submission belongs to another job."""
         known = self.find(submission.key)
         if known and known.submission.digest != submission.digest:
             raise EngineError(
                 f"the key {submission.key!r} belongs to job {known.ref} of this machine, submitted for another "
-                f"job or with other arguments ({_shown(known.submission)}, not {_shown(submission)}); take another key"
+                f"job or with other arguments ({_format_command(known.submission)}, not {_format_command(submission)}); take another key"
             )
 
-    def digests(self, refs: Sequence[str]) -> dict[str, str]:
+    def find_digests(self, refs: Sequence[str]) -> dict[str, str]:
         """For each job the digest of its spec; those without one are left out."""
-        first = {numbers[0]: ref for ref in refs if (numbers := members(ref))}
+        first = {numbers[0]: ref for ref in refs if (numbers := parse_ref(ref))}
         rows = self._database.read("SELECT ref, submission FROM tasks WHERE ref IN (SELECT value FROM json_each(?))",
                                    (json.dumps(list(first)),))  # fmt: skip
-        found = {first[row["ref"]]: Submission.of_json(row["submission"]).spec for row in rows}
+        found = {first[row["ref"]]: Submission.from_json(row["submission"]).spec for row in rows}
         return {ref: digest for ref, digest in found.items() if digest}
 
-    def statuses(self, refs: Sequence[str]) -> dict[str, Status]:
+    def read_statuses(self, refs: Sequence[str]) -> dict[str, Status]:
         """How jobs are. A queue that could not be written is opened anew: its agent may be waiting for it."""
         self._database.reopen()
-        wanted = {ref: members(ref) for ref in refs}
+        wanted = {ref: parse_ref(ref) for ref in refs}
         rows = self._database.read(
             "SELECT ref, state, attempt, reason, exit_code, started, ended FROM tasks"
             " WHERE ref IN (SELECT value FROM json_each(?))",
@@ -203,21 +203,21 @@ class Queue:
                                row["ended"])
             for row in rows
         }  # fmt: skip
-        answers = {ref: combined([found[number] for number in numbers if number in found], len(numbers))
+        answers = {ref: aggregate_array_status([found[number] for number in numbers if number in found], len(numbers))
                    for ref, numbers in wanted.items()}  # fmt: skip
         return {ref: status for ref, status in answers.items() if status is not None}
 
     def cancel(self, ref: str) -> None:
         """Ask that a job ends."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.executemany(
-                "UPDATE tasks SET cancelled = 1 WHERE ref = ? AND ended IS NULL", [(one,) for one in members(ref)]
+                "UPDATE tasks SET cancelled = 1 WHERE ref = ? AND ended IS NULL", [(one,) for one in parse_ref(ref)]
             )
 
     def recall(self, ref: str) -> None:
         """Take a job out again, unless any of it has begun."""
-        numbers = json.dumps(members(ref))
-        with self.writing() as connection:
+        numbers = json.dumps(parse_ref(ref))
+        with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET state = ?, reason = 'given back before it began', ended = ?"
                 " WHERE ref IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM tasks"
@@ -225,26 +225,26 @@ class Queue:
                 (State.CANCELLED, time.time(), numbers, numbers),
             )
 
-    def prune(self, before: float) -> None:
+    def prune(self, ended_before: float) -> None:
         """Forget what ended before a date, unless something waits for it."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "DELETE FROM tasks WHERE ended < ? AND ref NOT IN"
-                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')", (before,),
+                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')", (ended_before,),
             )  # fmt: skip
 
     # -- for the agent -----------------------------------------------------------------------------------------------
 
-    def running(self) -> list[Task]:
+    def list_running(self) -> list[Task]:
         """Jobs that were begun and have not ended."""
-        return self._tasks("state = 'RUNNING' ORDER BY ref")
+        return self._select_tasks("state = 'RUNNING' ORDER BY ref")
 
-    def waiting(self, limit: int) -> list[Task]:
+    def list_waiting(self, limit: int) -> list[Task]:
         """The next jobs, in the order they may begin; those to be cancelled among them."""
         due = f"state = 'QUEUED' AND after = '[]' AND begin <= {time.time():f}"
-        return self._tasks(f"{due} ORDER BY priority DESC, ref LIMIT {limit:d}")
+        return self._select_tasks(f"{due} ORDER BY priority DESC, ref LIMIT {limit:d}")
 
-    def release(self) -> None:
+    def release_dependents(self) -> None:
         """Let go of jobs whose others have completed; those of which one ended otherwise end themselves."""
         rows = self._database.read(
             "SELECT t.ref, sum(d.ended IS NULL) AS open, max(CASE WHEN d.ended IS NOT NULL AND d.state != 'COMPLETED'"
@@ -254,62 +254,62 @@ class Queue:
         ready = [row for row in rows if row["bad"] is not None or not row["open"]]
         if not ready:
             return
-        with self.writing() as connection:
+        with self.transaction() as connection:
             for row in ready:
                 if row["bad"] is not None:
-                    self.end(row["ref"], State.FAILED, "a job it waits for did not complete", None)
+                    self.record_end(row["ref"], State.FAILED, "a job it waits for did not complete", None)
                 else:
                     connection.execute("UPDATE tasks SET after = '[]' WHERE ref = ?", (row["ref"],))
 
-    def withdrawn(self) -> list[Task]:
+    def list_cancelled_waiting(self) -> list[Task]:
         """Jobs that were cancelled before they began."""
-        return self._tasks("state = 'QUEUED' AND cancelled = 1")
+        return self._select_tasks("state = 'QUEUED' AND cancelled = 1")
 
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing waits and nothing runs."""
         return not self._database.read("SELECT 1 FROM tasks WHERE state IN ('QUEUED', 'RUNNING') LIMIT 1")
 
-    def _tasks(self, where: str) -> list[Task]:
+    def _select_tasks(self, condition: str) -> list[Task]:
         tasks = []
-        for row in self._database.read(f"SELECT * FROM tasks WHERE {where}"):
+        for row in self._database.read(f"SELECT * FROM tasks WHERE {condition}"):
             try:
-                tasks.append(Task.of_row(row))
+                tasks.append(Task.from_row(row))
             except (ValueError, TypeError, LookupError) as error:  # damaged: the others go on
                 if row["state"] == State.QUEUED:
-                    self.end(row["ref"], State.FAILED, f"its entry in the queue cannot be read ({error!r:.80}); submit "
+                    self.record_end(row["ref"], State.FAILED, f"its entry in the queue cannot be read ({error!r:.80}); submit "
                              "it again with another key", None)  # fmt: skip
         return tasks
 
-    def begin(self, ref: int, slots: Sequence[int], simulated: bool) -> None:
+    def record_start(self, ref: int, slots: Sequence[int], is_simulated: bool) -> None:
         """Write down that a job is about to be started on these accelerators."""
-        with self.writing() as connection:
-            reason = _PRETENDED if simulated else ""
+        with self.transaction() as connection:
+            reason = _SIMULATED_REASON if is_simulated else ""
             connection.execute(
                 "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ?, ticks = ?"
                 " WHERE ref = ? AND state = 'QUEUED'",
-                (State.RUNNING, json.dumps(slots), simulated, boot(), reason, time.time(), time.monotonic(), ref),
+                (State.RUNNING, json.dumps(slots), is_simulated, read_boot_id(), reason, time.time(), time.monotonic(), ref),
             )
 
-    def condemn(self, ref: int, verdict: State, reason: str, exit_code: int | None = None) -> None:
+    def record_termination(self, ref: int, state: State, reason: str, exit_code: int | None = None) -> None:
         """Write down how a job will have ended, before its processes are ended."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET verdict = ?, reason = ?, exit_code = ? WHERE ref = ? AND verdict = ''",
-                (verdict, reason, exit_code, ref),
+                (state, reason, exit_code, ref),
             )
 
-    def end(self, ref: int, state: State, reason: str, exit_code: int | None) -> None:
+    def record_end(self, ref: int, state: State, reason: str, exit_code: int | None) -> None:
         """Write down how a job ended."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET state = ?, reason = ?, exit_code = ?, slots = '[]',"
                 " ended = iif(boot = ? AND started IS NOT NULL, started + max(0, ? - ticks), ?) WHERE ref = ?",
-                (state, reason, exit_code, boot(), time.monotonic(), time.time(), ref),
+                (state, reason, exit_code, read_boot_id(), time.monotonic(), time.time(), ref),
             )
 
-    def again(self, ref: int, reason: str) -> None:
+    def requeue(self, ref: int, reason: str) -> None:
         """Put a job back to be started once more."""
-        with self.writing() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET state = ?, attempt = attempt + 1, slots = '[]', verdict = '', exit_code = NULL,"
                 " reason = ?, started = NULL, ticks = NULL WHERE ref = ?",

@@ -14,28 +14,28 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...store.private_files import make_file, write
-from ...store.processes import ProcessId, marked, namespace
+from ...store.private_files import create_private_file, write
+from ...store.processes import ProcessId, find_by_environment, read_namespace
 
-__all__ = ["RUNS", "Run", "left_behind", "log_of", "result_of", "script_of", "signal_all"]
+__all__ = ["RUNS", "Run", "has_leftover_processes", "build_log_path", "build_result_path", "build_script_path", "signal_all"]
 
 RUNS = "runs"
 """The folder of all this, in that of the engine."""
-_MARK = "SUPERCLOUD_RUN"
-_WRAPPER = Path(__file__).with_name("run.sh")
+_RUN_VARIABLE = "SUPERCLOUD_RUN"
+_WRAPPER_SCRIPT = Path(__file__).with_name("run.sh")
 
 
-def log_of(folder: Path, key: str) -> Path:
+def build_log_path(folder: Path, key: str) -> Path:
     """The file all tasks and attempts of a job print to, those of an array too."""
     return folder / RUNS / key.partition("[")[0] / "log"
 
 
-def result_of(folder: Path, key: str) -> Path:
+def build_result_path(folder: Path, key: str) -> Path:
     """The file a job may leave a result in."""
     return folder / RUNS / key / "result"
 
 
-def script_of(folder: Path, key: str) -> Path:
+def build_script_path(folder: Path, key: str) -> Path:
     """The file that holds the script of a job."""
     return folder / RUNS / key / "script"
 
@@ -51,7 +51,7 @@ class Run:
     rank: int
 
     @property
-    def place(self) -> Path:
+    def task_folder(self) -> Path:
         """Its own folder."""
         return self.folder / RUNS / self.key / str(self.attempt) / str(self.rank)
 
@@ -60,17 +60,17 @@ class Run:
 
         The wrapper inherits a lock: whether it lives is seen from other containers and machines with this home, too.
         """
-        self.place.mkdir(parents=True, exist_ok=True)
-        log_of(self.folder, self.key).parent.mkdir(exist_ok=True)
-        make_file(log_of(self.folder, self.key))
-        held = os.open(self.place / "held", os.O_RDWR | os.O_CREAT, 0o600)
+        self.task_folder.mkdir(parents=True, exist_ok=True)
+        build_log_path(self.folder, self.key).parent.mkdir(exist_ok=True)
+        create_private_file(build_log_path(self.folder, self.key))
+        held = os.open(self.task_folder / "held", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             with contextlib.suppress(OSError):  # held by the wrapper that is there already, or a system without locks
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            log = str(log_of(self.folder, self.key))
+            log = str(build_log_path(self.folder, self.key))
             return subprocess.Popen(
-                ["/bin/sh", str(_WRAPPER), str(self.place), log, workdir, namespace(), *argv],
-                env={**env, _MARK: str(self.place)},
+                ["/bin/sh", str(_WRAPPER_SCRIPT), str(self.task_folder), log, workdir, read_namespace(), *argv],
+                env={**env, _RUN_VARIABLE: str(self.task_folder)},
                 stdin=held,  # not inherited by the program
                 start_new_session=True,
             )
@@ -80,7 +80,7 @@ class Run:
     def is_held(self) -> bool:
         """Whether the wrapper lives, wherever it is."""
         try:
-            with open(self.place / "held", "rb") as file:
+            with open(self.task_folder / "held", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
@@ -88,42 +88,42 @@ class Run:
             pass
         return False
 
-    def process(self) -> ProcessId | None:
+    def read_process(self) -> ProcessId | None:
         """The wrapper that got the claim; None when none has (yet)."""
         try:
-            return ProcessId.parse((self.place / "started").read_text())
+            return ProcessId.parse((self.task_folder / "started").read_text())
         except OSError:
             return None
 
-    def exit_code(self) -> int | None:
+    def read_exit_code(self) -> int | None:
         """How the program ended; None when it has not, or took its wrapper with it."""
         try:
-            return int((self.place / "exit").read_text())
+            return int((self.task_folder / "exit").read_text())
         except (OSError, ValueError):
             return None
 
-    def forbid(self) -> None:
+    def block_start(self) -> None:
         """Take the claim ourselves: a wrapper that is just starting will find that it came too late."""
-        self.place.mkdir(parents=True, exist_ok=True)
-        claim = self.place / f"claim.{os.getpid()}"
+        self.task_folder.mkdir(parents=True, exist_ok=True)
+        claim = self.task_folder / f"claim.{os.getpid()}"
         write(claim, "0 - -\n")
         with contextlib.suppress(FileExistsError):
-            os.link(claim, self.place / "started")
+            os.link(claim, self.task_folder / "started")
 
 
-def signal_all(folder: Path, key: str, attempt: int, number: int, spare: Collection[int] = ()) -> int:
+def signal_all(folder: Path, key: str, attempt: int, signal_number: int, excluded_pids: Collection[int] = ()) -> int:
     """Send a signal to all processes of an attempt but ``spare``; returns how many there were."""
-    found = [pid for pid in marked(_MARK, f"{folder / 'runs' / key / str(attempt)}/") if pid not in spare]
+    found = [pid for pid in find_by_environment(_RUN_VARIABLE, f"{folder / 'runs' / key / str(attempt)}/") if pid not in excluded_pids]
     for pid in found:
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
+            os.kill(pid, signal_number)
     return len(found)
 
 
-def left_behind(runs: Sequence[Run]) -> bool:
+def has_leftover_processes(runs: Sequence[Run]) -> bool:
     """Whether finished programs may have left something in their sessions."""
     for run in runs:
-        process = run.process()
+        process = run.read_process()
         if process is None or process.pid <= 1:
             continue
         with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ...runtime.epochs import epoch_before
-from ..secrets import values
+from ...runtime.epochs import compute_previous_epoch
+from ..secrets import read_secrets
 from .queue import Task
 
-__all__ = ["task_env"]
+__all__ = ["build_task_environment"]
 
 
-def task_env(task: Task, rank: int) -> dict[str, str]:
+def build_task_environment(task: Task, rank: int) -> dict[str, str]:
     """The job's variables, the task's place among all tasks, and the accelerators it may use."""
     settings = task.submission.settings
-    nodes, per_node = int(task.number("nodes")), int(task.number("tasks_per_node"))
+    nodes, per_node = int(task.get_number("nodes")), int(task.get_number("tasks_per_node"))
     node, local = divmod(rank, per_node)
     env = {
         "LOCAL_RANK": str(local),
@@ -25,27 +25,27 @@ def task_env(task: Task, rank: int) -> dict[str, str]:
         "WORLD_SIZE": str(nodes * per_node),
     }
     env |= task.submission.env
-    epoch = epoch_before(task.submission.key) + task.attempt
+    epoch = compute_previous_epoch(task.submission.key) + task.attempt
     env |= {"SUPERCLOUD_EPOCH": str(epoch), "SUPERCLOUD_NODE_RANK": str(node)}
-    if task.index is not None:
-        env |= {"MASTER_PORT": str(int(settings["port"]) + task.index % 500), "SUPERCLOUD_ARRAY_INDEX": str(task.index)}
+    if task.array_index is not None:
+        env |= {"MASTER_PORT": str(int(settings["port"]) + task.array_index % 500), "SUPERCLOUD_ARRAY_INDEX": str(task.array_index)}
     if wanted := str(settings.get("secrets") or ""):
-        env |= values(dict(item.split("=", 1) for item in wanted.split()))  # read here, written nowhere
+        env |= read_secrets(dict(item.split("=", 1) for item in wanted.split()))  # read here, written nowhere
     if name := str(settings.get("visible_env") or ""):
-        env[name] = ",".join(map(str, _visible(task, node, nodes)))
+        env[name] = ",".join(map(str, _select_visible_accelerators(task, node, nodes)))
     return env
 
 
-def _visible(task: Task, node: int, nodes: int) -> list[int]:
+def _select_visible_accelerators(task: Task, node: int, nodes: int) -> list[int]:
     """Accelerators of one of the nodes the job pretends to have.
 
     Pretended ones are numbered per node, as each node numbers its own. Real ones are shared out among the nodes.
     """
     if not task.slots:
         return []
-    wanted = int(task.number("accelerators_per_node"))
-    if task.simulated:
-        size = int(task.number("node_accelerators"))
+    wanted = int(task.get_number("accelerators_per_node"))
+    if task.is_simulated:
+        size = int(task.get_number("node_accelerators"))
         mine = {slot % size for slot in task.slots[node * wanted : (node + 1) * wanted]}
         return sorted(mine) if len(mine) == wanted else list(range(wanted))
     share = max(1, len(task.slots) // nodes)

@@ -5,43 +5,43 @@ from __future__ import annotations
 import math
 import time
 
-from ...store.processes import boot
+from ...store.processes import read_boot_id
 from ...store.states import State
 from .queue import Task
 
-__all__ = ["again", "late", "time_left"]
+__all__ = ["can_retry", "find_exceeded_limit", "compute_time_left"]
 
 
-def _elapsed(task: Task) -> float:
+def _compute_elapsed(task: Task) -> float:
     """Seconds its present attempt has been running: by the clock that no change of the date moves, while it is the
     clock under which the attempt began.
     """
-    if task.ticks is not None and task.boot == boot():
-        return time.monotonic() - task.ticks
+    if task.started_monotonic is not None and task.boot_id == read_boot_id():
+        return time.monotonic() - task.started_monotonic
     return time.time() - task.started if task.started else 0.0
 
 
-def time_left(task: Task) -> float:
+def compute_time_left(task: Task) -> float:
     """Seconds until its time is up; infinity where it has no limit."""
-    limit, deadline = task.number("time_limit"), task.number("deadline")
-    left = [limit - _elapsed(task)] if limit and task.started else []
+    limit, deadline = task.get_number("time_limit"), task.get_number("deadline")
+    left = [limit - _compute_elapsed(task)] if limit and task.started else []
     left += [task.queued + deadline - time.time()] if deadline else []
     return min(left, default=math.inf)
 
 
-def late(task: Task) -> str:
+def find_exceeded_limit(task: Task) -> str:
     """Why its time is up; empty while it is not."""
-    limit, deadline = task.number("time_limit"), task.number("deadline")
-    if limit and task.started and _elapsed(task) > limit:
+    limit, deadline = task.get_number("time_limit"), task.get_number("deadline")
+    if limit and task.started and _compute_elapsed(task) > limit:
         return f"ran longer than its time limit of {limit:g} s"
     if deadline and time.time() > task.queued + deadline:
         return f"its deadline of {deadline:g} s after its submission has passed"
     return ""
 
 
-def again(task: Task, verdict: State, exit_code: int | None) -> bool:
+def can_retry(task: Task, state: State, exit_code: int | None) -> bool:
     """Whether it is started once more: its machine was lost, or its exit code is one to try again."""
-    if task.cancelled or task.attempt > task.number("retries"):
+    if task.is_cancelled or task.attempt > task.get_number("retries"):
         return False
     codes = str(task.submission.settings.get("retry_codes") or "").split()
-    return verdict is State.NODE_FAIL or (verdict is State.FAILED and str(exit_code) in codes)
+    return state is State.NODE_FAIL or (state is State.FAILED and str(exit_code) in codes)

@@ -11,46 +11,46 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....errors import EngineError
-from ...fleet.observations import NodeState, Waiting
+from ...fleet.observations import NodeState, WaitingJobs
 from ..submission import Status
 from . import copies, older
-from .commands import COMMENT
-from .nodes import NOT_FOR_NODES, accelerators, condition
-from .texts import marked, status_of
+from .commands import COMMENT_PREFIX
+from .nodes import NON_NODE_REASONS, count_accelerators, classify_state
+from .texts import parse_comment, build_status
 
-__all__ = ["accounted", "digests", "id_of", "is_of", "is_ours", "keys", "nodes", "queued", "submission", "waiting"]
+__all__ = ["parse_accounts", "parse_digests", "read_job_id", "is_owned_by", "has_key", "parse_keys", "parse_nodes", "parse_queue", "build_submission", "parse_waiting_jobs"]
 
 
-def _number(value: int) -> dict[str, Any]:
+def _wrap_number(value: int) -> dict[str, Any]:
     return {"set": True, "infinite": False, "number": value}
 
 
-def _minutes(text: str) -> dict[str, Any]:
+def _parse_minutes(text: str) -> dict[str, Any]:
     days, _, rest = text.partition("-")
     hours, minutes, seconds = (int(part) for part in rest.split(":"))
-    return _number(int(days) * 1440 + hours * 60 + minutes + (seconds > 0))
+    return _wrap_number(int(days) * 1440 + hours * 60 + minutes + (seconds > 0))
 
 
-def _from_now(text: str) -> int:
+def _parse_relative_time(text: str) -> int:
     """``now+90seconds`` as seconds since 1970: the service takes no other times."""
     return int(time.time()) + int(text.removeprefix("now+").removesuffix("seconds"))
 
 
-def _switches(text: str) -> dict[str, Any]:
+def _parse_switches(text: str) -> dict[str, Any]:
     count, _, wait = text.partition("@")
-    minutes = _minutes(wait)["number"]
-    return {"required_switches": _number(int(count)), "wait_for_switch": minutes * 60}
+    minutes = _parse_minutes(wait)["number"]
+    return {"required_switches": _wrap_number(int(count)), "wait_for_switch": minutes * 60}
 
 
 # option -> the fields it becomes
-_FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
+_OPTION_FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "account": lambda value: {"account": value},
     "array": lambda value: {"array": value},
-    "begin": lambda value: {"begin_time": _number(_from_now(value))},
+    "begin": lambda value: {"begin_time": _wrap_number(_parse_relative_time(value))},
     "chdir": lambda value: {"current_working_directory": value},
     "comment": lambda value: {"comment": value},
     "constraint": lambda value: {"constraints": value},
-    "deadline": lambda value: {"deadline": _from_now(value)},
+    "deadline": lambda value: {"deadline": _parse_relative_time(value)},
     "dependency": lambda value: {"dependency": value},
     "exclusive": lambda value: {"shared": ["none"]},
     "gpus-per-node": lambda value: {"tres_per_node": f"gres/gpu:{value}"},
@@ -69,36 +69,36 @@ _FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "qos": lambda value: {"qos": value},
     "requeue": lambda value: {"requeue": True},
     "segment": lambda value: {"segment_size": int(value)},
-    "switches": _switches,
-    "time": lambda value: {"time_limit": _minutes(value)},
+    "switches": _parse_switches,
+    "time": lambda value: {"time_limit": _parse_minutes(value)},
 }
 
 
-def submission(argv: Sequence[str], script: str, format: str) -> dict[str, Any]:
+def build_submission(argv: Sequence[str], script: str, data_format: str) -> dict[str, Any]:
     """What is posted for the arguments of sbatch, in this data format."""
-    if format == older.FORMAT:
-        return older.submission(argv, script)
+    if data_format == older.DATA_FORMAT:
+        return older.build_submission(argv, script)
     job: dict[str, Any] = {"script": script, "environment": ["PATH=/usr/local/bin:/usr/bin:/bin"]}
     for option in argv[1:]:
         name, _, value = option.removeprefix("--").partition("=")
-        if name not in _FIELDS:
+        if name not in _OPTION_FIELDS:
             raise EngineError(f"slurmrestd is not told of --{name}; reach this cluster with --via ssh:HOST")
-        job |= _FIELDS[name](value)
+        job |= _OPTION_FIELDS[name](value)
     if "tasks_per_node" in job:
         nodes = int(job["nodes"])
         job |= {"tasks": nodes * job["tasks_per_node"], "minimum_nodes": nodes, "maximum_nodes": nodes}
-        if format < "v0.0.41":
+        if data_format < "v0.0.41":
             job.pop("segment_size", None)
     job.setdefault("current_working_directory", "/tmp")
     return {"job": job}
 
 
-def is_ours(job: Mapping[str, Any]) -> bool:
+def has_key(job: Mapping[str, Any]) -> bool:
     """Whether it was submitted with a key, by whomever: :func:`is_of` says whose it is."""
-    return str(_plain(job.get("comment"))).startswith(COMMENT)
+    return str(_unwrap_number(job.get("comment"))).startswith(COMMENT_PREFIX)
 
 
-def is_of(job: Mapping[str, Any], user: str, number: int | None) -> bool:
+def is_owned_by(job: Mapping[str, Any], user: str, uid: int | None) -> bool:
     """Whether a job of the list or of the accounts is that of a user, by name, or by number where it has no name.
 
     Raises :class:`EngineError` where the answer does not say whose it is: to take it for somebody else's would let a
@@ -106,126 +106,126 @@ def is_of(job: Mapping[str, Any], user: str, number: int | None) -> bool:
     """
     if name := job.get("user_name") or job.get("user"):
         return bool(name == user)
-    if job.get("user_id") is None or number is None:
-        raise EngineError(f"the answer does not say whose job {id_of(job)} is: it has no user_name")
-    return int(_whole(job["user_id"])) == number
+    if job.get("user_id") is None or uid is None:
+        raise EngineError(f"the answer does not say whose job {read_job_id(job)} is: it has no user_name")
+    return int(_format_whole_number(job["user_id"])) == uid
 
 
-def queued(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
+def parse_queue(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of its list, tasks of an array together."""
-    return copies.noted(rows(jobs))
+    return copies.merge_copies(rows(jobs))
 
 
 def rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
     """The same, one by one, with what the comments say."""
     for job in jobs:
-        state = _words(job.get("job_state"))
-        restarts = int(_plain(job.get("restart_cnt")) or 0)
+        state = _parse_job_state(job.get("job_state"))
+        restarts = int(_unwrap_number(job.get("restart_cnt")) or 0)
         attempt = 0 if state == "COMPLETING" else restarts + 1
-        status = status_of(
+        status = build_status(
             state,
             str(job.get("state_reason", "")),
-            _code(job.get("exit_code")),
-            _whole(job.get("start_time")),
-            _whole(job.get("end_time")),
+            _format_exit_code(job.get("exit_code")),
+            _format_whole_number(job.get("start_time")),
+            _format_whole_number(job.get("end_time")),
             attempt,
         )
-        yield id_of(job), status, _mark(job)
+        yield read_job_id(job), status, _mark(job)
 
 
-def accounted(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
+def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
     """The jobs of the accounts."""
     found: dict[str, list[Status]] = {}
     for job in jobs:
         state, times = job.get("state") or {}, job.get("time") or {}
-        word, code = _words(state.get("current")), _code(job.get("exit_code"))
+        word, code = _parse_job_state(state.get("current")), _format_exit_code(job.get("exit_code"))
         if word == "FAILED" and code == "0:0":  # v0.0.38 says 0 of whatever ended without a signal
             code = ""
-        status = status_of(
+        status = build_status(
             word,
             str(state.get("reason", "")),
             code,
-            _whole(times.get("start")),
-            _whole(times.get("end")),
+            _format_whole_number(times.get("start")),
+            _format_whole_number(times.get("end")),
             0,
         )
-        found.setdefault(id_of(job), []).append(status)
+        found.setdefault(read_job_id(job), []).append(status)
     return found
 
 
-def keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def parse_keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Key -> id, the latest of a key; empty where the answer does not say the id of a job that carries the key."""
     found: dict[str, str] = {}
-    for number, key, _ in _comments(jobs):
+    for number, key, _ in _iter_comments(jobs):
         found[key] = max(found.get(key, number), number, key=copies.order_of)
     return found
 
 
-def digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+def parse_digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Id -> digest of the job's spec; jobs without one are left out."""
-    return {number: digest for number, _, digest in _comments(jobs) if digest}
+    return {number: digest for number, _, digest in _iter_comments(jobs) if digest}
 
 
-def _comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+def _iter_comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
     for job in jobs:
         if found := _mark(job):
-            yield id_of(job), *found
+            yield read_job_id(job), *found
 
 
 def _mark(job: Mapping[str, Any]) -> tuple[str, str] | None:
     comment = job.get("comment")
-    said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _plain(comment)
-    return marked(f"{said or ''} {job.get('submit_line') or ''}")
+    said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _unwrap_number(comment)
+    return parse_comment(f"{said or ''} {job.get('submit_line') or ''}")
 
 
-def nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
+def parse_nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
     """Every node of its list."""
     for item in items:
-        used = accelerators(str(item.get("tres_used") or ""))
-        if not accelerators(str(item.get("tres") or "")):
+        used = count_accelerators(str(item.get("tres_used") or ""))
+        if not count_accelerators(str(item.get("tres") or "")):
             used = int(bool(item.get("alloc_cpus")))
-        yield NodeState(str(item["name"]), condition(_states(item)), used)
+        yield NodeState(str(item["name"]), classify_state(_parse_node_states(item)), used)
 
 
-def _states(node: Mapping[str, Any]) -> set[str]:
+def _parse_node_states(node: Mapping[str, Any]) -> set[str]:
     """The words of a node's state: v0.0.38 has one in small letters, and a list of flags beside it."""
     state = node.get("state") or ()
     words = [state] if isinstance(state, str) else state
     return {str(word).upper() for word in (*words, *(node.get("state_flags") or ()))}
 
 
-def waiting(jobs: Iterable[Mapping[str, Any]]) -> list[Waiting]:
+def parse_waiting_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[WaitingJobs]:
     """What waits for nodes, by partition."""
     sums: dict[str, tuple[int, int]] = {}
     for job in jobs:
-        if _words(job.get("job_state")) == "PENDING" and job.get("state_reason") not in NOT_FOR_NODES:
-            count = int(_plain(job.get("node_count")) or 1)
+        if _parse_job_state(job.get("job_state")) == "PENDING" and job.get("state_reason") not in NON_NODE_REASONS:
+            count = int(_unwrap_number(job.get("node_count")) or 1)
             for name in str(job.get("partition", "")).split(","):
                 total, number = sums.get(name, (0, 0))
                 sums[name] = total + count, number + 1
-    return [Waiting(name, total, number) for name, (total, number) in sorted(sums.items())]
+    return [WaitingJobs(name, total, number) for name, (total, number) in sorted(sums.items())]
 
 
-def id_of(job: Mapping[str, Any]) -> str:
+def read_job_id(job: Mapping[str, Any]) -> str:
     """What Slurm calls a job, or the array it is a task of; empty where the answer does not say."""
     array = job.get("array")
     ids = (job.get("array_job_id"), array.get("job_id") if isinstance(array, Mapping) else 0, job.get("job_id"))
-    return next((number for item in ids if (number := _whole(item)) != "0"), "")
+    return next((number for item in ids if (number := _format_whole_number(item)) != "0"), "")
 
 
-def _whole(value: Any) -> str:
+def _format_whole_number(value: Any) -> str:
     """A number as a command would print it; 0 where there is none."""
-    return str(int(_plain(value) or 0))
+    return str(int(_unwrap_number(value) or 0))
 
 
-def _plain(value: Any) -> Any:
+def _unwrap_number(value: Any) -> Any:
     """A number as such: newer formats wrap it in ``{"set": …, "infinite": …, "number": …}``."""
     if isinstance(value, Mapping) and "number" in value:
         return value["number"] if value.get("set") else 0
     return value
 
 
-def _words(value: Any) -> str:
+def _parse_job_state(value: Any) -> str:
     """A state: newer formats give a list, the first of which is the base state, a later one what happens to it."""
     if isinstance(value, str):
         return value
@@ -233,10 +233,10 @@ def _words(value: Any) -> str:
     return "COMPLETING" if "COMPLETING" in words else words[0] if words else ""
 
 
-def _code(value: Any) -> str:
+def _format_exit_code(value: Any) -> str:
     """An exit code as sacct writes it."""
     if not isinstance(value, Mapping):
         return str(value if value is not None else "")
     signal = value.get("signal") or {}
-    number = _plain(signal.get("id", signal.get("signal_id"))) or 0
-    return f"{_whole(value.get('return_code'))}:{int(number)}"
+    number = _unwrap_number(signal.get("id", signal.get("signal_id"))) or 0
+    return f"{_format_whole_number(value.get('return_code'))}:{int(number)}"

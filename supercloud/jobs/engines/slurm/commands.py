@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from ....spec import JobSpec
     from ...placement.answer import Placement
 
-__all__ = ["COMMENT", "SETTINGS", "cancel", "found_in_accounting", "in_accounting", "in_queue", "recall", "sbatch",
-           "with_digest"]  # fmt: skip
+__all__ = ["COMMENT_PREFIX", "SHOW_CONFIG", "build_cancel", "build_sacct_history", "build_sacct", "build_squeue", "build_recall", "build_sbatch",
+           "add_digest"]  # fmt: skip
 
-COMMENT = "supercloud:"
+COMMENT_PREFIX = "supercloud:"
 """What a job's comment begins with. Its key follows, and finds it again; after a colon comes the digest of its spec."""
 
 # How long Slurm may look for nodes under few switches: as good as for ever where the job insists (the cluster's
 # max_switch_wait is the real limit), else no longer than an idle leaf is worth.
-_INSIST = "30-00:00:00"
-_PREFER = "0-00:05:00"
+_REQUIRED_SWITCH_WAIT = "30-00:00:00"
+_PREFERRED_SWITCH_WAIT = "0-00:05:00"
 
-_IN_SECONDS = ("env", "SLURM_TIME_FORMAT=%s")  # times that need no time zone
+_EPOCH_TIMES = ("env", "SLURM_TIME_FORMAT=%s")  # times that need no time zone
 
 # Widths: squeue cuts what is longer. RestartCnt has no letter in the short format, so all go by name. The tasks of an
 # array all have its ArrayJobID; of any other job it is its own id.
@@ -31,78 +31,78 @@ QUEUE_FIELDS = (("ArrayJobID", 24), ("State", 24), ("Reason", 64), ("RestartCnt"
 ACCOUNTING_FIELDS = ("JobID", "State", "ExitCode", "Start", "End", "Reason")
 
 
-SETTINGS = ("scontrol", "show", "config")
+SHOW_CONFIG = ("scontrol", "show", "config")
 
 
-def sbatch(job: JobSpec, placement: Placement, key: str, log: str) -> tuple[str, ...]:
+def build_sbatch(job: JobSpec, placement: Placement, key: str, log: str) -> tuple[str, ...]:
     """The submission. The script comes on standard input."""
-    return ("sbatch", *_options(job, placement, key, log))
+    return ("sbatch", *_iter_options(job, placement, key, log))
 
 
-def with_digest(argv: Sequence[str], key: str, digest: str) -> tuple[str, ...]:
+def add_digest(argv: Sequence[str], key: str, digest: str) -> tuple[str, ...]:
     """A submission whose comment says the digest of the job's spec, too."""
-    comment = f"--comment={COMMENT}{key}"
+    comment = f"--comment={COMMENT_PREFIX}{key}"
     return tuple(f"{comment}:{digest}" if word == comment and digest else word for word in argv)
 
 
-def _options(job: JobSpec, at: Placement, key: str, log: str) -> Iterator[str]:
+def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Iterator[str]:
     yield "--parsable"
     yield f"--job-name={job.name}"
-    yield f"--comment={COMMENT}{key}"
-    yield f"--nodes={at.nodes}"
+    yield f"--comment={COMMENT_PREFIX}{key}"
+    yield f"--nodes={placement.nodes}"
     yield f"--ntasks-per-node={job.tasks_per_node}"
-    if at.accelerators_per_node and at.slice == "shard":
-        yield f"--gres=shard:{at.accelerators_per_node}"
-    elif at.accelerators_per_node:
-        yield f"--gpus-per-node={at.gres}:{at.accelerators_per_node}"
-    if at.whole_nodes:
+    if placement.accelerators_per_node and placement.slice == "shard":
+        yield f"--gres=shard:{placement.accelerators_per_node}"
+    elif placement.accelerators_per_node:
+        yield f"--gpus-per-node={placement.gres}:{placement.accelerators_per_node}"
+    if placement.takes_whole_nodes:
         yield "--exclusive"
     if job.time_limit:
-        yield f"--time={_time(job.time_limit)}"
+        yield f"--time={_format_time_limit(job.time_limit)}"
     if job.deadline:
         yield f"--deadline=now+{math.ceil(job.deadline.to('s'))}seconds"
-    if at.begin:
-        yield f"--begin=now+{math.ceil(at.begin)}seconds"
+    if placement.begin:
+        yield f"--begin=now+{math.ceil(placement.begin)}seconds"
     if job.array:
         yield f"--array=0-{job.array - 1}"
     if job.after:  # what Slurm calls them; one that fails takes this one with it instead of leaving it in the queue
         yield f"--dependency=afterok:{':'.join(ref.partition('/')[0] for ref in job.after)}"
         yield "--kill-on-invalid-dep=yes"
-    for name, value in (("partition", at.partition), ("account", at.account), ("qos", at.qos),
-                        ("constraint", at.constraint), ("nodelist", ",".join(at.hosts)),
-                        ("licenses", at.licenses)):  # fmt: skip
+    for name, value in (("partition", placement.partition), ("account", placement.account), ("qos", placement.qos),
+                        ("constraint", placement.constraint), ("nodelist", ",".join(placement.hosts)),
+                        ("licenses", placement.licenses)):  # fmt: skip
         if value:
             yield f"--{name}={value}"
     if job.workdir and log.startswith("/"):  # else the log is relative to where sbatch runs, and the script goes there
         yield f"--chdir={job.workdir}"
-    if at.near.segment:
-        yield f"--segment={at.near.segment}"
-    elif at.near.switches:
-        yield f"--switches={at.near.switches}@{_INSIST if at.near.required else _PREFER}"
+    if placement.near.segment:
+        yield f"--segment={placement.near.segment}"
+    elif placement.near.switches:
+        yield f"--switches={placement.near.switches}@{_REQUIRED_SWITCH_WAIT if placement.near.required else _PREFERRED_SWITCH_WAIT}"
     yield "--requeue" if job.retries else "--no-requeue"
     yield "--open-mode=append"
     yield f"--output={log.replace('%', '%%')}"
 
 
-def _time(limit: Duration) -> str:
+def _format_time_limit(limit: Duration) -> str:
     seconds = max(1, math.ceil(limit.to("s")))
     days, rest = divmod(seconds, 86_400)
     return f"{days}-{rest // 3600:02d}:{rest // 60 % 60:02d}:{rest % 60:02d}"
 
 
-def in_queue() -> tuple[str, ...]:
+def build_squeue() -> tuple[str, ...]:
     """All jobs of the user that the controller remembers, finished ones too (for its MinJobAge)."""
     fields = ",".join(f"{name}:{width}|" for name, width in QUEUE_FIELDS)
-    return (*_IN_SECONDS, "squeue", "--noheader", "--all", "--me", "--states=all", f"--Format={fields}")
+    return (*_EPOCH_TIMES, "squeue", "--noheader", "--all", "--me", "--states=all", f"--Format={fields}")
 
 
-def in_accounting(refs: Sequence[str]) -> tuple[str, ...]:
+def build_sacct(refs: Sequence[str]) -> tuple[str, ...]:
     """Jobs that the controller has forgotten."""
-    return (*_IN_SECONDS, "sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(refs)}",
+    return (*_EPOCH_TIMES, "sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(refs)}",
             f"--format={','.join(ACCOUNTING_FIELDS)}")  # fmt: skip
 
 
-def found_in_accounting(seconds: int) -> tuple[str, ...]:
+def build_sacct_history(seconds: int) -> tuple[str, ...]:
     """Ids and comments of the user's jobs of the last seconds.
 
     The comment is only kept with AccountingStoreFlags=job_comment, the submission line always: the key is in both.
@@ -111,11 +111,11 @@ def found_in_accounting(seconds: int) -> tuple[str, ...]:
             "--format=JobID,Comment,SubmitLine")  # fmt: skip
 
 
-def cancel(ref: str) -> tuple[str, ...]:
+def build_cancel(ref: str) -> tuple[str, ...]:
     """End a job; no error when it has ended."""
     return ("scancel", ref.partition("/")[0])
 
 
-def recall(ref: str) -> tuple[str, ...]:
+def build_recall(ref: str) -> tuple[str, ...]:
     """End a job if it has not begun; Slurm itself decides, so that none that begins this moment is hit."""
     return ("scancel", "--state=PENDING", ref.partition("/")[0])

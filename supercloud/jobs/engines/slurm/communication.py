@@ -16,9 +16,9 @@ from typing import Any
 
 __all__ = ["is_refusal", "may_have_arrived", "says_may_have_arrived"]
 
-_NUMBERS = ("error_number", "error_code", "errno")
+_NUMBER_FIELDS = ("error_number", "error_code", "errno")
 """Where the number of an error stands; releases before 23.02 have the later names, too (v0.0.38 of slurmrestd)."""
-_FAILED = "submission failed:"
+_FAILURE_PREFIX = "submission failed:"
 """What sbatch writes before the reason (``Batch job submission failed: …``)."""
 
 
@@ -27,8 +27,8 @@ def may_have_arrived(number: int) -> bool:
 
     Numbers that the table lacks, from newer releases, count as such where they are errors of communication.
     """
-    table = _table()
-    if number in _system_numbers() or str(number) in table["may_have_arrived"]:
+    table = _load_table()
+    if number in _list_system_numbers() or str(number) in table["may_have_arrived"]:
         return True
     is_communication = any(first <= number <= last for first, last in table["sections"])
     return is_communication and str(number) not in table["not_taken"]
@@ -36,12 +36,12 @@ def may_have_arrived(number: int) -> bool:
 
 def says_may_have_arrived(text: str) -> bool:
     """The same of what a command printed."""
-    for message, _ in _table()["not_taken"].values():
+    for message, _ in _load_table()["not_taken"].values():
         text = text.replace(message, "")
-    if any(message in text for message in _table()["may_have_arrived"].values()):
+    if any(message in text for message in _load_table()["may_have_arrived"].values()):
         return True
-    reason = text.rpartition(_FAILED)[2] if _FAILED in text else ""
-    return any(os.strerror(number) in reason for number in _system_numbers())
+    reason = text.rpartition(_FAILURE_PREFIX)[2] if _FAILURE_PREFIX in text else ""
+    return any(os.strerror(number) in reason for number in _list_system_numbers())
 
 
 def is_refusal(errors: object) -> bool:
@@ -51,21 +51,21 @@ def is_refusal(errors: object) -> bool:
     no number was written by something in between, or is not known to be an answer of Slurm.
     """
     items = errors if isinstance(errors, list) else []
-    return bool(items) and all(_is_refusal(item) for item in items)
+    return bool(items) and all(_is_refused_item(item) for item in items)
 
 
-def _is_refusal(item: object) -> bool:
-    number = next((item[name] for name in _NUMBERS if name in item), None) if isinstance(item, Mapping) else None
+def _is_refused_item(item: object) -> bool:
+    number = next((item[name] for name in _NUMBER_FIELDS if name in item), None) if isinstance(item, Mapping) else None
     return isinstance(number, int) and not isinstance(number, bool) and number != 0 and not may_have_arrived(number)
 
 
 @cache
-def _table() -> Mapping[str, Any]:
+def _load_table() -> Mapping[str, Any]:
     table: Mapping[str, Any] = json.loads(files(__package__).joinpath("communication-errors.json").read_text())
     return table
 
 
 @cache
-def _system_numbers() -> frozenset[int]:
-    return frozenset(number for name in _table()["system_may_have_arrived"]
+def _list_system_numbers() -> frozenset[int]:
+    return frozenset(number for name in _load_table()["system_may_have_arrived"]
                      if (number := getattr(errno, name, None)) is not None)  # fmt: skip

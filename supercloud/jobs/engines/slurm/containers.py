@@ -10,15 +10,15 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ..shebang import interpreter
+from ..shebang import parse_shebang
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
 
-__all__ = ["choice", "fed", "image_of"]
+__all__ = ["render_runtime_selection", "build_script_feed", "format_image"]
 
 # Every task of a node finds the container that the first of them has made.
-_ENROOT = """\
+_ENROOT_SCRIPT = """\
 image=$1 mounts=$2 workdir=$3
 shift 3
 name=supercloud-$SLURM_JOB_ID
@@ -42,7 +42,7 @@ for mount in $mounts; do set -- --mount "$mount" "$@"; done
 exec enroot start --rw "$@"
 """
 # A script comes in on standard input, which may be all that both sides of a container share.
-_FED = """\
+_FEED_SCRIPT = """\
 file=${TMPDIR:-/tmp}/supercloud-script.${SLURM_JOB_ID-}.${SLURM_RESTART_COUNT-}.${SLURM_PROCID-}.$$
 # noclobber takes no file that is there: small images have no mktemp
 (umask 077 && set -C && cat >"$file") || exit 74
@@ -54,7 +54,7 @@ exit "$code"
 """
 
 
-def choice(job: JobSpec, home: str) -> Iterator[str]:
+def render_runtime_selection(job: JobSpec, home: str) -> Iterator[str]:
     """Lines of bash that set ``container`` and ``inside``, or end the job where the cluster cannot run images.
 
     Seen inside as outside are the job's folder, its checkpoints, and ``home``, a word of bash: the folder of all jobs.
@@ -63,7 +63,7 @@ def choice(job: JobSpec, home: str) -> Iterator[str]:
     paths = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
     workdir = shlex.quote(job.workdir) if job.workdir else ""
     source = job.image if job.image.startswith(("/", ".")) or "://" in job.image else f"docker://{job.image}"
-    named = shlex.quote(image_of(job.image.removeprefix("docker://")))
+    named = shlex.quote(format_image(job.image.removeprefix("docker://")))
     shared = [*map(shlex.quote, dict.fromkeys(paths)), home]
     yield f"container=() inside=() mounts={','.join(f'{path}:{path}' for path in shared)}"
     if job.image.startswith("/"):
@@ -83,23 +83,23 @@ def choice(job: JobSpec, home: str) -> Iterator[str]:
     yield "    [ ! -e /dev/kfd ] || inside+=(--rocm)"
     yield f"    inside+=({f'--pwd {workdir} ' if workdir else ''}{shlex.quote(source)})"
     yield "elif command -v enroot >/dev/null; then"
-    yield f'    inside=(sh -c {shlex.quote(_ENROOT)} sh {named} "$mounts" {workdir or "/"})'
+    yield f'    inside=(sh -c {shlex.quote(_ENROOT_SCRIPT)} sh {named} "$mounts" {workdir or "/"})'
     yield "else"
     yield "    echo 'supercloud: there is neither pyxis, apptainer, singularity nor enroot here to run an image' >&2"
     yield "    exit 78"
     yield "fi"
 
 
-def fed(script: str) -> tuple[tuple[str, ...], str]:
+def build_script_feed(script: str) -> tuple[tuple[str, ...], str]:
     """The program that runs a script it is fed, and the here-document that feeds it."""
     body = script if script.endswith("\n") else script + "\n"
     mark, lines = "END_OF_SCRIPT", set(body.splitlines())
     while mark in lines:
         mark += "_"
-    return ("sh", "-c", _FED, "sh", *interpreter(script)), f"<<'{mark}'\n{body}{mark}\n"
+    return ("sh", "-c", _FEED_SCRIPT, "sh", *parse_shebang(script)), f"<<'{mark}'\n{body}{mark}\n"
 
 
-def image_of(image: str) -> str:
+def format_image(image: str) -> str:
     """An image as pyxis and enroot call it: ``#`` between the registry and the rest, a file as it is."""
     registry, slash, rest = image.partition("/")
     is_registry = "." in registry or ":" in registry or registry == "localhost"

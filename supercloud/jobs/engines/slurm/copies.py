@@ -11,7 +11,7 @@ from dataclasses import replace
 from ...store.states import State
 from ..submission import Status
 
-__all__ = ["Row", "has_begun", "live_of", "noted", "order_of", "others"]
+__all__ = ["Row", "has_begun", "live_of", "merge_copies", "order_of", "find_other_copies"]
 
 Row = tuple[str, Status, tuple[str, str] | None]
 
@@ -21,7 +21,7 @@ def order_of(number: str) -> tuple[int, str]:
     return len(number), number
 
 
-def noted(rows: Iterable[Row]) -> dict[str, list[Status]]:
+def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
     """Id -> statuses; the reason of what has not ended says which other job of the same key has not ended either."""
     listed = list(rows)
     live: dict[tuple[str, str], set[str]] = {}
@@ -39,7 +39,7 @@ def noted(rows: Iterable[Row]) -> dict[str, list[Status]]:
     return jobs
 
 
-def others(rows: Iterable[Row], ref: str) -> Sequence[str]:
+def find_other_copies(rows: Iterable[Row], ref: str) -> Sequence[str]:
     """Ids of the jobs that have not ended and carry the key of this one."""
     listed = list(rows)
     marks = {mark for number, _, mark in listed if number == ref and mark}

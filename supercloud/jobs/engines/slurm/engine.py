@@ -10,34 +10,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineError, UnusableEngine
-from ..array_status import combined
-from ..base import Unsure
+from ..array_status import aggregate_array_status
+from ..base import SubmissionUnknownError
 from ..submission import Status, Submission
 from . import commands, communication, copies, texts
-from .controller import Commands, Controller
-from .reasons import refusal
-from .runner import Answer, Here, Runner, Ssh, not_here
-from .script import script
-from .spool import BROKE_OFF, Remote, Shared, Spool
+from .controller import CommandController, Controller
+from .reasons import describe_refusal
+from .runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
+from .script import render_script
+from .spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
     from ....spec.fleet import Connection
-    from ...fleet.observations import NodeState, Waiting
+    from ...fleet.observations import NodeState, WaitingJobs
     from ...placement.answer import Placement
-    from .rest import Rest
+    from .rest import RestController
 
 __all__ = ["SlurmEngine"]
 
 
-_SKEW = 60.0  # seconds by which clocks that are kept right may differ
+_MAX_CLOCK_SKEW = 60.0  # seconds by which clocks that are kept right may differ
 
 
 class SlurmEngine:
     """Slurm. Here or through slurmrestd the state folder must be on storage that the nodes see; ssh uses homes."""
 
-    pace = 5.0
-    depends = True
+    poll_interval = 5.0
+    supports_dependencies = True
     late_arrival = 120.0
     # Nobody waits for the answer any more, and the controller may still take the request: sbatch and slurmrestd wait
     # for MessageTimeout, 10 s by default. Slurm itself warns above 100 s (src/common/read_config.c,
@@ -48,15 +48,15 @@ class SlurmEngine:
         folder = folder / "slurm"
         via = connection.via or ""
         self.runner: Runner = runner or (
-            Ssh(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else Here()
+            SshRunner(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else LocalRunner()
         )
-        self.spool: Spool = Remote(self.runner) if isinstance(self.runner, Ssh) else Shared(folder, self.runner)
-        self.controller: Controller = Commands(self.runner)
-        self._rest: Rest | None = None
+        self.spool: Spool = RemoteSpool(self.runner) if isinstance(self.runner, SshRunner) else SharedSpool(folder, self.runner)
+        self.controller: Controller = CommandController(self.runner)
+        self._rest: RestController | None = None
         if via[:4] == "http":
-            from .rest import Rest, RestSpool
+            from .rest import RestController, RestSpool
 
-            self._rest = rest = Rest(via, folder)
+            self._rest = rest = RestController(via, folder)
             self.controller, self.spool = rest, RestSpool(folder, rest)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
@@ -64,73 +64,73 @@ class SlurmEngine:
         if placement.accelerators_per_node and not placement.gres:
             raise EngineError(f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
                               "'gres'; place the job in another pool")  # fmt: skip
-        log = self.spool.log(key)
-        text = script(job, placement, key, self.spool.home, move=not log.startswith("/"))
-        return Submission(key, commands.sbatch(job, placement, key, log), text, settings=_size(job))
+        log = self.spool.get_log_path(key)
+        text = render_script(job, placement, key, self.spool.home, change_folder=not log.startswith("/"))
+        return Submission(key, commands.build_sbatch(job, placement, key, log), text, settings=_build_settings(job))
 
-    def check_reach(self) -> None:
+    def require_reachable(self) -> None:
         """Slurm's commands are here, ssh is, or there is a token for the service."""
         if self._rest is None:
-            program = "ssh" if isinstance(self.runner, Ssh) else "sbatch"
-            if isinstance(self.runner, Here | Ssh) and shutil.which(program) is None:
-                raise UnusableEngine(not_here(program))
+            program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
+            if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
+                raise UnusableEngine(describe_missing_program(program))
         else:
-            self._rest.token()
+            self._rest.require_token()
 
-    def name_address(self) -> None:
+    def bind_tokens(self) -> None:
         """The tokens that say no host are for the service of this connection, if it has one."""
         if self._rest is not None:
-            self._rest.name_address()
+            self._rest.bind_tokens()
 
     def submit(self, submission: Submission) -> str:
         """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
-        argv = commands.with_digest(submission.argv, submission.key, submission.spec)
+        argv = commands.add_digest(submission.argv, submission.key, submission.spec)
         answer = self.spool.submit(replace(submission, argv=argv))
-        ref = texts.submitted(answer.out)
-        if answer.code == 0 and ref:
-            return _ref(ref, submission)
-        if answer.code == 0 or _may_have_arrived(answer):
-            said = (answer.out + answer.error).strip()[-200:]
-            raise Unsure(f"whether Slurm has the job is not known; sbatch ended with exit code {answer.code} and "
+        ref = texts.parse_job_id(answer.stdout)
+        if answer.exit_code == 0 and ref:
+            return _format_ref(ref, submission)
+        if answer.exit_code == 0 or _may_have_arrived(answer):
+            said = (answer.stdout + answer.stderr).strip()[-200:]
+            raise SubmissionUnknownError(f"whether Slurm has the job is not known; sbatch ended with exit code {answer.exit_code} and "
                          f"{said!r}")  # fmt: skip
         self.spool.refused(submission.key)
-        raise EngineError(f"Slurm refused the job: {refusal(answer.error)}")
+        raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Look for jobs by the key in their comment: in the queue, then in the accounts."""
-        busy = self.spool.on_its_way(keys)
+        busy = self.spool.find_pending_keys(keys)
         settled = [key for key in keys if key not in busy]
         if not settled:
             return {}
-        told, before = self._written_down(settled, since)
-        refs = {key: ref for key, ref in self.controller.keys().items() if ref not in before} | told
+        told, before = self._read_recorded_refs(settled, since)
+        refs = {key: ref for key, ref in self.controller.read_keys().items() if ref not in before} | told
         certain = True
         if not refs.keys() >= set(settled):
             # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
             # submitted only if it could not have forgotten it
             age = time.time() - since
-            older = self.controller.older_keys(max(0, int(age)) + 3600)
+            older = self.controller.read_older_keys(max(0, int(age)) + 3600)
             # where the date was set back since, nobody knows how long ago it was submitted
-            certain = age > -_SKEW and (older is not None or age < self.controller.remembers())
+            certain = age > -_MAX_CLOCK_SKEW and (older is not None or age < self.controller.get_retention())
             refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
-        self.spool.forget([key for key in settled if key not in refs and certain])
+        self.spool.discard([key for key in settled if key not in refs and certain])
         # empty: a job of the key is there, and the answer does not say what Slurm calls it
         return {key: refs.get(key) for key in settled if refs.get(key) != "" and (key in refs or certain)}
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
         """Those whose sbatch still has the lock of its script."""
-        return self.spool.on_its_way(keys)
+        return self.spool.find_pending_keys(keys)
 
-    def digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
+    def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the comments of the jobs, in the queue and in the accounts."""
-        known = self.controller.digests(max(0, int(time.time() - since)) + 3600)
-        return {ref: known[number] for ref in refs if (number := _parts(ref)[0]) in known}
+        known = self.controller.read_digests(max(0, int(time.time() - since)) + 3600)
+        return {ref: known[number] for ref in refs if (number := _parse_ref(ref)[0]) in known}
 
-    def _written_down(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
+    def _read_recorded_refs(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
         """Key -> id of what sbatch answered, and the ids of jobs that had one of these keys before ``since``."""
         told, before = {}, set()
-        for key, (answer, recorded) in self.spool.taken(keys).items():
-            if (ref := texts.submitted(answer)) is None:
+        for key, (answer, recorded) in self.spool.read_answers(keys).items():
+            if (ref := texts.parse_job_id(answer)) is None:
                 continue
             if 0 < recorded < since:
                 before.add(ref)
@@ -140,34 +140,34 @@ class SlurmEngine:
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         """Ask the queue first: the accounts show the last attempt that ended, also of a job that was put back."""
-        queued = self.controller.queue()
+        queued = self.controller.read_queue()
         statuses = {}
         gone = []
         for ref in refs:
-            number, count = _parts(ref)
-            if (said := combined(queued.get(number, ()), count)) is not None:
+            number, count = _parse_ref(ref)
+            if (said := aggregate_array_status(queued.get(number, ()), count)) is not None:
                 statuses[ref] = said
             else:
                 gone.append(ref)
-        accounted = self.controller.accounts([_parts(ref)[0] for ref in gone]) if gone else {}
+        accounted = self.controller.read_accounts([_parse_ref(ref)[0] for ref in gone]) if gone else {}
         for ref in gone:
-            number, count = _parts(ref)
+            number, count = _parse_ref(ref)
             # tasks that only one of the two still lists count once: the accounts know all that have begun
-            if (said := combined(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))) is not None:
+            if (said := aggregate_array_status(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))) is not None:
                 statuses[ref] = said
         return statuses
 
     def cancel(self, ref: str) -> None:
         """End it, and every other job that carries its key."""
         self.controller.cancel(ref)
-        for copy in copies.others(self.controller.rows(), _parts(ref)[0]):
+        for copy in copies.find_other_copies(self.controller.rows(), _parse_ref(ref)[0]):
             self.controller.cancel(copy)
 
     def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
         """From the comments in the queue: the controller never forgets a job that has not ended."""
-        numbers = {_parts(ref)[0]: known for ref, known in jobs.items()}
+        numbers = {_parse_ref(ref)[0]: known for ref, known in jobs.items()}
         found = copies.live_of(self.controller.rows(), numbers)
-        return {ref: found[number] for ref in jobs if (number := _parts(ref)[0]) in found}
+        return {ref: found[number] for ref in jobs if (number := _parse_ref(ref)[0]) in found}
 
     def recall(self, ref: str) -> None:
         """End it, and every other job that carries its key, if none of them has begun.
@@ -175,7 +175,7 @@ class SlurmEngine:
         The others first: whichever of them begins meanwhile is found to have begun, and this one is left as it is.
         """
         rows = self.controller.rows()
-        others = copies.others(rows, _parts(ref)[0])
+        others = copies.find_other_copies(rows, _parse_ref(ref)[0])
         if copies.has_begun(rows, others):
             return
         for copy in others:
@@ -183,41 +183,41 @@ class SlurmEngine:
         if not others or not copies.has_begun(self.controller.rows(), others):
             self.controller.recall(ref)
 
-    def nodes(self) -> Sequence[NodeState]:
+    def list_nodes(self) -> Sequence[NodeState]:
         """Every node, with the accelerators that anybody's jobs have."""
-        return self.controller.nodes()
+        return self.controller.list_nodes()
 
-    def waiting(self) -> Sequence[Waiting]:
+    def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
         """What waits for nodes, of everybody."""
-        return self.controller.waiting()
+        return self.controller.list_waiting_jobs()
 
     def read_log(self, key: str, offset: int) -> bytes:
         """What its tasks printed, over all attempts."""
-        return self.spool.read(key, "log", offset)
+        return self.spool.read_file(key, "log", offset)
 
     def read_result(self, key: str, offset: int) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names."""
-        return self.spool.read(key, "result", offset)
+        return self.spool.read_file(key, "result", offset)
 
 
-def _may_have_arrived(answer: Answer) -> bool:
+def _may_have_arrived(answer: CommandResult) -> bool:
     """Whether an sbatch that failed may have submitted the job: its answer was lost, or a signal ended it."""
-    if communication.says_may_have_arrived(answer.error) or BROKE_OFF in answer.error:
+    if communication.says_may_have_arrived(answer.stderr) or BROKE_OFF in answer.stderr:
         return True
-    is_killed = answer.code < 0 or answer.code > 128  # the latter from the shell at the other end of ssh
-    return is_killed and "submission failed" not in answer.error
+    is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter from the shell at the other end of ssh
+    return is_killed and "submission failed" not in answer.stderr
 
 
-def _size(job: JobSpec) -> dict[str, str | int | float]:
+def _build_settings(job: JobSpec) -> dict[str, str | int | float]:
     return {"array": job.array} if job.array else {}
 
 
-def _ref(number: str, submission: Submission) -> str:
+def _format_ref(job_id: str, submission: Submission) -> str:
     """What the engine calls a job: Slurm's number, and how many tasks an array has."""
     count = submission.settings.get("array")
-    return f"{number}/{count}" if count else number
+    return f"{job_id}/{count}" if count else job_id
 
 
-def _parts(ref: str) -> tuple[str, int]:
+def _parse_ref(ref: str) -> tuple[str, int]:
     number, _, count = ref.partition("/")
     return number, int(count or 1)

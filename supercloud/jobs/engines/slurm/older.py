@@ -11,12 +11,12 @@ from typing import Any
 
 from ....errors import EngineError
 
-__all__ = ["FORMAT", "submission"]
+__all__ = ["DATA_FORMAT", "build_submission"]
 
-FORMAT = "v0.0.38"
+DATA_FORMAT = "v0.0.38"
 
 # option -> field; the value of the option is the value of the field
-_TEXTS: Mapping[str, str] = {
+_TEXT_FIELDS: Mapping[str, str] = {
     "account": "account",
     "array": "array",
     "begin": "begin_time",
@@ -39,7 +39,7 @@ _TEXTS: Mapping[str, str] = {
     "time": "time_limit",
 }
 # options without a value, or with one that is always the same
-_FIXED: Mapping[str, Mapping[str, Any]] = {
+_FIXED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "exclusive": {"exclusive": "exclusive"},
     "kill-on-invalid-dep": {"kill_on_invalid_dependency": True},
     "no-requeue": {"no_requeue": True},
@@ -48,7 +48,7 @@ _FIXED: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def submission(argv: Sequence[str], script: str) -> dict[str, Any]:
+def build_submission(argv: Sequence[str], script: str) -> dict[str, Any]:
     """What is posted for the arguments of sbatch.
 
     Raises:
@@ -57,12 +57,12 @@ def submission(argv: Sequence[str], script: str) -> dict[str, Any]:
     job: dict[str, Any] = {"environment": {"PATH": "/usr/local/bin:/usr/bin:/bin"}}
     for option in argv[1:]:
         name, _, value = option.removeprefix("--").partition("=")
-        if name in _TEXTS:
-            job[_TEXTS[name]] = value
-        elif name in _FIXED:
-            job |= _FIXED[name]
+        if name in _TEXT_FIELDS:
+            job[_TEXT_FIELDS[name]] = value
+        elif name in _FIXED_FIELDS:
+            job |= _FIXED_FIELDS[name]
         else:
-            raise EngineError(f"slurmrestd of this release (format {FORMAT}) takes no --{name}; reach this cluster "
+            raise EngineError(f"slurmrestd of this release (format {DATA_FORMAT}) takes no --{name}; reach this cluster "
                               "with --via ssh:HOST")  # fmt: skip
     if "tasks_per_node" in job:
         job["tasks"] = int(job["nodes"]) * int(job["tasks_per_node"])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["refusal", "sentence"]
+__all__ = ["describe_refusal", "describe_state"]
 
 # why a job waits
-_WAITING = {
+_WAITING_REASONS = {
     "AssocGrpGRES": "its tenant uses all the accelerators it may use at one time",
     "AssocGrpNodeLimit": "its tenant uses all the nodes it may use at one time",
     "AssocGrpJobsLimit": "its tenant runs as many jobs as it may run at one time",
@@ -33,7 +33,7 @@ _WAITING = {
     "launch_failed_requeued_held": "it could not be launched and is held; scontrol release lets it go",
 }
 # how a job ended, by its state
-_ENDED = {
+_END_REASONS = {
     "BOOT_FAIL": "its nodes did not boot",
     "CANCELLED": "cancelled",
     "CONFIGURING": "its nodes are being made ready",
@@ -48,7 +48,7 @@ _ENDED = {
     "TIMEOUT": "it ran longer than its time limit",
 }
 # what sbatch says when it refuses -> what next
-_REFUSED = {
+_REFUSAL_HINTS = {
     "Invalid account": "set tenant to one whose member you are (sacctmgr show assoc user=$USER)",
     "Invalid qos": "set priority to one your tenant may use",
     "Invalid license": "ask for licences that the cluster has (scontrol show licenses)",
@@ -63,23 +63,23 @@ _REFUSED = {
 }
 
 
-def sentence(state: str, reason: str, exit_code: int | None = None, attempt: int = 1) -> str:
+def describe_state(state: str, reason: str, exit_code: int | None = None, attempt: int = 1) -> str:
     """Why a job waits, or how it ended; empty where there is nothing to add to the state."""
     if state == "PENDING":
         word = reason.strip("()").split(",")[0].strip()
         again = "it was put back" if attempt > 1 else ""
         if again and word == "BeginTime":
             return "it was put back and may begin again in a moment"
-        return again if word in ("None", "") else _WAITING.get(word, f"Slurm says {word}")
+        return again if word in ("None", "") else _WAITING_REASONS.get(word, f"Slurm says {word}")
     if state in ("FAILED", "LAUNCH_FAILED") and exit_code:
         return f"ended with exit code {exit_code}"
-    return _ENDED.get(state, "")
+    return _END_REASONS.get(state, "")
 
 
-def refusal(text: str) -> str:
+def describe_refusal(text: str) -> str:
     """What sbatch said, with what next where it is known."""
     said = [line.strip() for line in text.splitlines() if line.strip()]
     last = said[-1].removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ") if said else "no reason"
     last = last.removeprefix("Batch job submission failed: ")
-    hint = next((hint for words, hint in _REFUSED.items() if words in text), "")
+    hint = next((hint for words, hint in _REFUSAL_HINTS.items() if words in text), "")
     return f"{last}; {hint}" if hint else last

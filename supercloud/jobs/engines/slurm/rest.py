@@ -20,27 +20,27 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import EngineError, UnusableEngine
-from ...fleet.observations import NodeState, Waiting
+from ...fleet.observations import NodeState, WaitingJobs
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
-from ...store.database import state_folder
+from ...store.database import locate_state_folder
 from ...store.states import State
 from .. import http as web
-from ..base import Unsure
-from ..responses import Shape, checked, loaded, parsed
+from ..base import SubmissionUnknownError
+from ..responses import Shape, require_shape, parse_json, parse_response
 from ..submission import Status, Submission
 from . import bodies, communication, copies, older, shapes
-from .reasons import sentence
-from .runner import Answer, Here
-from .spool import Shared
-from .tokens import GET_TOKEN, name_address, token, user_of
+from .reasons import describe_state
+from .runner import CommandResult, LocalRunner
+from .spool import SharedSpool
+from .tokens import GET_TOKEN_HINT, bind_tokens, require_token, read_user
 
-__all__ = ["Rest", "RestSpool"]
+__all__ = ["RestController", "RestSpool"]
 
-_FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.FORMAT)
-_PATIENCE = 60
-_NOTHING = "Nothing found"
-_HELD = sentence("PENDING", "JobHeldUser")
+_FORMATS = (*(f"v0.0.{number}" for number in range(46, 39, -1)), older.DATA_FORMAT)
+_IDLE_TIMEOUT = 60
+_NOTHING_FOUND = "Nothing found"
+_HELD_REASON = describe_state("PENDING", "JobHeldUser")
 
 
 class Refused(EngineError):
@@ -49,141 +49,141 @@ class Refused(EngineError):
     answer: Mapping[str, Any] = {}
 
 
-class Rest:
+class RestController:
     """The controller, by way of its service. ``folder`` is where the engine keeps its files."""
 
     def __init__(self, address: str, folder: Path | None = None):
-        self.address, self.folder = address.rstrip("/"), folder or state_folder() / "slurm"
+        self.address, self.folder = address.rstrip("/"), folder or locate_state_folder() / "slurm"
 
-    def token(self) -> str:
+    def require_token(self) -> str:
         """What the service knows the user by; :class:`EngineError` where there is none for its address."""
-        return token(self.address, self.folder)
+        return require_token(self.address, self.folder)
 
-    def name_address(self) -> None:
+    def bind_tokens(self) -> None:
         """The user named this address: the tokens that say no host are for it."""
-        name_address(self.address, self.folder)
+        bind_tokens(self.address, self.folder)
 
     @cached_property
-    def format(self) -> str:
+    def data_format(self) -> str:
         """The newest data format that both sides speak."""
         for name in _FORMATS:
-            if self._call("GET", f"/slurm/{name}/ping", shapes.OBJECT_WITH_ERRORS, missing=None) is not None:
+            if self._send("GET", f"/slurm/{name}/ping", shapes.ERRORS_RESPONSE, missing=None) is not None:
                 return name
         raise UnusableEngine(f"{self.address} speaks none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
 
-    def ask(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
+    def request(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
         """What it answers at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this shape."""
         service, _, rest = path.partition("/")
-        answer = self._call(method, f"/{service}/{self.format}/{rest}", shape, body)
+        answer = self._send(method, f"/{service}/{self.data_format}/{rest}", shape, body)
         assert answer is not None
         return answer
 
-    def _call(self, method: str, path: str, shape: Shape, body: object = None,
+    def _send(self, method: str, path: str, shape: Shape, body: object = None,
               missing: object = "error") -> dict[str, Any] | None:  # fmt: skip
         url = self.address + path
         data = None if body is None else json.dumps(body).encode()
-        said = self.token()
-        headers = {"X-SLURM-USER-NAME": user_of(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
+        said = self.require_token()
+        headers = {"X-SLURM-USER-NAME": read_user(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
                    "Accept": "application/json"}  # fmt: skip
         try:
-            text = web.send(urllib.request.Request(url, data, headers, method=method), _PATIENCE)
+            text = web.send(urllib.request.Request(url, data, headers, method=method), _IDLE_TIMEOUT)
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 404 and missing is None:
                     return None
                 raise _problem(error, self.address, method) from None
         except TimeoutError:
-            raise Unsure(f"{self.address} timed out") from None
+            raise SubmissionUnknownError(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
             if isinstance(error.reason, web.NotConnected):  # nothing was sent
                 raise EngineError(f"{self.address} is not reached: {error.reason}") from None
             if isinstance(error.reason, TimeoutError):
-                raise Unsure(f"{self.address} timed out") from None
+                raise SubmissionUnknownError(f"{self.address} timed out") from None
             if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
-                raise Unsure(f"{self.address} broke off: {error.reason}") from None
+                raise SubmissionUnknownError(f"{self.address} broke off: {error.reason}") from None
             raise EngineError(f"{self.address} is not reached: {error.reason}") from None
         except (OSError, ValueError, http.client.HTTPException) as error:  # it broke off, or speaks no HTTP
-            raise Unsure(f"{self.address} broke off: {error}") from None
+            raise SubmissionUnknownError(f"{self.address} broke off: {error}") from None
         try:
-            answer: dict[str, Any] = parsed(text, shape, f"{method} {url}")
+            answer: dict[str, Any] = parse_response(text, shape, f"{method} {url}")
         except EngineError as error:  # whatever was asked for may have been done
-            raise (Unsure(str(error)) if method != "GET" else error) from None
+            raise (SubmissionUnknownError(str(error)) if method != "GET" else error) from None
         return answer
 
     # -- the questions of a controller -------------------------------------------------------------------------------
 
-    def queue(self) -> Mapping[str, list[Status]]:
+    def read_queue(self) -> Mapping[str, list[Status]]:
         """From its list of jobs."""
-        return bodies.queued(self._jobs())
+        return bodies.parse_queue(self._list_own_jobs())
 
-    def _jobs(self) -> list[dict[str, Any]]:
-        listed = self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"]
-        return self._of_user(filter(bodies.is_ours, listed))
+    def _list_own_jobs(self) -> list[dict[str, Any]]:
+        listed = self.request("GET", "slurm/jobs", shapes.JOBS_RESPONSE)["jobs"]
+        return self._select_own_jobs(filter(bodies.has_key, listed))
 
-    def _of_user(self, jobs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _select_own_jobs(self, jobs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Those of the user that the token is for: the service lists the jobs of everybody."""
-        user = user_of(self.token())
+        user = read_user(self.require_token())
         try:
             number = pwd.getpwnam(user).pw_uid
         except KeyError:
             number = None
         try:
-            return [job for job in jobs if bodies.is_of(job, user, number)]
+            return [job for job in jobs if bodies.is_owned_by(job, user, number)]
         except EngineError as error:
             raise EngineError(f"{self.address}: {error}") from None
 
-    def accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
+    def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
         """From the accounts; jobs they do not know are left out."""
         found: dict[str, list[Status]] = {}
         for ref in refs:
             try:
-                answer = self.ask("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS)
+                answer = self.request("GET", f"slurmdb/job/{int(ref)}", shapes.ACCOUNTS_RESPONSE)
             except EngineError:
                 continue
-            for number, tasks in bodies.accounted(self._of_user(answer["jobs"])).items():
+            for number, tasks in bodies.parse_accounts(self._select_own_jobs(answer["jobs"])).items():
                 found.setdefault(number, []).extend(tasks)
         return found
 
-    def keys(self) -> Mapping[str, str]:
+    def read_keys(self) -> Mapping[str, str]:
         """From the comments of the jobs in the list."""
-        return bodies.keys(self._jobs())
+        return bodies.parse_keys(self._list_own_jobs())
 
-    def older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
         """From comments and submission lines in the accounts; None where they do not answer."""
-        older = self._older_jobs(seconds)
-        return None if older is None else bodies.keys(older)
+        older = self._list_accounted_jobs(seconds)
+        return None if older is None else bodies.parse_keys(older)
 
-    def digests(self, seconds: int) -> Mapping[str, str]:
+    def read_digests(self, seconds: int) -> Mapping[str, str]:
         """From the same comments and submission lines."""
-        return bodies.digests(self._older_jobs(seconds) or ()) | bodies.digests(self._jobs())
+        return bodies.parse_digests(self._list_accounted_jobs(seconds) or ()) | bodies.parse_digests(self._list_own_jobs())
 
-    def _older_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
+    def _list_accounted_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
         """The user's jobs in the accounts; None where they do not answer."""
         since = int(time.time()) - seconds
         try:
             # v0.0.38 reads times as sbatch does, and by start_time it leaves out what the database has no start of yet
-            asked = f"submit_time=uts{since}" if self.format == older.FORMAT else f"start_time={since}"
-            answer = self.ask("GET", f"slurmdb/jobs/?{asked}", shapes.ACCOUNTS)
+            asked = f"submit_time=uts{since}" if self.data_format == older.DATA_FORMAT else f"start_time={since}"
+            answer = self.request("GET", f"slurmdb/jobs/?{asked}", shapes.ACCOUNTS_RESPONSE)
         except EngineError:
             return None
         if any(
-            _NOTHING not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
+            _NOTHING_FOUND not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
         ):
             return None  # v0.0.38 answers 200 with an error where the database does not answer
-        return self._of_user(answer["jobs"])
+        return self._select_own_jobs(answer["jobs"])
 
-    def remembers(self) -> float:
+    def get_retention(self) -> float:
         """Not at all: the service does not show MinJobAge."""
         return 0.0
 
     def rows(self) -> Sequence[copies.Row]:
         """From its list of jobs."""
-        return list(bodies.rows(self._jobs()))
+        return list(bodies.rows(self._list_own_jobs()))
 
     def cancel(self, ref: str) -> None:
         """End a job; one that has ended is no error."""
         try:
-            self.ask("DELETE", f"slurm/job/{int(ref.partition('/')[0])}", shapes.OBJECT_WITH_ERRORS)
+            self.request("DELETE", f"slurm/job/{int(ref.partition('/')[0])}", shapes.ERRORS_RESPONSE)
         except EngineError as error:
             if "already" not in str(error).lower() and "invalid job id" not in str(error).lower():
                 raise
@@ -196,87 +196,87 @@ class Rest:
         number = str(int(ref.partition("/")[0]))
         is_ended = False
         try:
-            if self._is_held(number):
+            if self._hold(number):
                 self.cancel(ref)
                 is_ended = True
         finally:
             if not is_ended:
                 self._release(number)
 
-    def _is_held(self, number: str) -> bool:
+    def _hold(self, job_id: str) -> bool:
         """Hold a job, and say whether nothing of it can begin any more."""
         try:
-            self._set_hold(number, True)
+            self._set_hold(job_id, True)
             is_sure = True
         except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
             is_sure = False
-        tasks = self._tasks(number)
-        return bool(tasks) and all(task.state is State.QUEUED and (is_sure or task.reason == _HELD) for task in tasks)
+        tasks = self._tasks(job_id)
+        return bool(tasks) and all(task.state is State.QUEUED and (is_sure or task.reason == _HELD_REASON) for task in tasks)
 
     def _tasks(self, number: str) -> list[Status]:
         """As the service says them: :meth:`queue` adds to their reasons which other jobs carry the same key."""
         return [status for ref, status, _ in self.rows() if ref == number]
 
-    def _release(self, number: str) -> None:
+    def _release(self, job_id: str) -> None:
         try:
-            self._set_hold(number, False)
+            self._set_hold(job_id, False)
         except EngineError as error:  # 22.05 says so too where it did what it was asked to
-            if any(task.reason == _HELD for task in self._tasks(number)):
-                raise EngineError(f"job {number} was held to take it back, and is not released: {error}; run: "
-                                  f"scontrol release {number}") from None  # fmt: skip
+            if any(task.reason == _HELD_REASON for task in self._tasks(job_id)):
+                raise EngineError(f"job {job_id} was held to take it back, and is not released: {error}; run: "
+                                  f"scontrol release {job_id}") from None  # fmt: skip
 
-    def _set_hold(self, number: str, hold: bool) -> None:
-        self.ask("POST", f"slurm/job/{number}", shapes.OBJECT_WITH_ERRORS, {"hold": hold})
+    def _set_hold(self, job_id: str, hold: bool) -> None:
+        self.request("POST", f"slurm/job/{job_id}", shapes.ERRORS_RESPONSE, {"hold": hold})
 
-    def nodes(self) -> Sequence[NodeState]:
+    def list_nodes(self) -> Sequence[NodeState]:
         """From its list of nodes."""
-        return list(bodies.nodes(self.ask("GET", "slurm/nodes", shapes.NODES)["nodes"]))
+        return list(bodies.parse_nodes(self.request("GET", "slurm/nodes", shapes.NODES_RESPONSE)["nodes"]))
 
-    def waiting(self) -> Sequence[Waiting]:
+    def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
         """From its list of jobs."""
-        return bodies.waiting(self.ask("GET", "slurm/jobs", shapes.JOBS)["jobs"])
+        return bodies.parse_waiting_jobs(self.request("GET", "slurm/jobs", shapes.JOBS_RESPONSE)["jobs"])
 
 
-class RestSpool(Shared):
+class RestSpool(SharedSpool):
     """The state folder, which the nodes see too; the submission goes to the service."""
 
-    def __init__(self, folder: Path, rest: Rest):
-        super().__init__(folder, Here())
+    def __init__(self, folder: Path, rest: RestController):
+        super().__init__(folder, LocalRunner())
         self.rest = rest
 
-    def submit(self, submission: Submission) -> Answer:
+    def submit(self, submission: Submission) -> CommandResult:
         """Under the lock, which ends with this process: the service may have got it nevertheless, and is asked."""
         path = self.folder / submission.key / "script"
         try:
-            private.make_folder(self.folder)
-            private.make_folder(path.parent)
-            helper.install(self.folder / helper.NAME)
+            private.create_private_folder(self.folder)
+            private.create_private_folder(path.parent)
+            helper.install(self.folder / helper.FILE_NAME)
             private.write(path, submission.stdin)
             with open(path, "rb") as script:
                 fcntl.flock(script, fcntl.LOCK_EX)
-                body = bodies.submission(submission.argv, submission.stdin, self.rest.format)
+                body = bodies.build_submission(submission.argv, submission.stdin, self.rest.data_format)
                 answer = self._post(body)
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
-        number, errors = bodies.id_of(answer), answer.get("errors")
+        number, errors = bodies.read_job_id(answer), answer.get("errors")
         if number or not errors:  # with both it was taken, and the error says why it waits
-            return Answer(0, f"{number}\n")
+            return CommandResult(0, f"{number}\n")
         if not _is_answered(errors):
-            raise Unsure(f"{self.rest.address} answered {_texts(errors)}: whether it has the job is not known")
-        return Answer(1, "", _texts(errors))
+            raise SubmissionUnknownError(f"{self.rest.address} answered {_texts(errors)}: whether it has the job is not known")
+        return CommandResult(1, "", _texts(errors))
 
     def _post(self, body: object) -> Mapping[str, Any]:
         """The answer to a submission; :class:`Refused` where it names no job."""
         try:
-            return self.rest.ask("POST", "slurm/job/submit", shapes.SUBMITTED, body)
+            return self.rest.request("POST", "slurm/job/submit", shapes.SUBMIT_RESPONSE, body)
         except Refused as refused:
             if refused.answer.get("job_id") is None:
                 raise
             try:
-                answer: Mapping[str, Any] = checked(refused.answer, shapes.SUBMITTED, self.rest.address)
+                answer: Mapping[str, Any] = require_shape(refused.answer, shapes.SUBMIT_RESPONSE, self.rest.address)
             except EngineError as odd:
-                raise Unsure(str(odd)) from None
-            if not bodies.id_of(answer):
+                raise SubmissionUnknownError(str(odd)) from None
+            if not bodies.read_job_id(answer):
                 raise
             return answer
 
@@ -287,10 +287,10 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
     errors = answer.get("errors")
     said = _texts(errors) or str(error)
     if error.code in (401, 403):
-        return UnusableEngine(f"Slurm refused: {said}; if the token has expired, {GET_TOKEN} and renew the secret or "
+        return UnusableEngine(f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or "
                               "SLURM_JWT")  # fmt: skip
     if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):
-        return Unsure(f"{address} answered HTTP {error.code} ({said}): whether it was done is not known")
+        return SubmissionUnknownError(f"{address} answered HTTP {error.code} ({said}): whether it was done is not known")
     refused = Refused(f"Slurm refused: {said}")
     refused.answer = answer
     return refused
@@ -304,7 +304,7 @@ def _is_answered(errors: object) -> bool:
 def _answer_of(error: urllib.error.HTTPError) -> dict[str, Any]:
     """The object that came with an error; empty where none did."""
     try:
-        answer = loaded(error.read())
+        answer = parse_json(error.read())
     except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return {}
     return answer if isinstance(answer, dict) else {}

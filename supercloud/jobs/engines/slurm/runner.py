@@ -12,9 +12,9 @@ from typing import IO, Protocol
 
 from ....errors import EngineError, UnusableEngine
 from .. import bounded_io as bounded
-from ..base import Unsure
+from ..base import SubmissionUnknownError
 
-__all__ = ["Answer", "Here", "Runner", "Ssh", "not_here"]
+__all__ = ["CommandResult", "LocalRunner", "Runner", "SshRunner", "describe_missing_program"]
 
 # Seconds without a word. Without a controller Slurm's own commands try for two minutes; who only asks can ask again,
 # and others wait. The database of a large site looks through millions of jobs for minutes.
@@ -22,37 +22,37 @@ _PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
 # What ssh says when it never got as far as running anything.
 _REFUSED = ("Permission denied", "Host key verification failed", "Bad configuration option")
 """What ssh says where trying again does not help."""
-_NOT_REACHED = ("Connection refused", "Could not resolve hostname", "No route to host", "Network is unreachable",
+_CONNECTION_ERRORS = ("Connection refused", "Could not resolve hostname", "No route to host", "Network is unreachable",
                 "Connection timed out during banner exchange", "Operation timed out",
                 "Name or service not known")  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Answer:
+class CommandResult:
     """What a command said."""
 
-    code: int
-    out: str
-    error: str = ""
+    exit_code: int
+    stdout: str
+    stderr: str = ""
 
 
 class Runner(Protocol):
     """Runs a command where Slurm is."""
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and what it printed."""
 
 
-class Here:
+class LocalRunner:
     """Runs commands on this machine."""
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and what it printed; :class:`Unsure` when it does not end."""
-        done = _run(argv, stdin, _silence(argv, stdin))
-        return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        done = _run_command(argv, stdin, _select_idle_timeout(argv, stdin))
+        return CommandResult(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
-class Ssh:
+class SshRunner:
     """Runs commands on a login node, over one connection that stays open for a while.
 
     The user's own ssh configuration says who, with which key, through which jump host; nothing is ever asked.
@@ -65,32 +65,32 @@ class Ssh:
                               "ssh configuration")  # fmt: skip
         self.host, self._port, self._sockets = host, port, sockets
 
-    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> Answer:
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and what it printed; :class:`Unsure` when the connection broke off."""
-        done = self.raw(argv, stdin)
-        return Answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        done = self.run_raw(argv, stdin)
+        return CommandResult(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
-    def raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
+    def run_raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         """The same, as bytes."""
-        done = _run(self.argv(argv), stdin, _silence(argv, stdin))
+        done = _run_command(self.build_argv(argv), stdin, _select_idle_timeout(argv, stdin))
         if done.returncode == 255:  # ssh's own
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             error = f"{self.host} is not reached by ssh: {said}; try: ssh {self.host} true"
             if any(words in said for words in _REFUSED):
                 raise UnusableEngine(error)
-            raise (EngineError if any(words in said for words in _NOT_REACHED) else Unsure)(error)
+            raise (EngineError if any(words in said for words in _CONNECTION_ERRORS) else SubmissionUnknownError)(error)
         return done
 
-    def argv(self, argv: Sequence[str]) -> tuple[str, ...]:
+    def build_argv(self, argv: Sequence[str]) -> tuple[str, ...]:
         """The command for here: what is run there is one word, quoted for the shell that reads it there."""
         options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15", "-T"]
-        if socket := self._socket():
+        if socket := self._find_socket_path():
             options += ["-o", "ControlMaster=auto", "-o", f"ControlPath={socket}", "-o", "ControlPersist=60"]
         if self._port:
             options += ["-p", self._port]
         return ("ssh", *options, "--", self.host, shlex.join(argv))
 
-    def _socket(self) -> str:
+    def _find_socket_path(self) -> str:
         """Where ssh keeps the open connection; nothing where its path would be longer than a socket's may be."""
         path = str(self._sockets).replace("%", "%%")
         if len(os.fsencode(path)) > 50:  # %C adds 40, ssh itself another 17 while it connects; the system allows 108
@@ -104,7 +104,7 @@ class Ssh:
         return f"{path}/%C" if mine else ""
 
 
-def not_here(program: str) -> str:
+def describe_missing_program(program: str) -> str:
     """What to do where a program is not on this machine."""
     if program == "ssh":
         return "there is no ssh on this machine; install an OpenSSH client"
@@ -115,18 +115,18 @@ def not_here(program: str) -> str:
     )
 
 
-def _silence(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
+def _select_idle_timeout(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
     """A submission may take its time; a search of the accounts prints nothing before the database has found all."""
     return _SEARCH if "sacct" in argv else _PATIENCE if stdin else _QUESTION
 
 
-def _run(argv: Sequence[str], stdin: IO[bytes] | None, silence: int) -> subprocess.CompletedProcess[bytes]:
+def _run_command(argv: Sequence[str], stdin: IO[bytes] | None, idle_timeout: int) -> subprocess.CompletedProcess[bytes]:
     try:
-        return bounded.run(argv, stdin, bounded.ANSWER, silence, _program(argv))
+        return bounded.run_bounded(argv, stdin, bounded.RESPONSE_LIMITS, idle_timeout, _find_program(argv))
     except FileNotFoundError:
-        raise UnusableEngine(not_here(argv[0])) from None
+        raise UnusableEngine(describe_missing_program(argv[0])) from None
 
 
-def _program(argv: Sequence[str]) -> str:
+def _find_program(argv: Sequence[str]) -> str:
     """The program that is meant, where env runs it."""
     return next((word for word in argv if word != "env" and "=" not in word), argv[0])

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..responses import LARGEST_COUNT, LAST_TIME, TEXT, Kind, Needed, Shape, is_whole
+from ..responses import MAX_UINT32, MAX_TIMESTAMP, TEXT, ValueType, Required, Shape, is_whole
 
-__all__ = ["ACCOUNTS", "JOBS", "NODES", "OBJECT_WITH_ERRORS", "SUBMITTED"]
+__all__ = ["ACCOUNTS_RESPONSE", "JOBS_RESPONSE", "NODES_RESPONSE", "ERRORS_RESPONSE", "SUBMIT_RESPONSE"]
 
 
-def _is_count(value: Any, most: int = LARGEST_COUNT) -> bool:
+def _is_count(value: Any, maximum: int = MAX_UINT32) -> bool:
     if isinstance(value, dict):  # a number that is not set may be any: it is not read
         return "number" in value and (not value.get("set") or value["number"] is None
-                                      or is_whole(value["number"], 0, most))  # fmt: skip
+                                      or is_whole(value["number"], 0, maximum))  # fmt: skip
     if isinstance(value, str):
-        return not value or (value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= most)
-    return is_whole(value, 0, most)
+        return not value or (value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= maximum)
+    return is_whole(value, 0, maximum)
 
 
 def _is_word(value: Any) -> bool:
@@ -33,15 +33,15 @@ def _is_exit_code(value: Any) -> bool:
         signal.get(name) is None or _is_count(signal[name]) for name in ("id", "signal_id"))  # fmt: skip
 
 
-_COUNT = Kind(f"a whole number up to {LARGEST_COUNT}", _is_count)
-_TIME = Kind(f"a time in seconds up to {LAST_TIME}", lambda value: _is_count(value, LAST_TIME))
-_WORD = Kind("a word or a list of words", _is_word)
-_EXIT_CODE = Kind("an exit code", _is_exit_code)
-_COMMENT = Kind("a text or an object", lambda value: isinstance(value, str | dict))
+_COUNT = ValueType(f"a whole number up to {MAX_UINT32}", _is_count)
+_TIME = ValueType(f"a time in seconds up to {MAX_TIMESTAMP}", lambda value: _is_count(value, MAX_TIMESTAMP))
+_WORD = ValueType("a word or a list of words", _is_word)
+_EXIT_CODE = ValueType("an exit code", _is_exit_code)
+_COMMENT = ValueType("a text or an object", lambda value: isinstance(value, str | dict))
 _ERRORS: list[Shape] = [{"error": TEXT, "description": TEXT}]
 _JOB_ID: dict[str, Shape] = {
     "array_job_id": _COUNT,
-    "array": Kind(
+    "array": ValueType(
         "a text or an object with the id of a job",
         lambda value: (
             isinstance(value, str)
@@ -50,28 +50,28 @@ _JOB_ID: dict[str, Shape] = {
     ),
 }
 
-OBJECT_WITH_ERRORS: Shape = {"errors": _ERRORS}
-SUBMITTED: Shape = {"errors": _ERRORS, "job_id": _COUNT}
-JOBS: Shape = {
+ERRORS_RESPONSE: Shape = {"errors": _ERRORS}
+SUBMIT_RESPONSE: Shape = {"errors": _ERRORS, "job_id": _COUNT}
+JOBS_RESPONSE: Shape = {
     "errors": _ERRORS,
-    "jobs": Needed([{
-        **_JOB_ID, "job_id": Needed(_COUNT), "job_state": Needed(_WORD), "state_reason": TEXT, "restart_cnt": _COUNT,
+    "jobs": Required([{
+        **_JOB_ID, "job_id": Required(_COUNT), "job_state": Required(_WORD), "state_reason": TEXT, "restart_cnt": _COUNT,
         "exit_code": _EXIT_CODE, "start_time": _TIME, "end_time": _TIME, "comment": _COMMENT, "submit_line": TEXT,
         "node_count": _COUNT, "partition": TEXT, "user_name": TEXT, "user_id": _COUNT,
     }]),
 }  # fmt: skip
-ACCOUNTS: Shape = {
+ACCOUNTS_RESPONSE: Shape = {
     "errors": _ERRORS,
-    "jobs": Needed([{
-        **_JOB_ID, "job_id": Needed(_COUNT), "state": {"current": _WORD, "reason": TEXT},
+    "jobs": Required([{
+        **_JOB_ID, "job_id": Required(_COUNT), "state": {"current": _WORD, "reason": TEXT},
         "time": {"start": _TIME, "end": _TIME}, "exit_code": _EXIT_CODE, "comment": _COMMENT, "submit_line": TEXT,
         "user": TEXT,
     }]),
 }  # fmt: skip
-NODES: Shape = {
+NODES_RESPONSE: Shape = {
     "errors": _ERRORS,
-    "nodes": Needed([{
-        "name": Needed(TEXT), "state": _WORD, "state_flags": _WORD, "tres": TEXT, "tres_used": TEXT,
+    "nodes": Required([{
+        "name": Required(TEXT), "state": _WORD, "state_flags": _WORD, "tres": TEXT, "tres_used": TEXT,
         "alloc_cpus": _COUNT,
     }]),
 }  # fmt: skip

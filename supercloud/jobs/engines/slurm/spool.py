@@ -18,11 +18,11 @@ from ....errors import EngineError
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ..submission import Submission
-from .runner import Answer, Runner, Ssh
+from .runner import CommandResult, Runner, SshRunner
 
-__all__ = ["BROKE_OFF", "Remote", "Shared", "Spool"]
+__all__ = ["BROKE_OFF", "RemoteSpool", "SharedSpool", "Spool"]
 
-_PIECE = 2**20
+_CHUNK_SIZE = 2**20
 BROKE_OFF = "timed out: "
 """What begins the text of a submission over ssh that broke off, now or earlier (in ``_SUBMIT``)."""
 
@@ -33,47 +33,47 @@ class Spool(Protocol):
     home: str
     """The folder, as the batch script writes it; may begin with ``$HOME``."""
 
-    def log(self, key: str) -> str:
+    def get_log_path(self, key: str) -> str:
         """The file all tasks print to, as sbatch is told it."""
 
-    def submit(self, submission: Submission) -> Answer:
+    def submit(self, submission: Submission) -> CommandResult:
         """Run sbatch with the script on its standard input."""
 
-    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+    def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
         """Keys whose submission somebody is in the middle of."""
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
+    def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """Keys of which it is written down what sbatch answered, with that and with when the job was recorded (seconds
         since 1970; 0 where nobody wrote it down).
         """
 
-    def forget(self, keys: Sequence[str]) -> None:
+    def discard(self, keys: Sequence[str]) -> None:
         """Submissions that broke off and certainly came to nothing: they may be repeated."""
 
     def refused(self, key: str) -> None:
         """Slurm refused the submission that was made last for a key: it may be repeated."""
 
-    def read(self, key: str, name: str, offset: int) -> bytes:
+    def read_file(self, key: str, name: str, offset: int) -> bytes:
         """A piece of a job's ``log`` or ``result``; empty where there is no more."""
 
 
-class Shared:
+class SharedSpool:
     """The state folder, on storage that the nodes see."""
 
     def __init__(self, folder: Path, runner: Runner):
         self.folder, self.runner, self.home = folder, runner, str(folder)
 
-    def log(self, key: str) -> str:
+    def get_log_path(self, key: str) -> str:
         """In the job's own folder."""
         return str(self.folder / key / "log")
 
-    def submit(self, submission: Submission) -> Answer:
+    def submit(self, submission: Submission) -> CommandResult:
         """The script comes from a file that is locked while sbatch has it open: the lock outlives this process."""
         path = self.folder / submission.key / "script"
         try:
-            private.make_folder(self.folder)
-            private.make_folder(path.parent)
-            helper.install(self.folder / helper.NAME)
+            private.create_private_folder(self.folder)
+            private.create_private_folder(path.parent)
+            helper.install(self.folder / helper.FILE_NAME)
             private.write(path, submission.stdin)
             with open(path, "rb") as stdin:
                 fcntl.flock(stdin, fcntl.LOCK_EX)
@@ -81,11 +81,11 @@ class Shared:
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
 
-    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+    def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
         """Those whose script is locked."""
-        return {key for key in keys if self._locked(key)}
+        return {key for key in keys if self._is_locked(key)}
 
-    def _locked(self, key: str) -> bool:
+    def _is_locked(self, key: str) -> bool:
         try:
             with open(self.folder / key / "script", "rb") as script:
                 fcntl.flock(script, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,24 +95,24 @@ class Shared:
         except BlockingIOError:
             return True
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
+    def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """Nothing is written down here: the queue is asked."""
         return {}
 
-    def forget(self, keys: Sequence[str]) -> None:
+    def discard(self, keys: Sequence[str]) -> None:
         """Nothing was written down."""
 
     def refused(self, key: str) -> None:
         """Nothing was written down."""
 
-    def read(self, key: str, name: str, offset: int) -> bytes:
+    def read_file(self, key: str, name: str, offset: int) -> bytes:
         """From the file."""
         if name == "result":
-            return private.read_own(self.folder / key / name, offset, _PIECE)
+            return private.read_own_file(self.folder / key / name, offset, _CHUNK_SIZE)
         try:
             with open(self.folder / key / name, "rb") as file:
                 file.seek(offset)
-                return file.read(_PIECE)
+                return file.read(_CHUNK_SIZE)
         except FileNotFoundError:
             return b""
 
@@ -122,7 +122,7 @@ class Shared:
 # why: Slurm may have the job although its answer was lost. What was answered for another job that had the key before
 # (its store has forgotten it, or is another one) is not the answer for this one. Only this text is read by a shell;
 # what belongs to jobs is "$@" and files.
-_SUBMIT = """\
+_SUBMIT_SCRIPT = """\
 dir=.supercloud/slurm/$1 size=$2 helper=$3 digest=$4
 shift 4
 mask=$(umask) # Slurm gives a job that of sbatch
@@ -144,8 +144,8 @@ code=$?
 if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; fi
 exit "$code"
 """
-_ANOTHER = 76  # the exit code that says so; sbatch has none but 0 and 1
-_LOOK = """\
+_KEY_CONFLICT_EXIT_CODE = 76  # the exit code that says so; sbatch has none but 0 and 1
+_LIST_SCRIPT = """\
 for key; do
     dir=.supercloud/slurm/$key
     if [ ! -e "$dir/lock" ]; then echo "$key none"
@@ -154,12 +154,12 @@ for key; do
     else echo "$key none"; fi
 done
 """
-_FORGET = """\
+_DISCARD_SCRIPT = """\
 for key; do flock -n ".supercloud/slurm/$key/lock" rm -f ".supercloud/slurm/$key/begun"; done 2>/dev/null
 :
 """
 # A result is read only where it is a file of the user's own.
-_READ = """\
+_READ_SCRIPT = """\
 cd "$HOME" || exit 74
 file=.supercloud/slurm/$1
 case $1 in
@@ -172,73 +172,73 @@ tail -c "+$2" "$file" 2>/dev/null | head -c "$3"
 """
 
 
-class Remote:
+class RemoteSpool:
     """A folder in the user's home on a login node; homes are on storage that the nodes see."""
 
     home = "$HOME/.supercloud/slurm"
 
-    def __init__(self, runner: Ssh):
+    def __init__(self, runner: SshRunner):
         self.runner = runner
 
-    def log(self, key: str) -> str:
+    def get_log_path(self, key: str) -> str:
         """Relative to the home, in which sbatch is run."""
         return f".supercloud/slurm/{key}/log"
 
-    def submit(self, submission: Submission) -> Answer:
+    def submit(self, submission: Submission) -> CommandResult:
         """The script goes over standard input, behind the helper it may need."""
-        lead, script = helper.text().encode(), submission.stdin.encode()
+        lead, script = helper.read_script().encode(), submission.stdin.encode()
         sizes = (str(len(lead) + len(script)), str(len(lead)))
         digest = f"{submission.digest} {submission.recorded!r}"
         with tempfile.TemporaryFile() as stdin:
             stdin.write(lead + script)
             stdin.seek(0)
-            answer = self.runner.run(_sh(_SUBMIT, submission.key, *sizes, digest, *submission.argv), stdin)
-        if answer.code == _ANOTHER:
+            answer = self.runner.run(_build_shell_command(_SUBMIT_SCRIPT, submission.key, *sizes, digest, *submission.argv), stdin)
+        if answer.exit_code == _KEY_CONFLICT_EXIT_CODE:
             raise EngineError(
-                f"the key {submission.key!r} belongs to Slurm job {answer.out.strip()[-40:]} on {self.runner.host}, "
+                f"the key {submission.key!r} belongs to Slurm job {answer.stdout.strip()[-40:]} on {self.runner.host}, "
                 "which was submitted for another job or with another script; take another key, or, once that job has "
                 f"ended, remove the folder ~/.supercloud/slurm/{submission.key} there and submit again"
             )
         return answer
 
-    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+    def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
         """Those whose lock is held there."""
-        return {key for key, word, _ in self._look(keys) if word == "busy"}
+        return {key for key, word, _ in self._list_submissions(keys) if word == "busy"}
 
-    def taken(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
+    def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
         """What sbatch answered there."""
         found = {}
-        for key, word, said in self._look(keys):
+        for key, word, said in self._list_submissions(keys):
             recorded, _, answer = said.partition(" ")
             if word == "ref":
                 found[key] = (answer, float(recorded) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]+)?", recorded) else 0.0)
         return found
 
-    def _look(self, keys: Sequence[str]) -> list[tuple[str, str, str]]:
-        answer = self.runner.run(_sh(_LOOK, *keys))
-        if answer.code:
-            raise EngineError(f"{self.runner.host} does not answer: {answer.error.strip()[-200:]}")
-        rows = [line.split(" ", 2) for line in answer.out.splitlines()]
+    def _list_submissions(self, keys: Sequence[str]) -> list[tuple[str, str, str]]:
+        answer = self.runner.run(_build_shell_command(_LIST_SCRIPT, *keys))
+        if answer.exit_code:
+            raise EngineError(f"{self.runner.host} does not answer: {answer.stderr.strip()[-200:]}")
+        rows = [line.split(" ", 2) for line in answer.stdout.splitlines()]
         return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in rows if len(row) > 1]
 
-    def forget(self, keys: Sequence[str]) -> None:
+    def discard(self, keys: Sequence[str]) -> None:
         """So that they can begin anew."""
         if keys:
-            self.runner.run(_sh(_FORGET, *keys))
+            self.runner.run(_build_shell_command(_DISCARD_SCRIPT, *keys))
 
     def refused(self, key: str) -> None:
         """Take note there; where that fails, whoever looks for the job does."""
         with contextlib.suppress(EngineError):
-            self.forget([key])
+            self.discard([key])
 
-    def read(self, key: str, name: str, offset: int) -> bytes:
+    def read_file(self, key: str, name: str, offset: int) -> bytes:
         """From the file there."""
-        done = self.runner.raw(_sh(_READ, f"{key}/{name}", str(offset + 1), str(_PIECE)))
+        done = self.runner.run_raw(_build_shell_command(_READ_SCRIPT, f"{key}/{name}", str(offset + 1), str(_CHUNK_SIZE)))
         if done.returncode == 77:
             raise EngineError(f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} is not read: it does not belong "
                               "to who submitted the job")  # fmt: skip
         return done.stdout
 
 
-def _sh(text: str, *arguments: str) -> tuple[str, ...]:
+def _build_shell_command(text: str, *arguments: str) -> tuple[str, ...]:
     return ("sh", "-c", text, "sh", *arguments)

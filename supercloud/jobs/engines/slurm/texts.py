@@ -7,19 +7,19 @@ import time
 from collections.abc import Iterator
 
 from ...store.states import State
-from ..responses import LAST_TIME, lines_of, read_number
+from ..responses import MAX_TIMESTAMP, iter_lines, parse_number
 from ..submission import Status
 from . import copies
-from .commands import COMMENT
-from .reasons import sentence
+from .commands import COMMENT_PREFIX
+from .reasons import describe_state
 
-__all__ = ["accounted", "digests", "found", "marked", "min_job_age", "queued", "rows", "status_of", "submitted"]
+__all__ = ["parse_accounts", "parse_digests", "parse_keys", "parse_comment", "parse_min_job_age", "parse_queue", "iter_queue_rows", "build_status", "parse_job_id"]
 
 # Every state of every release; what is not here is UNKNOWN.
-_QUEUED = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
+_QUEUED_STATES = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
            "POWER_UP_NODE", "EXPEDITED_REQUEUE")  # fmt: skip
-_RUNNING = ("RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED", "UPDATE_DB")
-_STATES = dict.fromkeys(_QUEUED, State.QUEUED) | dict.fromkeys(_RUNNING, State.RUNNING) | {
+_RUNNING_STATES = ("RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED", "UPDATE_DB")
+_STATES = dict.fromkeys(_QUEUED_STATES, State.QUEUED) | dict.fromkeys(_RUNNING_STATES, State.RUNNING) | {
     "BOOT_FAIL": State.NODE_FAIL,
     "CANCELLED": State.CANCELLED,
     "COMPLETED": State.COMPLETED,
@@ -34,10 +34,10 @@ _STATES = dict.fromkeys(_QUEUED, State.QUEUED) | dict.fromkeys(_RUNNING, State.R
     "TIMEOUT": State.TIMEOUT,
 }  # fmt: skip
 # What accounting shows of an attempt that was put back: the job itself lives on, or is about to.
-_PUT_BACK = ("REQUEUED", "RESIZING", "PENDING")
+_REQUEUED_STATES = ("REQUEUED", "RESIZING", "PENDING")
 
 
-def submitted(text: str) -> str | None:
+def parse_job_id(text: str) -> str | None:
     """The id in what ``sbatch --parsable`` printed: ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
         if match := re.fullmatch(r"([0-9]{1,19})(;\S*)?", line.strip()):
@@ -45,37 +45,37 @@ def submitted(text: str) -> str | None:
     return None
 
 
-def queued(text: str) -> dict[str, list[Status]]:
+def parse_queue(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.in_queue`; of an array as many rows as Slurm lists tasks apart."""
-    return copies.noted(rows(text))
+    return copies.merge_copies(iter_queue_rows(text))
 
 
-def rows(text: str) -> Iterator[copies.Row]:
+def iter_queue_rows(text: str) -> Iterator[copies.Row]:
     """The same, row by row, with what the comments say."""
-    for line in lines_of(text, "squeue"):
+    for line in iter_lines(text, "squeue"):
         parts = [part.strip() for part in line.split("|", 7)]
-        if len(parts) < 8 or not _is_id(parts[0]):
+        if len(parts) < 8 or not _is_job_id(parts[0]):
             continue  # the rest of a comment of somebody's that spans lines
         ref, state, reason, restarts, code, start, end, comment = parts
         # a job that is put back counts its restart while its last attempt is still COMPLETING: which one is not known
-        count = read_number(restarts, f"squeue: RestartCnt of job {ref}") if restarts.isdigit() else 0
+        count = parse_number(restarts, f"squeue: RestartCnt of job {ref}") if restarts.isdigit() else 0
         attempt = 0 if state == "COMPLETING" else count + 1
-        yield ref, status_of(state, reason, code, start, end, attempt), marked(comment)
+        yield ref, build_status(state, reason, code, start, end, attempt), parse_comment(comment)
 
 
-def accounted(text: str) -> dict[str, list[Status]]:
+def parse_accounts(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job or task the last counts."""
     statuses: dict[str, Status] = {}
-    for line in lines_of(text, "sacct"):
+    for line in iter_lines(text, "sacct"):
         parts = line.split("|", 5)
         if len(parts) == 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
             ref, state, code, start, end, reason = parts
-            put_back = state.split()[0] in _PUT_BACK if state else True
+            put_back = state.split()[0] in _REQUEUED_STATES if state else True
             # the attempt is not in the accounts: 0 says so, and whoever knows an attempt keeps it
             statuses[ref] = (
                 Status(State.UNKNOWN, 0, "Slurm has put it back and does not list it yet")
                 if put_back
-                else status_of(state, reason, code, start, end, 0)
+                else build_status(state, reason, code, start, end, 0)
             )
     jobs: dict[str, list[Status]] = {}
     for ref, status in statuses.items():
@@ -83,59 +83,59 @@ def accounted(text: str) -> dict[str, list[Status]]:
     return jobs
 
 
-def min_job_age(text: str) -> float:
+def parse_min_job_age(text: str) -> float:
     """Seconds after its end for which the controller lists a job, from :data:`commands.SETTINGS`; 0: nobody knows."""
     match = re.search(r"^MinJobAge\s*=\s*(\d+)", text, re.MULTILINE)
-    return float(read_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
+    return float(parse_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
 
 
-def found(text: str) -> dict[str, str]:
+def parse_keys(text: str) -> dict[str, str]:
     """Key -> id, from any of the listings that hold comments or submission lines; the latest job of a key counts."""
     refs: dict[str, str] = {}
-    for number, key, _ in _comments(text):
+    for number, key, _ in _iter_comments(text):
         refs[key] = max(refs.get(key, number), number, key=copies.order_of)
     return refs
 
 
-def digests(text: str) -> dict[str, str]:
+def parse_digests(text: str) -> dict[str, str]:
     """Id -> digest of the job's spec, from the same listings; jobs without one are left out."""
-    return {number: digest for number, _, digest in _comments(text) if digest}
+    return {number: digest for number, _, digest in _iter_comments(text) if digest}
 
 
-def marked(text: str) -> tuple[str, str] | None:
+def parse_comment(text: str) -> tuple[str, str] | None:
     """Key and digest in a comment or a submission line; the digest is empty where there is none."""
-    match = re.search(re.escape(COMMENT) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16}))?", text)
+    match = re.search(re.escape(COMMENT_PREFIX) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16}))?", text)
     return (match[1], match[2] or "") if match else None
 
 
-def _comments(text: str) -> Iterator[tuple[str, str, str]]:
-    for line in lines_of(text, "Slurm"):
+def _iter_comments(text: str) -> Iterator[tuple[str, str, str]]:
+    for line in iter_lines(text, "Slurm"):
         ref, _, rest = line.partition("|")
         number = ref.strip().partition("_")[0]
-        if _is_id(number) and (said := marked(rest)):
+        if _is_job_id(number) and (said := parse_comment(rest)):
             yield number, *said
 
 
-def status_of(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
+def build_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
     """A status from Slurm's words; times are seconds since 1970, or as Slurm prints them."""
     word = state.split()[0].rstrip("+") if state else ""
     ours = _STATES.get(word, State.UNKNOWN)
-    exit_code = _exit_code(code)
+    exit_code = _parse_exit_code(code)
     return Status(
         ours,
         attempt,
-        sentence(word, reason, exit_code, attempt) if ours is not State.UNKNOWN else f"Slurm calls its state {state!r}",
+        describe_state(word, reason, exit_code, attempt) if ours is not State.UNKNOWN else f"Slurm calls its state {state!r}",
         exit_code if ours in (State.COMPLETED, State.FAILED) else None,
-        _time(start) if ours is not State.QUEUED else None,
-        _time(end) if ours.is_final else None,
+        _parse_time(start) if ours is not State.QUEUED else None,
+        _parse_time(end) if ours.is_final else None,
     )
 
 
-def _is_id(text: str) -> bool:
+def _is_job_id(text: str) -> bool:
     return re.fullmatch(r"[0-9]{1,19}", text) is not None
 
 
-def _exit_code(text: str) -> int | None:
+def _parse_exit_code(text: str) -> int | None:
     """An exit code as a shell would show it, from sacct's ``code:signal`` or squeue's status of wait(2).
 
     Out of memory and the like, which are written as signals that do not exist, have none.
@@ -143,15 +143,15 @@ def _exit_code(text: str) -> int | None:
     match = re.fullmatch(r"(\d+):(\d+)|(\d+)", text.strip())
     if match is None:
         return None
-    numbers = [read_number(item, "Slurm: an exit code") for item in match.groups() if item]
+    numbers = [parse_number(item, "Slurm: an exit code") for item in match.groups() if item]
     code, number = divmod(numbers[0], 256) if match[3] else numbers
     return code or (None if number > 64 else 128 + number if number else 0)
 
 
-def _time(text: str) -> float | None:
+def _parse_time(text: str) -> float | None:
     """Seconds since 1970, as asked for; or local time, as Slurm prints it when it has not heard."""
     if text.isdigit():
-        return float(read_number(text, "Slurm: a time", LAST_TIME)) or None
+        return float(parse_number(text, "Slurm: a time", MAX_TIMESTAMP)) or None
     try:
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
     except ValueError:

@@ -5,99 +5,99 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....catalog import Accelerator, Catalog
-from ....errors import UnknownName, nearest
+from ....errors import UnknownNameError, suggest_nearest
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
-from .feasibility import Refused
+from .feasibility import RefusalError
 
-__all__ = ["match", "steps_above"]
+__all__ = ["match_accelerator", "count_steps_above"]
 
 
-def match(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[int, int]:
+def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[int, int]:
     """Which of the wishes the pool fulfils (0 is the first) and how far above it lies; raises :class:`Refused`."""
-    _allowed(job, plan, pool)
+    _require_allowed_pool(job, plan, pool)
     if not job.accelerator_count:
-        return 0, pool.per_node  # work for processors goes first where no accelerator lies idle under it
+        return 0, pool.accelerators_per_node  # work for processors goes first where no accelerator lies idle under it
     accelerator = pool.accelerator
     if accelerator is None:
-        raise Refused("it has no accelerators", "take a pool that has some")
+        raise RefusalError("it has no accelerators", "take a pool that has some")
     if (memory := job.accelerators.memory) is not None:
         if accelerator.memory is None:
-            raise Refused(f"nobody knows the memory of {accelerator.name}", "leave out accelerators.memory",
+            raise RefusalError(f"nobody knows the memory of {accelerator.name}", "leave out accelerators.memory",
                           {"accelerators.memory": None})  # fmt: skip
         if accelerator.memory < memory:
-            raise Refused(f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
+            raise RefusalError(f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
                           f"ask for at most {accelerator.memory}, and spread the model over more of them",
                           {"accelerators.memory": str(accelerator.memory)})  # fmt: skip
     wishes = job.accelerators.type
     for order, wish in enumerate(wishes):
-        steps = steps_above(wish, accelerator, catalog)
+        steps = count_steps_above(wish, accelerator, catalog)
         if steps is not None:
             return order, steps
     if wishes:
-        unknown = [wish for wish in wishes if _bound(wish) not in set(_all_names(catalog))]
+        unknown = [wish for wish in wishes if _parse_requested(wish) not in set(_list_all_names(catalog))]
         if unknown:
-            hint = nearest(_bound(unknown[0]), _all_names(catalog))
-            raise Refused(f"no accelerator is called {_bound(unknown[0])!r}", hint)
-        raise Refused(f"it has {accelerator.name}, the job wants {' or '.join(wishes)}",
-                      f"add {_short(accelerator)} to accelerators.type",
-                      {"accelerators.type": [*wishes, _short(accelerator)]})  # fmt: skip
+            hint = suggest_nearest(_parse_requested(unknown[0]), _list_all_names(catalog))
+            raise RefusalError(f"no accelerator is called {_parse_requested(unknown[0])!r}", hint)
+        raise RefusalError(f"it has {accelerator.name}, the job wants {' or '.join(wishes)}",
+                      f"add {_select_short_name(accelerator)} to accelerators.type",
+                      {"accelerators.type": [*wishes, _select_short_name(accelerator)]})  # fmt: skip
     return 0, 0
 
 
-def _allowed(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+def _require_allowed_pool(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """What the job says about clusters and pools."""
     clusters = job.place.clusters
     if clusters != "any" and plan.name not in clusters:
-        raise Refused(f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
+        raise RefusalError(f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
                       f"add {plan.name} to place.clusters", {"place.clusters": [*clusters, plan.name]})  # fmt: skip
     if job.place.pools and pool.name not in job.place.pools:
         known = {item.name for item in plan.pools}
         for name in job.place.pools:
             if name not in known:
-                raise Refused(f"place.pools names {name!r}, which is no pool here", nearest(name, known))
-        raise Refused(f"the job may go only to pool {' or '.join(job.place.pools)}",
+                raise RefusalError(f"place.pools names {name!r}, which is no pool here", suggest_nearest(name, known))
+        raise RefusalError(f"the job may go only to pool {' or '.join(job.place.pools)}",
                       f"add {pool.name} to place.pools", {"place.pools": [*job.place.pools, pool.name]})  # fmt: skip
 
 
-def steps_above(wish: str, accelerator: Accelerator, catalog: Catalog) -> int | None:
+def count_steps_above(requested: str, accelerator: Accelerator, catalog: Catalog) -> int | None:
     """0 if the accelerator is the one wished for, n if it lies n steps above a lower bound, None if it will not do.
 
     Walks down from the accelerator, so only what it succeeds is read from the catalog.
     """
-    name = _bound(wish)
-    if not wish.strip().startswith(">="):
-        return 0 if name in _names(accelerator) else None
+    name = _parse_requested(requested)
+    if not requested.strip().startswith(">="):
+        return 0 if name in _list_names(accelerator) else None
     level, seen, steps = [accelerator], {accelerator.name}, 0
     while level:
-        if any(name in _names(item) for item in level):
+        if any(name in _list_names(item) for item in level):
             return steps
         below = sorted({lower for item in level for lower in item.succeeds} - seen)
         seen.update(below)
-        level = list(_known(below, catalog))
+        level = list(_iter_known(below, catalog))
         steps += 1
     return None
 
 
-def _known(names: list[str], catalog: Catalog) -> Iterator[Accelerator]:
+def _iter_known(names: list[str], catalog: Catalog) -> Iterator[Accelerator]:
     for name in names:
         try:
-            yield catalog.accelerator(name)
-        except UnknownName:  # an overlay may name what it does not bring
+            yield catalog.get_accelerator(name)
+        except UnknownNameError:  # an overlay may name what it does not bring
             continue
 
 
-def _bound(wish: str) -> str:
-    return wish.strip().removeprefix(">=").strip().lower()  # everybody writes H100, the catalog h100
+def _parse_requested(requested: str) -> str:
+    return requested.strip().removeprefix(">=").strip().lower()  # everybody writes H100, the catalog h100
 
 
-def _names(accelerator: Accelerator) -> tuple[str, ...]:
+def _list_names(accelerator: Accelerator) -> tuple[str, ...]:
     return (accelerator.name, *accelerator.aliases)
 
 
-def _short(accelerator: Accelerator) -> str:
-    return min(_names(accelerator), key=lambda name: (len(name), name))
+def _select_short_name(accelerator: Accelerator) -> str:
+    return min(_list_names(accelerator), key=lambda name: (len(name), name))
 
 
-def _all_names(catalog: Catalog) -> list[str]:
-    return [name for fact in catalog.all("accelerators") if isinstance(fact, Accelerator) for name in _names(fact)]
+def _list_all_names(catalog: Catalog) -> list[str]:
+    return [name for fact in catalog.iter_entries("accelerators") if isinstance(fact, Accelerator) for name in _list_names(fact)]

@@ -10,35 +10,35 @@ from ....spec import JobSpec
 from ....spec.tenant import Budget
 from ...fleet.state import Fleet
 from ..answer import Placement
-from ..objective import Terms
-from .feasibility import Refused
-from .shape import Change
+from ..objective import ObjectiveTerms
+from .feasibility import RefusalError
+from .shape import JobChange
 
-__all__ = ["affordable", "promise", "with_spent"]
+__all__ = ["check_cost_limits", "compute_reserved_cost", "add_spending"]
 
 
-def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, price: float | None, nodes: int) -> None:
+def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: ObjectiveTerms, price: float | None, nodes: int) -> None:
     """Raises :class:`Refused` where the job, or what is left to its tenant, does not allow the cost."""
     if (limit := job.place.max_price) is not None:
         if price is None:
-            raise Refused("nobody knows its price, the job has a max_price",
+            raise RefusalError("nobody knows its price, the job has a max_price",
                           f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
                           {"place.max_price": None})  # fmt: skip
         if price / nodes > limit.to("USD/h"):
-            raise Refused(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
-                          f"set place.max_price to {_cents(price / nodes)} USD/h",
-                          {"place.max_price": f"{_cents(price / nodes)} USD/h"})  # fmt: skip
+            raise RefusalError(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
+                          f"set place.max_price to {_format_cents(price / nodes)} USD/h",
+                          {"place.max_price": f"{_format_cents(price / nodes)} USD/h"})  # fmt: skip
     if job.budget is not None:
         if job.time_limit is None:
-            raise Refused("a budget needs to know how long the job runs", "set time_limit")
+            raise RefusalError("a budget needs to know how long the job runs", "set time_limit")
         if terms.cost is None:
-            raise Refused("nobody knows its price, the job has a budget",
+            raise RefusalError("nobody knows its price, the job has a budget",
                           f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
                           {"budget": None})  # fmt: skip
         if terms.cost > job.budget.to("USD"):
-            raise Refused(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
-                          f"set budget to {_cents(terms.cost)} USD, or a shorter time_limit",
-                          {"budget": f"{_cents(terms.cost)} USD"})  # fmt: skip
+            raise RefusalError(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
+                          f"set budget to {_format_cents(terms.cost)} USD, or a shorter time_limit",
+                          {"budget": f"{_format_cents(terms.cost)} USD"})  # fmt: skip
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
         if budget.tenant != job.tenant:
             continue
@@ -46,32 +46,32 @@ def affordable(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Terms, pric
         cost = terms.cost if terms.cost is not None and job.time_limit else 0.0
         if left <= 0 or cost > left:
             would = f"; the job would cost {cost:.2f} USD" if cost else ""
-            raise Refused(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
-                          f"{budget.per}{would}", *_within(budget, left, cost, terms.run, price))  # fmt: skip
+            raise RefusalError(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
+                          f"{budget.per}{would}", *_suggest_within_budget(budget, left, cost, terms.run_time, price))  # fmt: skip
 
 
-def _within(budget: Budget, left: float, cost: float, run: float, price: float | None) -> tuple[str, Change]:
+def _suggest_within_budget(budget: Budget, remaining: float, cost: float, run_time: float, price: float | None) -> tuple[str, JobChange]:
     """What makes a job cost no more than is left; waiting does where the next period brings enough."""
     waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
-    minutes = int(run / 60 - (cost - left) / price * 60) if price and left > 0 else 0
+    minutes = int(run_time / 60 - (cost - remaining) / price * 60) if price and remaining > 0 else 0
     if minutes > 0:
         return f"set time_limit to at most {minutes} min, raise the budget{waits}", {"time_limit": f"{minutes} min"}
     return f"raise the budget{waits}", {}
 
 
-def _cents(dollars: float) -> str:
+def _format_cents(amount: float) -> str:
     """Enough of them: rounded up to a cent."""
-    return f"{ceil(dollars * 100) / 100:.2f}"
+    return f"{ceil(amount * 100) / 100:.2f}"
 
 
-def promise(job: JobSpec, at: Placement) -> float | None:
+def compute_reserved_cost(job: JobSpec, placement: Placement) -> float | None:
     """USD that a job may cost where it was placed, until its time limit; None where it has none, or no known price."""
-    if job.time_limit is None or at.price is None:
+    if job.time_limit is None or placement.price is None:
         return None
-    return at.price * job.time_limit.to("h") + at.egress
+    return placement.price * job.time_limit.to("h") + placement.egress
 
 
-def with_spent(fleet: Fleet, tenant: str, dollars: float) -> Fleet:
+def add_spending(fleet: Fleet, tenant: str, amount: float) -> Fleet:
     """The fleet with so much more (or less) spent by a tenant, in every period."""
     keys = {(budget.tenant, budget.per) for budget in fleet.spec.budgets if budget.tenant == tenant}
-    return replace(fleet, spent={**fleet.spent, **{key: fleet.spent.get(key, 0.0) + dollars for key in keys}})
+    return replace(fleet, spent={**fleet.spent, **{key: fleet.spent.get(key, 0.0) + amount for key in keys}})

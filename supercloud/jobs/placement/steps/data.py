@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....errors import nearest
+from ....errors import suggest_nearest
 from ....spec import JobSpec
 from ...fleet.state import Cluster, Fleet
-from .feasibility import Refused
+from .feasibility import RefusalError
 
-__all__ = ["Move", "moves"]
+__all__ = ["DataTransfer", "compute_data_transfers"]
 
 
 @dataclass(frozen=True)
-class Move:
+class DataTransfer:
     """Data that has to be moved to a cluster before a job starts there."""
 
     names: tuple[str, ...] = ()
@@ -23,11 +23,11 @@ class Move:
     """As far as links are known."""
 
 
-def moves(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> Move:
+def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> DataTransfer:
     """What has to be moved for a job, each set from where that is cheapest; raises :class:`Refused`."""
     plan = cluster.plan
     if job.place.regions and plan.site.place not in job.place.regions:
-        raise Refused(f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
+        raise RefusalError(f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
                       f"add {plan.site.place} to place.regions",
                       {"place.regions": [*job.place.regions, plan.site.place]})  # fmt: skip
     storage = {item.name for item in plan.storage}
@@ -39,12 +39,12 @@ def moves(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> Move:
             continue
         if name not in sets:
             known = {*storage, *sets}
-            raise Refused(f"{name!r} is no storage of {plan.name}", nearest(name, known) or "leave out place.data")
+            raise RefusalError(f"{name!r} is no storage of {plan.name}", suggest_nearest(name, known) or "leave out place.data")
         holders = [place.partition("/")[0] for place in sets[name].at]
         if plan.name in holders:
             continue
         if sets[name].stays:
-            raise Refused(f"data {name!r} may not leave {' or '.join(holders)}",
+            raise RefusalError(f"data {name!r} may not leave {' or '.join(holders)}",
                           f"keep a copy of it in {plan.name}, or place the job in {holders[0]}")  # fmt: skip
         size = sets[name].size
         costs = []
@@ -55,4 +55,4 @@ def moves(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> Move:
         least = min(costs)
         names.append(name)
         price, seconds = price + least[0], seconds + least[1]
-    return Move(tuple(names), price, seconds)
+    return DataTransfer(tuple(names), price, seconds)

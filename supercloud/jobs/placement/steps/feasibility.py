@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import re
 
-from ....errors import InputError, nearest
+from ....errors import InputError, suggest_nearest
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.nodes import expand
 from ....spec import JobSpec
 from ....spec.fleet import FleetSpec
 from ....spec.scheduler import SlurmScheduler
-from ....spec.tenant import Limits
-from .shape import Change, Fewer, shaped
+from ....spec.tenant import TenantLimits
+from .shape import JobChange, ShrinkAdvisor, compute_even_shape
 
-__all__ = ["Refused", "capability", "check_node_tenants", "licenses", "limits", "pinned", "shape", "tenant"]
+__all__ = ["RefusalError", "require_capacity_type", "require_node_tenant", "require_licenses", "require_time_limit", "expand_pinned_nodes", "compute_shape", "require_tenant"]
 
-_PRIORITIES = ("low", "normal", "high")
-_LICENCE = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
+_PRIORITY_ORDER = ("low", "normal", "high")
+_LICENSE_PATTERN = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
 
 
-class Refused(Exception):
+class RefusalError(Exception):
     """A pool cannot have the job: why, the smallest change that would help, and that change as fields of the job.
 
     ``other`` is what would help in its place, in words and as fields; without fields it is no change of the job.
     """
 
     def __init__(
-        self, reason: str, remedy: str = "", change: Change | None = None, other: tuple[str, Change] | None = None
+        self, reason: str, remedy: str = "", change: JobChange | None = None, other: tuple[str, JobChange] | None = None
     ):
         super().__init__(reason)
         self.reason, self.remedy, self.change, self.other = reason, remedy, change or {}, other
@@ -37,69 +37,69 @@ class Refused(Exception):
         return f"{self.remedy}, or {self.other[0]}" if self.other else self.remedy
 
 
-def shape(job: JobSpec, pool: PoolPlan, fewer: Fewer) -> tuple[int, int, int]:
+def compute_shape(job: JobSpec, pool: PoolPlan, advisor: ShrinkAdvisor) -> tuple[int, int, int]:
     """Nodes, accelerators on each, and nodes that one tensor-parallel group spans (1: it stays inside a node)."""
-    count, size = job.accelerator_count, fewer.size
+    count, size = job.accelerator_count, advisor.units_per_node
     if not count:
-        return _at_most(job.nodes or 1, 0, pool, fewer), 0, 1
+        return _require_usable_nodes(job.nodes or 1, 0, pool, advisor), 0, 1
     tensor = job.parallelism.tensor if job.parallelism else 1
-    found = shaped(count, job.nodes, tensor, size)
+    found = compute_even_shape(count, job.nodes, tensor, size)
     if found:
-        return _at_most(found[0], found[1], pool, fewer), found[1], found[2]
+        return _require_usable_nodes(found[0], found[1], pool, advisor), found[1], found[2]
     if job.nodes and count > job.nodes * size:
-        raise Refused(f"{count} accelerators do not fit {job.nodes} nodes of {size}", *fewer())
+        raise RefusalError(f"{count} accelerators do not fit {job.nodes} nodes of {size}", *advisor())
     over = f"{job.nodes} nodes" if job.nodes else f"nodes of {size}"
     groups = f" in tensor-parallel groups of {tensor}" if tensor > 1 else ""
-    raise Refused(f"{count} accelerators do not divide evenly over {over}{groups}", *fewer())
+    raise RefusalError(f"{count} accelerators do not divide evenly over {over}{groups}", *advisor())
 
 
-def _at_most(nodes: int, per_node: int, pool: PoolPlan, fewer: Fewer) -> int:
-    if nodes <= fewer.usable:
+def _require_usable_nodes(nodes: int, per_node: int, pool: PoolPlan, advisor: ShrinkAdvisor) -> int:
+    if nodes <= advisor.usable_nodes:
         return nodes
     spares = f" ({pool.spares} more are spares)" if pool.spares else ""
     asked = f"{nodes * per_node} accelerators are {nodes} nodes" if per_node else f"the job asks for {nodes} nodes"
-    raise Refused(f"{asked}, the pool has {fewer.usable}{spares}", *fewer())
+    raise RefusalError(f"{asked}, the pool has {advisor.usable_nodes}{spares}", *advisor())
 
 
-def tenant(job: JobSpec, plan: Plan, nodes: int, fewer: Fewer, fleet: FleetSpec | None = None) -> None:
+def require_tenant(job: JobSpec, plan: Plan, nodes: int, advisor: ShrinkAdvisor, fleet: FleetSpec | None = None) -> None:
     """Whether the tenant is there and may have so much at one time: in this cluster, and over all of the fleet."""
     if job.tenant is None:
         return
     known = {item.name: item for item in plan.tenants}
     if job.tenant not in known:
-        raise Refused(f"no tenant is called {job.tenant!r}", nearest(job.tenant, known) or "leave out tenant")
+        raise RefusalError(f"no tenant is called {job.tenant!r}", suggest_nearest(job.tenant, known) or "leave out tenant")
     found = known[job.tenant]
-    if _PRIORITIES.index(job.priority) > _PRIORITIES.index(found.priority):
-        raise Refused(f"tenant {found.name} may not submit with priority {job.priority}",
+    if _PRIORITY_ORDER.index(job.priority) > _PRIORITY_ORDER.index(found.priority):
+        raise RefusalError(f"tenant {found.name} may not submit with priority {job.priority}",
                       f"set priority to {found.priority}", {"priority": found.priority})  # fmt: skip
-    shared = next((item.limits for item in fleet.tenants if item.name == found.name), Limits()) if fleet else Limits()
+    shared = next((item.limits for item in fleet.tenants if item.name == found.name), TenantLimits()) if fleet else TenantLimits()
     for has, where in ((found.limits, ""), (shared, f" in {fleet.name}" if fleet else "")):
         if has.accelerators is not None and job.accelerator_count > has.accelerators:
-            raise Refused(f"the job needs {job.accelerator_count} accelerators, tenant {found.name} may have "
-                          f"{has.accelerators} at one time{where}", *fewer(accelerators=has.accelerators))  # fmt: skip
+            raise RefusalError(f"the job needs {job.accelerator_count} accelerators, tenant {found.name} may have "
+                          f"{has.accelerators} at one time{where}", *advisor(accelerators=has.accelerators))  # fmt: skip
         if has.nodes is not None and nodes > has.nodes:
-            raise Refused(f"the job needs {nodes} nodes, tenant {found.name} may have {has.nodes} at one time{where}",
-                          *fewer(nodes=has.nodes))  # fmt: skip
+            raise RefusalError(f"the job needs {nodes} nodes, tenant {found.name} may have {has.nodes} at one time{where}",
+                          *advisor(nodes=has.nodes))  # fmt: skip
 
 
-def check_node_tenants(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+def require_node_tenant(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """Whether the nodes are of the job's tenant, where they are of certain ones and no partition of Slurm says it."""
     if plan.scheduler.kind != "slurm" and pool.tenants and job.tenant not in pool.tenants:
-        raise Refused(f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}, whose jobs "
+        raise RefusalError(f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}, whose jobs "
                       "alone run there", f"set tenant to {pool.tenants[0]}", {"tenant": pool.tenants[0]})  # fmt: skip
 
 
-def capability(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
+def require_capacity_type(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """Whether the machines are had in a way that the job can live with."""
     declared = next((item for item in plan.spec.pools if item.name == pool.name), None)
     kinds = {way.kind for way in declared.capacity} if declared else set()
     if kinds == {"spot"} and not job.preemptible:
-        raise Refused("its machines are spot: the cloud may take them back",
+        raise RefusalError("its machines are spot: the cloud may take them back",
                       "leave out preemptible: false, or add on-demand to the pool's capacity",
                       {"preemptible": None})  # fmt: skip
 
 
-def limits(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
+def require_time_limit(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
     """Whether the tenant and the cluster let work run so long; partitions have limits of their own."""
     if job.time_limit is None:
         return
@@ -108,31 +108,31 @@ def limits(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
     for most, whose in ((own, f"tenant {job.tenant}"), (shared, f"tenant {job.tenant}"),
                         (plan.max_time, f"cluster {plan.name}")):  # fmt: skip
         if most is not None and job.time_limit > most:
-            raise Refused(f"time_limit {job.time_limit} is more than the {most} of {whose}",
+            raise RefusalError(f"time_limit {job.time_limit} is more than the {most} of {whose}",
                           f"set time_limit to at most {most}, and save checkpoints",
                           {"time_limit": str(most)})  # fmt: skip
 
 
-def pinned(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:
+def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:
     """The nodes the job insists on, sorted as they were expanded."""
     if not job.place.nodes:
         return ()
     try:
         hosts = expand(",".join(job.place.nodes))
     except InputError as error:
-        raise Refused(str(error), "write names as gpu-[0001-0004],gpu-0007") from None
+        raise RefusalError(str(error), "write names as gpu-[0001-0004],gpu-0007") from None
     known = set(pool.hosts)
     for host in hosts:
         if host not in known:
-            raise Refused(f"{host!r} is no node of the pool", f"its nodes are {pool.hosts}; or leave out place.nodes",
+            raise RefusalError(f"{host!r} is no node of the pool", f"its nodes are {pool.hosts}; or leave out place.nodes",
                           {"place.nodes": None})  # fmt: skip
     if len(hosts) != nodes:
-        raise Refused(f"place.nodes pins {len(hosts)}, the job needs {nodes}",
+        raise RefusalError(f"place.nodes pins {len(hosts)}, the job needs {nodes}",
                       f"pin {nodes} nodes, or leave out place.nodes", {"place.nodes": None})  # fmt: skip
     return tuple(hosts)
 
 
-def licenses(job: JobSpec, plan: Plan) -> str:
+def require_licenses(job: JobSpec, plan: Plan) -> str:
     """The licences it holds, as Slurm writes them; raises :class:`Refused` for what the cluster does not have.
 
     A cluster has what ``Licenses`` of its slurm.conf says. Those of a licence server (``solver@server``) are in Slurm's
@@ -142,16 +142,16 @@ def licenses(job: JobSpec, plan: Plan) -> str:
         return ""
     scheduler = plan.spec.scheduler
     if not isinstance(scheduler, SlurmScheduler):
-        raise Refused(f"its scheduler, {scheduler.kind}, counts no licences", "leave out licenses, or go to Slurm",
+        raise RefusalError(f"its scheduler, {scheduler.kind}, counts no licences", "leave out licenses, or go to Slurm",
                       {"licenses": None})  # fmt: skip
-    known = dict(_LICENCE.findall(scheduler.options.get("Licenses", "")))
+    known = dict(_LICENSE_PATTERN.findall(scheduler.options.get("Licenses", "")))
     for name, count in job.licenses.items():
         if "@" in name:
             continue
         if name not in known:
             declare = f"declare it with scheduler.options: {{Licenses: {name}:{count}}}"
-            raise Refused(f"it has no licence {name!r}", "; ".join(filter(None, (nearest(name, known), declare))))
+            raise RefusalError(f"it has no licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare))))
         if count > (most := int(known[name] or 1)):
-            raise Refused(f"the job needs {count} of licence {name}, there are {most}", f"ask for at most {most}",
+            raise RefusalError(f"the job needs {count} of licence {name}, there are {most}", f"ask for at most {most}",
                           {"licenses": {**job.licenses, name: most}})  # fmt: skip
     return ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from ....plan.build.storage.clients import client_pools, is_client
-from ....plan.build.storage.mounts import clean_mount
+from ....plan.build.storage.clients import list_client_pools, is_client
+from ....plan.build.storage.mounts import normalize_mount
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
-from .feasibility import Refused
+from .feasibility import RefusalError
 
 __all__ = ["check_mounts", "named_stores"]
 
@@ -37,14 +37,14 @@ def _image_file(job: JobSpec) -> str | None:
     _, separator, path = (job.image or "").rpartition("://")  # docker-archive:///images/one.tar is a file
     if not separator and path.startswith(".") and job.workdir:
         path = posixpath.join(job.workdir, path)
-    return clean_mount(posixpath.normpath(path)) if path.startswith("/") else None
+    return normalize_mount(posixpath.normpath(path)) if path.startswith("/") else None
 
 
 def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """Whether the nodes of a pool mount what the job uses; raises :class:`Refused`."""
     for index in named_stores(job, plan):
         if not is_client(plan, index, pool):
-            store, others = plan.storage[index], [item.name for item in client_pools(plan, index)]
+            store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]
             remedy = f"place it in {' or '.join(others)}" if others else f"use nothing under {store.mount}"
-            raise Refused(f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it",
+            raise RefusalError(f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it",
                           remedy)  # fmt: skip

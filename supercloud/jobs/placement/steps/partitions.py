@@ -5,13 +5,13 @@ from __future__ import annotations
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from ....spec.scheduler import Partition
-from .feasibility import Refused
-from .shape import Fewer
+from .feasibility import RefusalError
+from .shape import ShrinkAdvisor
 
-__all__ = ["choose"]
+__all__ = ["select_partition"]
 
 
-def choose(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, fewer: Fewer) -> Partition | None:
+def select_partition(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, advisor: ShrinkAdvisor) -> Partition | None:
     """The partition that holds the pool and lets the job in: the default one if it does, else the narrowest.
 
     None where the scheduler has no partitions.
@@ -20,11 +20,11 @@ def choose(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, fewer: Fewer) -
         return None
     holding = [item for item in plan.scheduler.partitions if pool.name in item.pools]
     if not holding:
-        raise Refused("no partition holds it", "add it to the pools of a partition")
+        raise RefusalError("no partition holds it", "add it to the pools of a partition")
     refusals = []
     open_ = []
     for order, partition in enumerate(holding):
-        refused = _refused(job, partition, nodes, fewer)
+        refused = _find_refusal(job, partition, nodes, advisor)
         if refused:
             refusals.append(refused)
         else:
@@ -34,16 +34,16 @@ def choose(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, fewer: Fewer) -
     return holding[min(open_)[2]]
 
 
-def _refused(job: JobSpec, partition: Partition, nodes: int, fewer: Fewer) -> Refused | None:
+def _find_refusal(job: JobSpec, partition: Partition, nodes: int, advisor: ShrinkAdvisor) -> RefusalError | None:
     name = partition.name
     if partition.accounts and job.tenant not in partition.accounts:
-        return Refused(f"partition {name} is for tenant {' or '.join(partition.accounts)}",
+        return RefusalError(f"partition {name} is for tenant {' or '.join(partition.accounts)}",
                        f"set tenant to {partition.accounts[0]}", {"tenant": partition.accounts[0]})  # fmt: skip
     if partition.max_nodes is not None and nodes > partition.max_nodes:
-        return Refused(f"the job needs {nodes} nodes, partition {name} gives {partition.max_nodes}",
-                       *fewer(nodes=partition.max_nodes))  # fmt: skip
+        return RefusalError(f"the job needs {nodes} nodes, partition {name} gives {partition.max_nodes}",
+                       *advisor(nodes=partition.max_nodes))  # fmt: skip
     if job.time_limit is not None and partition.max_time is not None and job.time_limit > partition.max_time:
-        return Refused(f"time_limit {job.time_limit} is more than the {partition.max_time} of partition {name}",
+        return RefusalError(f"time_limit {job.time_limit} is more than the {partition.max_time} of partition {name}",
                        f"set time_limit to at most {partition.max_time}, and save checkpoints",
                        {"time_limit": str(partition.max_time)})  # fmt: skip
     return None

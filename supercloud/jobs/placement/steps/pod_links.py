@@ -9,20 +9,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ....plan.build.fabric.nccl import collectives_file
-from ....plan.build.kubernetes.fabrics import Reach, nccl_of, reaches
-from ....plan.build.kubernetes.names import attachment_of, channel_claim_of, namespace_of, settings_of
+from ....plan.build.fabric.nccl import find_collectives_file
+from ....plan.build.kubernetes.fabrics import FabricAttachment, build_nccl_environment, list_attachments
+from ....plan.build.kubernetes.names import format_attachment_name, format_channel_claim_name, format_namespace_name, format_settings_name
 from ....plan.model.plan import Plan, PoolPlan
 
-__all__ = ["Links", "links_of"]
+__all__ = ["PodLinks", "build_pod_links"]
 
-_NETWORKS = "k8s.v1.cni.cncf.io/networks"  # of Multus
-_GKE = "networking.gke.io/"
-_RDMA = ("infiniband", "roce", "efa")
+_NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"  # of Multus
+_GKE_PREFIX = "networking.gke.io/"
+_RDMA_FABRICS = ("infiniband", "roce", "efa")
 
 
 @dataclass(frozen=True)
-class Links:
+class PodLinks:
     """Of one pod."""
 
     resources: tuple[tuple[str, int], ...] = ()
@@ -41,7 +41,7 @@ class Links:
     """Whether it pins memory, as RDMA does."""
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Links:
+    def from_json(cls, data: Mapping[str, Any]) -> PodLinks:
         """From its fields as JSON has them."""
         known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
         for name in ("resources", "annotations"):
@@ -49,53 +49,53 @@ class Links:
         return cls(**known)
 
 
-def links_of(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, part: float) -> Links:
+def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, node_fraction: float) -> PodLinks:
     """For pods that each take this part of a node's accelerators (1: the whole node)."""
     if nodes < 2:
-        return Links()
+        return PodLinks()
     resources: dict[str, int] = {}
     joined: list[str] = []
     interfaces: list[dict[str, str]] = []
-    used = [(reach, found) for reach in reaches(plan, pool) if (found := _resources(reach, part)) is not None]
+    used = [(reach, found) for reach in list_attachments(plan, pool) if (found := _compute_resources(reach, node_fraction)) is not None]
     for reach, found in used:
         resources |= found
-        if reach.way == "gke":
+        if reach.mode == "gke":
             start = len(interfaces) + 1
             interfaces += [{"interfaceName": f"eth{number}", "network": network}
                            for number, network in enumerate(reach.networks, start=start)]  # fmt: skip
         else:
-            networks = reach.networks if reach.named else reach.networks[: sum(found.values())]
-            joined += [attachment_of(namespace_of(tenant), network) for network in networks]
-    annotations: dict[str, str] = {_NETWORKS: ",".join(joined)} if joined else {}
+            networks = reach.networks if reach.has_named_ports else reach.networks[: sum(found.values())]
+            joined += [format_attachment_name(format_namespace_name(tenant), network) for network in networks]
+    annotations: dict[str, str] = {_NETWORKS_ANNOTATION: ",".join(joined)} if joined else {}
     if interfaces:
         first = {"interfaceName": "eth0", "network": "default"}
-        annotations |= {f"{_GKE}default-interface": "eth0", f"{_GKE}interfaces": json.dumps([first, *interfaces])}
-    return Links(
+        annotations |= {f"{_GKE_PREFIX}default-interface": "eth0", f"{_GKE_PREFIX}interfaces": json.dumps([first, *interfaces])}
+    return PodLinks(
         tuple(resources.items()),
         tuple(annotations.items()),
-        settings_of(pool.name) if used and nccl_of(plan, pool) else "",
-        collectives_file(pool) or "",
-        channel_claim_of(pool.name) if _shares_memory(plan, pool) and part == 1 else "",
-        any(reach.host_network for reach, _ in used),
-        any(reach.fabric.kind in _RDMA for reach, _ in used),
+        format_settings_name(pool.name) if used and build_nccl_environment(plan, pool) else "",
+        find_collectives_file(pool) or "",
+        format_channel_claim_name(pool.name) if _can_share_memory(plan, pool) and node_fraction == 1 else "",
+        any(reach.needs_host_network for reach, _ in used),
+        any(reach.fabric.kind in _RDMA_FABRICS for reach, _ in used),
     )
 
 
-def _resources(reach: Reach, part: float) -> dict[str, int] | None:
+def _compute_resources(reach: FabricAttachment, node_fraction: float) -> dict[str, int] | None:
     """What a pod asks for on a fabric; None where its part of a node is too small for any of it.
 
     Ports that are handed out whole and by name belong to whoever has the whole node: which of them lie near the
     accelerators of a part nobody can say.
     """
-    if part == 1 or reach.way in ("shared", "sr-iov"):
+    if node_fraction == 1 or reach.mode in ("shared", "sr-iov"):
         return reach.resources
-    if reach.way == "gke" or reach.named:
+    if reach.mode == "gke" or reach.has_named_ports:
         return None
-    found = {name: int(number * part) for name, number in reach.resources.items()}
+    found = {name: int(number * node_fraction) for name, number in reach.resources.items()}
     return found if all(found.values()) else None
 
 
-def _shares_memory(plan: Plan, pool: PoolPlan) -> bool:
+def _can_share_memory(plan: Plan, pool: PoolPlan) -> bool:
     """Whether the pool's nodes share memory by claims: a node has one channel, for whoever has the whole node."""
     release = plan.scheduler.kubernetes.release if plan.scheduler.kubernetes else None
-    return pool.imex and release is not None and release.abilities.devices is not None
+    return pool.has_imex and release is not None and release.abilities.devices is not None

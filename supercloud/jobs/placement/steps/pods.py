@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from ....plan.build.kubernetes.labels import taints_of
-from ....plan.build.kubernetes.levels import label_of, tiers_of
-from ....plan.build.kubernetes.names import claim_of, resource_of
+from ....plan.build.kubernetes.labels import build_taints
+from ....plan.build.kubernetes.levels import find_level_label, compute_label_tiers
+from ....plan.build.kubernetes.names import format_claim_name, format_resource_name
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from ....spec.scheduler import KubernetesScheduler
-from .feasibility import Refused
-from .locality import Nearness
+from .feasibility import RefusalError
+from .locality import LocalityRequest
 from .mounts import named_stores
-from .pod_links import Links, links_of
-from .slices import Units
+from .pod_links import PodLinks, build_pod_links
+from .slices import AcceleratorUnits
 
-__all__ = ["Pods", "cpus_of", "pods_of"]
+__all__ = ["PodRequirements", "cpus_of", "build_pod_requirements"]
 
 
 @dataclass(frozen=True)
-class Pods:
+class PodRequirements:
     """What pods need to know of their cluster."""
 
     queue: str
@@ -43,54 +43,54 @@ class Pods:
     """The level of its segments, counted alike."""
     taints: tuple[str, ...] = ()
     """Keys of what keeps pods that were not placed there off the nodes."""
-    links: Links = Links()
+    links: PodLinks = PodLinks()
 
     def to_json(self) -> dict[str, Any]:
         """Its fields as JSON has them."""
         return asdict(self)
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Pods:
+    def from_json(cls, data: Mapping[str, Any]) -> PodRequirements:
         """From its fields as JSON has them, in this version or another one."""
         known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
         return cls(**known | {
             "volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ())),
             "taints": tuple(data.get("taints", ())),
-            "links": Links.of(data.get("links", {})),
+            "links": PodLinks.from_json(data.get("links", {})),
         })  # fmt: skip
 
 
-def pods_of(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, near: Nearness, nodes: int,
-            per_node: int) -> Pods | None:  # fmt: skip
+def build_pod_requirements(job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, locality: LocalityRequest, nodes: int,
+            per_node: int) -> PodRequirements | None:  # fmt: skip
     """For a job that takes so many nodes of a pool, and so much of what it counts on each; None where the cluster is
     not Kubernetes. Raises :class:`Refused` where no pods are made."""
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None
-    tiers, level = tiers_of(plan), label_of(plan, pool, near.level)
-    segment_level = label_of(plan, pool, "scale-up") if near.segment else ""
+    tiers, level = compute_label_tiers(plan), find_level_label(plan, pool, locality.level)
+    segment_level = find_level_label(plan, pool, "scale-up") if locality.segment else ""
     resource = ""
     if job.accelerator_count and pool.accelerator:
         if not pool.accelerator.kubernetes:
-            raise Refused(f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
+            raise RefusalError(f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
                           "give its catalog entry a 'kubernetes' resource name")  # fmt: skip
-        resource = resource_of(pool.accelerator.kubernetes, units.kind, units.gres)
-    links = links_of(plan, pool, job.tenant, nodes, _part(per_node, units, pool))
-    if links.channel and (near.required or near.segment > 1) and not _claims_in_levels(plan):
-        raise Refused(f"its nodes must share a {'scale-up domain' if near.segment > 1 else near.level}, and its "
+        resource = format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres)
+    links = build_pod_links(plan, pool, job.tenant, nodes, _compute_node_fraction(per_node, units, pool))
+    if links.channel and (locality.required or locality.segment > 1) and not _supports_claims_in_levels(plan):
+        raise RefusalError(f"its nodes must share a {'scale-up domain' if locality.segment > 1 else locality.level}, and its "
                       "Volcano places no pods with a channel (imex) so",
                       "set near: any, or give the cluster queue: kueue or the pool imex: false",
                       {"place.near": "any"})  # fmt: skip
-    return Pods(
+    return PodRequirements(
         queue=scheduler.queue,
         resource=resource,
         cpus=0 if resource else cpus_of(pool),
         level=level,
         tier=tiers.get(level, 0),
         segment_level=segment_level,
-        volumes=_volumes(job, plan),
+        volumes=_select_volumes(job, plan),
         segment_tier=tiers.get(segment_level, 0),
-        taints=tuple(item["key"] for item in taints_of(plan, pool)),
+        taints=tuple(item["key"] for item in build_taints(plan, pool)),
         links=links,
     )
 
@@ -102,26 +102,26 @@ def cpus_of(pool: PoolPlan) -> int:
     return pool.threads // 2 + 1 if pool.threads else 0
 
 
-def _claims_in_levels(plan: Plan) -> bool:
+def _supports_claims_in_levels(plan: Plan) -> bool:
     facts = plan.scheduler.kubernetes
     return not (facts and facts.volcano) or facts.volcano.abilities.claims_in_levels
 
 
-def _part(per_node: int, units: Units, pool: PoolPlan) -> float:
+def _compute_node_fraction(per_node: int, units: AcceleratorUnits, pool: PoolPlan) -> float:
     """Of a node's accelerators that a pod takes; a pod that takes none has the node to itself."""
-    return float(per_node / (units.on_one * pool.per_node)) if per_node else 1.0
+    return float(per_node / (units.per_accelerator * pool.accelerators_per_node)) if per_node else 1.0
 
 
-def _volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
+def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
     """File systems of the cluster that the job names, or whose mount its paths lie in."""
-    found = [(claim_of(item.name), item.mount) for item in map(plan.storage.__getitem__, named_stores(job, plan))
+    found = [(format_claim_name(item.name), item.mount) for item in map(plan.storage.__getitem__, named_stores(job, plan))
              if item.mount]  # fmt: skip
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
-        raise Refused(f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
-                      _mounts(plan))  # fmt: skip
+        raise RefusalError(f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
+                      _suggest_mounts(plan))  # fmt: skip
     return tuple(found)
 
 
-def _mounts(plan: Plan) -> str:
+def _suggest_mounts(plan: Plan) -> str:
     mounts = [storage.mount for storage in plan.storage if storage.mount]
     return f"write a path under {' or '.join(mounts)}" if mounts else "add storage with a mount to the cluster"

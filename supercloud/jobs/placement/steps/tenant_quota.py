@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ....plan.build.kubernetes.names import resource_of
-from ....plan.build.kubernetes.quota import CPU, Allotment, allotments, bounds, covered, pool_capacity
+from ....plan.build.kubernetes.names import format_resource_name
+from ....plan.build.kubernetes.quota import CPU, TenantQuota, compute_tenant_quotas, bounds, covered, compute_pool_capacity
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
-from .feasibility import Refused
+from .feasibility import RefusalError
 from .pods import cpus_of
-from .shape import Change, Fewer
-from .slices import Units
+from .shape import JobChange, ShrinkAdvisor
+from .slices import AcceleratorUnits
 
 __all__ = ["check_allotment"]
 
 _KEPT = 8
-_known: list[tuple[Plan, Mapping[str, list[Allotment]]]] = []
+_known: list[tuple[Plan, Mapping[str, list[TenantQuota]]]] = []
 """The last plans that were asked for, with their tenants' parts; a plan is known by being the same object."""
 
 
-def check_allotment(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, nodes: int, per_node: int,
-                    fewer: Fewer) -> None:  # fmt: skip
+def check_allotment(job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int,
+                    fewer: ShrinkAdvisor) -> None:  # fmt: skip
     """Whether a job of so many nodes is within its tenant's part: its own, and what it may borrow.
 
     A queue of Kueue counts each pool by itself, one of Volcano all pools together.
@@ -37,34 +37,34 @@ def check_allotment(job: JobSpec, plan: Plan, pool: PoolPlan, units: Units, node
     most = bounds(parts).get(name)
     if most is None or number <= most:
         return
-    has = sum(pool_capacity(each).get(name, 0) for each in ([pool] if one else plan.pools))
+    has = sum(compute_pool_capacity(each).get(name, 0) for each in ([pool] if one else plan.pools))
     words, change = _less(job, fewer, most, pool)
     declared = next(item for item in plan.tenants if item.name == job.tenant)
     limited = [f"limits.{field}" for field in ("accelerators", "nodes") if getattr(declared.limits, field) is not None]
-    raised = " or ".join(limited + ([] if declared.borrow else ["share"]))
+    raised = " or ".join(limited + ([] if declared.can_borrow else ["share"]))
     more = f"take another pool, or raise {raised} of the tenant" if one else f"raise {raised} of the tenant"
-    raise Refused(f"the job needs {number} {name}, the queue of tenant {declared.name} admits at most {most} of the "
+    raise RefusalError(f"the job needs {number} {name}, the queue of tenant {declared.name} admits at most {most} of the "
                   f"{has} {'of this pool' if one else 'of all pools together'}",
                   f"{words}, or {more}" if words else more, change)  # fmt: skip
 
 
-def _shares(plan: Plan) -> Mapping[str, list[Allotment]]:
+def _shares(plan: Plan) -> Mapping[str, list[TenantQuota]]:
     for known, shares in _known:
         if known is plan:
             return shares
-    shares = allotments(plan)
+    shares = compute_tenant_quotas(plan)
     _known[:] = [(plan, shares), *_known[: _KEPT - 1]]
     return shares
 
 
-def _need(job: JobSpec, pool: PoolPlan, units: Units, nodes: int, per_node: int) -> tuple[str, int] | None:
+def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int) -> tuple[str, int] | None:
     """What the job's pods ask for that a queue counts; None where nobody knows what it is called."""
     if not job.accelerator_count:
         return (CPU, nodes * cpus_of(pool)) if cpus_of(pool) else None
     if not pool.accelerator or not pool.accelerator.kubernetes:
         return None
-    return resource_of(pool.accelerator.kubernetes, units.kind, units.gres), nodes * per_node * units.each
+    return format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres), nodes * per_node * units.shards_per_unit
 
 
-def _less(job: JobSpec, fewer: Fewer, most: int, pool: PoolPlan) -> tuple[str, Change]:
+def _less(job: JobSpec, fewer: ShrinkAdvisor, most: int, pool: PoolPlan) -> tuple[str, JobChange]:
     return fewer(accelerators=most) if job.accelerator_count else fewer(nodes=most // cpus_of(pool))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from ....topology import Fabric as Wiring
 from ...model.plan import FabricPlan, Plan
 
-__all__ = ["fabrics_cabled", "network_of"]
+__all__ = ["list_cabled_fabrics", "network_of"]
 
 
-def fabrics_cabled(plan: Plan) -> tuple[FabricPlan, ...]:
+def list_cabled_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
     """The fabrics with switches of our own; a torus has cables of its maker's."""
     return tuple(item for item in plan.fabrics if isinstance(item.wiring, Wiring) and item.tiers)
 

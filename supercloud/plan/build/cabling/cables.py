@@ -16,38 +16,38 @@ from ....spec import Fabric as Declared
 from ....topology import Fabric as Wiring
 from ...model.cables import CableTable
 from ...model.plan import FabricPlan, Plan
-from ..network.service_links import service_links
-from .cabled import fabrics_cabled
-from .choice import choose
-from .ends import Devices, Spots, node_devices, outside, service_devices, switch_devices
+from ..network.service_links import build_service_links
+from .cabled import list_cabled_fabrics
+from .choice import select_cables
+from .ends import DeviceSet, DeviceLocator, build_node_devices, build_external_device, build_service_devices, build_switch_devices
 
-__all__ = ["cables_of"]
+__all__ = ["build_cable_table"]
 
 Ints = NDArray[np.int64]
 
 
-def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> CableTable:
+def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | None = None) -> CableTable:
     """All cables of one fabric. Raises InputError where two of them want the same port."""
     wiring = fabric.wiring
     assert isinstance(wiring, Wiring)
-    spots = spots or Spots(plan)
+    locator = locator or DeviceLocator(plan)
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-    nodes = node_devices(plan, fabric, spots)
-    services = [service_devices(plan, fabric.role, item, spots) for item in fabric.services]
-    tiers = [switch_devices(fabric, tier, spots) for tier in fabric.tiers]
+    nodes = build_node_devices(plan, fabric, locator)
+    services = [build_service_devices(plan, fabric.role, item, locator) for item in fabric.services]
+    tiers = [build_switch_devices(fabric, tier, locator) for tier in fabric.tiers]
     devices = [*nodes, *services, *tiers]
     sets = {item.kind: number for number, item in enumerate(devices) if item.kind in ("leaf", "spine", "core")}
     parts: list[tuple[Ints, ...]] = []
     for group in wiring.link_groups:
-        source, source_port, target, target_port, _ = group.columns()
+        source, source_port, target, target_port, _ = group.build_columns()
         zero = np.zeros(len(source), dtype=np.int64)
         row: tuple[Ints, ...]
         if group.source_kind == "node":
-            firsts = np.array([item.first for item in nodes])
+            firsts = np.array([item.first_number for item in nodes])
             owner = np.searchsorted(firsts, source, side="right") - 1
             row = (owner, source - firsts[owner], source_port, zero + sets["leaf"], target, target_port, zero)
         elif group.source_kind == "reserved":
-            found = service_links(fabric)
+            found = build_service_links(fabric)
             assert found is not None
             row = (found.service + len(nodes), found.machine, found.port, found.service * 0 + sets["leaf"], found.leaf,
                    found.leaf_port, found.lane)  # fmt: skip
@@ -55,15 +55,15 @@ def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> Cab
             row = (zero + sets[group.source_kind], source, source_port,
                    zero + sets[group.target_kind], target, target_port, zero)  # fmt: skip
         parts.append(row)
-    parts += _more_links(plan, fabric, declared, wiring, devices, sets, spots)
+    parts += _iter_extra_links(plan, fabric, declared, wiring, devices, sets, locator)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    _refuse_shared(fabric, devices, columns, plan)
-    return choose(plan, fabric, declared, tuple(devices), *columns)
+    _require_distinct_ports(fabric, devices, columns, plan)
+    return select_cables(plan, fabric, declared, tuple(devices), *columns)
 
 
-def _more_links(
-    plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[Devices], sets: dict[str, int],
-    spots: Spots,
+def _iter_extra_links(
+    plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[DeviceSet], set_numbers: dict[str, int],
+    locator: DeviceLocator,
 ) -> Iterator[tuple[Ints, ...]]:  # fmt: skip
     """Links that the shape does not have: between the leaves or machines of a pair, to the building, into another
     fabric."""
@@ -71,28 +71,28 @@ def _more_links(
     for position, service in enumerate(fabric.services):
         if service.peer_links and fabric.role == "management" and service.count > 1:
             own = len(devices) - len(fabric.tiers) - len(fabric.services) + position
-            pair, link = _pairs(service.count // 2, service.peer_links)
+            pair, link = _number_links(service.count // 2, service.peer_links)
             at = link + -(-service.links // service.count)
             yield (pair * 0 + own, pair * 2, at, pair * 0 + own, pair * 2 + 1, at, pair * 0)
     if declared.peer_links:
-        pair, link = _pairs(leaf.count // 2, declared.peer_links)
+        pair, link = _number_links(leaf.count // 2, declared.peer_links)
         zero = pair * 0
-        yield (zero + sets["leaf"], pair * 2, leaf.down + link, zero + sets["leaf"], pair * 2 + 1, leaf.down + link,
+        yield (zero + set_numbers["leaf"], pair * 2, leaf.down + link, zero + set_numbers["leaf"], pair * 2 + 1, leaf.down + link,
                zero)  # fmt: skip
     if declared.exits:
         link = np.arange(declared.exits)
-        switch, port = _top_ports(plan, fabric, fabric, declared.exits)
-        devices.append(outside(declared.exits, fabric.tiers[-1].switch.cage or ""))
-        yield (link * 0 + sets[top.name], switch, port, link * 0 + len(devices) - 1, link * 0, link, link * 0)
+        switch, port = _select_top_ports(plan, fabric, fabric, declared.exits)
+        devices.append(build_external_device(declared.exits, fabric.tiers[-1].switch.cage or ""))
+        yield (link * 0 + set_numbers[top.name], switch, port, link * 0 + len(devices) - 1, link * 0, link, link * 0)
     if declared.joins:
-        upper = next((item for item in fabrics_cabled(plan) if item.name == declared.joins.fabric), None)
+        upper = next((item for item in list_cabled_fabrics(plan) if item.name == declared.joins.fabric), None)
         if upper is None:
             raise InputError(f"fabrics: {fabric.name} joins {declared.joins.fabric!r}, which has no switches")
         _check_uplink_ports(plan, fabric, leaf.radix, declared.joins.links)
-        devices.append(switch_devices(upper, upper.tiers[-1], spots))
-        device, link = _pairs(leaf.count, declared.joins.links)
-        switch, port = _top_ports(plan, fabric, upper, len(device))
-        yield (device * 0 + sets["leaf"], device, leaf.radix + link, device * 0 + len(devices) - 1, switch, port,
+        devices.append(build_switch_devices(upper, upper.tiers[-1], locator))
+        device, link = _number_links(leaf.count, declared.joins.links)
+        switch, port = _select_top_ports(plan, fabric, upper, len(device))
+        yield (device * 0 + set_numbers["leaf"], device, leaf.radix + link, device * 0 + len(devices) - 1, switch, port,
                device * 0)  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _check_uplink_ports(plan: Plan, fabric: FabricPlan, radix: int, links: int) 
         )
 
 
-def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:
+def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:
     """The switch and port of each of so many further links of ``fabric`` on the topmost switches of ``upper``.
 
     The switches take turns, each gives its last free port. Links to the building come first, then those of other
@@ -119,7 +119,7 @@ def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) ->
     top = wiring.tiers[-1]
     used = np.zeros((top.count, top.radix), dtype=bool)
     for group in wiring.link_groups:
-        columns = group.columns()
+        columns = group.build_columns()
         if group.source_kind == top.name:
             used[columns.source, columns.source_port] = True
         if group.target_kind == top.name:
@@ -130,7 +130,7 @@ def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) ->
     before = 0
     if fabric is not upper:
         asking = [(upper.name, next(item.exits for item in plan.spec.fabrics if item.name == upper.name))]
-        leaves = {item.name: item.switches("leaf") for item in fabrics_cabled(plan)}
+        leaves = {item.name: item.count_switches("leaf") for item in list_cabled_fabrics(plan)}
         asking += [(item.name, leaves.get(item.name, 0) * item.joins.links) for item in plan.spec.fabrics
                    if item.joins and item.joins.fabric == upper.name]  # fmt: skip
         for name, count in asking:
@@ -152,12 +152,12 @@ def _top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) ->
     return switch, top.radix - 1 - order[switch, turn]
 
 
-def _pairs(devices: int, links: int) -> tuple[Ints, Ints]:
+def _number_links(devices: int, links: int) -> tuple[Ints, Ints]:
     number = np.arange(devices * links)
     return number // links, number % links
 
 
-def _refuse_shared(fabric: FabricPlan, devices: list[Devices], columns: list[Ints], plan: Plan) -> None:
+def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], columns: list[Ints], plan: Plan) -> None:
     """Two cables in one port, or a port that is not there, are never rendered."""
     one_set, one, one_port, other_set, other, other_port, lane = columns
     where = f"fabrics[{[item.name for item in plan.spec.fabrics].index(fabric.name)}]"
@@ -176,6 +176,6 @@ def _refuse_shared(fabric: FabricPlan, devices: list[Devices], columns: list[Int
         twice = np.flatnonzero(np.bincount(key) > 1)
         if len(twice):
             worst = int(twice[0]) // ends_of_port
-            label = item.label(worst // len(item.ports), worst % len(item.ports))
+            label = item.format_label(worst // len(item.ports), worst % len(item.ports))
             raise InputError(f"{where}: {len(twice)} ports of {fabric.name} would get two cables, "
                              f"the first is {label}; take larger switches or fewer links")  # fmt: skip

@@ -11,119 +11,119 @@ from ....spec import Fabric as Declared
 from ...model.cables import CableTable
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
 from .cabled import network_of
-from .ends import UNIT, Devices
-from .parts import Parts
+from .ends import RACK_UNIT_HEIGHT, DeviceSet
+from .parts import CablingParts
 
-__all__ = ["choose", "joining", "named_cable"]
+__all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
 
 Ints = NDArray[np.int64]
 Metres = NDArray[np.float64]
 
 # How cables are laid where nobody says otherwise: over trays above the racks, with something to spare at each end
 # to dress the cable and to pull a machine out.
-_TRAY = 0.3
-_SPARE = 0.5
-_RACK_UNITS = 48
+_TRAY_HEIGHT = 0.3
+_END_SLACK = 0.5
+_DEFAULT_RACK_UNITS = 48
 
 
-def choose(
+def select_cables(
     plan: Plan,
     fabric: FabricPlan,
     declared: Declared,
-    devices: tuple[Devices, ...],
-    one_set: Ints, one: Ints, one_port: Ints, other_set: Ints, other: Ints, other_port: Ints, lane: Ints,
+    devices: tuple[DeviceSet, ...],
+    source_set: Ints, source: Ints, source_port: Ints, target_set: Ints, target: Ints, target_port: Ints, lane: Ints,
 ) -> CableTable:  # fmt: skip
     """The table with lengths, kinds and cable numbers."""
-    length = _lengths(plan.layout, devices, one_set, one, other_set, other)
-    shared, share, far = _cage_pairs(devices, one_set, one, one_port, other_set, other, other_port)
+    length = _compute_lengths(plan.layout, devices, source_set, source, target_set, target)
+    shared, share, far = _compute_cage_pairs(devices, source_set, source, source_port, target_set, target, target_port)
     kinds: list[Cable] = []
-    kind = np.full(len(one), -1, dtype=np.int64)
-    stock = np.full(len(one), np.nan)
-    parts = fabric.parts
-    if isinstance(parts, Parts) and fabric.speed:
-        for pair in np.unique(one_set * len(devices) + other_set):
+    kind = np.full(len(source), -1, dtype=np.int64)
+    stock = np.full(len(source), np.nan)
+    parts = fabric.cabling_parts
+    if isinstance(parts, CablingParts) and fabric.speed:
+        for pair in np.unique(source_set * len(devices) + target_set):
             low, high = divmod(int(pair), len(devices))
-            here = (one_set == low) & (other_set == high)
+            here = (source_set == low) & (target_set == high)
             sides = (devices[low], devices[high])
-            ports = (int(one_port[here][0]), int(other_port[here][0]))
-            forms = [f"{side.side}:{side.forms[port]}" for side, port in zip(sides, ports, strict=True)]
-            speed = sides[0].speed or fabric.speed
-            if ports[0] >= len(sides[0].ports) - _uplinks(sides[0]) and _uplinks(sides[0]):
-                speed = _uplink_speed(fabric) or speed
+            ports = (int(source_port[here][0]), int(target_port[here][0]))
+            forms = [f"{side.side}:{side.form_factors[port]}" for side, port in zip(sides, ports, strict=True)]
+            speed = sides[0].link_speed or fabric.speed
+            if ports[0] >= len(sides[0].ports) - _count_uplinks(sides[0]) and _count_uplinks(sides[0]):
+                speed = _get_uplink_speed(fabric) or speed
             for links in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
                 rows = np.flatnonzero(here & (share == links))
-                _assign(rows, _offered(fabric, declared, parts, sides, forms, speed, links), length, kinds, kind, stock)
-    cable = _numbers(kinds, kind, shared, far, lane, other_set, other, other_port, len(devices))
-    return CableTable(fabric, devices, one_set, one, one_port, other_set, other, other_port, lane, length,
+                _assign_cables(rows, _list_candidate_cables(fabric, declared, parts, sides, forms, speed, links), length, kinds, kind, stock)
+    cable = _number_cables(kinds, kind, shared, far, lane, target_set, target, target_port, len(devices))
+    return CableTable(fabric, devices, source_set, source, source_port, target_set, target, target_port, lane, length,
                       tuple(kinds), kind, stock, cable)  # fmt: skip
 
 
-def _offered(
-    fabric: FabricPlan, declared: Declared, parts: Parts, sides: tuple[Devices, Devices], forms: list[str],
+def _list_candidate_cables(
+    fabric: FabricPlan, declared: Declared, parts: CablingParts, sides: tuple[DeviceSet, DeviceSet], cage_keys: list[str],
     speed: Rate, links: int,
 ) -> tuple[Cable, ...]:  # fmt: skip
     """The kinds of cable that may join two sets of devices, the one to take first in front."""
     network, service = network_of(fabric), next((item for item in fabric.services if item.name == sides[0].kind), None)
-    named = named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
+    named = find_named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
     split = service.split if service else 1
     if named is not None:
-        own = service.speed if service and service.together > 1 and service.speed else speed
-        plugs = parts.fits(named, forms[0], forms[1], network, own, links)
+        own = service.speed if service and service.ports_per_cable > 1 and service.speed else speed
+        plugs = parts.can_join(named, cage_keys[0], cage_keys[1], network, own, links)
         return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
-    offered = parts.between(forms[0], forms[1], network, speed, links, split)
+    offered = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, links, split)
     if links > 1:  # what joins one link only joins several, too
-        offered += tuple(item for item in parts.between(forms[0], forms[1], network, speed, 1, split)
+        offered += tuple(item for item in parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
                          if item.medium == "fibre" and item not in offered)  # fmt: skip
     media = declared.cabling.media if declared.cabling else ()
     allowed = ("fibre",) if "building" in (sides[0].kind, sides[1].kind) else media
     return tuple(item for item in offered if not allowed or item.medium in allowed)
 
 
-def joining(
-    fabric: FabricPlan, declared: Declared, near: Devices, far: Devices, near_port: int, far_port: int
+def list_joining_cables(
+    fabric: FabricPlan, declared: Declared, near: DeviceSet, far: DeviceSet, near_port: int, far_port: int
 ) -> tuple[Cable, ...]:
     """The kinds of cable that the spec allows and the catalog has between two ports, whatever their lengths."""
-    if not isinstance(fabric.parts, Parts) or not fabric.speed:
+    if not isinstance(fabric.cabling_parts, CablingParts) or not fabric.speed:
         return ()
-    forms = [f"{item.side}:{item.forms[port]}" for item, port in ((near, near_port), (far, far_port))]
-    speed = near.speed or fabric.speed
+    forms = [f"{item.side}:{item.form_factors[port]}" for item, port in ((near, near_port), (far, far_port))]
+    speed = near.link_speed or fabric.speed
     found: dict[str, Cable] = {}
     for links in range(1, int(np.bincount(far.cages).max(initial=1)) + 1):
-        offered = _offered(fabric, declared, fabric.parts, (near, far), forms, speed, links)
+        offered = _list_candidate_cables(fabric, declared, fabric.cabling_parts, (near, far), forms, speed, links)
         found |= {item.name: item for item in offered}
     return tuple(found.values())
 
 
-def named_cable(declared: Declared, parts: Parts, service: Service | None, near: str, far: str) -> Cable | None:
+def find_named_cable(declared: Declared, parts: CablingParts, service: Service | None, near_kind: str, far_kind: str) -> Cable | None:
     """The cable that the spec names for links between two kinds of device; None where it leaves the choice."""
     if service is not None:
         return service.cable
     cabling = declared.cabling
-    if cabling is None or "building" in (near, far):
+    if cabling is None or "building" in (near_kind, far_kind):
         return None
-    name = cabling.nodes if near == "node" else cabling.peers if near == far else cabling.uplinks
+    name = cabling.nodes if near_kind == "node" else cabling.peers if near_kind == far_kind else cabling.uplinks
     return next((item for item in parts.cables if item.name == name), None)
 
 
-def _uplinks(devices: Devices) -> int:
+def _count_uplinks(devices: DeviceSet) -> int:
     """Ports after those of the mode: the ones whose form differs from the first."""
-    return sum(form != devices.forms[0] for form in devices.forms)
+    return sum(form != devices.form_factors[0] for form in devices.form_factors)
 
 
-def _uplink_speed(fabric: FabricPlan) -> Rate | None:
+def _get_uplink_speed(fabric: FabricPlan) -> Rate | None:
     return fabric.tiers[0].switch.uplink_speed
 
 
-def _assign(rows: Ints, offered: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints,
-            stock: Metres) -> None:  # fmt: skip
+def _assign_cables(rows: Ints, candidates: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints,
+            stock_length: Metres) -> None:  # fmt: skip
     """To every row the first kind that reaches; where no length is known, light: it reaches furthest."""
     left = rows
     unknown = np.isnan(length[rows])
-    if offered and unknown.any():
-        likely = next((item for item in offered if item.medium in ("aoc", "fibre")), offered[-1])
-        kind[rows[unknown]] = _position(kinds, likely)
+    if candidates and unknown.any():
+        likely = next((item for item in candidates if item.medium in ("aoc", "fibre")), candidates[-1])
+        kind[rows[unknown]] = _ensure_kind_index(kinds, likely)
         left = rows[~unknown]
-    for item in offered:
+    for item in candidates:
         if not len(left):
             return
         sizes = np.array([float(size.base) for size in item.lengths])
@@ -131,48 +131,48 @@ def _assign(rows: Ints, offered: tuple[Cable, ...], length: Metres, kinds: list[
         fits = length[left] <= most + 1e-9
         chosen = left[fits]
         if len(chosen):
-            kind[chosen] = _position(kinds, item)
+            kind[chosen] = _ensure_kind_index(kinds, item)
             need = length[chosen]
-            stock[chosen] = sizes[np.searchsorted(sizes, need - 1e-9)] if len(sizes) else np.ceil(need)
+            stock_length[chosen] = sizes[np.searchsorted(sizes, need - 1e-9)] if len(sizes) else np.ceil(need)
         left = left[~fits]
 
 
-def _position(kinds: list[Cable], item: Cable) -> int:
-    if item not in kinds:
-        kinds.append(item)
-    return kinds.index(item)
+def _ensure_kind_index(kinds: list[Cable], cable: Cable) -> int:
+    if cable not in kinds:
+        kinds.append(cable)
+    return kinds.index(cable)
 
 
-def _lengths(layout: LayoutPlan | None, devices: tuple[Devices, ...], one_set: Ints, one: Ints, other_set: Ints,
-             other: Ints) -> Metres:  # fmt: skip
+def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], source_set: Ints, source: Ints, target_set: Ints,
+             target: Ints) -> Metres:  # fmt: skip
     """Down or up within a rack; else up to the tray, along the row, along the aisle, and down again."""
     if layout is None or not layout.racks:
-        return np.full(len(one), np.nan)
+        return np.full(len(source), np.nan)
     racks, heights = [], []
-    for sets, index in ((one_set, one), (other_set, other)):
+    for sets, index in ((source_set, source), (target_set, target)):
         rack, height = np.full(len(index), -1, dtype=np.int64), np.zeros(len(index))
         for number, item in enumerate(devices):
             here = sets == number
-            rack[here], height[here] = item.rack[index[here]], item.height[index[here]]
+            rack[here], height[here] = item.racks[index[here]], item.heights[index[here]]
         racks.append(rack)
         heights.append(height)
     row = np.array([item.row for item in layout.racks])
     column = np.array([item.column for item in layout.racks])
-    top = np.array([(item.units or _RACK_UNITS) for item in layout.racks]) * UNIT + _TRAY
+    top = np.array([(item.units or _DEFAULT_RACK_UNITS) for item in layout.racks]) * RACK_UNIT_HEIGHT + _TRAY_HEIGHT
     a, b = racks
     across = np.abs(column[a] - column[b]) * float(layout.rack_width.base)
     along = np.abs(row[a] - row[b]) * float(layout.row_pitch.base)
     climb = (top[a] - heights[0]) + (top[b] - heights[1])
-    length = np.where(a == b, np.abs(heights[0] - heights[1]), across + along + climb) + 2 * _SPARE
+    length = np.where(a == b, np.abs(heights[0] - heights[1]), across + along + climb) + 2 * _END_SLACK
     return np.where((a < 0) | (b < 0), np.nan, length)
 
 
-def _cage_pairs(devices: tuple[Devices, ...], one_set: Ints, one: Ints, one_port: Ints, other_set: Ints,
-                other: Ints, other_port: Ints) -> tuple[Ints, Ints, Ints]:  # fmt: skip
+def _compute_cage_pairs(devices: tuple[DeviceSet, ...], source_set: Ints, source: Ints, source_port: Ints, target_set: Ints,
+                target: Ints, target_port: Ints) -> tuple[Ints, Ints, Ints]:  # fmt: skip
     """For every link the number of its pair of cages, how many links the two share if they share all, else 1, and
     the number of the cage further from the nodes."""
     keys, wholes = [], []
-    for sets, index, port in ((one_set, one, one_port), (other_set, other, other_port)):
+    for sets, index, port in ((source_set, source, source_port), (target_set, target, target_port)):
         cage, whole, base = np.zeros(len(index), dtype=np.int64), np.ones(len(index), dtype=np.int64), 0
         for number, item in enumerate(devices):
             here = sets == number
@@ -190,19 +190,19 @@ def _cage_pairs(devices: tuple[Devices, ...], one_set: Ints, one: Ints, one_port
     return number, np.where((same == wholes[0]) & (same == wholes[1]), same, 1), keys[1]
 
 
-def _numbers(kinds: list[Cable], kind: Ints, pair: Ints, far: Ints, lane: Ints, other_set: Ints, other: Ints,
-             other_port: Ints, sets: int) -> Ints:  # fmt: skip
+def _number_cables(kinds: list[Cable], kind: Ints, cage_pair: Ints, far_cage: Ints, lane: Ints, target_set: Ints, target: Ints,
+             target_port: Ints, set_count: int) -> Ints:  # fmt: skip
     """Cable numbers in the order of the links: one for each pair of cages, cage with tails, split port, or link."""
     whole = np.array([item.medium != "fibre" and item.links > 1 for item in kinds] + [False])[kind]
     tailed = np.array([item.tails > 1 for item in kinds] + [False])[kind]
     links = np.arange(len(kind))
-    size = int(other.max(initial=0)) + 1
-    ports = int(other_port.max(initial=0)) + 1
-    top = int(pair.max(initial=0)) + 1
-    split = top + (other_set * size + other) * ports + other_port
-    alone = top + sets * size * ports + links
-    key = np.where(lane > 0, split, np.where(tailed, top + sets * size * ports + len(kind) + far,
-                                             np.where(whole, pair, alone)))  # fmt: skip
+    size = int(target.max(initial=0)) + 1
+    ports = int(target_port.max(initial=0)) + 1
+    top = int(cage_pair.max(initial=0)) + 1
+    split = top + (target_set * size + target) * ports + target_port
+    alone = top + set_count * size * ports + links
+    key = np.where(lane > 0, split, np.where(tailed, top + set_count * size * ports + len(kind) + far_cage,
+                                             np.where(whole, cage_pair, alone)))  # fmt: skip
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first, kind="stable")] = np.arange(len(first))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ....errors import InputError
 from ...model.plan import FabricPlan, Plan
-from .cabled import fabrics_cabled
+from .cabled import list_cabled_fabrics
 
 __all__ = ["CableCount", "count_cables"]
 
@@ -19,7 +19,7 @@ class CableCount(NamedTuple):
     pieces: int
 
     @property
-    def text(self) -> str:
+    def description(self) -> str:
         """Pieces, with the links where these are another number."""
         return f"{self.pieces} cables" + (f" ({self.links} links)" if self.links != self.pieces else "")
 
@@ -27,17 +27,17 @@ class CableCount(NamedTuple):
 def count_cables(plan: Plan, fabrics: Iterable[FabricPlan] | None = None) -> CableCount:
     """Links and cables of these fabrics, else of all: as the cable lists and the bill have them. A fabric whose cables
     find no ports, which a finding says, and one whose cables its maker brings count with the links of its shape."""
-    from .cables import cables_of  # numpy
+    from .cables import build_cable_table  # numpy
 
-    cabled = {item.name for item in fabrics_cabled(plan)}
+    cabled = {item.name for item in list_cabled_fabrics(plan)}
     links = pieces = 0
     for fabric in plan.fabrics if fabrics is None else fabrics:
-        ports = sum(fabric.cables.values())
+        ports = sum(fabric.link_counts.values())
         found = CableCount(ports, ports)
         if fabric.name in cabled:
             try:
-                table = cables_of(plan, fabric)
-                found = CableCount(table.count, table.cables)
+                table = build_cable_table(plan, fabric)
+                found = CableCount(table.count, table.cable_count)
             except InputError:
                 pass  # said by cable-reach
         links, pieces = links + found.links, pieces + found.pieces

@@ -13,20 +13,20 @@ from ....primitives.quantity import Rate
 from ...model.network import SwitchRun
 from ...model.plan import FabricPlan, Plan, Service, SwitchTier
 from ..fabric.node_numbers import compute_first_nodes
-from ..fabric.roles import adapter_of
+from ..fabric.roles import find_adapter
 
-__all__ = ["Devices", "Spots", "node_devices", "outside", "service_devices", "service_names",
-           "switch_devices", "switch_names"]  # fmt: skip
+__all__ = ["DeviceSet", "DeviceLocator", "build_node_devices", "build_external_device", "build_service_devices", "list_service_names",
+           "build_switch_devices", "list_switch_names"]  # fmt: skip
 
 # Rack units are 44.45 mm high (EIA-310).
-UNIT = 0.04445
+RACK_UNIT_HEIGHT = 0.04445
 
 # Names of switches have at least so many digits, so that a growing tier renames none.
-_DIGITS = 3
+_SWITCH_DIGITS = 3
 
 
 @dataclass(frozen=True)
-class Devices:
+class DeviceSet:
     """Equal devices of one kind; columns are as long as there are devices, or ports on one."""
 
     kind: str
@@ -40,119 +40,119 @@ class Devices:
     """Name of each port, as it is printed on the device or shown by it."""
     cages: NDArray[np.int64]
     """Cage of each port."""
-    forms: tuple[str, ...]
+    form_factors: tuple[str, ...]
     """Form of the cage of each port; empty where it is not known."""
-    rack: NDArray[np.int64]
+    racks: NDArray[np.int64]
     """Rack in the layout, -1 where it is not known."""
-    height: NDArray[np.float64]
+    heights: NDArray[np.float64]
     """Metres above the floor of the rack."""
-    first: int = 0
+    first_number: int = 0
     """Number of the first device within its kind, over all sets of the fabric."""
     adapters: tuple[str, ...] = ()
     """RDMA device behind each port of a machine."""
-    ours: bool = True
-    system: tuple[str, ...] = ()
+    is_managed: bool = True
+    system_names: tuple[str, ...] = ()
     """What the operating system calls each port: of a switch its interface, or on InfiniBand its number; of a machine
     its RDMA device. Empty where nobody knows."""
-    aliases: tuple[str, ...] = ()
+    port_aliases: tuple[str, ...] = ()
     """What neighbours hear each port called, where that is another name."""
-    speed: Rate | None = None
+    link_speed: Rate | None = None
     """Of its links, where it is another one than the fabric's."""
-    run: SwitchRun | None = None
+    switch_run: SwitchRun | None = None
     """Switches of Ethernet: what knows the names of the ends of a port that is split."""
 
     @property
     def count(self) -> int:
         return len(self.names)
 
-    def label(self, device: int, port: int) -> str:
+    def format_label(self, device: int, port: int) -> str:
         """An end as it is printed on a label: ``train-0001:OSFP1P1``."""
         return f"{self.names[device]}:{self.ports[port]}"
 
     @property
-    def printed(self) -> tuple[str, ...]:
+    def port_labels(self) -> tuple[str, ...]:
         """Each port as a label has it: its name on the device, and what a switch's system calls it where that
         differs."""
-        if self.side == "machine" or not self.system:
+        if self.side == "machine" or not self.system_names:
             return tuple(self.ports)
         return tuple(
             port if system in (port, "") or system.isdigit() else f"{port} ({system})"
-            for port, system in zip(self.ports, self.system, strict=True)
+            for port, system in zip(self.ports, self.system_names, strict=True)
         )
 
 
-class Spots:
+class DeviceLocator:
     """Where things stand, looked up by what they are."""
 
     def __init__(self, plan: Plan):
         runs = plan.networks.switches if plan.networks else ()
-        self.systems = {(run.fabric, run.tier.name): run for run in runs}
+        self.switch_runs = {(run.fabric, run.tier.name): run for run in runs}
         """Fabric and tier -> its switches with their operating system."""
         self._runs: dict[tuple[str, str], list[tuple[int, int, int, int, int]]] = {}
         for number, rack in enumerate(plan.layout.racks if plan.layout else ()):
             for item in rack.items:
                 run = (item.first, item.count, number, item.unit, item.height)
-                self._runs.setdefault((item.what, item.of), []).append(run)
+                self._runs.setdefault((item.kind, item.group), []).append(run)
 
-    def of(self, what: str, name: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def locate(self, item_kind: str, name: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Rack and height of each of ``count`` things; -1 where the layout has none of them."""
         rack = np.full(count, -1, dtype=np.int64)
         height = np.zeros(count)
-        runs = self._runs.get((what, name))
+        runs = self._runs.get((item_kind, name))
         if runs:
             first, many, number, unit, units = np.array(runs).T
             many = np.clip(count - first, 0, many)
             run = np.repeat(np.arange(len(runs)), many)
             within = np.arange(len(run)) - np.repeat(np.cumsum(many) - many, many)
             rack[first[run] + within] = number[run]
-            height[first[run] + within] = (unit[run] + within * units[run] + units[run] / 2) * UNIT
+            height[first[run] + within] = (unit[run] + within * units[run] + units[run] / 2) * RACK_UNIT_HEIGHT
         return rack, height
 
-    def anywhere(self, what: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def locate_all(self, item_kind: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The same of things of that kind, whatever their product: they are counted through the hall."""
-        found = self.of(what, "", count)
+        found = self.locate(item_kind, "", count)
         for kind, name in self._runs:
-            if kind == what and name:
-                rack, height = self.of(what, name, count)
+            if kind == item_kind and name:
+                rack, height = self.locate(item_kind, name, count)
                 found = np.where(rack >= 0, rack, found[0]), np.where(rack >= 0, height, found[1])
         return found
 
 
-def switch_names(fabric: str, tier: str, count: int) -> list[str]:
+def list_switch_names(fabric: str, tier: str, count: int) -> list[str]:
     """Host names of the switches of a tier, in the order of the topology: ``compute-leaf-001`` …"""
-    width = max(_DIGITS, len(str(count)))
+    width = max(_SWITCH_DIGITS, len(str(count)))
     return [f"{fabric}-{tier}-{number:0{width}d}" for number in range(1, count + 1)]
 
 
-def service_names(name: str, count: int) -> list[str]:
+def list_service_names(name: str, count: int) -> list[str]:
     """Names of machines that are neither nodes nor servers of storage: ``mgmt-01`` …"""
     width = max(2, len(str(count)))
     return [f"{name}-{number:0{width}d}" for number in range(1, count + 1)]
 
 
-def switch_devices(fabric: FabricPlan, tier: SwitchTier, spots: Spots) -> Devices:
+def build_switch_devices(fabric: FabricPlan, tier: SwitchTier, locator: DeviceLocator) -> DeviceSet:
     """The switches of one tier, uplink ports after all others."""
     switch = tier.switch
     boxes = -(-tier.count // switch.chips)
-    rack, height = spots.of("switch", f"{fabric.name}/{tier.name}", boxes)
+    rack, height = locator.locate("switch", f"{fabric.name}/{tier.name}", boxes)
     box = np.arange(tier.count) // switch.chips
-    ports, cages = _switch_ports(switch, fabric.speed, tier.radix)
+    ports, cages = _list_switch_ports(switch, fabric.speed, tier.radix)
     forms = [switch.cage or ""] * len(ports)
     more = switch.uplink_ports
     total = switch.modes[0].ports if switch.modes else tier.radix
     ports += [(switch.uplink_name or "uplink{number}").format(number=total + item + 1) for item in range(more)]
     cages += [max(cages, default=-1) + 1 + item for item in range(more)]
     forms += [switch.uplink_cage or ""] * more
-    run = spots.systems.get((fabric.name, tier.name))
+    run = locator.switch_runs.get((fabric.name, tier.name))
     numbered = fabric.kind == "infiniband"
-    system = [str(port + 1) if numbered else run.port(port) if run and run.system else "" for port in range(len(ports))]
-    aliases = [run.alias(port) if run and not numbered else "" for port in range(len(ports))]
-    return Devices(tier.name, switch.name, "switch", _texts(switch_names(fabric.name, tier.name, tier.count)),
-                   _texts(ports), np.array(cages, dtype=np.int64), tuple(forms), rack[box], height[box],
-                   system=tuple(system), aliases=tuple(aliases), run=None if numbered else run)  # fmt: skip
+    system = [str(port + 1) if numbered else run.format_port_name(port) if run and run.network_os else "" for port in range(len(ports))]
+    aliases = [run.format_port_alias(port) if run and not numbered else "" for port in range(len(ports))]
+    return DeviceSet(tier.name, switch.name, "switch", _to_text_array(list_switch_names(fabric.name, tier.name, tier.count)),
+                   _to_text_array(ports), np.array(cages, dtype=np.int64), tuple(forms), rack[box], height[box],
+                   system_names=tuple(system), port_aliases=tuple(aliases), switch_run=None if numbered else run)  # fmt: skip
 
 
-def _switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[str], list[int]]:
+def _list_switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[str], list[int]]:
     mode = next((item for item in switch.modes if item.speed == speed), None)
     each = max(1, radix // switch.cages) if switch.cages else 1
     pattern = (mode.name if mode else None) or "{number}"
@@ -163,26 +163,26 @@ def _switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[
     return names, [port // each for port in range(radix)]
 
 
-def node_devices(plan: Plan, fabric: FabricPlan, spots: Spots) -> list[Devices]:
+def build_node_devices(plan: Plan, fabric: FabricPlan, locator: DeviceLocator) -> list[DeviceSet]:
     """The nodes of each pool of a fabric."""
-    found: list[Devices] = []
+    found: list[DeviceSet] = []
     for name, first in compute_first_nodes(fabric, plan.pools).items():
-        pool = plan.pool(name)
+        pool = plan.get_pool(name)
         count = fabric.rails * fabric.planes
-        ports, cages, form, adapters, known = _machine_ports(pool.machine, fabric, count)
-        rack, height = spots.of("node", name, pool.nodes)
+        ports, cages, form, adapters, known = _list_machine_ports(pool.machine, fabric, count)
+        rack, height = locator.locate("node", name, pool.nodes)
         found.append(
-            Devices("node", pool.machine.name, "machine", _texts(list(pool.hosts)), _texts(ports),
-                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system=known,
-                    speed=fabric.pool_speeds.get(name))
+            DeviceSet("node", pool.machine.name, "machine", _to_text_array(list(pool.hosts)), _to_text_array(ports),
+                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system_names=known,
+                    link_speed=fabric.pool_speeds.get(name))
         )  # fmt: skip
     return found
 
 
-def _machine_ports(
+def _list_machine_ports(
     machine: Machine, fabric: FabricPlan, count: int
 ) -> tuple[list[str], list[int], str, tuple[str, ...], tuple[str, ...]]:
-    adapter, role = adapter_of(machine, fabric.role, fabric.kind, fabric.speed), fabric.role
+    adapter, role = find_adapter(machine, fabric.role, fabric.kind, fabric.speed), fabric.role
     named = list(adapter.ports[:count]) if adapter and len(adapter.ports) >= count else []
     each = adapter.cage_links if adapter else 1
     devices = adapter.devices[:count] if adapter and len(adapter.devices) >= count else ()
@@ -195,41 +195,41 @@ def _machine_ports(
     )
 
 
-def service_devices(plan: Plan, role: str, service: Service, spots: Spots) -> Devices:
+def build_service_devices(plan: Plan, role: str, service: Service, locator: DeviceLocator) -> DeviceSet:
     """The machines of a service; each link has a cage of its own. Switches keep the names of their own fabric.
 
     Ports to the other machine of a pair come after those of the network.
     """
     each = -(-service.links // service.count)
-    names = list(service.hosts or ()) or service_names(service.name, service.count)
-    ports = list(service.names[:each]) if len(service.names) >= each else [f"{role}{port + 1}" for port in range(each)]
-    rack, height = spots.of("server", service.name, service.count)
+    names = list(service.hosts or ()) or list_service_names(service.name, service.count)
+    ports = list(service.port_names[:each]) if len(service.port_names) >= each else [f"{role}{port + 1}" for port in range(each)]
+    rack, height = locator.locate("server", service.name, service.count)
     if service.name == "pdu":
-        rack, height = spots.anywhere("pdu", service.count)
+        rack, height = locator.locate_all("pdu", service.count)
     for fabric in plan.fabrics:
         for tier in fabric.tiers:
             if service.name == f"{fabric.name}-{tier.name}":
-                names = switch_names(fabric.name, tier.name, tier.count)[:: tier.switch.chips]
+                names = list_switch_names(fabric.name, tier.name, tier.count)[:: tier.switch.chips]
                 ports = ["mgmt0"]
-                rack, height = spots.of("switch", f"{fabric.name}/{tier.name}", service.count)
+                rack, height = locator.locate("switch", f"{fabric.name}/{tier.name}", service.count)
     ports += [f"peer{number + 1}" for number in range(service.peer_links)]
     known = service.devices[:each] if len(service.devices) >= each else ()
-    return Devices(
-        service.name, service.product or service.name, "machine", _texts(names), _texts(ports),
+    return DeviceSet(
+        service.name, service.product or service.name, "machine", _to_text_array(names), _to_text_array(ports),
         np.arange(len(ports)), (service.cage or "",) * len(ports), rack, height,
-        adapters=known or tuple(f"mlx5_{port}" for port in range(len(ports))), ours=service.ours,
-        system=(*known, *[""] * service.peer_links) if known else (),
+        adapters=known or tuple(f"mlx5_{port}" for port in range(len(ports))), is_managed=service.is_managed,
+        system_names=(*known, *[""] * service.peer_links) if known else (),
     )  # fmt: skip
 
 
-def outside(ports: int, form: str) -> Devices:
+def build_external_device(ports: int, form_factor: str) -> DeviceSet:
     """The building's network, as one device whose cages are taken to be like ours."""
-    return Devices("building", "building", "switch", _texts(["building"]),
-                   _texts([f"port{port + 1}" for port in range(ports)]), np.arange(ports), (form,) * ports,
-                   np.array([-1]), np.zeros(1), ours=False)  # fmt: skip
+    return DeviceSet("building", "building", "switch", _to_text_array(["building"]),
+                   _to_text_array([f"port{port + 1}" for port in range(ports)]), np.arange(ports), (form_factor,) * ports,
+                   np.array([-1]), np.zeros(1), is_managed=False)  # fmt: skip
 
 
-def _texts(values: list[str]) -> NDArray[Any]:
+def _to_text_array(values: list[str]) -> NDArray[Any]:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found

@@ -8,13 +8,13 @@ from typing import cast
 from ....catalog import Cable, Catalog, Transceiver
 from ....primitives.quantity import Rate
 
-__all__ = ["Parts"]
+__all__ = ["CablingParts"]
 
 # The simplest that reaches is taken: less to buy, to power and to clean.
-_ORDER = ("dac", "copper", "acc", "aoc", "fibre")
+_MEDIUM_ORDER = ("dac", "copper", "acc", "aoc", "fibre")
 
 
-class Parts:
+class CablingParts:
     """What cables and transceivers there are, for one network and speed at a time."""
 
     def __init__(self, catalog: Catalog):
@@ -23,15 +23,15 @@ class Parts:
     @cached_property
     def cables(self) -> tuple[Cable, ...]:
         """Every kind of cable, the simplest and shortest first."""
-        found = cast(tuple[Cable, ...], tuple(self._catalog.all("cables")))
-        return tuple(sorted(found, key=lambda item: (_ORDER.index(item.medium), item.reach, item.name)))
+        found = cast(tuple[Cable, ...], tuple(self._catalog.iter_entries("cables")))
+        return tuple(sorted(found, key=lambda item: (_MEDIUM_ORDER.index(item.medium), item.reach, item.name)))
 
     @cached_property
     def transceivers(self) -> tuple[Transceiver, ...]:
         """Every kind of transceiver."""
-        return cast(tuple[Transceiver, ...], tuple(self._catalog.all("transceivers")))
+        return cast(tuple[Transceiver, ...], tuple(self._catalog.iter_entries("transceivers")))
 
-    def between(self, one: str, other: str, network: str, speed: Rate, links: int, split: int) -> tuple[Cable, ...]:
+    def list_cables(self, near_cage: str, far_cage: str, network: str, speed: Rate, links: int, split: int) -> tuple[Cable, ...]:
         """Cables that join a cage of a switch or machine (``one``, ``switch:osfp``) to another, simplest first.
 
         ``links`` is how many links both cages have in common: all of them, or 1 where they part ways.
@@ -40,23 +40,23 @@ class Parts:
             item
             for item in self.cables
             if item.tails == 1 and item.speed == speed and item.split == split
-            and self.fits(item, one, other, network, speed, links)
+            and self.can_join(item, near_cage, far_cage, network, speed, links)
         )  # fmt: skip
 
-    def fits(self, cable: Cable, one: str, other: str, network: str, speed: Rate, links: int) -> bool:
+    def can_join(self, cable: Cable, near_cage: str, far_cage: str, network: str, speed: Rate, links: int) -> bool:
         """Whether a cable joins the cages: ``one`` is the side of the machines, where it may have several tails."""
         if network not in cable.networks or speed not in (cable.speed, *cable.lower):
             return False
         if cable.tails > 1:
-            return one.partition(":")[2] in cable.tail_cages and other.partition(":")[2] in cable.cages
-        return self._plugs(cable, one, other, network, links)
+            return near_cage.partition(":")[2] in cable.tail_cages and far_cage.partition(":")[2] in cable.cages
+        return self._can_plug(cable, near_cage, far_cage, network, links)
 
-    def _plugs(self, cable: Cable, one: str, other: str, network: str, links: int) -> bool:
+    def _can_plug(self, cable: Cable, near_cage: str, far_cage: str, network: str, links: int) -> bool:
         if cable.medium == "fibre":
-            return all(self.module(cable, end, network) is not None for end in (one, other))
-        return cable.links == links and all(end.partition(":")[2] in cable.cages for end in (one, other))
+            return all(self.find_transceiver(cable, end, network) is not None for end in (near_cage, far_cage))
+        return cable.links == links and all(end.partition(":")[2] in cable.cages for end in (near_cage, far_cage))
 
-    def module(self, cable: Cable, end: str, network: str) -> Transceiver | None:
+    def find_transceiver(self, cable: Cable, end: str, network: str) -> Transceiver | None:
         """The transceiver that joins a fibre to a cage, None where the catalog has none."""
         side, _, cage = end.partition(":")
         return next(

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from ....catalog import Switch
 from ....primitives.quantity import Rate
 from ...model.plan import FabricPlan, Plan, Service
-from ..fabric.roles import adapter_of
-from .parts import Parts
+from ..fabric.roles import find_adapter
+from .parts import CablingParts
 
 __all__ = ["UnknownLinks", "count_unknown_links"]
 
 
 @dataclass(frozen=True)
-class _End:
+class _LinkEnd:
     side: str
     model: str
     cage: str
@@ -23,7 +23,7 @@ class _End:
     """Links of one cage."""
 
     @property
-    def form(self) -> str:
+    def cage_key(self) -> str:
         return f"{self.side}:{self.cage}"
 
 
@@ -32,12 +32,12 @@ class UnknownLinks:
     """Links of one fabric between two kinds of device, for which the catalog has no cable."""
 
     count: int
-    between: str
+    description: str
     """Such as ``node to leaf``."""
     reason: str
-    switches: bool = False
+    is_between_switches: bool = False
     """Both ends are switches."""
-    services: bool = False
+    has_service_end: bool = False
     """One end is a machine that is no node."""
 
 
@@ -47,52 +47,52 @@ def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
     Links whose cable the spec names are left out. No cables are laid: the kinds depend on the cages alone, and a
     large network has millions of links.
     """
-    if not isinstance(fabric.parts, Parts) or fabric.speed is None:
+    if not isinstance(fabric.cabling_parts, CablingParts) or fabric.speed is None:
         return []
     found = []
-    for between, count, near, far, speed, split in _groups(plan, fabric, fabric.speed):
-        if count and not _is_joined(fabric, fabric.parts, near, far, speed, split):
+    for between, count, near, far, speed, split in _iter_link_groups(plan, fabric, fabric.speed):
+        if count and not _has_cable(fabric, fabric.cabling_parts, near, far, speed, split):
             switches = near.side == far.side == "switch"
             services = between.split(" to ")[0] in {service.name for service in fabric.services}
-            found.append(UnknownLinks(count, between, _explain(near, far, speed), switches, services))
+            found.append(UnknownLinks(count, between, _explain_missing_cable(near, far, speed), switches, services))
     return found
 
 
-def _groups(plan: Plan, fabric: FabricPlan, speed: Rate) -> Iterator[tuple[str, int, _End, _End, Rate, int]]:
+def _iter_link_groups(plan: Plan, fabric: FabricPlan, speed: Rate) -> Iterator[tuple[str, int, _LinkEnd, _LinkEnd, Rate, int]]:
     """What is joined: its name, the number of links, both ends, the speed and the links that share a port."""
     named = next(item for item in plan.spec.fabrics if item.name == fabric.name).cabling
-    tiers = [_switch_end(tier.switch, tier.radix) for tier in fabric.tiers]
+    tiers = [_build_switch_end(tier.switch, tier.radix) for tier in fabric.tiers]
     for name in fabric.pools if not (named and named.nodes) else ():
-        pool = plan.pool(name)
-        adapter = adapter_of(pool.machine, fabric.role, fabric.kind, speed)
+        pool = plan.get_pool(name)
+        adapter = find_adapter(pool.machine, fabric.role, fabric.kind, speed)
         cage, links = (adapter.cage or "", adapter.cage_links) if adapter else ("", 1)
-        node = _End("machine", pool.machine.name, cage, links)
+        node = _LinkEnd("machine", pool.machine.name, cage, links)
         yield f"node to {fabric.tiers[0].name}", pool.nodes * fabric.rails * fabric.planes, node, tiers[0], (
-            fabric.link_speed(name) or speed), 1  # fmt: skip
+            fabric.get_link_speed(name) or speed), 1  # fmt: skip
     for service in fabric.services:
         if service.cable is None:
-            yield f"{service.name} to {fabric.tiers[0].name}", service.links, _service_end(service), tiers[0], speed, (
+            yield f"{service.name} to {fabric.tiers[0].name}", service.links, _build_service_end(service), tiers[0], speed, (
                 service.split)  # fmt: skip
     for low in range(len(tiers) - 1) if not (named and named.uplinks) else ():
         lower, upper = fabric.tiers[low].name, fabric.tiers[low + 1].name
-        yield f"{lower} to {upper}", fabric.cables.get(f"{lower}_{upper}", 0), tiers[low], tiers[low + 1], speed, 1
+        yield f"{lower} to {upper}", fabric.link_counts.get(f"{lower}_{upper}", 0), tiers[low], tiers[low + 1], speed, 1
 
 
-def _switch_end(switch: Switch, radix: int) -> _End:
-    return _End("switch", switch.name, switch.cage or "", max(1, radix // switch.cages) if switch.cages else 1)
+def _build_switch_end(switch: Switch, radix: int) -> _LinkEnd:
+    return _LinkEnd("switch", switch.name, switch.cage or "", max(1, radix // switch.cages) if switch.cages else 1)
 
 
-def _service_end(service: Service) -> _End:
-    return _End("machine", service.product or service.name, service.cage or "")
+def _build_service_end(service: Service) -> _LinkEnd:
+    return _LinkEnd("machine", service.product or service.name, service.cage or "")
 
 
-def _is_joined(fabric: FabricPlan, parts: Parts, near: _End, far: _End, speed: Rate, split: int) -> bool:
+def _has_cable(fabric: FabricPlan, parts: CablingParts, near: _LinkEnd, far: _LinkEnd, speed: Rate, split: int) -> bool:
     network = "infiniband" if fabric.kind == "infiniband" else "ethernet"
     numbers = range(1, max(near.links, far.links) + 1)
-    return any(parts.between(near.form, far.form, network, speed, links, split) for links in numbers)
+    return any(parts.list_cables(near.cage_key, far.cage_key, network, speed, links, split) for links in numbers)
 
 
-def _explain(near: _End, far: _End, speed: Rate) -> str:
+def _explain_missing_cable(near: _LinkEnd, far: _LinkEnd, speed: Rate) -> str:
     blank = list(dict.fromkeys(item.model for item in (near, far) if not item.cage))
     if blank:
         return f"the cages of {' and of '.join(blank)} are not known"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ....catalog import Machine
 
-__all__ = ["domain_of"]
+__all__ = ["select_domain_nodes"]
 
 
-def domain_of(machine: Machine, nodes: int, wanted: int | None) -> int:
+def select_domain_nodes(machine: Machine, nodes: int, requested: int | None) -> int:
     """Nodes of a scale-up domain: as asked for, else the largest the machine is sold in that the nodes fill."""
     sizes = [domain.nodes for domain in machine.instance.domains] if machine.instance else []
     if not sizes:
         return machine.domain_nodes
-    return wanted or next((size for size in sorted(sizes, reverse=True) if nodes % size == 0), max(sizes))
+    return requested or next((size for size in sorted(sizes, reverse=True) if nodes % size == 0), max(sizes))

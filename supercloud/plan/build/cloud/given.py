@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from ....catalog import Catalog, Machine, Provider, Region
-from ....errors import UnknownName
+from ....errors import UnknownNameError
 from ....spec import ClusterSpec, KubernetesScheduler, SlurmScheduler
-from ....spec.scheduler import Machines
+from ....spec.scheduler import ServiceHosts
 from ...model.plan import PoolPlan
 from ..problems import Problems
 
-__all__ = ["Given", "given_of", "machine_of"]
+__all__ = ["CloudInputs", "build_cloud_inputs", "find_machine"]
 
 
 @dataclass(frozen=True)
-class Given:
+class CloudInputs:
     """The declaration with the facts of its cloud."""
 
     spec: ClusterSpec
@@ -27,7 +27,7 @@ class Given:
     problems: Problems
 
     @property
-    def kubernetes(self) -> bool:
+    def has_managed_kubernetes(self) -> bool:
         """Whether the cloud's Kubernetes schedules."""
         return self.spec.scheduler.kind == "kubernetes"
 
@@ -37,60 +37,60 @@ class Given:
         found = {pool.machine.instance.arch for pool in self.pools if pool.machine.instance}
         return "aarch64" if found == {"aarch64"} else "x86_64"
 
-    def index(self, pool: PoolPlan) -> int:
+    def find_pool_index(self, pool: PoolPlan) -> int:
         """Place of a pool in the spec."""
         return next(index for index, item in enumerate(self.spec.pools) if item.name == pool.name)
 
-    def usual(self, name: str) -> str:
+    def select_service_machine(self, name: str) -> str:
         """A usual service machine, or the one that stands in for it beside Arm nodes."""
         return self.provider.defaults.arm.get(name, name) if self.arch == "aarch64" else name
 
     @property
-    def service(self) -> Machines:
+    def service_machines(self) -> ServiceHosts:
         """The declared service machines of the scheduler: logins of Slurm, the system group of Kubernetes."""
         declared = self.spec.scheduler
         if isinstance(declared, KubernetesScheduler):
-            return declared.system or Machines(count=self.provider.defaults.system_count)
+            return declared.system or ServiceHosts(count=self.provider.defaults.system_count)
         assert isinstance(declared, SlurmScheduler)
-        return declared.login or Machines()
+        return declared.login or ServiceHosts()
 
 
-def given_of(spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems) -> Given | None:
+def build_cloud_inputs(spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems) -> CloudInputs | None:
     """None on-prem, at a provider the catalog does not have, and where the region is unknown (a problem)."""
     site = spec.site
-    if site.kind == "onprem" or site.kind not in catalog.names("providers"):
+    if site.kind == "onprem" or site.kind not in catalog.list_names("providers"):
         return None
     provider = cast(Provider, catalog.get("providers", site.kind))
     try:
         region = cast(Region, catalog.get("regions", site.region))
-    except UnknownName as error:
-        ours = [name for name in catalog.names("regions") if _provider(catalog, name) == site.kind]
-        problems.unknown("site.region", UnknownName("region", error.name, ours))
+    except UnknownNameError as error:
+        ours = [name for name in catalog.list_names("regions") if _select_provider(catalog, name) == site.kind]
+        problems.add_unknown_name("site.region", UnknownNameError("region", error.name, ours))
         return None
     if region.provider != site.kind:
-        problems.error(
+        problems.add_error(
             "cloud-region", "site.region", f"{region.name} is a region of {region.provider}, the site is {site.kind}",
             "take a region of the site's provider: supercloud catalog regions",
         )  # fmt: skip
         return None
-    return Given(spec, provider, region, pools, catalog, problems)
+    return CloudInputs(spec, provider, region, pools, catalog, problems)
 
 
-def _provider(catalog: Catalog, region: str) -> str:
+def _select_provider(catalog: Catalog, region: str) -> str:
     return cast(Region, catalog.get("regions", region)).provider
 
 
-def machine_of(given: Given, name: str, path: str) -> Machine | None:
+def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
     """A service machine by name; a problem where it is unknown or another provider's."""
     try:
-        machine = given.catalog.machine(name)
-    except UnknownName as error:
-        given.problems.unknown(path, error)
+        machine = inputs.catalog.get_machine(name)
+    except UnknownNameError as error:
+        inputs.problems.add_unknown_name(path, error)
         return None
-    if machine.provider != given.provider.name:
-        given.problems.error(
-            "machine-site", path, f"{name} is a machine of {machine.provider}, the site is {given.provider.name}",
-            f"take a machine of {given.provider.name}: supercloud catalog machines",
+    if machine.provider != inputs.provider.name:
+        inputs.problems.add_error(
+            "machine-site", path, f"{name} is a machine of {machine.provider}, the site is {inputs.provider.name}",
+            f"take a machine of {inputs.provider.name}: supercloud catalog machines",
         )  # fmt: skip
         return None
     return machine

@@ -8,12 +8,12 @@ from ....catalog import Accelerator, Machine
 from ....spec.pool import Capacity, OnDemand, Pool
 from ...model.cloud import Interface, NodeGroup
 from ...model.plan import PoolPlan
-from .given import Given
-from .zones import pool_zones, way_zone
+from .given import CloudInputs
+from .zones import select_pool_zones, get_capacity_zone
 
-__all__ = ["addresses_per_node", "groups_of", "image_key", "interfaces_of"]
+__all__ = ["count_addresses_per_node", "build_node_groups", "format_image_key", "build_interfaces"]
 
-_WORDS = {
+_KEY_WORDS = {
     "reservation": "reserved",
     "reservation-group": "reserved-group",
     "capacity-block": "block",
@@ -21,12 +21,12 @@ _WORDS = {
     "on-demand": "on-demand",
     "flex-start": "flex",
 }
-_MAKERS = {"NVIDIA": "nvidia", "AMD": "amd", "AWS": "aws"}
-_PLAIN = (Interface(0, 0, "interface", True),)
+_IMAGE_VENDORS = {"NVIDIA": "nvidia", "AMD": "amd", "AWS": "aws"}
+_DEFAULT_INTERFACES = (Interface(0, 0, "interface", True),)
 
 
 @dataclass(frozen=True)
-class _Way:
+class _CapacityOption:
     """A way with its key."""
 
     key: str
@@ -34,55 +34,55 @@ class _Way:
     capacity: Capacity
 
 
-def groups_of(given: Given, zones: tuple[str, ...]) -> tuple[NodeGroup, ...]:
+def build_node_groups(inputs: CloudInputs, zones: tuple[str, ...]) -> tuple[NodeGroup, ...]:
     """All groups, still without subnets."""
-    return tuple(group for pool in given.pools for group in _groups(given, pool, zones))
+    return tuple(group for pool in inputs.pools for group in _build_pool_groups(inputs, pool, zones))
 
 
-def _groups(given: Given, pool: PoolPlan, zones: tuple[str, ...]) -> list[NodeGroup]:
-    declared = given.spec.pools[given.index(pool)]
-    own = pool_zones(given, pool, zones)
-    interfaces = interfaces_of(given, pool)
+def _build_pool_groups(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ...]) -> list[NodeGroup]:
+    declared = inputs.spec.pools[inputs.find_pool_index(pool)]
+    own = select_pool_zones(inputs, pool, zones)
+    interfaces = build_interfaces(inputs, pool)
     found = []
-    for way in _ways(declared):
-        zone = way_zone(way.capacity)
+    for way in _list_capacity_options(declared):
+        zone = get_capacity_zone(way.capacity)
         at = (zone,) if zone else own
         found.append(
             NodeGroup(
                 key=way.key,
                 pool=pool.name,
-                order=way.order,
+                rank=way.order,
                 capacity=way.capacity,
-                nodes=pool.nodes,
-                initial=_initial(declared, way.order),
+                max_nodes=pool.nodes,
+                initial_nodes=_compute_initial_nodes(declared, way.order),
                 subnets=(),
                 zones=at,
                 interfaces=interfaces,
-                cluster_placement=_placement(given, pool, declared, way.capacity, at),
-                disk=declared.disk or given.provider.defaults.disk,
-                image=image_key(given, pool.machine, pool.accelerator),
+                has_placement_group=_has_placement_group(inputs, pool, declared, way.capacity, at),
+                disk=declared.disk or inputs.provider.defaults.disk,
+                image=format_image_key(inputs, pool.machine, pool.accelerator),
                 domain_nodes=pool.machine.domain_nodes,
-                minimum=(declared.min or 0) if way.order == 0 else 0,
-                local=declared.local,
-                addresses=addresses_per_node(given, pool.machine, interfaces),
+                min_nodes=(declared.min or 0) if way.order == 0 else 0,
+                local_disk_mount=declared.local,
+                addresses_per_node=count_addresses_per_node(inputs, pool.machine, interfaces),
             )
         )
     return found
 
 
-def _ways(pool: Pool) -> list[_Way]:
+def _list_capacity_options(pool: Pool) -> list[_CapacityOption]:
     """Keys come of the kind, and of a number where a kind is there again: another way beside it renames nothing."""
-    found: list[_Way] = []
+    found: list[_CapacityOption] = []
     seen: dict[str, int] = {}
     for order, capacity in enumerate(pool.capacity or (OnDemand(kind="on-demand"),)):
-        word = _WORDS[capacity.kind]
+        word = _KEY_WORDS[capacity.kind]
         seen[word] = seen.get(word, 0) + 1
         suffix = f"-{seen[word]}" if seen[word] > 1 else ""
-        found.append(_Way(f"{pool.name}-{word}{suffix}", order, capacity))
+        found.append(_CapacityOption(f"{pool.name}-{word}{suffix}", order, capacity))
     return found
 
 
-def _initial(pool: Pool, order: int) -> int:
+def _compute_initial_nodes(pool: Pool, order: int) -> int:
     if order:
         return 0
     if pool.initial is not None:
@@ -90,29 +90,29 @@ def _initial(pool: Pool, order: int) -> int:
     return pool.nodes if pool.min is None else pool.min
 
 
-def interfaces_of(given: Given, pool: PoolPlan) -> tuple[Interface, ...]:
+def build_interfaces(inputs: CloudInputs, pool: PoolPlan) -> tuple[Interface, ...]:
     """Every network card where the pool has a fabric, else the one interface that every instance has."""
     instance = pool.machine.instance
-    kinds = {fabric.kind for fabric in given.spec.fabrics if fabric.name in pool.fabrics}
-    if instance is None or not instance.layout or not kinds & given.provider.fabrics.keys():
-        return _PLAIN
+    kinds = {fabric.kind for fabric in inputs.spec.fabrics if fabric.name in pool.fabrics}
+    if instance is None or not instance.layout or not kinds & inputs.provider.fabrics.keys():
+        return _DEFAULT_INTERFACES
     return tuple(
-        Interface(card, item.device, item.kind, item.address) for item in instance.layout for card in item.cards()
+        Interface(card, item.device, item.kind, item.address) for item in instance.layout for card in item.iter_cards()
     )
 
 
-def addresses_per_node(given: Given, machine: Machine, interfaces: tuple[Interface, ...]) -> int:
+def count_addresses_per_node(inputs: CloudInputs, machine: Machine, interfaces: tuple[Interface, ...]) -> int:
     """Addresses of the subnets that a node takes, those of its pods among them where they live there."""
-    own = sum(interface.address for interface in interfaces) or 1
+    own = sum(interface.has_address for interface in interfaces) or 1
     instance = machine.instance
-    if given.kubernetes and instance and instance.addresses_per_interface:
-        own += given.provider.network.pod_interfaces * instance.addresses_per_interface
+    if inputs.has_managed_kubernetes and instance and instance.addresses_per_interface:
+        own += inputs.provider.network.pod_interfaces * instance.addresses_per_interface
     return own
 
 
-def _placement(given: Given, pool: PoolPlan, declared: Pool, way: Capacity, zones: tuple[str, ...]) -> bool:
+def _has_placement_group(inputs: CloudInputs, pool: PoolPlan, declared: Pool, capacity: Capacity, zones: tuple[str, ...]) -> bool:
     """Whether there is a placement group: what the way allows, in one zone, for machines that take one."""
-    rule = given.provider.way(way.kind)
+    rule = inputs.provider.find_capacity_rule(capacity.kind)
     instance = pool.machine.instance
     if rule is None or rule.placement == "refused" or declared.placement == "none" or len(zones) > 1:
         return False
@@ -121,12 +121,12 @@ def _placement(given: Given, pool: PoolPlan, declared: Pool, way: Capacity, zone
     return declared.placement == "cluster" or (rule.placement == "usual" and bool(pool.fabrics))
 
 
-def image_key(given: Given, machine: Machine, accelerator: Accelerator | None) -> str:
+def format_image_key(inputs: CloudInputs, machine: Machine, accelerator: Accelerator | None) -> str:
     """Key of the image for a machine: scheduler, maker of the accelerator, instruction set."""
-    arch = machine.instance.arch if machine.instance else given.arch
-    maker = _MAKERS.get(accelerator.vendor, accelerator.vendor.lower()) if accelerator else "none"
-    scheduler = given.spec.scheduler.kind
-    for image in given.provider.images:
+    arch = machine.instance.arch if machine.instance else inputs.arch
+    maker = _IMAGE_VENDORS.get(accelerator.vendor, accelerator.vendor.lower()) if accelerator else "none"
+    scheduler = inputs.spec.scheduler.kind
+    for image in inputs.provider.images:
         if (image.scheduler, image.arch, image.accelerator) == (scheduler, arch, maker):
             return image.key
     return f"{scheduler}-{maker}-{'arm' if arch == 'aarch64' else 'x86'}"

@@ -10,13 +10,13 @@ from ....primitives.quantity import Carbon, Duration, Power
 from ....spec import ClusterSpec
 from ...model.plan import Plan
 
-__all__ = ["accelerator_carbon", "region_place"]
+__all__ = ["compute_accelerator_carbon", "find_region_location"]
 
 
-def region_place(spec: ClusterSpec, catalog: Catalog) -> Location | None:
+def find_region_location(spec: ClusterSpec, catalog: Catalog) -> Location | None:
     """The region of a cloud site with the carbon intensity that was sourced for it; None where it is not known."""
     site = spec.site
-    if site.kind == "onprem" or site.region not in catalog.names("regions"):
+    if site.kind == "onprem" or site.region not in catalog.list_names("regions"):
         return None
     region = cast(Region, catalog.get("regions", site.region))
     carbon = region.carbon
@@ -28,7 +28,7 @@ def region_place(spec: ClusterSpec, catalog: Catalog) -> Location | None:
     )  # fmt: skip
 
 
-def accelerator_carbon(plan: Plan) -> Carbon | None:
+def compute_accelerator_carbon(plan: Plan) -> Carbon | None:
     """Carbon of an hour with every accelerator at its TDP: servers and cooling are the provider's and not known.
 
     None where a TDP or the grid is not known, and without accelerators.

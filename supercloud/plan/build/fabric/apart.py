@@ -6,16 +6,16 @@ from ....topology import Fabric as Wiring
 from ....topology import TopologyError
 from ....topology.graph import Axis
 from ....topology.links import NodeLinks
-from ....topology.reserved import Reserved, asks_of
-from ....topology.switched import assemble
-from ....topology.tiers import Layout, Units
+from ....topology.reserved import PlacedPorts, to_port_requests
+from ....topology.switched import assemble_fabric
+from ....topology.tiers import TierLayout, LeafUnits
 
-__all__ = ["leaves_apart"]
+__all__ = ["build_joined_leaves"]
 
 
-def leaves_apart(
-    nodes: int, *, nics: int, radix: int, down: int | None, reserved: Reserved, most: int | None = None,
-    peers: int = 0,
+def build_joined_leaves(
+    nodes: int, *, nics: int, radix: int, down: int | None, reserved: PlacedPorts, max_leaf_nodes: int | None = None,
+    peer_ports: int = 0,
 ) -> Wiring:  # fmt: skip
     """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.
 
@@ -23,22 +23,22 @@ def leaves_apart(
     which none has more than ``most`` nodes. Of several leaves each keeps ``peers`` ports for the other one of its pair.
     Raises TopologyError.
     """
-    asked = sum(ask.ports for ask in asks_of(reserved))
+    asked = sum(ask.ports for ask in to_port_requests(reserved))
     leaves = 1
     if down is None:
-        leaves = max(-(-(nodes * nics + asked) // radix), -(-nodes // most) if most else 1)
-        if leaves > 1 and peers < radix:
-            leaves = max(leaves, -(-(nodes * nics + asked) // (radix - peers)))
+        leaves = max(-(-(nodes * nics + asked) // radix), -(-nodes // max_leaf_nodes) if max_leaf_nodes else 1)
+        if leaves > 1 and peer_ports < radix:
+            leaves = max(leaves, -(-(nodes * nics + asked) // (radix - peer_ports)))
         down = -(-nodes // leaves) * nics
     block = down // nics
     if block < 1 or down > radix:
         raise TopologyError(f"a leaf of {radix} ports cannot have {down} ports for nodes with {nics} each",
                             f"take between {nics} and {radix}")  # fmt: skip
     leaves = max(leaves, -(-nodes // block))
-    hosts = NodeLinks("node", "leaf", nodes=nodes, planes=1, nics=nics, unit=block, block=block, sides=1,
+    hosts = NodeLinks("node", "leaf", nodes=nodes, planes=1, nics=nics, unit_nodes=block, block_nodes=block, leaves_per_block=1,
                       unit_stride=1, side_stride=1, leaves=leaves)  # fmt: skip
-    layout = Layout(1, Units(leaves, 1, 1, 0), leaves)
-    return assemble(
+    layout = TierLayout(1, LeafUnits(leaves, 1, 1, 0), leaves)
+    return assemble_fabric(
         "fat-tree",
         hosts,
         layout,
@@ -47,6 +47,6 @@ def leaves_apart(
         leaf_axes=(Axis("leaf", leaves),),
         unit_name="leaf",
         reserved=reserved,
-        peers=peers,
+        peer_ports=peer_ports,
         cross_rail_hops=3,
     )

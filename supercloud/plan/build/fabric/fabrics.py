@@ -4,55 +4,55 @@ from __future__ import annotations
 
 from ....catalog import Catalog, Switch
 from ....catalog.machine import Adapter
-from ....errors import UnknownName
+from ....errors import UnknownNameError
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ....topology import Fabric as Wiring
-from ....topology import TopologyError, torus
+from ....topology import TopologyError, build_torus
 from ...model.plan import FabricPlan, PoolPlan, SwitchTier
-from ..cabling.parts import Parts
+from ..cabling.parts import CablingParts
 from ..problems import Problems
 from .joins import list_joined
-from .port_owners import check_ports_taken_once
-from .roles import adapter_of, is_routed, role_of
-from .services import Others, services_of
+from .port_owners import check_port_conflicts
+from .roles import find_adapter, is_routed, get_fabric_role
+from .services import AttachedEquipment, build_services
 from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
-from .wiring import build, rack_nodes, with_room
+from .wiring import build_wiring, find_rack_nodes, build_with_free_ports
 
-__all__ = ["fabrics_of"]
+__all__ = ["build_fabrics"]
 
 _SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
-_NOTHING = Others()
-_CABLES = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
+_NO_EQUIPMENT = AttachedEquipment()
+_CABLE_KEYS = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
 
-def fabrics_of(
-    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems, others: Others = _NOTHING
+def build_fabrics(
+    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems, attached: AttachedEquipment = _NO_EQUIPMENT
 ) -> tuple[FabricPlan, ...]:
     """Every fabric that could be built; what forbids one is a problem at its path."""
     declared = {fabric.name for fabric in spec.fabrics}
     for index, pool in enumerate(spec.pools):
         for position, name in enumerate(pool.fabrics):
             if name not in declared:
-                problems.unknown(f"pools[{index}].fabrics[{position}]", UnknownName("fabric", name, declared))
+                problems.add_unknown_name(f"pools[{index}].fabrics[{position}]", UnknownNameError("fabric", name, declared))
     for index, fabric in enumerate(spec.fabrics):
-        _joins(spec, index, fabric, problems)
-    check_ports_taken_once(spec, pools, problems)
+        _check_join(spec, index, fabric, problems)
+    check_port_conflicts(spec, pools, problems)
     built: dict[int, FabricPlan] = {}
     # the management network joins everything else that has a plug for it, so it is built last
-    for index in sorted(range(len(spec.fabrics)), key=lambda item: role_of(spec.fabrics[item]) == "management"):
-        found = _fabric(
-            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), others, catalog, problems
+    for index in sorted(range(len(spec.fabrics)), key=lambda item: get_fabric_role(spec.fabrics[item]) == "management"):
+        found = _build_fabric(
+            spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), attached, catalog, problems
         )  # fmt: skip
         if found is not None:
             built[index] = found
     for index, fabric in enumerate(spec.fabrics):
-        _joined_is_built(spec, index, fabric, built, problems)
+        _check_joined_is_built(spec, index, fabric, built, problems)
     return tuple(built[index] for index in sorted(built))
 
 
-def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:
+def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:
     """Whether the network that one joins is there, is another one, and speaks the same."""
     if fabric.joins is None:
         return
@@ -60,18 +60,18 @@ def _joins(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) ->
     others = {item.name: item for item in spec.fabrics if item.name != fabric.name}
     other = others.get(fabric.joins.fabric)
     if fabric.joins.fabric == fabric.name:
-        problems.error("fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out")
+        problems.add_error("fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out")
     elif other is None:
-        problems.unknown(path, UnknownName("fabric", fabric.joins.fabric, others))
+        problems.add_unknown_name(path, UnknownNameError("fabric", fabric.joins.fabric, others))
     elif _is_cycle(way := list_joined(spec.fabrics, fabric.name), spec):
-        problems.error("fabric-joins", path, f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
+        problems.add_error("fabric-joins", path, f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
                        "leave joins out at the network that is to be the topmost one")  # fmt: skip
     elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
-        problems.error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
+        problems.add_error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
                        "joins them", "join a network of the same kind")  # fmt: skip
-    elif is_routed(fabric.kind, role_of(fabric)) != is_routed(other.kind, role_of(other)):
-        routed, bridged = (fabric, other) if is_routed(fabric.kind, role_of(fabric)) else (other, fabric)
-        problems.error("fabric-joins", path, f"{routed.name} is routed ({routed.kind}, role {role_of(routed)}) and "
+    elif is_routed(fabric.kind, get_fabric_role(fabric)) != is_routed(other.kind, get_fabric_role(other)):
+        routed, bridged = (fabric, other) if is_routed(fabric.kind, get_fabric_role(fabric)) else (other, fabric)
+        problems.add_error("fabric-joins", path, f"{routed.name} is routed ({routed.kind}, role {get_fabric_role(routed)}) and "
                        f"{bridged.name} is bridged: the VLANs of one do not cross the other",
                        "join an in-band or management network")  # fmt: skip
 
@@ -82,7 +82,7 @@ def _is_cycle(way: list[str], spec: ClusterSpec) -> bool:
     return last.joins is not None and last.joins.fabric == way[0]
 
 
-def _joined_is_built(
+def _check_joined_is_built(
     spec: ClusterSpec, index: int, fabric: Fabric, built: dict[int, FabricPlan], problems: Problems
 ) -> None:
     """Whether the network that one joins has switches: one that no pool uses is not built."""
@@ -95,29 +95,29 @@ def _joined_is_built(
         if at not in built and used:
             continue  # why it could not be built is said at its own place
         why = "is a torus and has no switches" if at in built else "is in no pool's fabrics, so it is not built"
-        problems.error("fabric-joins", f"fabrics[{index}].joins.fabric",
+        problems.add_error("fabric-joins", f"fabrics[{index}].joins.fabric",
                        f"{fabric.name} joins {other.name}, which {why}",
                        f"add {other.name} to the fabrics of a pool, or join another network")  # fmt: skip
 
 
-def _fabric(
+def _build_fabric(
     fabric: Fabric,
     path: str,
     spec: ClusterSpec,
     pools: tuple[PoolPlan, ...],
     built: tuple[FabricPlan, ...],
-    others: Others,
+    attached: AttachedEquipment,
     catalog: Catalog,
     problems: Problems,
 ) -> FabricPlan | None:
     members = tuple(pool for pool in pools if fabric.name in pool.fabrics)
-    adapter = _adapter(fabric, path, members, catalog, problems)
+    adapter = _find_common_adapter(fabric, path, members, catalog, problems)
     if not members or adapter is None:
         return None
     names = tuple(pool.name for pool in members)
     planes = fabric.planes or adapter.planes
     if adapter.count % planes:
-        problems.error(
+        problems.add_error(
             "fabric-planes",
             f"{path}.planes",
             f"{adapter.count} links per node do not spread evenly over {planes} planes",
@@ -126,7 +126,7 @@ def _fabric(
         return None
     rails = fabric.rails or adapter.count // planes
     if rails * planes > adapter.count:
-        problems.error(
+        problems.add_error(
             "fabric-adapters",
             f"{path}.rails",
             f"{rails} rails in {planes} plane{'s' * (planes > 1)} take {rails * planes} links of a node, "
@@ -137,81 +137,81 @@ def _fabric(
     if spec.site.kind != "onprem":
         return FabricPlan(fabric.name, fabric.kind, "managed", names, adapter.speed, rails, planes, (), {}, None)
     if fabric.shape == "torus":
-        return _torus(fabric, path, names, sum(pool.nodes for pool in members), adapter, problems)
+        return _build_torus_fabric(fabric, path, names, sum(pool.nodes for pool in members), adapter, problems)
     if fabric.leaf_rails and fabric.shape not in (None, "rail-optimized"):
-        problems.error("fabric-rails", f"{path}.leaf_rails", f"a leaf of a {fabric.shape} has all rails of its nodes",
+        problems.add_error("fabric-rails", f"{path}.leaf_rails", f"a leaf of a {fabric.shape} has all rails of its nodes",
                        "remove leaf_rails, or set shape: rail-optimized")  # fmt: skip
         return None
-    switches = _switches(fabric, path, catalog, problems)
+    switches = _find_switches(fabric, path, catalog, problems)
     if switches is None:
         return None
-    speeds = compute_speeds(fabric, path, _adapters(fabric, members, catalog), switches, problems)
+    speeds = compute_speeds(fabric, path, _find_pool_adapters(fabric, members, catalog), switches, problems)
     if speeds is None:
         return None
-    speed = speeds.ports
-    radix = tuple(switch.radix(speed) or 0 for switch in switches)
-    rack = rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
+    speed = speeds.port_speed
+    radix = tuple(switch.find_radix(speed) or 0 for switch in switches)
+    rack = find_rack_nodes(fabric, path, rails, spec, problems) if fabric.shape == "clos" else 0
     if rack is None:
         return None
     nodes = sum(pool.nodes for pool in members)
     for key in ("nodes", "uplinks", "peers"):
         wanted = getattr(fabric.cabling, key) if fabric.cabling else None
-        if wanted and wanted not in catalog.names("cables"):
-            problems.unknown(f"{path}.cabling.{key}", UnknownName("cable", wanted, catalog.names("cables")))
-    services = services_of(fabric, path, spec, speed, built, others, catalog, problems)
+        if wanted and wanted not in catalog.list_names("cables"):
+            problems.add_unknown_name(f"{path}.cabling.{key}", UnknownNameError("cable", wanted, catalog.list_names("cables")))
+    services = build_services(fabric, path, spec, speed, built, attached, catalog, problems)
     cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
 
-    links = fabric.exits + dict(others.joining).get(fabric.name, 0)
+    links = fabric.exits + dict(attached.joining_links).get(fabric.name, 0)
 
-    def wired(declared: Fabric) -> Wiring:
-        return with_room(
-            lambda spines, least: build(
-                declared, role_of(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services,
-                speed, others.rack_nodes, spines, least, links,
+    def build_with(declared: Fabric) -> Wiring:
+        return build_with_free_ports(
+            lambda spines, min_units: build_wiring(
+                declared, get_fabric_role(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services,
+                speed, attached.rack_nodes, spines, min_units, links,
             ), declared, links,
         )  # fmt: skip
 
     try:
-        wiring = wired(fabric)
+        wiring = build_with(fabric)
     except TopologyError as error:
-        problems.error("fabric-fit", path, error.problem, select_spines(wired, fabric, links) or error.hint)
+        problems.add_error("fabric-fit", path, error.problem, select_spines(build_with, fabric, links) or error.hint)
         return None
-    check_spines(wired, fabric, path, wiring, links, problems)
+    check_spines(build_with, fabric, path, wiring, links, problems)
     tiers = tuple(
         SwitchTier(tier.name, switch, tier.count, tier.radix)  # type: ignore[arg-type]
         for tier, switch in zip(wiring.tiers, switches, strict=False)
     )
-    cables = {key: wiring.link_counts.get(name, 0) for name, key in _CABLES.items()}
+    cables = {key: wiring.link_counts.get(name, 0) for name, key in _CABLE_KEYS.items()}
     cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # and of every other service
     unit_nodes = next((level.size for level in wiring.levels if level.name in ("su", "unit", "rack")), None)
     return FabricPlan(
         fabric.name, fabric.kind, wiring.shape, names, speed, rails, planes, tiers, cables, unit_nodes, wiring,
-        role=role_of(fabric), services=services, parts=Parts(catalog),
-        pool_speeds=speeds.pools,
+        role=get_fabric_role(fabric), services=services, cabling_parts=CablingParts(catalog),
+        pool_speeds=speeds.pool_speeds,
     )  # fmt: skip
 
 
-def _adapter(
+def _find_common_adapter(
     fabric: Fabric, path: str, members: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> Adapter | None:
     """The adapters the machines have for this fabric: the same number in all of them."""
     found: Adapter | None = None
-    slowest = _slowest(fabric, catalog)
+    slowest = _find_slowest_speed(fabric, catalog)
     for pool in members:
-        fitting = adapter_of(pool.machine, role_of(fabric), fabric.kind, slowest)
+        fitting = find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind, slowest)
         if fitting is None:
             has = ", ".join(f"{item.role}: {item.count} × {item.speed} {item.kind}" for item in pool.machine.adapters)
-            problems.error(
+            problems.add_error(
                 "fabric-adapters",
                 path,
-                f"{pool.machine.name} of pool {pool.name} has no {role_of(fabric)} adapter for {fabric.kind}"
+                f"{pool.machine.name} of pool {pool.name} has no {get_fabric_role(fabric)} adapter for {fabric.kind}"
                 + (f" (it has {has})" if has else " (none is known)"),
                 "set another kind or role, or take the pool out of this fabric",
             )
             return None
         links = (fitting.count, fitting.planes)
         if found and (found.count, found.planes) != links and not fabric.rails:
-            problems.error(
+            problems.add_error(
                 "fabric-adapters",
                 path,
                 f"pools have {found.count} and {links[0]} links per node; one fabric needs the same number",
@@ -222,21 +222,21 @@ def _adapter(
     return found
 
 
-def _adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -> dict[str, Adapter]:
+def _find_pool_adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -> dict[str, Adapter]:
     """Pool -> the adapters its machine has for this fabric."""
-    slowest = _slowest(fabric, catalog)
-    found = {pool.name: adapter_of(pool.machine, role_of(fabric), fabric.kind, slowest) for pool in members}
+    slowest = _find_slowest_speed(fabric, catalog)
+    found = {pool.name: find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind, slowest) for pool in members}
     return {name: item for name, item in found.items() if item}
 
 
-def _slowest(fabric: Fabric, catalog: Catalog) -> Rate | None:
+def _find_slowest_speed(fabric: Fabric, catalog: Catalog) -> Rate | None:
     """The slowest ports of the leaves, which are those for management where a switch has several kinds."""
     name = fabric.switches.leaf if fabric.switches else fabric.switch
-    known = catalog.switch(name).modes if name in catalog.names("switches") else ()
+    known = catalog.get_switch(name).modes if name in catalog.list_names("switches") else ()
     return min((mode.speed for mode in known), default=None)
 
 
-def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -> tuple[Switch, ...] | None:
+def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -> tuple[Switch, ...] | None:
     if fabric.switches:
         of = fabric.switches
         names = {
@@ -247,7 +247,7 @@ def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -
     elif fabric.switch:
         names = {"switch": fabric.switch, "": fabric.switch, " ": fabric.switch}
     else:
-        problems.error(
+        problems.add_error(
             "fabric-switch",
             path,
             "'switch' is missing: on-prem, a fabric is built of switches",
@@ -257,14 +257,14 @@ def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -
     found: list[Switch] = []
     for key, name in names.items():
         try:
-            switch = catalog.switch(name)
-        except UnknownName as error:
+            switch = catalog.get_switch(name)
+        except UnknownNameError as error:
             if key.strip():
-                problems.unknown(f"{path}.{key}", error)
+                problems.add_unknown_name(f"{path}.{key}", error)
             continue
         if switch.kind != _SWITCH_KIND.get(fabric.kind):
             if key.strip():
-                problems.error(
+                problems.add_error(
                     "fabric-switch",
                     f"{path}.{key}",
                     f"{switch.name} is a switch for {switch.kind}, the fabric is {fabric.kind}",
@@ -275,20 +275,20 @@ def _switches(fabric: Fabric, path: str, catalog: Catalog, problems: Problems) -
     return tuple(found) if len(found) == len(names) else None
 
 
-def _torus(
+def _build_torus_fabric(
     fabric: Fabric, path: str, names: tuple[str, ...], nodes: int, adapter: Adapter, problems: Problems
 ) -> FabricPlan | None:
     if fabric.dims is None:
-        problems.error("fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]")
+        problems.add_error("fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]")
         return None
     try:
-        wiring = torus(fabric.dims)
+        wiring = build_torus(fabric.dims)
     except TopologyError as error:
-        problems.error("fabric-dims", f"{path}.dims", error.problem, error.hint)
+        problems.add_error("fabric-dims", f"{path}.dims", error.problem, error.hint)
         return None
     if wiring.nodes != nodes:
         shape = " × ".join(map(str, fabric.dims))
-        problems.error(
+        problems.add_error(
             "fabric-dims",
             f"{path}.dims",
             f"{shape} = {wiring.nodes} places for {nodes} nodes",

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from ....errors import Finding, InputError
 from ....primitives import ibnetdiscover
-from ....primitives.files import FileProblem, read_text
+from ....primitives.files import FileReadError, read_text
 from ....spec import ClusterSpec
 from ...model.plan import FabricPlan
 from ..problems import Problems
 
-__all__ = ["read_guids", "with_guids"]
+__all__ = ["parse_guids", "with_guids"]
 
-_LINE = re.compile(r'^\s*(?:"([^"]+)"|([^\s,"]+(?: [^\s,"]+)?))\s*[,\s]\s*(0x[0-9a-fA-F]{1,16}|[0-9a-fA-F]{16})\s*$')
+_GUID_LINE = re.compile(r'^\s*(?:"([^"]+)"|([^\s,"]+(?: [^\s,"]+)?))\s*[,\s]\s*(0x[0-9a-fA-F]{1,16}|[0-9a-fA-F]{16})\s*$')
 
 
 def with_guids(
@@ -28,14 +28,14 @@ def with_guids(
         if declared.guids:
             path = folder / declared.guids
             try:
-                guids, wrong = read_guids(read_text(path), str(path))
-            except FileProblem as error:
-                problems.error(
+                guids, wrong = parse_guids(read_text(path), str(path))
+            except FileReadError as error:
+                problems.add_error(
                     "guids-file", f"fabrics[{index}].guids", f"{declared.guids!r}: {error}",
                     "name a file of GUIDs, its path relative to the spec",
                 )  # fmt: skip
             except InputError as error:
-                problems.error("guids-file", f"fabrics[{index}].guids", str(error), "take the whole output again")
+                problems.add_error("guids-file", f"fabrics[{index}].guids", str(error), "take the whole output again")
             else:
                 fabric = replace(fabric, guids=guids)
                 problems.findings += [replace(item, path=f"fabrics[{index}].guids") for item in wrong]
@@ -43,20 +43,20 @@ def with_guids(
     return tuple(found)
 
 
-def read_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
+def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
     """Device -> GUID, and what contradicts itself: a GUID of two devices, a device with two GUIDs.
 
     The text is what ibnetdiscover printed, or lines of a name and a GUID, ``#`` before a comment.
     """
-    if ibnetdiscover.looks_like(text):
-        data = ibnetdiscover.read(text, file)
+    if ibnetdiscover.is_ibnetdiscover_output(text):
+        data = ibnetdiscover.parse_output(text, file)
         rows = [(name, guid, data.lines[name]) for name, guid in (data.guids | data.port_guids).items() if guid]
     else:
         rows = []
         for number, line in enumerate(text.splitlines(), 1):
             if not line.strip() or line.lstrip().startswith("#"):
                 continue
-            match = _LINE.match(line)
+            match = _GUID_LINE.match(line)
             if match is None:
                 # not quoted: the file may be another one than was meant, and not for everybody's eyes
                 raise InputError(f"{file}:{number}: this line is not a name and a GUID")
@@ -66,16 +66,16 @@ def read_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
     wrong: list[Finding] = []
     for name, guid, number in rows:
         if int(guid, 16) == 0:
-            wrong.append(_problem(f"{file}:{number}: the GUID of {name} is 0"))
+            wrong.append(_build_finding(f"{file}:{number}: the GUID of {name} is 0"))
         elif guid in owners and owners[guid][0] != name:
-            wrong.append(_problem(f"{file}:{number}: {guid} of {name} is also that of {owners[guid][0]} on line "
+            wrong.append(_build_finding(f"{file}:{number}: {guid} of {name} is also that of {owners[guid][0]} on line "
                                   f"{owners[guid][1]}"))  # fmt: skip
         elif guids.get(name, guid) != guid:
-            wrong.append(_problem(f"{file}:{number}: {name} has {guid}, and {guids[name]} before"))
+            wrong.append(_build_finding(f"{file}:{number}: {name} has {guid}, and {guids[name]} before"))
         guids.setdefault(name, guid)
         owners.setdefault(guid, (name, number))
     return guids, wrong
 
 
-def _problem(text: str) -> Finding:
+def _build_finding(text: str) -> Finding:
     return Finding("guids-duplicate", "error", "", text, "each device has one GUID of its own: read them again")

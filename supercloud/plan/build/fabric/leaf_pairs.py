@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError
-from ....topology.tiers import most_down
+from ....topology.tiers import compute_max_down
 
 __all__ = ["build_with_peer_ports"]
 
 # Ports down are tried in multiples of these: as many uplinks spread evenly over few spines, where a prime number of
 # them would take a spine each.
-_STEPS = (1, 2, 4, 8, 16)
+_ROUND_SIZES = (1, 2, 4, 8, 16)
 
 
 def build_with_peer_ports(
-    build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain: int
+    build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain_nodes: int
 ) -> Wiring:  # fmt: skip
     """What ``build`` makes of the fabric; where its leaves have no ports for ``peer_links``, the wiring with the fewest
     switches among those with smaller leaves, of equal ones that with the largest leaves.
@@ -34,21 +34,21 @@ def build_with_peer_ports(
     except TopologyError:
         if not fabric.peer_links or fabric.su or fabric.leaf_down or fabric.joins or fabric.shape == "clos":
             raise
-        found = list(_smaller(build, fabric, radix, rails, domain))
+        found = list(_iter_smaller_leaves(build, fabric, radix, rails, domain_nodes))
         if not found:
             raise
     return min(found, key=lambda item: (sum(item.switch_counts.values()), -item.tiers[0].down))
 
 
-def _smaller(
-    build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain: int
+def _iter_smaller_leaves(
+    build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain_nodes: int
 ) -> Iterator[Wiring]:  # fmt: skip
     """Wirings with smaller leaves."""
     room = radix - fabric.peer_links - (fabric.leaf_up or 0)
-    most = room if fabric.leaf_up or fabric.tiers == 1 else most_down(max(room, 0), float(fabric.oversubscription.leaf))
+    most = room if fabric.leaf_up or fabric.tiers == 1 else compute_max_down(max(room, 0), float(fabric.oversubscription.leaf))
     node = (fabric.leaf_rails or 1) if fabric.shape == "rail-optimized" else rails
-    whole = node * domain if node * domain <= most else node
-    for down in sorted({most // (step * whole) * step * whole for step in _STEPS} - {0}):
+    whole = node * domain_nodes if node * domain_nodes <= most else node
+    for down in sorted({most // (step * whole) * step * whole for step in _ROUND_SIZES} - {0}):
         try:
             yield build(fabric.model_copy(update={"leaf_down": down}))
         except TopologyError:

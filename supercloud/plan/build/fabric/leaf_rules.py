@@ -18,63 +18,63 @@ from ....primitives.quantity import Rate
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError
-from ....topology.reserved import Reserve
+from ....topology.reserved import PortRequest
 from ...model.fabric import Service
 
-__all__ = ["Leaves", "asks_of", "grown", "leaves_of", "most_under_one"]
+__all__ = ["LeafRule", "build_port_requests", "build_grown", "select_leaf_rule", "count_max_switch_nodes"]
 
 # More units than this are not looked for: what does not fit then does not fit at all.
-_MOST_MORE = 4096
+_MAX_EXTRA_UNITS = 4096
 
 
 @dataclass(frozen=True)
-class Leaves:
+class LeafRule:
     """What a rule decides; None leaves it to the shape's own rule."""
 
-    unit: int | None = None
+    unit_nodes: int | None = None
     down: int | None = None
     uplinks: int | None = None
-    units: int | None = None
+    min_units: int | None = None
     """Built at least, so that there are uplinks for the services that want all of theirs."""
 
 
-def asks_of(services: Sequence[Service], planes: int, cage: int) -> tuple[Reserve, ...]:
+def build_port_requests(services: Sequence[Service], planes: int, cage_ports: int) -> tuple[PortRequest, ...]:
     """The leaf ports of each service in one plane; split fibres keep away from whole ones where cages hold several."""
     return tuple(
-        Reserve(
-            item.per_plane(planes),
-            apart=cage > 1 and (item.split > 1 or item.together > 1),
-            together=item.together if item.together > 1 else cage if item.pack and item.split > 1 else 1,
+        PortRequest(
+            item.count_leaf_ports_per_plane(planes),
+            needs_own_cage=cage_ports > 1 and (item.split > 1 or item.ports_per_cable > 1),
+            ports_per_cage=item.ports_per_cable if item.ports_per_cable > 1 else cage_ports if item.can_share_modules and item.split > 1 else 1,
         )
         for item in services
     )
 
 
-def leaves_of(
-    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: int, design: ScalableUnit | None,
+def select_leaf_rule(
+    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: int, reference_unit: ScalableUnit | None,
     services: Sequence[Service], speed: Rate,
-) -> Leaves:  # fmt: skip
+) -> LeafRule:  # fmt: skip
     """The rule for a fabric whose leaves the spec leaves open. Raises TopologyError where no leaf is large enough."""
     shared = (fabric.leaf_rails or 1) > 1  # no reference design
     if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down or shared:
-        return Leaves()
+        return LeafRule()
     asked = fabric.leaf_up or "oversubscription" in fabric.model_fields_set or fabric.tiers == 1
-    if role == "storage" and design and design.storage_uplinks and design.radix in (None, radix) and not asked:
-        up = design.storage_uplinks
-        full = sum((item.links * item.speed.base for item in services if item.full and item.speed), Fraction(0))
-        wanted = Fraction(nodes * rails * up, design.nodes) + full / speed.base / planes
-        return Leaves(design.nodes, design.nodes, up, max(-(-nodes // design.nodes), ceil(wanted / (up * rails))))
+    if role == "storage" and reference_unit and reference_unit.storage_uplinks and reference_unit.radix in (None, radix) and not asked:
+        up = reference_unit.storage_uplinks
+        full = sum((item.links * item.speed.base for item in services if item.is_non_blocking and item.speed), Fraction(0))
+        wanted = Fraction(nodes * rails * up, reference_unit.nodes) + full / speed.base / planes
+        return LeafRule(reference_unit.nodes, reference_unit.nodes, up, max(-(-nodes // reference_unit.nodes), ceil(wanted / (up * rails))))
     if fabric.leaf_up:
-        return _even(fabric, nodes, rails, radix, asks_of(services, planes, 1))
-    return Leaves()
+        return _select_even_rule(fabric, nodes, rails, radix, build_port_requests(services, planes, 1))
+    return LeafRule()
 
 
-def _even(fabric: Fabric, nodes: int, rails: int, radix: int, asks: Sequence[Reserve]) -> Leaves:
-    up, other = fabric.leaf_up or 0, sum(ask.ports for ask in asks)
+def _select_even_rule(fabric: Fabric, nodes: int, rails: int, radix: int, requests: Sequence[PortRequest]) -> LeafRule:
+    up, other = fabric.leaf_up or 0, sum(ask.ports for ask in requests)
     for units in range(1, nodes + 1):
         unit = -(-nodes // units)
         if unit + up + fabric.peer_links + -(-other // (units * rails)) <= radix:
-            return Leaves(unit, unit, up)
+            return LeafRule(unit, unit, up)
     raise TopologyError(
         f"{up} uplinks, {fabric.peer_links} links to the other leaf and {other} links of services on {nodes * rails} "
         f"leaves leave a node no port of {radix}",
@@ -82,23 +82,23 @@ def _even(fabric: Fabric, nodes: int, rails: int, radix: int, asks: Sequence[Res
     )
 
 
-def most_under_one(design: ScalableUnit | None, rack_nodes: int | None) -> int | None:
+def count_max_switch_nodes(reference_unit: ScalableUnit | None, rack_nodes: int | None) -> int | None:
     """Nodes under one management switch: those of as many racks as the reference design gives it."""
-    racks = design.management_racks if design else None
+    racks = reference_unit.management_racks if reference_unit else None
     return racks * rack_nodes if racks and rack_nodes else None
 
 
-def grown(build: Callable[[int | None], Wiring], least: int | None, more: bool) -> Wiring:
+def build_grown(build: Callable[[int | None], Wiring], min_units: int | None, can_grow: bool) -> Wiring:
     """The fabric with so many units, or with as many more as its services need ports. Raises TopologyError."""
     try:
-        return build(least)
+        return build(min_units)
     except TopologyError as error:
-        if not more or "free" not in error.problem:
+        if not can_grow or "free" not in error.problem:
             raise
         first = error
-    units = least or 1
+    units = min_units or 1
     step = 1
-    while step <= _MOST_MORE:  # double until it fits, then the fewest that do
+    while step <= _MAX_EXTRA_UNITS:  # double until it fits, then the fewest that do
         try:
             build(units + step)
         except TopologyError:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from ....catalog.contract import Contract, Marking
+from ....catalog.contract import RoceProfile, EcnProfile
 from ....primitives.quantity import Rate
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
-from ...model.network import Lossless, Marks
+from ...model.network import QosPolicy, EcnThresholds
 from ...model.plan import FabricPlan
 
-__all__ = ["lossless_of"]
+__all__ = ["build_qos_policy"]
 
 
-def lossless_of(declared: Fabric, contract: Contract, fabric: FabricPlan, wiring: Wiring) -> Lossless:
+def build_qos_policy(declared: Fabric, contract: RoceProfile, fabric: FabricPlan, wiring: Wiring) -> QosPolicy:
     """What switches and hosts of a fabric must say alike. ECN thresholds grow with the speed of the ports."""
     qos = declared.qos
     asked = {"leaf": float(declared.oversubscription.leaf), "spine": float(declared.oversubscription.spine)}
     ecn = {
-        tier.name: Marks(qos.ecn.min.whole("B"), qos.ecn.max.whole("B"), qos.ecn.probability)
+        tier.name: EcnThresholds(qos.ecn.min.to_whole("B"), qos.ecn.max.to_whole("B"), qos.ecn.probability)
         if qos.ecn
-        else _scaled(contract.ecn_oversubscribed if asked.get(tier.name, 1) > 1 else contract.ecn, fabric.speed)
+        else _scale_thresholds(contract.ecn_oversubscribed if asked.get(tier.name, 1) > 1 else contract.ecn, fabric.speed)
         for tier in wiring.tiers
     }
-    return Lossless(
+    return QosPolicy(
         dscp=contract.dscp if qos.dscp is None else qos.dscp,
         priority=contract.priority if qos.priority is None else qos.priority,
         cnp_dscp=contract.cnp_dscp if qos.cnp_dscp is None else qos.cnp_dscp,
@@ -41,8 +41,8 @@ def lossless_of(declared: Fabric, contract: Contract, fabric: FabricPlan, wiring
     )
 
 
-def _scaled(marking: Marking, speed: Rate | None) -> Marks:
+def _scale_thresholds(marking: EcnProfile, speed: Rate | None) -> EcnThresholds:
     """In whole kilobytes: not every dialect knows bytes."""
     factor = speed.to("Gb/s") / marking.speed.to("Gb/s") if speed else 1.0
     low, high = (max(1, round(item.to("kB") * factor)) * 1000 for item in (marking.min, marking.max))
-    return Marks(low, high, marking.probability)
+    return EcnThresholds(low, high, marking.probability)

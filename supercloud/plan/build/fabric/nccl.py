@@ -8,26 +8,26 @@ src/misc/param.cc); HCCL of Gaudi and libraries of others read neither.
 from __future__ import annotations
 
 from ...model.plan import FabricPlan, Plan, PoolPlan
-from ..network.adapter_qos import nodes_key
-from .roles import adapter_of
+from ..network.adapter_qos import format_nodes_key
+from .roles import find_adapter
 
-__all__ = ["collective_fabrics", "collectives_file", "fabric_settings", "nccl_settings", "rdma_devices"]
+__all__ = ["list_collective_fabrics", "find_collectives_file", "build_fabric_settings", "build_nccl_settings", "list_rdma_devices"]
 
 # Index of the P_Key that jobs use: plan/fabric/partitions.py has the key of a node's tenant there.
-_KEY_INDEX = "0"
+_PKEY_INDEX = "0"
 
 # Makers of accelerators whose collectives are run by NCCL, or by a library that reads its variables -> its file.
-_FILES = {"NVIDIA": "nccl.conf", "AMD": "rccl.conf"}
+_CONFIG_FILES = {"NVIDIA": "nccl.conf", "AMD": "rccl.conf"}
 
 
-def collectives_file(pool: PoolPlan) -> str | None:
+def find_collectives_file(pool: PoolPlan) -> str | None:
     """The file in /etc that has the variables for a pool's hosts; None where their library reads none."""
-    return _FILES.get(pool.accelerator.vendor) if pool.accelerator else _FILES["NVIDIA"]
+    return _CONFIG_FILES.get(pool.accelerator.vendor) if pool.accelerator else _CONFIG_FILES["NVIDIA"]
 
 
-def collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
+def list_collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
     """The fabrics of a pool that collectives of NCCL run over, where they are RDMA of our own."""
-    if collectives_file(pool) is None:
+    if find_collectives_file(pool) is None:
         return ()
     return tuple(
         fabric
@@ -36,38 +36,38 @@ def collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
     )
 
 
-def rdma_devices(pool: PoolPlan, fabric: FabricPlan) -> tuple[str, ...]:
+def list_rdma_devices(pool: PoolPlan, fabric: FabricPlan) -> tuple[str, ...]:
     """RDMA devices of a pool's machine on a fabric, in rail order; none where the catalog does not know them all."""
-    adapter = adapter_of(pool.machine, fabric.role, fabric.kind)
+    adapter = find_adapter(pool.machine, fabric.role, fabric.kind)
     links = fabric.rails * fabric.planes
     return adapter.devices[:links] if adapter and len(adapter.devices) >= links else ()
 
 
-def fabric_settings(plan: Plan, fabric: FabricPlan, pool: PoolPlan) -> dict[str, str]:
+def build_fabric_settings(plan: Plan, fabric: FabricPlan, pool: PoolPlan) -> dict[str, str]:
     """Settings of a fabric for the hosts of a pool, without their devices."""
     found: dict[str, str] = {}
-    underlay = plan.networks.underlay(fabric.name) if plan.networks else None
+    underlay = plan.networks.find_underlay(fabric.name) if plan.networks else None
     if underlay:
-        found["NCCL_IB_TC"] = str(underlay.lossless.dscp << 2)
-        adapters = underlay.tools.get(nodes_key(pool.name))
+        found["NCCL_IB_TC"] = str(underlay.qos_policy.dscp << 2)
+        adapters = underlay.adapter_tools.get(format_nodes_key(pool.name))
         if adapters and adapters.gid_index is not None:
             found["NCCL_IB_GID_INDEX"] = str(adapters.gid_index)
     elif fabric.kind == "infiniband" and fabric.tiers:
-        found["NCCL_IB_PKEY"] = _KEY_INDEX
+        found["NCCL_IB_PKEY"] = _PKEY_INDEX
     if getattr(fabric.wiring, "rails_are_disjoint", False):
         found["NCCL_CROSS_NIC"] = "0"
     return found
 
 
-def nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+def build_nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """Settings of a pool's hosts, sorted; empty where no fabric says anything."""
     found: dict[str, str] = {}
     devices: list[str] = []
-    fabrics = collective_fabrics(plan, pool)
+    fabrics = list_collective_fabrics(plan, pool)
     for fabric in fabrics:
-        devices += rdma_devices(pool, fabric)
-        found |= fabric_settings(plan, fabric, pool)
-    if fabrics and all(rdma_devices(pool, fabric) for fabric in fabrics):
+        devices += list_rdma_devices(pool, fabric)
+        found |= build_fabric_settings(plan, fabric, pool)
+    if fabrics and all(list_rdma_devices(pool, fabric) for fabric in fabrics):
         found["NCCL_IB_HCA"] = "=" + ",".join(devices)
     # NCCL_MNNVL_ENABLE is not set: NCCL uses NVLink between nodes where IMEX runs, and forced it would fail elsewhere
     return dict(sorted(found.items()))

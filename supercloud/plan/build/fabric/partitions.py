@@ -19,13 +19,13 @@ from ....primitives.nodes import expand
 from ....spec import Fabric as Declared
 from ...model.plan import FabricPlan, Plan, Service
 
-__all__ = ["DEFAULT_KEY", "FULL", "PartitionPlan", "PartitionRule", "PortKeys", "compute_pkey", "expand_hosts",
-           "find_key_match", "find_manager_node", "free_key", "has_tenant_hosts", "is_default_first",
+__all__ = ["DEFAULT_KEY", "FULL_MEMBERSHIP", "PartitionPlan", "PartitionRule", "PortKeys", "compute_pkey", "expand_hosts",
+           "find_key_match", "find_manager_node", "find_free_pkey", "has_tenant_hosts", "is_default_first",
            "keeps_tenants_apart", "manager_hosts",
-           "partition_rules", "partitions_of", "port_keys", "select_owners", "service_hosts"]  # fmt: skip
+           "build_partition_rules", "build_partitions", "build_port_keys", "select_owners", "list_service_hosts"]  # fmt: skip
 
 DEFAULT_KEY = 0x7FFF
-FULL = 0x8000
+FULL_MEMBERSHIP = 0x8000
 """The bit of full membership."""
 # Keys of partitions lie below the default one; the first ones are left for hand-made partitions.
 _FIRST_KEY = 16
@@ -49,7 +49,7 @@ class PartitionRule:
     name: str
     pkey: int
     """Without the bit of membership."""
-    at_index_0: bool
+    is_at_index_0: bool
     """Whether its members have the key at index 0 of their tables."""
     hosts: tuple[str, ...] | None
     """Whose ports are members; None: all of the subnet."""
@@ -63,9 +63,9 @@ class PartitionRule:
 class PortKeys:
     """The table of P_Keys of a port, with the bits of membership."""
 
-    first: int
+    index_0_key: int
     """At index 0."""
-    others: frozenset[int]
+    other_keys: frozenset[int]
     """At further indices, in an order that the subnet manager decides."""
 
 
@@ -74,15 +74,15 @@ def compute_pkey(name: str) -> int:
     return _FIRST_KEY + int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % (_LAST_KEY - _FIRST_KEY + 1)
 
 
-def free_key(name: str, taken: Iterable[int]) -> int | None:
+def find_free_pkey(name: str, used_keys: Iterable[int]) -> int | None:
     """A key to declare for a tenant whose own is another's; None where all are taken."""
-    used, start = set(taken), compute_pkey(name)
+    used, start = set(used_keys), compute_pkey(name)
     count = _LAST_KEY - _FIRST_KEY + 1
     keys = (_FIRST_KEY + (start - _FIRST_KEY + step) % count for step in range(count))
     return next((key for key in keys if key not in used), None)
 
 
-def partitions_of(declared: Declared) -> tuple[PartitionPlan, ...]:
+def build_partitions(declared: Declared) -> tuple[PartitionPlan, ...]:
     """The declared partitions in the order of their names."""
     found = []
     for item in declared.partitions:
@@ -116,22 +116,22 @@ def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:
     return not has_tenant_hosts(declared) or fabric.role == "storage"
 
 
-def service_hosts(service: Service) -> list[str]:
+def list_service_hosts(service: Service) -> list[str]:
     """Names of the machines of a service."""
-    from ..cabling.ends import service_names
+    from ..cabling.ends import list_service_names
 
-    return list(service.hosts or ()) or service_names(service.name, service.count)
+    return list(service.hosts or ()) or list_service_names(service.name, service.count)
 
 
 def manager_hosts(fabric: FabricPlan) -> list[str]:
     """Names of the machines that the spec declares for the subnet manager of a fabric, the master first."""
     service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
-    return service_hosts(service) if service else []
+    return list_service_hosts(service) if service else []
 
 
 def find_manager_node(plan: Plan, fabric: FabricPlan) -> str:
     """A node for the subnet manager where no machine is declared: of no tenant's. Empty where there is none."""
-    pools = (plan.pool(name) for name in fabric.pools)
+    pools = (plan.get_pool(name) for name in fabric.pools)
     return next((next(iter(pool.hosts)) for pool in pools if not pool.tenants), "")
 
 
@@ -149,29 +149,29 @@ def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> 
     return owners
 
 
-def partition_rules(plan: Plan, fabric: FabricPlan, declared: Declared) -> tuple[PartitionRule, ...]:
+def build_partition_rules(plan: Plan, fabric: FabricPlan, declared: Declared) -> tuple[PartitionRule, ...]:
     """What the subnet manager of a fabric is told.
 
     Where no partition is of certain hosts, all are full members of the default partition. Otherwise nodes are limited
     members of it: there they reach the subnet manager and the machines of services, which are full members, and not
     each other; the key of their tenant is at index 0, except on a fabric of storage.
     """
-    wanted = partitions_of(declared)
+    wanted = build_partitions(declared)
     if not has_tenant_hosts(declared):
         rules = [PartitionRule("Default", DEFAULT_KEY, True, None)]
         return (*rules, *(PartitionRule(item.name, item.pkey, False, None) for item in wanted))
-    served = tuple(host for service in fabric.services for host in service_hosts(service))
+    served = tuple(host for service in fabric.services for host in list_service_hosts(service))
     default_first = is_default_first(fabric, declared)
     rules = [PartitionRule("Default", DEFAULT_KEY, default_first, None, is_full=False, full_hosts=served)]
-    return (*rules, *_tenant_rules(plan, fabric, wanted, default_first))
+    return (*rules, *_iter_tenant_rules(plan, fabric, wanted, default_first))
 
 
-def _tenant_rules(
-    plan: Plan, fabric: FabricPlan, wanted: Sequence[PartitionPlan], default_first: bool
+def _iter_tenant_rules(
+    plan: Plan, fabric: FabricPlan, partitions: Sequence[PartitionPlan], is_default_first: bool
 ) -> Iterator[PartitionRule]:
-    nodes = [host for pool in fabric.pools for host in plan.pool(pool).hosts]
-    owners = {} if default_first else select_owners(nodes, wanted)
-    for item in wanted:
+    nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
+    owners = {} if is_default_first else select_owners(nodes, partitions)
+    for item in partitions:
         if item.hosts is None:
             yield PartitionRule(item.name, item.pkey, False, None)
         members = nodes if item.hosts is None else item.hosts
@@ -183,7 +183,7 @@ def _tenant_rules(
             yield PartitionRule(item.name, item.pkey, False, rest)
 
 
-def port_keys(rules: Sequence[PartitionRule], host: str, runs_manager: bool = False) -> PortKeys:
+def build_port_keys(rules: Sequence[PartitionRule], host: str, runs_manager: bool = False) -> PortKeys:
     """The table of the ports of a host; ``runs_manager``: of the one that the subnet manager itself runs on."""
     first = DEFAULT_KEY
     keys: dict[int, bool] = {DEFAULT_KEY: runs_manager}
@@ -191,19 +191,19 @@ def port_keys(rules: Sequence[PartitionRule], host: str, runs_manager: bool = Fa
         if rule.hosts is not None and host not in rule.hosts:
             continue
         keys[rule.pkey] = keys.get(rule.pkey, False) or rule.is_full or host in rule.full_hosts
-        first = rule.pkey if rule.at_index_0 else first
-    table = {pkey: pkey | (FULL if full else 0) for pkey, full in keys.items()}
+        first = rule.pkey if rule.is_at_index_0 else first
+    table = {pkey: pkey | (FULL_MEMBERSHIP if full else 0) for pkey, full in keys.items()}
     return PortKeys(table[first], frozenset(value for pkey, value in table.items() if pkey != first))
 
 
-def find_key_match(one: PortKeys, other: PortKeys) -> tuple[bool, frozenset[int]]:
+def find_key_match(left: PortKeys, right: PortKeys) -> tuple[bool, frozenset[int]]:
     """Whether two ports reach each other by the keys at index 0, and by which keys (without membership) they do at all.
 
     Keys match where their low 15 bits are equal and one of the two is of a full member.
     """
-    pairs = [(a, b) for a in {one.first, *one.others} for b in {other.first, *other.others}]
-    return _is_match(one.first, other.first), frozenset(a & ~FULL for a, b in pairs if _is_match(a, b))
+    pairs = [(a, b) for a in {left.index_0_key, *left.other_keys} for b in {right.index_0_key, *right.other_keys}]
+    return _is_match(left.index_0_key, right.index_0_key), frozenset(a & ~FULL_MEMBERSHIP for a, b in pairs if _is_match(a, b))
 
 
-def _is_match(one: int, other: int) -> bool:
-    return one & ~FULL == other & ~FULL and bool((one | other) & FULL)
+def _is_match(left: int, right: int) -> bool:
+    return left & ~FULL_MEMBERSHIP == right & ~FULL_MEMBERSHIP and bool((left | right) & FULL_MEMBERSHIP)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from ....spec import Fabric as Declared
 from ...model.plan import FabricPlan, Plan, Service
-from .partitions import expand_hosts, has_tenant_hosts, partition_rules, service_hosts
-from .roles import adapter_of
+from .partitions import expand_hosts, has_tenant_hosts, build_partition_rules, list_service_hosts
+from .roles import find_adapter
 
-__all__ = ["HostPorts", "LackingGuids", "PortGuids", "find_lacking_guids"]
+__all__ = ["HostPorts", "MissingGuids", "PortGuids", "iter_missing_guids"]
 
 
 class HostPorts(NamedTuple):
@@ -21,10 +21,10 @@ class HostPorts(NamedTuple):
     """RDMA devices; empty where the catalog does not know them."""
 
 
-class LackingGuids(NamedTuple):
+class MissingGuids(NamedTuple):
     """Ports without a GUID."""
 
-    place: str
+    path: str
     """In the fabric of the spec."""
     problem: str
     hint: str
@@ -35,71 +35,71 @@ class PortGuids:
 
     def __init__(self, plan: Plan, fabric: FabricPlan):
         self._guids = fabric.guids
-        self._pools = [(plan.pool(name).hosts, _node_ports(plan, fabric, name)) for name in fabric.pools]
-        self._services = {host: _service_ports(item) for item in fabric.services for host in service_hosts(item)}
+        self._pools = [(plan.get_pool(name).hosts, _build_node_ports(plan, fabric, name)) for name in fabric.pools]
+        self._services = {host: _build_service_ports(item) for item in fabric.services for host in list_service_hosts(item)}
         self._found: dict[str, list[str]] = {}
         for name in fabric.guids:
             host, _, device = name.partition(" ")
             if device:
                 self._found.setdefault(host, []).append(name)
 
-    def count(self, host: str) -> int:
+    def count_ports(self, host: str) -> int:
         """Ports of a host on the fabric."""
-        return self._ports(host).ports
+        return self._find_ports(host).ports
 
-    def guids(self, host: str) -> list[str]:
+    def list_guids(self, host: str) -> list[str]:
         """GUIDs of a host's ports on the fabric, as far as the file has them."""
-        return [self._guids[name] for name in self._names(host)]
+        return [self._guids[name] for name in self._list_names(host)]
 
-    def lacking(self, host: str) -> list[str]:
+    def list_missing(self, host: str) -> list[str]:
         """What the file lacks of a host: the names of its devices where the catalog knows them, else the host's."""
-        ports = self._ports(host)
+        ports = self._find_ports(host)
         if ports.devices:
             return [f"{host} {device}" for device in ports.devices if f"{host} {device}" not in self._guids]
         return [host] * max(0, ports.ports - len(self._found.get(host, ())))
 
-    def _names(self, host: str) -> list[str]:
-        devices = self._ports(host).devices
+    def _list_names(self, host: str) -> list[str]:
+        devices = self._find_ports(host).devices
         if devices:
             return [name for device in devices if (name := f"{host} {device}") in self._guids]
         # the fabric's own file: whatever it has of the host is on this fabric
         return sorted(self._found.get(host, ()), key=lambda name: (len(name), name))
 
-    def _ports(self, host: str) -> HostPorts:
+    def _find_ports(self, host: str) -> HostPorts:
         pool = next((ports for hosts, ports in self._pools if host in hosts), None)
         return pool or self._services.get(host, HostPorts(0, ()))
 
 
-def _node_ports(plan: Plan, fabric: FabricPlan, pool: str) -> HostPorts:
+def _build_node_ports(plan: Plan, fabric: FabricPlan, pool: str) -> HostPorts:
     count = fabric.rails * fabric.planes
-    adapter = adapter_of(plan.pool(pool).machine, fabric.role, fabric.kind)
+    adapter = find_adapter(plan.get_pool(pool).machine, fabric.role, fabric.kind)
     devices = adapter.devices[:count] if adapter and len(adapter.devices) >= count else ()
     return HostPorts(count, devices)
 
 
-def _service_ports(service: Service) -> HostPorts:
+def _build_service_ports(service: Service) -> HostPorts:
     count = -(-service.links // service.count)
     return HostPorts(count, service.devices[:count] if len(service.devices) >= count else ())
 
 
-def find_lacking_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[LackingGuids]:
+def iter_missing_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[MissingGuids]:
     """Ports that partitions list and that the fabric's file has no GUID of, for each place of the spec."""
     if not has_tenant_hosts(declared):
         return
     ports = PortGuids(plan, fabric)
-    for place, hosts in _listed_hosts(plan, fabric, declared):
-        lacking = [name for host in hosts for name in ports.lacking(host)]
-        total = sum(ports.count(host) for host in hosts)
+    for place, hosts in _iter_listed_hosts(plan, fabric, declared):
+        lacking = [name for host in hosts for name in ports.list_missing(host)]
+        total = sum(ports.count_ports(host) for host in hosts)
         if lacking:
-            yield LackingGuids(
+            yield MissingGuids(
                 place, f"the GUIDs of {len(lacking)} of {total} ports are not known, the first is {lacking[0]!r}",
                 "set guids to a file with what ibnetdiscover printed, or with lines of a name and a GUID",
             )  # fmt: skip
 
 
-def _listed_hosts(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, Sequence[str]]]:
+def _iter_listed_hosts(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, Sequence[str]]]:
     """Place in the fabric of the spec -> hosts that it has partitions list by GUID."""
-    rules = partition_rules(plan, fabric, declared)
+    rules = build_partition_rules(plan, fabric, declared)
     for index, item in enumerate(declared.partitions):
         if item.hosts:
             yield f".partitions[{index}].hosts", expand_hosts(item.hosts)
@@ -110,4 +110,4 @@ def _listed_hosts(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
     for service in fabric.services:
         if service.name != f"{fabric.name}-manager":  # the subnet manager makes its own port a full member
             place = f".services[{named.index(service.name)}]" if service.name in named else ""
-            yield place, service_hosts(service)
+            yield place, list_service_hosts(service)

@@ -8,14 +8,14 @@ from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ...model.plan import PoolPlan
 from ..problems import Problems
-from .roles import FITS, adapter_of, has_same_ports, role_of
+from .roles import ADAPTER_KINDS, find_adapter, has_same_ports, get_fabric_role
 
-__all__ = ["check_ports_taken_once"]
+__all__ = ["check_port_conflicts"]
 
 _ANY_SPEED = Rate(1, "b/s")
 
 
-def check_ports_taken_once(spec: ClusterSpec, pools: tuple[PoolPlan, ...], problems: Problems) -> None:
+def check_port_conflicts(spec: ClusterSpec, pools: tuple[PoolPlan, ...], problems: Problems) -> None:
     """An error at every fabric that takes ports of a machine which an earlier fabric of the same pool has.
 
     On clouds the provider shares interfaces between networks, so only on-prem sites are looked at.
@@ -28,7 +28,7 @@ def check_ports_taken_once(spec: ClusterSpec, pools: tuple[PoolPlan, ...], probl
         for index, fabric in enumerate(spec.fabrics):
             if fabric.name not in pool.fabrics:
                 continue
-            own = _ports_of(pool.machine, fabric)
+            own = _find_ports(pool.machine, fabric)
             first = next((name for name, other in taken if own and has_same_ports(own, other)), None)
             if first is not None:
                 found.setdefault((index, first, pool.machine.name), []).append(pool.name)
@@ -36,38 +36,38 @@ def check_ports_taken_once(spec: ClusterSpec, pools: tuple[PoolPlan, ...], probl
                 taken.append((fabric.name, own))
     machines = {pool.machine.name: pool.machine for pool in pools}
     for (index, first, machine), names in found.items():
-        _refuse(spec, index, first, machines[machine], names, problems)
+        _report_conflict(spec, index, first, machines[machine], names, problems)
 
 
-def _ports_of(machine: Machine, fabric: Fabric) -> Adapter | None:
+def _find_ports(machine: Machine, fabric: Fabric) -> Adapter | None:
     """The ports a fabric takes; the speed of a port that the catalog does not know plays no part here."""
-    return adapter_of(machine, role_of(fabric), fabric.kind, _ANY_SPEED)
+    return find_adapter(machine, get_fabric_role(fabric), fabric.kind, _ANY_SPEED)
 
 
-def _refuse(
-    spec: ClusterSpec, index: int, first: str, machine: Machine, pools: list[str], problems: Problems
+def _report_conflict(
+    spec: ClusterSpec, index: int, first_fabric: str, machine: Machine, pools: list[str], problems: Problems
 ) -> None:  # fmt: skip
     fabric = spec.fabrics[index]
-    role = role_of(fabric)
-    own = _ports_of(machine, fabric)
+    role = get_fabric_role(fabric)
+    own = _find_ports(machine, fabric)
     known = own is not None and own in machine.adapters
     ports = " ".join(filter(None, (f"{own.count} × {own.speed}", own.model))) if own and known else "1 port"
     of = f"pool{'s' * (len(pools) > 1)} {', '.join(pools)}"
-    free = [item.role for item in machine.adapters if item.kind in FITS[fabric.kind]
-            and not any(has_same_ports(item, other) for other in _taken(spec, machine, pools, index))]  # fmt: skip
+    free = [item.role for item in machine.adapters if item.kind in ADAPTER_KINDS[fabric.kind]
+            and not any(has_same_ports(item, other) for other in _list_used_ports(spec, machine, pools, index))]  # fmt: skip
     more = f"give {fabric.name} a role whose ports are free ({', '.join(free)})" if free else (
         f"give {machine.name} further ports in a catalog overlay")  # fmt: skip
-    problems.error(
+    problems.add_error(
         "fabric-ports", f"fabrics[{index}]",
-        f"{fabric.name} takes the {role} ports of {machine.name} ({ports}; {of}), which are on {first} already: "
+        f"{fabric.name} takes the {role} ports of {machine.name} ({ports}; {of}), which are on {first_fabric} already: "
         "a port is on one network",
-        f"take {fabric.name} or {first} out of 'fabrics' of {of}, or {more}",
+        f"take {fabric.name} or {first_fabric} out of 'fabrics' of {of}, or {more}",
     )  # fmt: skip
 
 
-def _taken(spec: ClusterSpec, machine: Machine, pools: list[str], index: int) -> list[Adapter]:
+def _list_used_ports(spec: ClusterSpec, machine: Machine, pools: list[str], index: int) -> list[Adapter]:
     """Ports of a machine that the fabrics of its pools have, without those of the fabric at ``index``."""
     names = {name for pool in spec.pools if pool.name in pools for name in pool.fabrics}
-    found = (_ports_of(machine, item) for at, item in enumerate(spec.fabrics)
+    found = (_find_ports(machine, item) for at, item in enumerate(spec.fabrics)
              if at != index and item.name in names)  # fmt: skip
     return [item for item in found if item]

@@ -9,19 +9,19 @@ from typing import cast
 
 from ....catalog import Cable, Catalog
 from ....catalog.machine import Adapter
-from ....errors import UnknownName
+from ....errors import UnknownNameError
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ...model.plan import FabricPlan, Service
 from ...model.storage import ServerGroup
 from ..problems import Problems
-from .roles import FITS, adapter_of, client_adapter, client_fabric, has_same_ports, role_of
+from .roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, has_same_ports, get_fabric_role
 
-__all__ = ["Others", "services_of"]
+__all__ = ["AttachedEquipment", "build_services"]
 
 
 @dataclass(frozen=True)
-class Others:
+class AttachedEquipment:
     """What stands beside the nodes and hangs on their networks."""
 
     servers: tuple[ServerGroup, ...] = ()
@@ -29,12 +29,12 @@ class Others:
     """Distribution units of all racks."""
     rack_nodes: int | None = None
     """Nodes of a rack, where racks are known."""
-    joining: tuple[tuple[str, int], ...] = ()
+    joining_links: tuple[tuple[str, int], ...] = ()
     """Fabric -> links that other networks have into its topmost switches."""
 
 
-def services_of(
-    fabric: Fabric, path: str, spec: ClusterSpec, speed: Rate, built: tuple[FabricPlan, ...], others: Others,
+def build_services(
+    fabric: Fabric, path: str, spec: ClusterSpec, speed: Rate, built: tuple[FabricPlan, ...], attached: AttachedEquipment,
     catalog: Catalog, problems: Problems,
 ) -> tuple[Service, ...]:  # fmt: skip
     """The services of a fabric in the order of their ports: managers, the declared ones, servers, managed devices."""
@@ -44,78 +44,78 @@ def services_of(
         count = manager.appliances or manager.links
         found.append(
             Service(f"{fabric.name}-manager", count, manager.links, manager.speed or speed,
-                    _split(speed, manager.speed), manager.cage, manager.product, manager.part_number,
-                    cable=_cable(manager.cable, f"{path}.manager.cable", catalog, problems), pack=manager.pack,
+                    _compute_split(speed, manager.speed), manager.cage, manager.product, manager.part_number,
+                    cable=_find_cable(manager.cable, f"{path}.manager.cable", catalog, problems), can_share_modules=manager.pack,
                     peer_links=manager.peer_links)
         )  # fmt: skip
     for index, item in enumerate(fabric.services):
-        cable = _cable(item.cable, f"{path}.services[{index}].cable", catalog, problems)
+        cable = _find_cable(item.cable, f"{path}.services[{index}].cable", catalog, problems)
         found.append(
             Service(item.name, item.count, item.count * item.links, item.speed or speed,
-                    1 if cable and cable.tails > 1 else _split(speed, item.speed), item.cage, item.product,
+                    1 if cable and cable.tails > 1 else _compute_split(speed, item.speed), item.cage, item.product,
                     item.part_number, item.ours, cable, item.pack, item.peer_links, item.full)
         )  # fmt: skip
     named = {service.name for service in found}
-    if role_of(fabric) == "management":
+    if get_fabric_role(fabric) == "management":
         named |= {item.name for item in fabric.services}
-        found += _managed(built, named, speed, others, spec)
+        found += _iter_management_services(built, named, speed, attached, spec)
     else:
-        found += _servers(fabric, spec, speed, named, others.servers)
+        found += _iter_storage_services(fabric, spec, speed, named, attached.servers)
     return tuple(found)
 
 
-def _cable(name: str | None, path: str, catalog: Catalog, problems: Problems) -> Cable | None:
+def _find_cable(name: str | None, path: str, catalog: Catalog, problems: Problems) -> Cable | None:
     if name is None:
         return None
     try:
         return cast(Cable, catalog.get("cables", name))
-    except UnknownName as error:
-        problems.unknown(path, error)
+    except UnknownNameError as error:
+        problems.add_unknown_name(path, error)
         return None
 
 
-def _split(speed: Rate, wanted: Rate | None) -> int:
+def _compute_split(speed: Rate, link_speed: Rate | None) -> int:
     """How many links of the speed wanted share a port: as many as it is faster, where a splitter has so many tails."""
-    times = int(speed.base // wanted.base) if wanted and wanted.base else 1
-    return times if 1 < times <= _MOST_TAILS else 1
+    times = int(speed.base // link_speed.base) if link_speed and link_speed.base else 1
+    return times if 1 < times <= _MAX_TAILS else 1
 
 
-_MOST_TAILS = 8
+_MAX_TAILS = 8
 """Electrical lanes of the widest cages (multi-source agreements of QSFP-DD and OSFP): no splitter has more ends."""
 
 
-def _servers(
-    fabric: Fabric, spec: ClusterSpec, speed: Rate, named: set[str], servers: Sequence[ServerGroup]
+def _iter_storage_services(
+    fabric: Fabric, spec: ClusterSpec, speed: Rate, declared_names: set[str], servers: Sequence[ServerGroup]
 ) -> Iterator[Service]:
     """The storage servers: towards their clients, and on the in-band network with the ports they have for it."""
-    stores = {item.name: client_fabric(spec, item.fabric) for item in spec.storage}
-    ordinary = [item for item in spec.fabrics if role_of(item) == "in-band"]
+    stores = {item.name: find_client_fabric(spec, item.fabric) for item in spec.storage}
+    ordinary = [item for item in spec.fabrics if get_fabric_role(item) == "in-band"]
     for group in servers:
         clients = stores[group.storage]
-        towards = client_adapter(group.machine, clients)
+        towards = find_client_adapter(group.machine, clients)
         serves = clients is fabric
         own = next((item for item in group.machine.adapters
-                    if item.role == "in-band" and item.kind in FITS[fabric.kind]), None)  # fmt: skip
-        if serves and towards is not None and group.name not in named:
-            yield _service(group, towards, speed, full=True)
-        elif own is not None and not serves and group.name not in named:
+                    if item.role == "in-band" and item.kind in ADAPTER_KINDS[fabric.kind]), None)  # fmt: skip
+        if serves and towards is not None and group.name not in declared_names:
+            yield _build_storage_service(group, towards, speed, is_non_blocking=True)
+        elif own is not None and not serves and group.name not in declared_names:
             # a port is on one network: the one that clients come over, or the first ordinary one that it fits
-            first = next((item for item in ordinary if own.kind in FITS[item.kind]), None)
+            first = next((item for item in ordinary if own.kind in ADAPTER_KINDS[item.kind]), None)
             if first is fabric and not (towards and has_same_ports(own, towards)):
-                yield _service(group, own, speed)
+                yield _build_storage_service(group, own, speed)
 
 
-def _service(group: ServerGroup, adapter: Adapter, speed: Rate, full: bool = False) -> Service:
+def _build_storage_service(group: ServerGroup, adapter: Adapter, speed: Rate, is_non_blocking: bool = False) -> Service:
     own = min(speed, adapter.speed)
     return Service(
-        group.name, group.count, group.count * adapter.count, own, _split(speed, own), adapter.cage,
-        group.machine.name, full=full, hosts=group.hosts, names=adapter.ports, devices=adapter.devices,
+        group.name, group.count, group.count * adapter.count, own, _compute_split(speed, own), adapter.cage,
+        group.machine.name, is_non_blocking=is_non_blocking, hosts=group.hosts, port_names=adapter.ports, devices=adapter.devices,
         adapter=adapter,
     )  # fmt: skip
 
 
-def _managed(
-    built: Iterable[FabricPlan], named: set[str], speed: Rate, others: Others, spec: ClusterSpec
+def _iter_management_services(
+    built: Iterable[FabricPlan], declared_names: set[str], speed: Rate, attached: AttachedEquipment, spec: ClusterSpec
 ) -> Iterator[Service]:
     """A management port for every switch, server and service machine of ours, and every distribution unit.
 
@@ -127,21 +127,21 @@ def _managed(
             boxes = -(-tier.count // tier.switch.chips)
             yield Service(f"{fabric.name}-{tier.name}", boxes, boxes, speed, cage="rj45", product=tier.switch.name)
         for service in fabric.services:
-            if service.ours and service.name not in named and service.hosts is None:
+            if service.is_managed and service.name not in declared_names and service.hosts is None:
                 known = machines.get(service.name)
                 if known is None or known.count < service.count:
                     machines[service.name] = service
     for item in spec.facility.machines if spec.facility else ():
         known = machines.get(item.name)
-        if item.name not in named and (known is None or known.count < item.count):
+        if item.name not in declared_names and (known is None or known.count < item.count):
             found = known or Service(item.name, item.count, item.count, speed, product=item.machine)
             machines[item.name] = replace(found, count=item.count)
     for name, service in machines.items():
         yield Service(name, service.count, service.count, speed, cage="rj45", product=service.product,
                       part_number=service.part_number, peer_links=service.peer_links)  # fmt: skip
-    for group in others.servers:
-        own = adapter_of(group.machine, "management", "ethernet", speed)
-        if group.name not in named and own is not None:
-            yield _service(group, own, speed)
-    if others.pdus and "pdu" not in named:
-        yield Service("pdu", others.pdus, others.pdus, speed, cage="rj45", ours=False)
+    for group in attached.servers:
+        own = find_adapter(group.machine, "management", "ethernet", speed)
+        if group.name not in declared_names and own is not None:
+            yield _build_storage_service(group, own, speed)
+    if attached.pdus and "pdu" not in declared_names:
+        yield Service("pdu", attached.pdus, attached.pdus, speed, cage="rj45", is_managed=False)

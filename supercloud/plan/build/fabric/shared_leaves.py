@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from ....catalog.machine import ScalableUnit
 from ....spec import Fabric
-from ....topology import Arrangement, Ports, TopologyError, compute_arrangements, rail_optimized
+from ....topology import LeafArrangement, LeafRequirements, TopologyError, compute_arrangements, build_rail_optimized
 from ....topology import Fabric as Wiring
-from ....topology.reserved import Reserve
-from ....topology.tiers import most_down
+from ....topology.reserved import PortRequest
+from ....topology.tiers import compute_max_down
 
-__all__ = ["SmallFabric", "is_open", "is_small", "select_fewest_switches"]
+__all__ = ["SmallFabric", "has_open_leaves", "is_small", "select_fewest_switches"]
 
 
 @dataclass(frozen=True)
@@ -26,39 +26,39 @@ class SmallFabric:
     nodes: int
     rails: int
     planes: int
-    domain: int
+    domain_nodes: int
     """Nodes of a scale-up domain."""
     radix: tuple[int, int, int]
-    ratio: tuple[float, float]
-    reserved: tuple[Reserve, ...]
+    oversubscription: tuple[float, float]
+    reserved: tuple[PortRequest, ...]
     """Of one plane."""
-    cage: int
-    leaf_rails: int | None
-    peers: int = 0
+    cage_ports: int
+    rails_per_leaf: int | None
+    peer_ports: int = 0
     """Ports of a leaf for the other leaf of its pair."""
     links: int = 0
     """Further links on the topmost switches of one plane."""
 
-    def arrangements(self) -> list[Arrangement]:
+    def list_arrangements(self) -> list[LeafArrangement]:
         """All that hold the nodes and the reserved ports, best first."""
         reserved = sum(ask.ports for ask in self.reserved)
-        ports = Ports(self.radix[0], self.radix[1], self.ratio[0], reserved, self.links, self.peers)
+        ports = LeafRequirements(self.radix[0], self.radix[1], self.oversubscription[0], reserved, self.links, self.peer_ports)
         return compute_arrangements(
-            self.nodes, self.rails, ports, domain=self.domain, rails_per_leaf=self.leaf_rails
+            self.nodes, self.rails, ports, domain_nodes=self.domain_nodes, rails_per_leaf=self.rails_per_leaf
         )  # fmt: skip
 
-    def build(self, chosen: Arrangement, spines: int | None) -> Wiring:
+    def build_wiring(self, arrangement: LeafArrangement, spines: int | None) -> Wiring:
         """The wiring of an arrangement, or the same with more spines. Raises TopologyError."""
-        return rail_optimized(
-            self.nodes, rails=self.rails, radix=self.radix, unit=chosen.unit,
-            down=chosen.unit * chosen.rails_per_leaf, uplinks=chosen.uplinks or None,
-            rails_per_leaf=chosen.rails_per_leaf, planes=self.planes, tiers=2 if chosen.uplinks else 1,
-            spines=spines if chosen.uplinks else None, oversubscription=self.ratio, reserved=self.reserved,
-            cage=self.cage, peers=self.peers,
+        return build_rail_optimized(
+            self.nodes, rails=self.rails, radix=self.radix, unit_nodes=arrangement.unit_nodes,
+            down=arrangement.unit_nodes * arrangement.rails_per_leaf, uplinks=arrangement.uplinks or None,
+            rails_per_leaf=arrangement.rails_per_leaf, planes=self.planes, tiers=2 if arrangement.uplinks else 1,
+            spines=spines if arrangement.uplinks else None, oversubscription=self.oversubscription, reserved=self.reserved,
+            cage_ports=self.cage_ports, peer_ports=self.peer_ports,
         )  # fmt: skip
 
 
-def is_open(fabric: Fabric, role: str) -> bool:
+def has_open_leaves(fabric: Fabric, role: str) -> bool:
     """Whether the spec leaves it to us how many rails are on a leaf."""
     said = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.joins)
     return (
@@ -67,29 +67,29 @@ def is_open(fabric: Fabric, role: str) -> bool:
     )  # fmt: skip
 
 
-def is_small(nodes: int, unit: ScalableUnit | None, leaf_radix: int, ratio: float) -> bool:
+def is_small(nodes: int, reference_unit: ScalableUnit | None, leaf_radix: int, oversubscription: float) -> bool:
     """Whether nodes do not fill the scalable unit of the maker, or of leaves with one rail each."""
-    return nodes < unit.nodes if unit else nodes <= max(most_down(leaf_radix, ratio), 1)
+    return nodes < reference_unit.nodes if reference_unit else nodes <= max(compute_max_down(leaf_radix, oversubscription), 1)
 
 
 def select_fewest_switches(
-    small: SmallFabric, apart: Callable[[], Wiring], spines: int | None, least: int | None
+    small: SmallFabric, build_separate: Callable[[], Wiring], spines: int | None, min_leaves: int | None
 ) -> Wiring:
     """The arrangement with the fewest switches, with so many spines and at least so many leaves where that is asked;
     the wiring with rails ``apart`` where none takes fewer. Raises TopologyError."""
     refusal: TopologyError | None = None
     usual: Wiring | None = None
     try:
-        usual = apart()
+        usual = build_separate()
     except TopologyError as error:
         refusal = error
-    for chosen in small.arrangements():
-        if usual and chosen.switches * small.planes >= sum(usual.switch_counts.values()):
+    for chosen in small.list_arrangements():
+        if usual and chosen.switch_count * small.planes >= sum(usual.switch_counts.values()):
             break
-        if least and chosen.leaves < least:
+        if min_leaves and chosen.leaves < min_leaves:
             continue
         try:
-            return small.build(chosen, spines)
+            return small.build_wiring(chosen, spines)
         except TopologyError:
             continue  # such as cables that need a cage to themselves, where no leaf has one
     if usual is None:

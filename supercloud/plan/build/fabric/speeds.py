@@ -11,22 +11,22 @@ from ....primitives.quantity import Rate
 from ....spec import Fabric
 from ..problems import Problems
 
-__all__ = ["Speeds", "compute_speeds"]
+__all__ = ["FabricSpeeds", "compute_speeds"]
 
 
 @dataclass(frozen=True)
-class Speeds:
+class FabricSpeeds:
     """What ports and links run at."""
 
-    ports: Rate
+    port_speed: Rate
     """Ports of the switches, and links between them."""
-    pools: Mapping[str, Rate]
+    pool_speeds: Mapping[str, Rate]
     """Pool -> its links, where they are slower than the ports."""
 
 
 def compute_speeds(
     fabric: Fabric, path: str, adapters: Mapping[str, Adapter], switches: Sequence[Switch], problems: Problems
-) -> Speeds | None:
+) -> FabricSpeeds | None:
     """The highest speed, at most that of the fastest ``adapters`` (of each pool), at which every switch runs all its
     ports, and the speed of the links of pools with slower adapters. None where links would not run, which is a problem.
     """
@@ -39,15 +39,15 @@ def compute_speeds(
     if fabric.speed and (fabric.speed not in usable or fabric.speed > adapters[slowest].speed):
         least = adapters[slowest].speed
         of = "" if least == given else f" to {least} (pool {slowest})"
-        problems.error(
+        problems.add_error(
             "fabric-speed", f"{path}.speed",
-            f"no link of {fabric.speed}: adapters give {given}{of}, switches {_list(common)}",
+            f"no link of {fabric.speed}: adapters give {given}{of}, switches {_format_speeds(common)}",
             "leave 'speed' out, or take other switches",
         )  # fmt: skip
         return None
     if not usable:
-        problems.error(
-            "fabric-speed", path, f"adapters of {given} and ports of {_list(common)} have no speed in common",
+        problems.add_error(
+            "fabric-speed", path, f"adapters of {given} and ports of {_format_speeds(common)} have no speed in common",
             "take other switches",
         )  # fmt: skip
         return None
@@ -56,15 +56,15 @@ def compute_speeds(
     links = {name: min(adapter.speed, ports) for name, adapter in adapters.items()}
     lost = next((name for name in links if links[name] not in runs), None)
     if lost is not None:
-        problems.error(
+        problems.add_error(
             "fabric-speed", path,
             f"pool {fastest} has adapters of {given}, for which ports of {switches[0].name} run at {ports}; pool "
-            f"{lost} has adapters of {adapters[lost].speed}, which these ports do not run ({_list(runs)})",
+            f"{lost} has adapters of {adapters[lost].speed}, which these ports do not run ({_format_speeds(runs)})",
             f"declare a fabric for pool {lost}, or take leaves whose ports run both",
         )  # fmt: skip
         return None
-    return Speeds(ports, {name: speed for name, speed in links.items() if speed < ports})
+    return FabricSpeeds(ports, {name: speed for name, speed in links.items() if speed < ports})
 
 
-def _list(speeds: set[Rate]) -> str:
+def _format_speeds(speeds: set[Rate]) -> str:
     return ", ".join(str(speed) for speed in sorted(speeds)) or "an unknown speed"

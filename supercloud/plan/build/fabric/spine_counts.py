@@ -14,7 +14,7 @@ __all__ = ["TIERS_WITH_CORE", "check_spines", "select_spines"]
 Build = Callable[[Fabric], Wiring]
 
 # So many numbers are tried, each of which builds the fabric, to say which would do: those nearest to the declared one.
-_MOST_TRIED = 16
+_MAX_TRIED_COUNTS = 16
 TIERS_WITH_CORE = 3
 """Of a fabric that has core switches."""
 
@@ -29,7 +29,7 @@ def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
     except TopologyError as error:
         return error.hint
     declared = fabric.spines
-    near = range(max(1, declared - _MOST_TRIED // 2), declared + _MOST_TRIED // 2 + 1)
+    near = range(max(1, declared - _MAX_TRIED_COUNTS // 2), declared + _MAX_TRIED_COUNTS // 2 + 1)
     natural = usual.tiers[1].count // usual.planes if len(usual.tiers) > 1 else 1
     for spines in sorted({*near, natural}, key=lambda number: abs(number - declared)):
         try:
@@ -57,7 +57,7 @@ def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links:
         return
     leaf, spine, core = wiring.tiers
     without = sum(usual.switch_counts.values())
-    problems.error(
+    problems.add_error(
         "fabric-tiers", f"{path}.spines",
         f"{fabric.spines} spine{'s' * (fabric.spines > 1)} cannot join the {leaf.count} leaves of {fabric.name}: there "
         f"would be {spine.count} spines in pods and {core.count} core switch{'es' * (core.count > 1)} above them, "

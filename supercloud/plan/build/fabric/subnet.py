@@ -6,10 +6,10 @@ from ....spec import Fabric as Declared
 from ....topology import Fabric as Wiring
 from ...model.plan import FabricPlan
 
-__all__ = ["engines"]
+__all__ = ["list_routing_engines"]
 
 
-def engines(fabric: FabricPlan, declared: Declared) -> tuple[str, ...]:
+def list_routing_engines(fabric: FabricPlan, declared: Declared) -> tuple[str, ...]:
     """Routing engines of the subnet manager, the best first; the open one stops rather than to fall back further."""
     wiring = fabric.wiring
     trees = isinstance(wiring, Wiring) and len(wiring.tiers) > 1 and not declared.peer_links

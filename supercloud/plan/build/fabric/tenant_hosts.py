@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ....spec import ClusterSpec
 from ....spec import Fabric as Declared
 from ...model.plan import PoolPlan
-from .partitions import has_tenant_hosts, partitions_of
+from .partitions import has_tenant_hosts, build_partitions
 
 __all__ = ["find_host_tenants", "find_pool_tenants"]
 
@@ -23,7 +23,7 @@ def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
     The check ``subnet-apart`` finds a partition without hosts beside one with hosts: its key is on all nodes."""
     if declared.kind != "infiniband" or not has_tenant_hosts(declared):
         return {}
-    partitions = partitions_of(declared)
+    partitions = build_partitions(declared)
     everywhere = frozenset(item.name for item in partitions if item.hosts is None)
     found: dict[str, frozenset[str]] = {}
     for item in partitions:
@@ -40,7 +40,7 @@ def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[st
     of_fabric = {item.name: find_host_tenants(item) for item in spec.fabrics}
     found: dict[str, tuple[str, ...]] = {}
     for pool in pools:
-        sets = list(_tenant_sets(pool, of_fabric))
+        sets = list(_iter_tenant_sets(pool, of_fabric))
         if not sets or any(len(item) != 1 for item in sets):
             continue
         common = frozenset.intersection(*(next(iter(item)) for item in sets))
@@ -50,11 +50,11 @@ def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[st
     return found
 
 
-def _tenant_sets(pool: PoolPlan, of_fabric: dict[str, dict[str, frozenset[str]]]) -> Iterator[set[frozenset[str]]]:
+def _iter_tenant_sets(pool: PoolPlan, tenants_by_fabric: dict[str, dict[str, frozenset[str]]]) -> Iterator[set[frozenset[str]]]:
     """For each fabric with nodes of tenants in the pool: which tenants its nodes are of, each combination once."""
     nobody: frozenset[str] = frozenset()
     for name in pool.fabrics:
-        owners = of_fabric.get(name, {})
+        owners = tenants_by_fabric.get(name, {})
         found = {owners.get(host, nobody) for host in pool.hosts} if owners else set()
         if found - {nobody}:
             yield found

@@ -17,7 +17,7 @@ from ....spec import Fabric
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError
 
-__all__ = ["Units", "list_units", "select_wiring"]
+__all__ = ["UnitLayout", "list_unit_layouts", "select_wiring"]
 
 Pod = Literal["su", "rail"]
 # Pods meet in a third tier; under two tiers all units share the spines.
@@ -25,7 +25,7 @@ _TIERS_WITH_PODS = 3
 
 
 @dataclass(frozen=True)
-class Units:
+class UnitLayout:
     """What a unit is and what shares its spines."""
 
     nodes: int | None
@@ -33,62 +33,62 @@ class Units:
     pod: Pod
     pod_units: int | None = None
     """None: as few as leave the core a port for every pod."""
-    printed: bool = False
+    is_reference: bool = False
     """The maker prints the number of switches for it."""
 
 
-def list_units(nodes: int, fabric: Fabric, design: ScalableUnit, block: int, ratio: float) -> list[Units]:
+def list_unit_layouts(nodes: int, fabric: Fabric, reference_unit: ScalableUnit, leaf_nodes: int, oversubscription: float) -> list[UnitLayout]:
     """The units that may be built of a maker's ``design``, whose leaves have ``block`` nodes; ``ratio`` is the
     oversubscription of a leaf. What the spec says of tiers and pods is kept."""
-    leaves, full = -(-nodes // block), -(-design.nodes // block)
-    whole = design.nodes % block == 0 and leaves % full == 0
+    leaves, full = -(-nodes // leaf_nodes), -(-reference_unit.nodes // leaf_nodes)
+    whole = reference_unit.nodes % leaf_nodes == 0 and leaves % full == 0
     if leaves <= full:  # one unit
-        core = design.pod if fabric.tiers == 3 else None
-        return [Units(design.nodes if whole else leaves * block, fabric.pod or core or "su")]
+        core = reference_unit.pod if fabric.tiers == 3 else None
+        return [UnitLayout(reference_unit.nodes if whole else leaves * leaf_nodes, fabric.pod or core or "su")]
     pods: list[Pod] = [fabric.pod] if fabric.pod else ["su"]
-    if not fabric.pod and design.pod == "rail" and fabric.tiers in (None, 3):
+    if not fabric.pod and reference_unit.pod == "rail" and fabric.tiers in (None, 3):
         pods.insert(0, "rail")
     even = -(-leaves // -(-leaves // full))
-    found = [Units(block, pod, units) for units in (even, None) for pod in pods]
-    return [Units(design.nodes, pods[0], printed=True), *found] if whole and ratio == 1 else found
+    found = [UnitLayout(leaf_nodes, pod, units) for units in (even, None) for pod in pods]
+    return [UnitLayout(reference_unit.nodes, pods[0], is_reference=True), *found] if whole and oversubscription == 1 else found
 
 
-def select_wiring(build: Callable[[Units], Wiring], units: Iterable[Units], pods_open: bool = False) -> Wiring:
+def select_wiring(build: Callable[[UnitLayout], Wiring], layouts: Iterable[UnitLayout], can_change_pods: bool = False) -> Wiring:
     """What ``build`` makes of the best of these units: the maker's ``printed`` ones where they can be built, else those
     with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
 
     Where neither spec nor maker says what a pod is (``pods_open``), pods have as many units as take the fewest
     switches. Raises TopologyError, that of the first, where none can be built.
     """
-    found: list[tuple[Units, Wiring]] = []
+    found: list[tuple[UnitLayout, Wiring]] = []
     refusals: list[TopologyError] = []
-    for item in units:
+    for item in layouts:
         try:
             wiring = build(item)
         except TopologyError as error:
             refusals.append(error)
             continue
         found.append((item, wiring))
-        if item.printed:
+        if item.is_reference:
             break
     if not found:
         raise refusals[0]
-    best = found[-1] if found[-1][0].printed else min(found, key=lambda pair: _rank(pair[1]))
-    return _with_fewest_switches(build, *best) if pods_open else best[1]
+    best = found[-1] if found[-1][0].is_reference else min(found, key=lambda pair: _compute_rank(pair[1]))
+    return _select_fewest_switches(build, *best) if can_change_pods else best[1]
 
 
-def _rank(wiring: Wiring) -> tuple[int, int, int]:
-    return len(wiring.tiers), -_pod_nodes(wiring), sum(wiring.switch_counts.values())
+def _compute_rank(wiring: Wiring) -> tuple[int, int, int]:
+    return len(wiring.tiers), -_count_pod_nodes(wiring), sum(wiring.switch_counts.values())
 
 
-def _with_fewest_switches(build: Callable[[Units], Wiring], chosen: Units, wiring: Wiring) -> Wiring:
+def _select_fewest_switches(build: Callable[[UnitLayout], Wiring], layout: UnitLayout, wiring: Wiring) -> Wiring:
     """The wiring, or the same units in pods of another size where that takes fewer switches."""
-    if len(wiring.tiers) < _TIERS_WITH_PODS or chosen.pod_units is not None:
+    if len(wiring.tiers) < _TIERS_WITH_PODS or layout.pod_units is not None:
         return wiring
     count = next(axis.size for axis in wiring.tiers[0].axes if axis.name == "su")
     for size in sorted({-(-count // pods) for pods in range(1, count + 1)}):
         try:
-            other = build(replace(chosen, pod_units=size))
+            other = build(replace(layout, pod_units=size))
         except TopologyError:
             continue  # such as more units than the spines of a pod have ports for
         if sum(other.switch_counts.values()) < sum(wiring.switch_counts.values()):
@@ -96,5 +96,5 @@ def _with_fewest_switches(build: Callable[[Units], Wiring], chosen: Units, wirin
     return wiring
 
 
-def _pod_nodes(wiring: Wiring) -> int:
+def _count_pod_nodes(wiring: Wiring) -> int:
     return wiring.levels[-2].size if len(wiring.levels) > 1 else wiring.nodes

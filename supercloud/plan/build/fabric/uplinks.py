@@ -20,15 +20,15 @@ from typing import NamedTuple, cast
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError
 from ....topology.links import NodeLinks
-from ....topology.tiers import ports_up, spread_uplinks
+from ....topology.tiers import compute_uplinks, spread_uplinks
 
-__all__ = ["Demand", "even_uplinks", "select_leaves"]
+__all__ = ["Demand", "compute_even_uplinks", "select_leaves"]
 
 _TWO_TIERS = 2
 # So many times the spines that their links fill are no reason yet for leaves of another size.
-_FAR_TOO_MANY = 2
+_MAX_OVERSIZE = 2
 # Under three tiers, nodes of a leaf are tried in multiples of these.
-_STEPS = (1, 2, 4, 8, 16)
+_LEAF_COUNT_FACTORS = (1, 2, 4, 8, 16)
 
 Build = Callable[[int | None, int | None, int | None, int | None], Wiring]
 
@@ -53,7 +53,7 @@ class Demand:
     """Units at least."""
 
 
-class _Leaves(NamedTuple):
+class _LeafChoice(NamedTuple):
     """One choice; they sort by what is better."""
 
     switches: int
@@ -83,7 +83,7 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
     if (
         usual
         and demand.ratio <= 1
-        and usual.spines <= _FAR_TOO_MANY * -(-_count_top_links(found, usual, demand) // spine.radix)
+        and usual.spines <= _MAX_OVERSIZE * -(-_count_top_links(found, usual, demand) // spine.radix)
     ):
         choices = [usual]
     for choice in choices:
@@ -91,7 +91,7 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
             return found
         try:
             count = units if choice.size is None else _count_units(found, choice.size, demand)
-            wiring = build(count, choice.size or _open_size(found, demand), choice.uplinks, choice.spines)
+            wiring = build(count, choice.size or _find_open_size(found, demand), choice.uplinks, choice.spines)
         except TopologyError:
             continue  # such as reserved ports that need cages of their own
         if (choice.size is None and choice.uplinks >= leaf.up) or _is_kept(wiring, demand):
@@ -99,7 +99,7 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
     return build(units, None, None, demand.spines) if demand.spines else found
 
 
-def even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
+def compute_even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
     """The uplinks of a leaf of this size with which two tiers take the fewest spines; None where it has them already.
 
     ``peers`` ports of a leaf are for the other leaf of its pair.
@@ -112,7 +112,7 @@ def even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
     return found[1] if found and found[0] < spine.count // wiring.planes else None
 
 
-def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
+def _list_choices(found: Wiring, demand: Demand) -> list[_LeafChoice]:
     """Leaves of every size with the fewest spines for it, best first."""
     best: int | None = None
     choices = []
@@ -122,13 +122,13 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
         leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
         used = hosts.nodes * hosts.nics + sum(demand.reserved)
         most = min(leaf.radix - demand.peers - down, (leaves * (leaf.radix - demand.peers) - used) // leaves)
-        least = ports_up(filled + sum(-(-ports // leaves) for ports in demand.reserved), demand.ratio)
+        least = compute_uplinks(filled + sum(-(-ports // leaves) for ports in demand.reserved), demand.ratio)
         if size is None:
             least = min(least, leaf.up)  # the shape's own rule
         even = spread_uplinks(leaves, least, most, found.tiers[1].radix, spines=demand.spines, links=demand.links)
         if even:
-            nodes = hosts.block if size is None else size
-            choices.append(_Leaves(leaves + even[0], nodes > hosts.block, -nodes, even[1], even[0], size))
+            nodes = hosts.block_nodes if size is None else size
+            choices.append(_LeafChoice(leaves + even[0], nodes > hosts.block_nodes, -nodes, even[1], even[0], size))
             best = min(best or choices[-1].switches, choices[-1].switches)
     return sorted(choices, key=lambda item: item[:4])  # what was built before the same size
 
@@ -136,19 +136,19 @@ def _list_choices(found: Wiring, demand: Demand) -> list[_Leaves]:
 def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
     """Nodes of a leaf (None: as built), leaves, ports for nodes of a leaf, and those in use of the fullest leaf."""
     leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
-    each = hosts.nics_per_side
-    yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit, hosts.block) * each
-    if demand.step is None or _open_size(found, demand) is None:
+    each = hosts.nics_per_leaf
+    yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit_nodes, hosts.block_nodes) * each
+    if demand.step is None or _find_open_size(found, demand) is None:
         return
-    step = demand.step if hosts.block % demand.step == 0 else 1
+    step = demand.step if hosts.block_nodes % demand.step == 0 else 1
     room = leaf.radix - demand.peers
     for size in range(room // (each * step) * step, 0, -step):
         units = _count_units(found, size, demand)
-        if size * each + ports_up(size * each, demand.ratio) <= room:
-            yield size, units * hosts.sides, size * each, min(hosts.nodes, size) * each
+        if size * each + compute_uplinks(size * each, demand.ratio) <= room:
+            yield size, units * hosts.leaves_per_block, size * each, min(hosts.nodes, size) * each
 
 
-def _count_top_links(found: Wiring, choice: _Leaves, demand: Demand) -> int:
+def _count_top_links(found: Wiring, choice: _LeafChoice, demand: Demand) -> int:
     """Links that end on the spines of a plane with leaves as built."""
     return found.tiers[0].count // found.planes * choice.uplinks + demand.links
 
@@ -161,14 +161,14 @@ def _is_kept(wiring: Wiring, demand: Demand) -> bool:
     used: Counter[int] = Counter()
     for group in wiring.link_groups:
         if group.target_kind == leaf.name:
-            used.update(group.columns().target.tolist())
-    return ports_up(max(used.values()), demand.ratio) <= leaf.up
+            used.update(group.build_columns().target.tolist())
+    return compute_uplinks(max(used.values()), demand.ratio) <= leaf.up
 
 
-def _open_size(found: Wiring, demand: Demand) -> int | None:
+def _find_open_size(found: Wiring, demand: Demand) -> int | None:
     """Nodes of a leaf as built, where others may be tried."""
     hosts = cast(NodeLinks, found.link_groups[0])
-    return hosts.block if demand.step is not None and hosts.unit == hosts.block else None
+    return hosts.block_nodes if demand.step is not None and hosts.unit_nodes == hosts.block_nodes else None
 
 
 def _count_units(found: Wiring, size: int, demand: Demand) -> int:
@@ -181,16 +181,16 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
     best = build(units, None, None, demand.spines) if demand.spines else found
     leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
     sizes: set[int | None] = {None}
-    if demand.step is not None and _open_size(found, demand) and demand.ratio > 1:
-        sizes |= {hosts.block // (step * demand.step) * step * demand.step for step in _STEPS} - {0, hosts.block}
-    for size in sorted(sizes, key=lambda item: -(item or hosts.block)):
-        down = leaf.down if size is None else size * hosts.nics_per_side
-        least = ports_up(down, demand.ratio)
+    if demand.step is not None and _find_open_size(found, demand) and demand.ratio > 1:
+        sizes |= {hosts.block_nodes // (step * demand.step) * step * demand.step for step in _LEAF_COUNT_FACTORS} - {0, hosts.block_nodes}
+    for size in sorted(sizes, key=lambda item: -(item or hosts.block_nodes)):
+        down = leaf.down if size is None else size * hosts.nics_per_leaf
+        least = compute_uplinks(down, demand.ratio)
         most = leaf.radix - demand.peers - down
         count = units if size is None else _count_units(found, size, demand)
         for uplinks in range(least, most + 1):
             try:
-                other = build(count, size or _open_size(found, demand), uplinks, demand.spines)
+                other = build(count, size or _find_open_size(found, demand), uplinks, demand.spines)
             except TopologyError:
                 continue
             fewer = sum(other.switch_counts.values()) < sum(best.switch_counts.values())

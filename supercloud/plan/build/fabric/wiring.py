@@ -11,25 +11,25 @@ from ....catalog.machine import ScalableUnit
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ....topology import Fabric as Wiring
-from ....topology import TopologyError, clos, fat_tree, rail_optimized
-from ....topology.tiers import most_down
+from ....topology import TopologyError, build_clos, build_fat_tree, build_rail_optimized
+from ....topology.tiers import compute_max_down
 from ...model.plan import Service
 from ..problems import Problems
-from .apart import leaves_apart
+from .apart import build_joined_leaves
 from .leaf_pairs import build_with_peer_ports
-from .leaf_rules import asks_of, grown, leaves_of, most_under_one
-from .reserved_ports import Sizes, build_with_reserved_ports
-from .shared_leaves import SmallFabric, is_open, is_small, select_fewest_switches
-from .units import Units, list_units, select_wiring
+from .leaf_rules import build_port_requests, build_grown, select_leaf_rule, count_max_switch_nodes
+from .reserved_ports import LeafSizing, build_with_reserved_ports
+from .shared_leaves import SmallFabric, has_open_leaves, is_small, select_fewest_switches
+from .units import UnitLayout, list_unit_layouts, select_wiring
 from .uplinks import Demand, select_leaves
 
-__all__ = ["build", "rack_nodes", "with_room"]
+__all__ = ["build_wiring", "find_rack_nodes", "build_with_free_ports"]
 
 # So many leaves are tried in the place of a single one that is full.
 _MOST_LEAVES = 16
 
 
-def reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int) -> ScalableUnit | None:
+def find_reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int) -> ScalableUnit | None:
     """The maker's scalable unit, which is drawn for compute fabrics, where the leaves are those it is drawn for and the
     user does not say otherwise."""
     unit = machine.scalable_unit
@@ -43,21 +43,21 @@ def _domain(machine: Machine, role: str) -> int:
     return machine.domain_nodes if role == "compute" else 1
 
 
-def build(
+def build_wiring(
     fabric: Fabric,
     role: str,
     nodes: int,
     rails: int,
     planes: int,
     radix: tuple[int, ...],
-    cage: int,
+    cage_ports: int,
     machine: Machine,
-    rack: int,
+    clos_rack_nodes: int,
     services: tuple[Service, ...],
     speed: Rate,
     rack_nodes: int | None,
     spines: int | None = None,
-    least: int | None = None,
+    min_units: int | None = None,
     links: int = 0,
 ) -> Wiring:
     """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
@@ -65,36 +65,36 @@ def build(
     sized = bool(fabric.su or fabric.leaf_down)
     domain = _domain(machine, role)
 
-    def built(declared: Fabric, count: int) -> Wiring:
-        return _build(declared, role, count, rails, planes, radix, cage, machine, rack, services, speed, rack_nodes,
-                      spines, least, links, sized)  # fmt: skip
+    def build_declared(declared: Fabric, count: int) -> Wiring:
+        return _build_shape(declared, role, count, rails, planes, radix, cage_ports, machine, clos_rack_nodes, services, speed, rack_nodes,
+                      spines, min_units, links, sized)  # fmt: skip
 
-    def paired(declared: Fabric, count: int) -> Wiring:
-        return build_with_peer_ports(lambda item: built(item, count), declared, radix[0], rails, domain)
+    def build_paired(declared: Fabric, count: int) -> Wiring:
+        return build_with_peer_ports(lambda item: build_declared(item, count), declared, radix[0], rails, domain)
 
-    sizes = Sizes.of(fabric, nodes, rails, radix[0], domain)
-    return build_with_reserved_ports(paired, fabric, sizes)
+    sizes = LeafSizing.from_fabric(fabric, nodes, rails, radix[0], domain)
+    return build_with_reserved_ports(build_paired, fabric, sizes)
 
 
-def _build(
-    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: tuple[int, ...], cage: int,
-    machine: Machine, rack: int, services: tuple[Service, ...], speed: Rate, rack_nodes: int | None,
-    spines: int | None, least: int | None, links: int, sized: bool,
+def _build_shape(
+    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: tuple[int, ...], cage_ports: int,
+    machine: Machine, clos_rack_nodes: int, services: tuple[Service, ...], speed: Rate, rack_nodes: int | None,
+    spines: int | None, min_units: int | None, links: int, sized: bool,
 ) -> Wiring:  # fmt: skip
     """The wiring with leaves as the spec, the reference design or the shape's own rule has them. ``sized`` says that it
     is the spec that gives the size of a leaf or unit, and not one that is tried."""
     peers = fabric.peer_links
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
-    unit, domain = reference_unit(fabric, role, machine, radix[0]), _domain(machine, role)
-    reserved = asks_of(services, planes, cage)
+    unit, domain = find_reference_unit(fabric, role, machine, radix[0]), _domain(machine, role)
+    reserved = build_port_requests(services, planes, cage_ports)
     # storage may ask for further leaves of any network; a node in the place of a manager may not
-    more = fabric.tiers != 1 and (role != "compute" or any(service.full for service in services))
+    more = fabric.tiers != 1 and (role != "compute" or any(service.is_non_blocking for service in services))
     ports = (radix[0], radix[1], radix[2])
     if fabric.joins:
-        most = most_under_one(machine.scalable_unit, rack_nodes)
-        return leaves_apart(
-            nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, most=most, peers=peers
+        most = count_max_switch_nodes(machine.scalable_unit, rack_nodes)
+        return build_joined_leaves(
+            nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, max_leaf_nodes=most, peer_ports=peers
         )  # fmt: skip
     # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do, or fewer nodes
     free = not fabric.leaf_up
@@ -102,11 +102,11 @@ def _build(
     if fabric.shape == "fat-tree":
         down = fabric.leaf_down or (unit.leaf_down if unit else None)
 
-        def tree(leaves: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+        def build_tree(leaves: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
             ports_down = size * rails if size and size * rails < radix[0] else down
             if leaves and ports_down and ports_down >= rails:
                 leaves = max(leaves, -(-nodes // (ports_down // rails)))
-            return fat_tree(
+            return build_fat_tree(
                 nodes,
                 nics=rails,
                 radix=ports,
@@ -118,93 +118,93 @@ def _build(
                 spines=spines,
                 oversubscription=ratio,
                 reserved=reserved,
-                cage=cage,
-                peers=peers,
+                cage_ports=cage_ports,
+                peer_ports=peers,
             )
 
         free = free and not (sized or unit and unit.leaf_down)
-        demand = replace(demand, step=1, least=least or 1)
+        demand = replace(demand, step=1, least=min_units or 1)
         return _select(
-            tree, least, more, demand if free else None, spines, lambda found: found.tiers[0].count // planes
+            build_tree, min_units, more, demand if free else None, spines, lambda found: found.tiers[0].count // planes
         )
     if fabric.shape == "clos":
 
-        def racks(count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
-            return clos(
+        def build_racks(count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+            return build_clos(
                 nodes,
                 nics=rails,
-                rack=rack,
+                rack_nodes=clos_rack_nodes,
                 radix=ports,
                 racks=count,
                 planes=planes,
                 uplinks=uplinks or fabric.leaf_up,
-                pod=fabric.racks_per_pod,
+                racks_per_pod=fabric.racks_per_pod,
                 tiers=fabric.tiers,
                 spines=spines,
                 oversubscription=ratio,
                 reserved=reserved,
-                cage=cage,
-                peers=peers,
+                cage_ports=cage_ports,
+                peer_ports=peers,
             )
 
-        return _select(racks, None, False, demand if free else None, spines, lambda found: None)
-    rule = leaves_of(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
+        return _select(build_racks, None, False, demand if free else None, spines, lambda found: None)
+    rule = select_leaf_rule(fabric, role, nodes, rails, planes, radix[0], machine.scalable_unit, services, speed)
     sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
     if down is None and fabric.su is None and domain > 1:
         # a leaf takes whole scale-up domains, so that none is split over two of them
-        whole = most_down(radix[0], ratio[0]) // sharing
+        whole = compute_max_down(radix[0], ratio[0]) // sharing
         down = whole // domain * domain * sharing or None
-    most = (max(radix[0] - fabric.leaf_up, 0) if fabric.leaf_up else most_down(radix[0], ratio[0])) // sharing
+    most = (max(radix[0] - fabric.leaf_up, 0) if fabric.leaf_up else compute_max_down(radix[0], ratio[0])) // sharing
     block = down // sharing if down else most
-    if unit and rule.unit is None and block:
-        units = list_units(nodes, fabric, unit, min(block, unit.nodes), ratio[0])
+    if unit and rule.unit_nodes is None and block:
+        units = list_unit_layouts(nodes, fabric, unit, min(block, unit.nodes), ratio[0])
     else:
-        only = _only_unit(nodes, most_down(radix[0], ratio[0]) // sharing, down)
-        size = rule.unit or fabric.su or (unit.nodes if unit else only)
-        units = [Units(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
+        only = _select_single_unit(nodes, compute_max_down(radix[0], ratio[0]) // sharing, down)
+        size = rule.unit_nodes or fabric.su or (unit.nodes if unit else only)
+        units = [UnitLayout(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
 
-    def rail(of: Units, count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
-        return rail_optimized(
+    def build_rails(layout: UnitLayout, count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+        return build_rail_optimized(
             nodes,
             rails=rails,
             radix=ports,
-            unit=size or of.nodes,
+            unit_nodes=size or layout.nodes,
             units=count,
             down=size * sharing if size else down,
             uplinks=uplinks or rule.uplinks or fabric.leaf_up,
             rails_per_leaf=sharing,
             planes=planes,
             tiers=fabric.tiers,
-            pod=of.pod,
-            pod_units=of.pod_units,
+            pod=layout.pod,
+            pod_units=layout.pod_units,
             spines=spines,
             oversubscription=ratio,
             reserved=reserved,
-            cage=cage,
-            peers=peers,
+            cage_ports=cage_ports,
+            peer_ports=peers,
         )
 
     # the maker's compute units are drawn without oversubscription
     kept = unit and ratio[0] == 1
-    free = free and not (kept or sized or rule.unit or rule.uplinks)
-    fewest = max(rule.units or 0, least or 0) or None
+    free = free and not (kept or sized or rule.unit_nodes or rule.uplinks)
+    fewest = max(rule.min_units or 0, min_units or 0) or None
     demand = replace(demand, step=None if unit else domain, least=fewest or 1)
 
-    def of_units(of: Units) -> Wiring:
-        return _select(partial(rail, of), fewest, more, demand if free else None, spines,
+    def build_units(layout: UnitLayout) -> Wiring:
+        return _select(partial(build_rails, layout), fewest, more, demand if free else None, spines,
                        lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
 
-    def apart() -> Wiring:
-        return select_wiring(of_units, units, pods_open=not (fabric.pod or (unit and unit.pod)))
+    def build_separate() -> Wiring:
+        return select_wiring(build_units, units, can_change_pods=not (fabric.pod or (unit and unit.pod)))
 
-    if not (is_open(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
-        return apart()
+    if not (has_open_leaves(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
+        return build_separate()
     small = SmallFabric(
-        nodes, rails, planes, domain, ports, ratio, reserved, cage, fabric.leaf_rails, peers,
+        nodes, rails, planes, domain, ports, ratio, reserved, cage_ports, fabric.leaf_rails, peers,
         demand.links,
     )  # fmt: skip
-    return select_fewest_switches(small, apart, spines, least)
+    return select_fewest_switches(small, build_separate, spines, min_units)
 
 
 def _select(
@@ -213,32 +213,32 @@ def _select(
 ) -> Wiring:  # fmt: skip
     """What ``build(units, size, uplinks, spines)`` makes; where a ``demand`` leaves uplinks open, with the fewest
     switches."""
-    found = grown(lambda count: build(count, None, None, None if demand else spines), least, more=more)
+    found = build_grown(lambda count: build(count, None, None, None if demand else spines), least, can_grow=more)
     if demand is None:
         return found
     return select_leaves(build, found, units(found), demand)
 
 
-def with_room(build: Callable[[int | None, int | None], Wiring], fabric: Fabric, links: int) -> Wiring:
+def build_with_free_ports(build: Callable[[int | None, int | None], Wiring], fabric: Fabric, extra_links: int) -> Wiring:
     """The wiring whose topmost switches have ports left for so many further links: with more spines, if need be, and
     with two leaves under spines where a single one is full.
 
     What was declared stays; what then finds no port is said where cables are laid.
     """
     wiring, least = build(None, None), None
-    if links and len(wiring.tiers) == 1 == wiring.tiers[0].count and fabric.tiers is None and links > _free(wiring):
+    if extra_links and len(wiring.tiers) == 1 == wiring.tiers[0].count and fabric.tiers is None and extra_links > _count_free_ports(wiring):
         several = _several_leaves(build)
         if several is None:
             return wiring
         wiring, least = several
     top = wiring.tiers[-1]
-    if not links or fabric.spines or len(wiring.tiers) != 2:
+    if not extra_links or fabric.spines or len(wiring.tiers) != 2:
         return wiring
     up = wiring.tiers[0].up
     for spines in (number for number in range(top.axes[-1].size, up + 1) if up % number == 0):
         found = build(spines, least)
         top = found.tiers[-1]
-        if -(-links // top.count) <= top.radix - top.down:
+        if -(-extra_links // top.count) <= top.radix - top.down:
             return found
     return wiring
 
@@ -253,17 +253,17 @@ def _several_leaves(build: Callable[[int | None, int | None], Wiring]) -> tuple[
     return None
 
 
-def _free(wiring: Wiring) -> int:
+def _count_free_ports(wiring: Wiring) -> int:
     """Ports that are left on the only switch."""
     return wiring.tiers[0].radix - sum(group.count for group in wiring.link_groups)
 
 
-def _only_unit(nodes: int, most: int, down: int | None) -> int | None:
+def _select_single_unit(nodes: int, max_nodes: int, down: int | None) -> int | None:
     """All nodes as one unit where a leaf has room for more and no reference design asks for whole leaves."""
-    return nodes if down is None and nodes < most else None
+    return nodes if down is None and nodes < max_nodes else None
 
 
-def rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, problems: Problems) -> int | None:
+def find_rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, problems: Problems) -> int | None:
     """Nodes under one top-of-rack switch."""
     if fabric.su:
         return fabric.su
@@ -271,7 +271,7 @@ def rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, problem
         return max(1, fabric.leaf_down // rails)
     if spec.facility and spec.facility.rack and spec.facility.rack.nodes:
         return spec.facility.rack.nodes
-    problems.error(
+    problems.add_error(
         "fabric-rack",
         path,
         "nodes per rack are not known, and every rack of a Clos has a leaf of its own",

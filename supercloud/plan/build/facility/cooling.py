@@ -10,33 +10,33 @@ from typing import cast
 from ....catalog import Catalog, Cdu, Coolant, HeatRejection
 from ....facility import (
     Heat,
-    Loop,
-    Overhead,
+    LiquidLoop,
+    SiteOverhead,
     Weather,
-    chiller_power,
-    cue,
-    flow_for,
-    free_hours,
-    makeup_water,
-    outdoor_limit,
+    compute_chiller_power,
+    compute_cue,
+    compute_flow,
+    count_free_hours,
+    compute_wue,
+    compute_outdoor_limit,
     parse_weather,
-    units_for,
+    count_cdus,
 )
 from ....primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
 from ....spec.facility import Facility
 from ...model.hall import CoolingPlan, MachineGroup, PowerPlan
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
 from ..problems import Problems
-from .electricity import named
-from .files import read
-from .racking import machine_heat, node_power, switch_boxes, switch_heat, switch_power
+from .electricity import find_fact
+from .files import read_hourly_file
+from .racking import compute_machine_heat, compute_node_power, count_switch_boxes, compute_switch_heat, get_switch_power
 
-__all__ = ["cooling_of", "heat_of"]
+__all__ = ["build_cooling_plan", "compute_heat"]
 
-_NONE = Power(0, "W")
+_NO_POWER = Power(0, "W")
 
 
-def heat_of(
+def compute_heat(
     pools: Iterable[PoolPlan],
     fabrics: Iterable[FabricPlan],
     servers: Iterable[MachineGroup],
@@ -50,74 +50,74 @@ def heat_of(
     """
     heat, assumed = Heat(), []
     racks = {group.pool: group for group in groups if group.pool}
-    tops = {name: group.cooling for group in racks.values() for name in group.top}
+    tops = {name: group.cooling for group in racks.values() for name in group.leaf_fabrics}
     things = [(item.machine, item.nodes, racks.get(item.name)) for item in pools]
     for machine, count, rack in [*things, *((item.machine, item.count, None) for item in servers)]:
-        used = node_power(machine)
+        used = compute_node_power(machine)
         drawn, kind = (rack.node, rack.cooling) if rack else (used, cooling)
-        one, known = machine_heat(machine, used if kind == "direct-liquid" else drawn, kind)
+        one, known = compute_machine_heat(machine, used if kind == "direct-liquid" else drawn, kind)
         heat += (one + Heat(air=drawn - one.total)) * count
         if not known and machine.name not in assumed:
             assumed.append(machine.name)
     for fabric in fabrics:
         for tier in fabric.tiers:
-            boxes = switch_boxes(tier.count, tier.switch)
+            boxes = count_switch_boxes(tier.count, tier.switch)
             kind = tops.get(fabric.name, cooling) if tier.name == "leaf" else cooling
-            heat += switch_heat(tier.switch, switch_power(tier.switch), kind) * boxes
+            heat += compute_switch_heat(tier.switch, get_switch_power(tier.switch), kind) * boxes
     return heat, tuple(assumed)
 
 
-def cooling_of(
+def build_cooling_plan(
     facility: Facility,
-    it: Power,
-    power: PowerPlan,
+    it_power: Power,
+    power_plan: PowerPlan,
     pools: Sequence[PoolPlan],
     fabrics: Sequence[FabricPlan],
     servers: Sequence[MachineGroup],
     groups: Sequence[RackGroup],
-    carbon: CarbonIntensity | None,
+    carbon_intensity: CarbonIntensity | None,
     folder: Path,
     catalog: Catalog,
     problems: Problems,
 ) -> CoolingPlan:
     """How the heat leaves, as far as it is known."""
     declared = facility.cooling
-    heat, assumed = heat_of(pools, fabrics, servers, groups, declared.kind)
-    coolant = cast("Coolant | None", named("coolants", declared.coolant, "facility.cooling.coolant", catalog, problems))
-    cdu = cast("Cdu | None", named("cdus", declared.cdu, "facility.cooling.cdu", catalog, problems))
+    heat, assumed = compute_heat(pools, fabrics, servers, groups, declared.kind)
+    coolant = cast("Coolant | None", find_fact("coolants", declared.coolant, "facility.cooling.coolant", catalog, problems))
+    cdu = cast("Cdu | None", find_fact("cdus", declared.cdu, "facility.cooling.cdu", catalog, problems))
     path = "facility.cooling.rejection"
-    rejection = cast("HeatRejection | None", named("heat-rejection", declared.rejection, path, catalog, problems))
+    rejection = cast("HeatRejection | None", find_fact("heat-rejection", declared.rejection, path, catalog, problems))
     path = "facility.cooling.chiller"
-    chiller = cast("HeatRejection | None", named("heat-rejection", declared.chiller, path, catalog, problems))
-    weather = read(declared.weather, folder, "facility.cooling.weather", parse_weather, problems)
-    loop = _loop(facility, heat, coolant, cdu, pools, groups)
+    chiller = cast("HeatRejection | None", find_fact("heat-rejection", declared.chiller, path, catalog, problems))
+    weather = read_hourly_file(declared.weather, folder, "facility.cooling.weather", parse_weather, problems)
+    loop = _build_loop(facility, heat, coolant, cdu, pools, groups)
     limit = None
     if declared.supply is not None and rejection:
-        limit = outdoor_limit(declared.supply, rejection, cdu if loop else None)
-    hours = _free(limit, rejection, weather, problems)
-    overhead = _overhead(facility, it, power, heat, loop, rejection, chiller, weather, hours)
-    known = overhead.conversion or overhead.cooling
+        limit = compute_outdoor_limit(declared.supply, rejection, cdu if loop else None)
+    hours = _count_free_cooling_hours(limit, rejection, weather, problems)
+    overhead = _build_overhead(facility, it_power, power_plan, heat, loop, rejection, chiller, weather, hours)
+    known = overhead.conversion_loss or overhead.cooling_power
     pue = facility.pue if facility.pue is not None else overhead.pue if known else None
     wet = rejection if rejection and rejection.reference == "wet-bulb" else None
-    wue = makeup_water(heat.total, it, wet) if wet else 0.0 if rejection and rejection.reference else None
+    wue = compute_wue(heat.total, it_power, wet) if wet else 0.0 if rejection and rejection.reference else None
     return CoolingPlan(
         heat=heat,
-        assumed=assumed,
+        assumed_machines=assumed,
         loop=loop,
-        airflow=_airflow(pools),
+        airflow=_compute_airflow(pools),
         rejection=rejection,
         outdoor_limit=limit,
-        hours=weather.hours if weather else None,
+        weather_hours=weather.hours if weather else None,
         free_hours=hours,
         overhead=overhead,
         pue=pue,
-        declared_pue=facility.pue is not None,
+        is_pue_declared=facility.pue is not None,
         wue=wue,
-        cue=cue(pue, carbon) if pue and carbon else None,
+        cue=compute_cue(pue, carbon_intensity) if pue and carbon_intensity else None,
     )
 
 
-def _airflow(pools: Sequence[PoolPlan]) -> Flow | None:
+def _compute_airflow(pools: Sequence[PoolPlan]) -> Flow | None:
     """Air through all nodes, None where one of the machines does not say."""
     total = Flow(0, "L/min")
     for pool in pools:
@@ -130,51 +130,51 @@ def _airflow(pools: Sequence[PoolPlan]) -> Flow | None:
 # -- the loop ---------------------------------------------------------------------------------------------------------
 
 
-def _loop(
+def _build_loop(
     facility: Facility,
     heat: Heat,
     coolant: Coolant | None,
     cdu: Cdu | None,
     pools: Sequence[PoolPlan],
     groups: Sequence[RackGroup],
-) -> Loop | None:
+) -> LiquidLoop | None:
     wet = heat.liquid + heat.door
     if not wet or coolant is None:
         return None
-    step = _step(facility, coolant, pools)
+    step = _compute_temperature_rise(facility, coolant, pools)
     declared = facility.cooling
-    flow = flow_for(wet, coolant.flow, step) if step else None
+    flow = compute_flow(wet, coolant.flow, step) if step else None
     size = declared.zone if cdu is None or cdu.form == "row" else 1
     zones, heats = [], []
     if cdu and step:
-        for liquid in zone_heats(groups, pools, size):
-            needed = units_for(liquid, flow_for(liquid, coolant.flow, step), cdu)
+        for liquid in compute_zone_heats(groups, pools, size):
+            needed = count_cdus(liquid, compute_flow(liquid, coolant.flow, step), cdu)
             if needed:
                 held = declared.cdus if declared.cdus else needed + declared.cdu_spares
                 zones.append((needed, held - needed))
                 heats.append(liquid)
-    return Loop(wet, flow, declared.supply, step, cdu, tuple(zones), tuple(heats), size)
+    return LiquidLoop(wet, flow, declared.supply, step, cdu, tuple(zones), tuple(heats), size)
 
 
-def _step(facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]) -> TemperatureStep | None:
+def _compute_temperature_rise(facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]) -> TemperatureStep | None:
     """Rise of the loop: declared; else that at the flow the machines ask for; else what the coolant is drawn for."""
     declared = facility.cooling.step
     if declared is not None:
         return declared if declared.base > 0 else None
     asked = [pool.machine.heat.flow_per_kw for pool in pools if pool.machine.heat.flow_per_kw]
     if asked:
-        return TemperatureStep.of_base(coolant.flow.base / max(flow.base for flow in asked))
+        return TemperatureStep.from_base(coolant.flow.base / max(flow.base for flow in asked))
     return coolant.usual_step
 
 
-def zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], zone: int | None) -> list[Power]:
+def compute_zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], zone: int | None) -> list[Power]:
     """Heat in the liquid of each zone: so many racks in order, all of them in one where ``zone`` is None.
 
     The last rack of a pool counts what is in it.
     """
     nodes = {pool.name: pool.nodes for pool in pools}
     runs = [
-        (group.count, (group.heat.liquid + group.heat.door).base, _last(group, nodes.get(group.pool, 0)))
+        (group.count, (group.heat.liquid + group.heat.door).base, _compute_last_rack_fill(group, nodes.get(group.pool, 0)))
         for group in groups
         if group.heat.liquid or group.heat.door
     ]
@@ -189,10 +189,10 @@ def zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], zone: int
             sums[index] += full * racks
         sums[(end - 1) // size] -= full * (1 - last)
         at = end
-    return [Power.of_base(value) for value in sums]
+    return [Power.from_base(value) for value in sums]
 
 
-def _last(group: RackGroup, nodes: int) -> Fraction:
+def _compute_last_rack_fill(group: RackGroup, nodes: int) -> Fraction:
     """How full the last rack of a group is."""
     if not group.nodes_per_rack or not nodes:
         return Fraction(1)
@@ -202,54 +202,54 @@ def _last(group: RackGroup, nodes: int) -> Fraction:
 # -- weather and efficiency -------------------------------------------------------------------------------------------
 
 
-def _free(
-    limit: Temperature | None, rejection: HeatRejection | None, weather: Weather | None, problems: Problems
+def _count_free_cooling_hours(
+    outdoor_limit: Temperature | None, rejection: HeatRejection | None, weather: Weather | None, problems: Problems
 ) -> int | None:
-    if limit is None or weather is None or rejection is None:
+    if outdoor_limit is None or weather is None or rejection is None:
         return None
-    if rejection.reference == "wet-bulb" and weather.wet is None:
-        problems.error(
+    if rejection.reference == "wet-bulb" and weather.wet_bulb is None:
+        problems.add_error(
             "facility-file",
             "facility.cooling.weather",
             f"a {rejection.name} cools by wet bulb, and the file has neither wet_bulb nor relative_humidity",
             "give one of the two columns, or an EPW file",
         )
         return None
-    hours = weather.wet if rejection.reference == "wet-bulb" and weather.wet is not None else weather.dry
-    return free_hours(hours, float(limit.base))
+    hours = weather.wet_bulb if rejection.reference == "wet-bulb" and weather.wet_bulb is not None else weather.dry_bulb
+    return count_free_hours(hours, float(outdoor_limit.base))
 
 
-def _overhead(
+def _build_overhead(
     facility: Facility,
-    it: Power,
-    power: PowerPlan,
+    it_power: Power,
+    power_plan: PowerPlan,
     heat: Heat,
-    loop: Loop | None,
+    loop: LiquidLoop | None,
     rejection: HeatRejection | None,
     chiller: HeatRejection | None,
     weather: Weather | None,
-    free: int | None,
-) -> Overhead:
+    free_cooling_hours: int | None,
+) -> SiteOverhead:
     missing = []
-    if power.ups is None:
+    if power_plan.ups is None:
         missing.append("UPS")
     if facility.power.distribution is None:
         missing.append("distribution")
-    cooling = _NONE
+    cooling = _NO_POWER
     if facility.cooling.fans is None:
         missing.append("fans and pumps of the building")
     else:
         cooling += facility.cooling.fans
     if loop:
         if loop.cdu and loop.cdu.power:
-            cooling += loop.cdu.power * loop.units
+            cooling += loop.cdu.power * loop.cdu_count
         else:
             missing.append("pumps of the loop")
     device = chiller if chiller and chiller.cop else rejection if rejection and rejection.cop else None
     always = device is not None and (rejection is None or rejection.approach_to is None)
-    if device and device.cop and (always or (weather and free is not None)):
-        hours, total = (1.0, 1.0) if always or not weather else (float(weather.hours - (free or 0)), weather.hours)
-        cooling += chiller_power(heat.total, device.cop, hours, total)
-    elif free is None or not weather or free < weather.hours:
+    if device and device.cop and (always or (weather and free_cooling_hours is not None)):
+        hours, total = (1.0, 1.0) if always or not weather else (float(weather.hours - (free_cooling_hours or 0)), weather.hours)
+        cooling += compute_chiller_power(heat.total, device.cop, hours, total)
+    elif free_cooling_hours is None or not weather or free_cooling_hours < weather.hours:
         missing.append("chiller")
-    return Overhead(it, power.losses, cooling, tuple(missing))
+    return SiteOverhead(it_power, power_plan.total_loss, cooling, tuple(missing))

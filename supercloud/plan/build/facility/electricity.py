@@ -5,43 +5,43 @@ from __future__ import annotations
 from typing import cast
 
 from ....catalog import Catalog, Pdu, PowerShelf, Ups
-from ....catalog.fact import Fact
-from ....errors import UnknownName
-from ....facility import SCHEMES, Circuits, Feeds, at_load, circuit_power, losses, paths_of
+from ....catalog.fact import CatalogEntry
+from ....errors import UnknownNameError
+from ....facility import SCHEMES, Circuits, Feeds, interpolate_efficiency, compute_circuit_power, compute_losses, count_paths
 from ....primitives.quantity import Power
 from ....spec.facility import Facility, PowerSupply
 from ...model.hall import PowerPlan
 from ..problems import Problems
 
-__all__ = ["carried", "circuits_of", "feeds_of", "named", "power_of", "shelf_of"]
+__all__ = ["compute_carried_power", "build_circuits", "count_feeds", "find_fact", "build_power_plan", "find_power_shelf"]
 
-_NONE = Power(0, "W")
+_NO_POWER = Power(0, "W")
 
 
-def named(kind: str, name: str | None, path: str, catalog: Catalog, problems: Problems) -> Fact | None:
+def find_fact(kind: str, name: str | None, path: str, catalog: Catalog, problems: Problems) -> CatalogEntry | None:
     """Something of the catalog that the spec may name; None with a problem said where there is none of this name."""
     if name is None:
         return None
     try:
         return catalog.get(kind, name)
-    except UnknownName as error:
-        problems.unknown(path, error)
+    except UnknownNameError as error:
+        problems.add_unknown_name(path, error)
         return None
 
 
-def shelf_of(facility: Facility, catalog: Catalog, problems: Problems) -> PowerShelf | None:
+def find_power_shelf(facility: Facility, catalog: Catalog, problems: Problems) -> PowerShelf | None:
     """The declared power shelf."""
-    shelf = named("power-shelves", facility.power.shelf, "facility.power.shelf", catalog, problems)
+    shelf = find_fact("power-shelves", facility.power.shelf, "facility.power.shelf", catalog, problems)
     return cast("PowerShelf | None", shelf)
 
 
-def feeds_of(supply: PowerSupply) -> int:
+def count_feeds(supply: PowerSupply) -> int:
     """How many feeds there are: as declared, or the least the scheme takes where nobody said."""
     scheme = SCHEMES[supply.redundancy]
-    return supply.feeds if "feeds" in supply.model_fields_set else max(supply.feeds, scheme.least)
+    return supply.feeds if "feeds" in supply.model_fields_set else max(supply.feeds, scheme.min_feeds)
 
 
-def circuits_of(
+def build_circuits(
     pdu_name: str | None, pdus: int | None, path: str, facility: Facility, catalog: Catalog, problems: Problems,
     power: Power | None = None,
 ) -> tuple[Circuits, str] | None:  # fmt: skip
@@ -53,58 +53,58 @@ def circuits_of(
     supply = facility.power
     if pdu_name is None and pdus is None and supply.circuit is None:
         return None
-    pdu = cast("Pdu | None", named("pdus", pdu_name, f"{path}.pdu", catalog, problems))
-    feeds, each = feeds_of(supply), _each(supply, pdu)
-    count = pdus or (_enough(power, each, feeds, supply.redundancy) if pdu and power and each else feeds)
-    return Circuits(count, feeds, each, paths_of(supply.redundancy, feeds)), pdu.name if pdu else ""
+    pdu = cast("Pdu | None", find_fact("pdus", pdu_name, f"{path}.pdu", catalog, problems))
+    feeds, each = count_feeds(supply), _compute_circuit_capacity(supply, pdu)
+    count = pdus or (_count_needed_circuits(power, each, feeds, supply.redundancy) if pdu and power and each else feeds)
+    return Circuits(count, feeds, each, count_paths(supply.redundancy, feeds)), pdu.name if pdu else ""
 
 
 # A rack takes no more cords than this; what needs more is said where circuits are checked.
-_MOST = 12
+_MAX_CIRCUITS = 12
 
 
-def _enough(power: Power, each: Power, feeds: int, scheme: str) -> int:
-    numbers = range(min(feeds, 2), _MOST + 1)
-    paths = paths_of(scheme, feeds)
-    carry = (count for count in numbers if (carried(Circuits(count, feeds, each, paths), scheme) or _NONE) >= power)
+def _count_needed_circuits(power: Power, circuit_capacity: Power, feeds: int, scheme: str) -> int:
+    numbers = range(min(feeds, 2), _MAX_CIRCUITS + 1)
+    paths = count_paths(scheme, feeds)
+    carry = (count for count in numbers if (compute_carried_power(Circuits(count, feeds, circuit_capacity, paths), scheme) or _NO_POWER) >= power)
     return next(carry, feeds)
 
 
-def carried(circuits: Circuits, scheme: str) -> Power | None:
+def compute_carried_power(circuits: Circuits, scheme: str) -> Power | None:
     """What the circuits of a rack carry in the worst case the scheme must stand; None where they are not rated."""
-    return circuits.after_loss if SCHEMES[scheme].survives and circuits.feeds > 1 else circuits.total
+    return circuits.power_after_loss if SCHEMES[scheme].can_survive_loss and circuits.feeds > 1 else circuits.total_power
 
 
-def _each(supply: PowerSupply, pdu: Pdu | None) -> Power | None:
+def _compute_circuit_capacity(supply: PowerSupply, pdu: Pdu | None) -> Power | None:
     """What one circuit carries: the least of the breaker and of the distribution unit, as far as they are known."""
     known = []
     if supply.voltage and supply.circuit and supply.voltage.base > 0 and supply.circuit.base > 0:
-        known.append(circuit_power(supply.voltage, supply.circuit, supply.power_factor, supply.continuous))
+        known.append(compute_circuit_power(supply.voltage, supply.circuit, supply.power_factor, supply.continuous))
     if pdu and pdu.power:
         known.append(pdu.power)
     elif pdu and pdu.voltage and pdu.current:
         phases = pdu.phases or 3
-        known.append(circuit_power(pdu.voltage, pdu.current, supply.power_factor, supply.continuous, phases))
+        known.append(compute_circuit_power(pdu.voltage, pdu.current, supply.power_factor, supply.continuous, phases))
     return min(known, default=None)
 
 
-def power_of(facility: Facility, it: Power, nodes: Power, catalog: Catalog, problems: Problems) -> PowerPlan:
+def build_power_plan(facility: Facility, it_power: Power, node_power: Power, catalog: Catalog, problems: Problems) -> PowerPlan:
     """From the meter to the racks: a UPS feeds the distribution, which feeds the racks.
 
     The UPS counts with its efficiency at the load of a feed, where both are known, else with the worst of its range.
     """
     supply = facility.power
-    ups = cast("Ups | None", named("ups", supply.ups, "facility.power.ups", catalog, problems))
-    distribution = losses(it, supply.distribution) if supply.distribution else _NONE
-    feeds = Feeds(feeds_of(supply), supply.redundancy, it, supply.feed)
+    ups = cast("Ups | None", find_fact("ups", supply.ups, "facility.power.ups", catalog, problems))
+    distribution = compute_losses(it_power, supply.distribution) if supply.distribution else _NO_POWER
+    feeds = Feeds(count_feeds(supply), supply.redundancy, it_power, supply.feed)
     efficiency = ups.efficiency_from if ups else None
     if ups and feeds.capacity and feeds.capacity.base > 0:
         points = [(point.load, point.efficiency) for point in ups.points]
-        efficiency = at_load(points, float(feeds.share.base / feeds.capacity.base)) or efficiency
+        efficiency = interpolate_efficiency(points, float(feeds.feed_load.base / feeds.capacity.base)) or efficiency
     return PowerPlan(
         feeds=feeds,
         ups=ups,
         distribution_loss=distribution,
-        ups_loss=losses(it + distribution, efficiency) if efficiency else _NONE,
-        swing=nodes * supply.swing if supply.swing is not None else None,
+        ups_loss=compute_losses(it_power + distribution, efficiency) if efficiency else _NO_POWER,
+        load_swing=node_power * supply.swing if supply.swing is not None else None,
     )

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from ....facility import WeatherError
-from ....primitives.files import FileProblem, read_bytes
+from ....primitives.files import FileReadError, read_bytes
 from ..problems import Problems
 
-__all__ = ["read"]
+__all__ = ["read_hourly_file"]
 
 _T = TypeVar("_T")
 
 
-def _text(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     """UTF-8, or Latin-1 as many EPW files are: their numbers are the same, only names of places differ."""
     if b"\0" in data:
         raise WeatherError("it is no text")
@@ -25,13 +25,13 @@ def _text(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def read(name: str | None, folder: Path, path: str, parse: Callable[[str], _T], problems: Problems) -> _T | None:
+def read_hourly_file(name: str | None, folder: Path, path: str, parse: Callable[[str], _T], problems: Problems) -> _T | None:
     """What ``parse`` makes of a file beside the spec; None with a problem said where it cannot be read."""
     if name is None:
         return None
     try:
-        return parse(_text(read_bytes(folder / name)))
-    except (WeatherError, FileProblem) as error:
+        return parse(_decode_text(read_bytes(folder / name)))
+    except (WeatherError, FileReadError) as error:
         reason = str(error)
-    problems.error("facility-file", path, f"{name!r}: {reason}", "a file of hours, its path relative to the spec")
+    problems.add_error("facility-file", path, f"{name!r}: {reason}", "a file of hours, its path relative to the spec")
     return None

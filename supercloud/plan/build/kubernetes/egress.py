@@ -8,25 +8,25 @@ from contextlib import suppress
 
 from ....primitives.addresses import Block
 from ...model.plan import Plan
-from .networks import PRIVATE, cluster_networks
+from .networks import PRIVATE_RANGES, build_cluster_networks
 
-__all__ = ["closed_blocks", "closed_ranges"]
+__all__ = ["compute_blocked_cidrs", "list_blocked_ranges"]
 
 # RFC 3927: metadata services, agents of the host, machines without an address.
 _LINK_LOCAL = Block("169.254.0.0/16")
 
 
-def closed_ranges(plan: Plan) -> Mapping[str, tuple[Block, ...]]:
+def list_blocked_ranges(plan: Plan) -> Mapping[str, tuple[Block, ...]]:
     """What the networks are for -> their blocks. IPv6 is in none of them: no policy opens any of it."""
     found: dict[str, list[Block]] = {}
-    for name, block in (*_onprem(plan), *_cloud(plan), ("link-local", _LINK_LOCAL)):
+    for name, block in (*_iter_onprem_ranges(plan), *_iter_cloud_ranges(plan), ("link-local", _LINK_LOCAL)):
         found.setdefault(name, []).append(block)
     return {name: tuple(ipaddress.collapse_addresses(blocks)) for name, blocks in found.items()}
 
 
-def closed_blocks(plan: Plan) -> Mapping[Block, tuple[str, ...]]:
+def compute_blocked_cidrs(plan: Plan) -> Mapping[Block, tuple[str, ...]]:
     """The fewest blocks that cover all closed ranges -> what is in each."""
-    ranges = closed_ranges(plan)
+    ranges = list_blocked_ranges(plan)
     blocks = ipaddress.collapse_addresses(block for found in ranges.values() for block in found)
     return {
         block: tuple(name for name, found in ranges.items() if any(part.subnet_of(block) for part in found))
@@ -34,7 +34,7 @@ def closed_blocks(plan: Plan) -> Mapping[Block, tuple[str, ...]]:
     }
 
 
-def _onprem(plan: Plan) -> Iterator[tuple[str, Block]]:
+def _iter_onprem_ranges(plan: Plan) -> Iterator[tuple[str, Block]]:
     if plan.site.kind != "onprem":
         return
     yield "cluster", Block(plan.network.cidr)
@@ -43,14 +43,14 @@ def _onprem(plan: Plan) -> Iterator[tuple[str, Block]]:
         with suppress(ValueError):  # an address that is none of IPv4 has a finding
             yield "service", Block(host.address)
     yield from (("in-band", pool.addresses.block) for pool in plan.pools)
-    cluster = cluster_networks(plan)
+    cluster = build_cluster_networks(plan)
     yield from (("pods", block) for block in (cluster.pods,) if block)
     yield from (("services", block) for block in (cluster.services,) if block)
     yield from (("storage", server.addresses.block) for server in plan.servers)
     networks = plan.networks
     if networks is None:
         return
-    yield from networks.spaces.items()
+    yield from networks.address_spaces.items()
     yield from ((subnet.role, subnet.block) for subnet in networks.subnets)
     yield from (("bmc", run.addresses.block) for run in networks.bmcs)
     for run in networks.switches:
@@ -64,7 +64,7 @@ def _onprem(plan: Plan) -> Iterator[tuple[str, Block]]:
         yield "loopback", underlay.loopbacks
 
 
-def _cloud(plan: Plan) -> Iterator[tuple[str, Block]]:
+def _iter_cloud_ranges(plan: Plan) -> Iterator[tuple[str, Block]]:
     if plan.site.kind == "onprem":
         return
     network = plan.cloud.network if plan.cloud else None  # addresses of pools mean nothing here: the cloud gives them
@@ -72,10 +72,10 @@ def _cloud(plan: Plan) -> Iterator[tuple[str, Block]]:
     texts += [subnet.cidr for subnet in network.subnets if subnet.cidr] if network else []
     yield from (("cluster", Block(text)) for text in texts)
     if network is None or not network.cidrs:  # somebody else's network: its ranges are not known here
-        yield from (("private", Block(text)) for text in PRIVATE)
+        yield from (("private", Block(text)) for text in PRIVATE_RANGES)
     facts = plan.scheduler.kubernetes
-    if facts is None or facts.platform is None:
+    if facts is None or facts.platform_ranges is None:
         return
-    for text in (*facts.platform.services, *facts.platform.platform.values()):
+    for text in (*facts.platform_ranges.services, *facts.platform_ranges.platform.values()):
         if ipaddress.ip_network(text).version == 4:
             yield "provider", Block(text)

@@ -13,142 +13,142 @@ from ipaddress import IPv4Network
 from typing import Literal
 
 from ....catalog.machine import Adapter
-from ....primitives.addresses import Block, addresses_for
+from ....primitives.addresses import Block, compute_block_size
 from ...model.plan import FabricPlan, Plan, PoolPlan
-from ..fabric.nccl import collectives_file, fabric_settings
+from ..fabric.nccl import find_collectives_file, build_fabric_settings
 
-__all__ = ["Reach", "Way", "adapter_of", "addresses_per_node", "nccl_of", "pod_blocks", "reach_of", "reaches"]
+__all__ = ["FabricAttachment", "AttachmentMode", "find_pool_adapter", "count_addresses_per_node", "build_nccl_environment", "compute_pod_blocks", "find_attachment", "list_attachments"]
 
-Way = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
+AttachmentMode = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
 # Pods that may share a port (rdmaHcaMax), and functions of a port at most.
-_FUNCTIONS = 8
+_MAX_PORT_FUNCTIONS = 8
 
 
 @dataclass(frozen=True)
-class Reach:
+class FabricAttachment:
     """A pool's way to one fabric."""
 
     fabric: FabricPlan
-    way: Way
+    mode: AttachmentMode
     rails: int
     """Ports of a node."""
-    named: bool
+    has_named_ports: bool
     """Whether each port is known by name (``rail0`` …), so that rails are told apart."""
-    functions: int = 1
+    port_functions: int = 1
     """Functions of each port (``sr-iov``)."""
 
     @property
     def resources(self) -> dict[str, int]:
         """What a pod that has a node to itself asks for."""
         name = self.fabric.name
-        if self.way == "efa":
+        if self.mode == "efa":
             return {"vpc.amazonaws.com/efa": self.rails}
-        if self.way in ("gke", "host"):
+        if self.mode in ("gke", "host"):
             return {}
-        if self.way == "shared":
+        if self.mode == "shared":
             return {f"rdma/{name}": 1}
-        if not self.named:
-            return {f"nvidia.com/{self.ports}": self.rails}
-        return {f"nvidia.com/{self.network(rail)}": 1 for rail in range(self.rails)}
+        if not self.has_named_ports:
+            return {f"nvidia.com/{self.shared_port_name}": self.rails}
+        return {f"nvidia.com/{self.format_network_name(rail)}": 1 for rail in range(self.rails)}
 
     @property
     def networks(self) -> tuple[str, ...]:
         """Networks a pod joins besides its own, in the order of the rails."""
-        if self.way in ("host-device", "sr-iov"):
-            return tuple(self.network(rail) if self.named else self.ports for rail in range(self.rails))
-        return tuple(self.network(rail) for rail in range(self.rails)) if self.way == "gke" else ()
+        if self.mode in ("host-device", "sr-iov"):
+            return tuple(self.format_network_name(rail) if self.has_named_ports else self.shared_port_name for rail in range(self.rails))
+        return tuple(self.format_network_name(rail) for rail in range(self.rails)) if self.mode == "gke" else ()
 
     @property
-    def host_network(self) -> bool:
+    def needs_host_network(self) -> bool:
         """Whether the pod uses the host's network."""
-        return self.way in ("shared", "host") and self.fabric.kind == "roce"
+        return self.mode in ("shared", "host") and self.fabric.kind == "roce"
 
     @property
-    def ports(self) -> str:
+    def shared_port_name(self) -> str:
         """What rails are called together where they are not told apart; a fabric may be called like a device."""
         return f"{self.fabric.name}-port"
 
-    def network(self, rail: int) -> str:
+    def format_network_name(self, rail: int) -> str:
         """What a rail is called; the functions of a port are no whole ports."""
-        return f"{self.fabric.name}-{'vf' if self.way == 'sr-iov' else 'rail'}{rail}"
+        return f"{self.fabric.name}-{'vf' if self.mode == 'sr-iov' else 'rail'}{rail}"
 
 
-def adapter_of(pool: PoolPlan, fabric: FabricPlan) -> Adapter | None:
+def find_pool_adapter(pool: PoolPlan, fabric: FabricPlan) -> Adapter | None:
     """The machine's adapters on a fabric."""
     kinds = {"infiniband": ("infiniband", "vpi"), "roce": ("ethernet", "vpi"), "efa": ("efa",)}.get(fabric.kind)
     found = [item for item in pool.machine.adapters if item.role == fabric.role]
     return next((item for item in found if kinds is None or item.kind in kinds), found[0] if found else None)
 
 
-def reaches(plan: Plan, pool: PoolPlan) -> tuple[Reach, ...]:
+def list_attachments(plan: Plan, pool: PoolPlan) -> tuple[FabricAttachment, ...]:
     """All fabrics of a pool that pods use for traffic between accelerators."""
-    found = (reach_of(plan, pool, fabric) for fabric in plan.fabrics if fabric.name in pool.fabrics)
+    found = (find_attachment(plan, pool, fabric) for fabric in plan.fabrics if fabric.name in pool.fabrics)
     return tuple(item for item in found if item)
 
 
-def reach_of(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> Reach | None:
+def find_attachment(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> FabricAttachment | None:
     """A pool's way to a fabric; None for networks that pods have no part in."""
-    adapter = adapter_of(pool, fabric)
+    adapter = find_pool_adapter(pool, fabric)
     if fabric.role != "compute" or adapter is None:
         return None
     rails = adapter.count
     if fabric.kind == "efa":
-        return Reach(fabric, "efa", rails, named=False)
+        return FabricAttachment(fabric, "efa", rails, has_named_ports=False)
     if plan.site.kind == "gcp":
-        return Reach(fabric, "gke", rails, named=True)
+        return FabricAttachment(fabric, "gke", rails, has_named_ports=True)
     if fabric.kind not in ("infiniband", "roce"):
         return None
-    named = _is_named(plan, adapter)
-    if fabric.kind == "roce" and adapter.model and not _operated(plan, adapter):
-        return Reach(fabric, "host", rails, named)
+    named = _has_named_ports(plan, adapter)
+    if fabric.kind == "roce" and adapter.model and not _has_operator_support(plan, adapter):
+        return FabricAttachment(fabric, "host", rails, named)
     if fabric.kind == "roce" or plan.site.kind != "onprem":
-        return Reach(fabric, "shared", rails, named)
+        return FabricAttachment(fabric, "shared", rails, named)
     if pool.slicing is None:
-        return Reach(fabric, "host-device", rails, named)
+        return FabricAttachment(fabric, "host-device", rails, named)
     if len(plan.tenants) > 1 and named:
-        return _with_functions(plan, Reach(fabric, "sr-iov", rails, named))
-    return Reach(fabric, "shared", rails, named)
+        return _with_functions(plan, FabricAttachment(fabric, "sr-iov", rails, named))
+    return FabricAttachment(fabric, "shared", rails, named)
 
 
-def _operated(plan: Plan, adapter: Adapter) -> bool:
+def _has_operator_support(plan: Plan, adapter: Adapter) -> bool:
     """Whether the network operator of the bundle is for such adapters."""
     facts = plan.scheduler.kubernetes
     return facts is not None and adapter.model in facts.nics
 
 
-def _is_named(plan: Plan, adapter: Adapter) -> bool:
+def _has_named_ports(plan: Plan, adapter: Adapter) -> bool:
     """Whether each port gets a name of its own, for its RDMA device is known."""
     return len(adapter.devices) == adapter.count and plan.site.kind == "onprem"
 
 
-def _with_functions(plan: Plan, reach: Reach) -> Reach:
+def _with_functions(plan: Plan, attachment: FabricAttachment) -> FabricAttachment:
     """As many functions of each port as the rails' subnets have addresses for."""
-    tried = (replace(reach, functions=each) for each in range(_FUNCTIONS, 1, -1))
-    return next((item for item in tried if all(pod_blocks(plan, item))), reach)
+    tried = (replace(attachment, functions=each) for each in range(_MAX_PORT_FUNCTIONS, 1, -1))
+    return next((item for item in tried if all(compute_pod_blocks(plan, item))), attachment)
 
 
-def _pools_alike(plan: Plan, reach: Reach) -> list[tuple[PoolPlan, Adapter]]:
+def _list_matching_pools(plan: Plan, attachment: FabricAttachment) -> list[tuple[PoolPlan, Adapter]]:
     """Pools whose pods join the same networks: on the same fabric, in the same way, with ports told apart or not."""
-    found = ((pool, adapter_of(pool, reach.fabric)) for pool in plan.pools if reach.fabric.name in pool.fabrics)
+    found = ((pool, find_pool_adapter(pool, attachment.fabric)) for pool in plan.pools if attachment.fabric.name in pool.fabrics)
     return [
         (pool, adapter)
         for pool, adapter in found
-        if adapter and (pool.slicing is not None) == (reach.way == "sr-iov") and _is_named(plan, adapter) == reach.named
+        if adapter and (pool.slicing is not None) == (attachment.mode == "sr-iov") and _has_named_ports(plan, adapter) == attachment.has_named_ports
     ]
 
 
-def addresses_per_node(plan: Plan, reach: Reach) -> int:
+def count_addresses_per_node(plan: Plan, attachment: FabricAttachment) -> int:
     """Addresses of one network that each node holds for its pods.
 
     One for each function of a port where each rail is a network. Where ports are not told apart, a pod joins the one
     network once for each of them: nodes hold as many addresses as the node with the most ports has.
     """
-    if reach.named:
-        return reach.functions
-    return reach.functions * max(adapter.count for _, adapter in _pools_alike(plan, reach))
+    if attachment.has_named_ports:
+        return attachment.port_functions
+    return attachment.port_functions * max(adapter.count for _, adapter in _list_matching_pools(plan, attachment))
 
 
-def pod_blocks(plan: Plan, reach: Reach) -> list[Block | None]:
+def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block | None]:
     """For each rail the part of its subnet that pods take their addresses from; None where it is too small.
 
     Nodes have addresses there, too, in its lower part (``pool_places.py``), and servers have its upper half. Of what
@@ -156,37 +156,37 @@ def pod_blocks(plan: Plan, reach: Reach) -> list[Block | None]:
     rest: no node added moves them. Where the ports of some pools are told apart and those of others are not, the latter
     have the upper half of what whole ports have.
     """
-    fabric, way = reach.fabric, reach.way
+    fabric, way = attachment.fabric, attachment.mode
     joined = plan.networks.joined(fabric.name) if plan.networks else ()
-    nodes = addresses_for(max((run.start + run.count for links in joined for run in links.runs), default=1))
-    used = sum(pool.nodes for pool, _ in _pools_alike(plan, reach)) * addresses_per_node(plan, reach)
-    mixed = way == "host-device" and bool(_pools_alike(plan, replace(reach, named=not reach.named)))
-    halves = 2 if plan.networks and plan.networks.served(fabric.name) else 1
+    nodes = compute_block_size(max((run.start + run.count for links in joined for run in links.runs), default=1))
+    used = sum(pool.nodes for pool, _ in _list_matching_pools(plan, attachment)) * count_addresses_per_node(plan, attachment)
+    mixed = way == "host-device" and bool(_list_matching_pools(plan, replace(attachment, named=not attachment.has_named_ports)))
+    halves = 2 if plan.networks and plan.networks.list_servers(fabric.name) else 1
     found: list[Block | None] = []
     for subnet in plan.networks.subnets if plan.networks else ():
         if subnet.fabric == fabric.name and subnet.role == "rail":
             part = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
             size = part // (2 if mixed else 1)
             enough = part >= nodes and size - 2 >= used  # without the block's own address and broadcasts
-            first = int(subnet.block.network_address) + part + (size if mixed and not reach.named else 0)
+            first = int(subnet.block.network_address) + part + (size if mixed and not attachment.has_named_ports else 0)
             found.append(IPv4Network((first, 33 - size.bit_length())) if enough else None)
     return found
 
 
-def nccl_of(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+def build_nccl_environment(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """Variables of the collective library for a pool's machines, sorted; NCCL's only where the library reads them."""
     found: dict[str, str] = {}
-    for reach in reaches(plan, pool):
-        adapter = adapter_of(pool, reach.fabric)
+    for reach in list_attachments(plan, pool):
+        adapter = find_pool_adapter(pool, reach.fabric)
         assert adapter is not None
-        if reach.way == "efa":
+        if reach.mode == "efa":
             found |= {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
             continue
-        if adapter.devices and reach.way not in ("gke", "sr-iov"):  # functions have devices of their own
+        if adapter.devices and reach.mode not in ("gke", "sr-iov"):  # functions have devices of their own
             found["NCCL_IB_HCA"] = "=" + ",".join(adapter.devices)
-        found |= fabric_settings(plan, reach.fabric, pool)
-        if reach.way == "sr-iov":  # and tables of their own
+        found |= build_fabric_settings(plan, reach.fabric, pool)
+        if reach.mode == "sr-iov":  # and tables of their own
             found.pop("NCCL_IB_PKEY", None)
-    if collectives_file(pool) is None:
+    if find_collectives_file(pool) is None:
         found = {key: value for key, value in found.items() if not key.startswith("NCCL_")}
     return dict(sorted(found.items()))

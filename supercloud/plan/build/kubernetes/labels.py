@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from ...model.plan import Plan, PoolPlan, StoragePlan
 from ..storage.clients import is_client
-from .names import ACCELERATOR, POOL, mount_label
+from .names import ACCELERATOR_LABEL, POOL_LABEL, mount_label
 
-__all__ = ["FEATURE", "MACHINE", "is_mounted", "pool_labels", "taints_of", "weka_stores"]
+__all__ = ["FEATURE_PREFIX", "MACHINE_LABEL", "is_mounted", "build_pool_labels", "build_taints", "weka_stores"]
 
-MACHINE = "supercloud.dev/machine"
+MACHINE_LABEL = "supercloud.dev/machine"
 """Node label: the catalog's name of its machine."""
-FEATURE = "feature.supercloud.dev/"
+FEATURE_PREFIX = "feature.supercloud.dev/"
 """Begins the node label of each feature of its pool."""
 
 
-def pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
+def build_pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """Labels that all nodes of a pool have in common.
 
     Where a node is, its own labels say: on-prem those of the wiring, on a cloud those of the provider.
     """
-    labels = {POOL: pool.name, MACHINE: pool.machine.name}
+    labels = {POOL_LABEL: pool.name, MACHINE_LABEL: pool.machine.name}
     if pool.accelerator:
-        labels[ACCELERATOR] = pool.accelerator.name
+        labels[ACCELERATOR_LABEL] = pool.accelerator.name
         if pool.slicing and pool.slicing.mig:
             labels["nvidia.com/mig.config"] = pool.name
         if pool.slicing and pool.slicing.shards:
             labels["nvidia.com/device-plugin.config"] = pool.name
     declared = next(item for item in plan.spec.pools if item.name == pool.name)
-    return labels | {f"{FEATURE}{name}": "true" for name in sorted(declared.features)} | _mount_labels(plan, pool)
+    return labels | {f"{FEATURE_PREFIX}{name}": "true" for name in sorted(declared.features)} | _mount_labels(plan, pool)
 
 
 def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
@@ -49,7 +49,7 @@ def weka_stores(plan: Plan) -> list[int]:
     return [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
 
 
-def taints_of(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:
+def build_taints(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:
     """What keeps pods without an accelerator off nodes that have them: key, value and effect."""
     facts = plan.scheduler.kubernetes
     resource = pool.accelerator.kubernetes if pool.accelerator else None

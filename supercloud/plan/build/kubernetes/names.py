@@ -11,49 +11,49 @@ from dataclasses import dataclass
 from ....spec.scheduler import KubernetesScheduler
 from ...model.plan import Level, Locality, Plan, PoolPlan
 
-__all__ = ["ACCELERATOR", "CHANNEL", "DIGEST", "HOSTNAME", "JOB", "KEY", "MANAGED_BY", "NAME", "OBJECT", "POOL",
-           "PRODUCT", "QUEUE", "SECRETS", "SPEC", "STARTS", "TASK", "TIME_LIMIT", "Topology", "attachment_of",
-           "channel_claim_of", "claim_of", "cluster_queue_of", "domain_of", "flavor_of", "level_label", "mount_label",
-           "namespace_of", "priority_class_of", "queue_of", "resource_of", "scheduling_class_of", "settings_of",
-           "topology_of", "whole_topology_of"]  # fmt: skip
+__all__ = ["ACCELERATOR_LABEL", "IMEX_CHANNEL_RESOURCE", "DIGEST_ANNOTATION", "HOSTNAME_LABEL", "JOB_LABEL", "KEY_ANNOTATION", "MANAGED_BY_LABEL", "NAME_ANNOTATION", "OBJECT_LABEL", "POOL_LABEL",
+           "MANAGER_NAME", "QUEUE_LABEL", "SECRETS_NAME", "SPEC_DIGEST_ANNOTATION", "STARTS_ANNOTATION", "ARRAY_INDEX_LABEL", "TIME_LIMIT_ANNOTATION", "Topology", "format_attachment_name",
+           "format_channel_claim_name", "format_claim_name", "format_cluster_queue_name", "format_compute_domain_name", "format_flavor_name", "format_level_label", "mount_label",
+           "format_namespace_name", "format_priority_class_name", "format_queue_name", "format_resource_name", "format_scheduling_class_name", "format_settings_name",
+           "build_topology", "build_full_topology"]  # fmt: skip
 
-POOL = "supercloud.dev/pool"
+POOL_LABEL = "supercloud.dev/pool"
 """Node label: the name of its pool."""
-ACCELERATOR = "supercloud.dev/accelerator"
+ACCELERATOR_LABEL = "supercloud.dev/accelerator"
 """Node label: the catalog's name of its accelerator; nodes without any do not have it."""
-HOSTNAME = "kubernetes.io/hostname"
+HOSTNAME_LABEL = "kubernetes.io/hostname"
 """Node label: the innermost level of every topology."""
-CHANNEL = "nvidia.com/imex-channel"
+IMEX_CHANNEL_RESOURCE = "nvidia.com/imex-channel"
 """What quota calls the device by which pods share memory over a scale-up domain; a node has one."""
-_LEVEL = "topology.supercloud.dev/"
+_LEVEL_PREFIX = "topology.supercloud.dev/"
 _MOUNT = "mounts.supercloud.dev/"
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
-PRODUCT = "supercloud"
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGER_NAME = "supercloud"
 """Value of ``MANAGED_BY`` on everything made by jobs or rendered."""
-JOB = "supercloud.dev/job"
+JOB_LABEL = "supercloud.dev/job"
 """Label of a job's objects and pods: what the job is called in the cluster, also by all tasks of an array."""
-OBJECT = "supercloud.dev/object"
+OBJECT_LABEL = "supercloud.dev/object"
 """Label of pods: the object they belong to; of an array each task is one."""
-TASK = "supercloud.dev/array-index"
+ARRAY_INDEX_LABEL = "supercloud.dev/array-index"
 """Label of the objects of an array's tasks: their number."""
-KEY = "supercloud.dev/key"
+KEY_ANNOTATION = "supercloud.dev/key"
 """Annotation: the idempotency key the job was submitted with."""
-DIGEST = "supercloud.dev/digest"
+DIGEST_ANNOTATION = "supercloud.dev/digest"
 """Annotation: which submission the object was made for, as another job may have the same key later."""
-SPEC = "supercloud.dev/spec-digest"
+SPEC_DIGEST_ANNOTATION = "supercloud.dev/spec-digest"
 """Annotation: which job spec was asked for, whoever submitted it and when."""
-NAME = "supercloud.dev/name"
+NAME_ANNOTATION = "supercloud.dev/name"
 """Annotation: what its user calls the job."""
-TIME_LIMIT = "supercloud.dev/time-limit"
+TIME_LIMIT_ANNOTATION = "supercloud.dev/time-limit"
 """Annotation of pods: the seconds a job may run."""
-STARTS = "supercloud.dev/starts"
+STARTS_ANNOTATION = "supercloud.dev/starts"
 """Annotation of a job's object and of its pods: how often its queue has let it begin, as the API server counts."""
 
-SECRETS = "supercloud-secrets"
+SECRETS_NAME = "supercloud-secrets"
 """The Secret in a tenant's namespace that holds what jobs name as secrets, a key for each."""
-QUEUE = "kueue.x-k8s.io/queue-name"
-_NOBODY = "default"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+_DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class Topology:
     @property
     def labels(self) -> tuple[str, ...]:
         """Node label of every level; the last is the host name."""
-        return (*(level_label(level.name) for level in self.levels), HOSTNAME)
+        return (*(format_level_label(level.name) for level in self.levels), HOSTNAME_LABEL)
 
 
-def level_label(level: str) -> str:
+def format_level_label(level: str) -> str:
     """Node label that says which group of a level (scale-up, leaf-set, su, pod …) a node lies in."""
-    return f"{_LEVEL}{level}"
+    return f"{_LEVEL_PREFIX}{level}"
 
 
 def mount_label(storage: str) -> str:
@@ -79,32 +79,32 @@ def mount_label(storage: str) -> str:
     return f"{_MOUNT}{storage}"
 
 
-def namespace_of(tenant: str | None) -> str:
+def format_namespace_name(tenant: str | None) -> str:
     """Where a tenant's jobs live; jobs of nobody in particular live in ``default``."""
-    return tenant or _NOBODY
+    return tenant or _DEFAULT_NAMESPACE
 
 
-def queue_of(tenant: str | None) -> str:
+def format_queue_name(tenant: str | None) -> str:
     """The LocalQueue in a tenant's namespace."""
-    return tenant or _NOBODY
+    return tenant or _DEFAULT_NAMESPACE
 
 
-def cluster_queue_of(tenant: str | None) -> str:
+def format_cluster_queue_name(tenant: str | None) -> str:
     """The ClusterQueue that holds a tenant's quota."""
-    return tenant or _NOBODY
+    return tenant or _DEFAULT_NAMESPACE
 
 
-def flavor_of(pool: str) -> str:
+def format_flavor_name(pool: str) -> str:
     """The ResourceFlavor of a pool's nodes."""
     return pool
 
 
-def claim_of(storage: str) -> str:
+def format_claim_name(storage: str) -> str:
     """The PersistentVolumeClaim through which a tenant's namespace has a file system."""
     return storage
 
 
-def resource_of(resource: str, slice: str = "", profile: str = "") -> str:
+def format_resource_name(resource: str, slice: str = "", profile: str = "") -> str:
     """What pods count: accelerators (``nvidia.com/gpu``), also where several share one in time, or MIG instances.
 
     The names of instances are those of NVIDIA's device plugin with the strategy ``mixed``.
@@ -114,51 +114,51 @@ def resource_of(resource: str, slice: str = "", profile: str = "") -> str:
     return resource
 
 
-def priority_class_of(priority: str) -> str:
+def format_priority_class_name(priority: str) -> str:
     """The WorkloadPriorityClass of a job's or tenant's priority."""
     return priority
 
 
-def scheduling_class_of(priority: str) -> str:
+def format_scheduling_class_name(priority: str) -> str:
     """The PriorityClass of a priority, where the scheduler of pods is the queue (Volcano)."""
     return f"supercloud-{priority}"
 
 
-def settings_of(pool: str) -> str:
+def format_settings_name(pool: str) -> str:
     """The ConfigMap with NCCL's settings for a pool, in every namespace that runs jobs."""
     return f"nccl-{pool}"
 
 
-def attachment_of(namespace: str, network: str) -> str:
+def format_attachment_name(namespace: str, network: str) -> str:
     """The object by which pods of a namespace join a network of a fabric."""
     return f"{namespace}-{network}"
 
 
-def domain_of(pool: str) -> str:
+def format_compute_domain_name(pool: str) -> str:
     """The ComputeDomain of a namespace and a pool whose nodes can share memory."""
     return f"{pool}-nvlink"
 
 
-def channel_claim_of(pool: str) -> str:
+def format_channel_claim_name(pool: str) -> str:
     """The ResourceClaimTemplate by which a pod joins that domain."""
-    return f"{domain_of(pool)}-channel"
+    return f"{format_compute_domain_name(pool)}-channel"
 
 
-def topology_of(plan: Plan, pool: PoolPlan) -> Topology:
+def build_topology(plan: Plan, pool: PoolPlan) -> Topology:
     """The one topology of a pool's flavor: the whole one without the levels that the spec keeps from the queue."""
     declared = plan.scheduler.spec
     wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
-    whole = whole_topology_of(plan, pool)
+    whole = build_full_topology(plan, pool)
     return Topology(whole.name, tuple(level for level in whole.levels if not wanted or level.name in wanted))
 
 
-def whole_topology_of(plan: Plan, pool: PoolPlan) -> Topology:
+def build_full_topology(plan: Plan, pool: PoolPlan) -> Topology:
     """A pool's tree of switches with scale-up domains inside the innermost switches.
 
     A flavor has a single topology, so what Slurm would see as two views (tree and blocks) is one tree of more levels;
     its name is that of the views it is made of. Pools with neither have the first locality that covers them.
     """
-    views = [locality for locality in plan.localities if _covers(locality, pool)]
+    views = [locality for locality in plan.localities if _is_covering(locality, pool)]
     tree = next((view for view in views if view.kind == "tree"), None)
     blocks = next((view for view in views if view.kind == "block"), None)
     chosen = tuple(view for view in (tree, blocks) if view) or tuple(views[:1])
@@ -169,7 +169,7 @@ def whole_topology_of(plan: Plan, pool: PoolPlan) -> Topology:
     return Topology("-".join(view.name for view in chosen), tuple(levels.values()))
 
 
-def _covers(locality: Locality, pool: PoolPlan) -> bool:
+def _is_covering(locality: Locality, pool: PoolPlan) -> bool:
     return any(
         part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
         for group in locality.levels[0].groups

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from ....primitives.addresses import Block
 from ...model.plan import Plan
 
-__all__ = ["PRIVATE", "ClusterNetworks", "cluster_networks"]
+__all__ = ["PRIVATE_RANGES", "ClusterNetworks", "build_cluster_networks"]
 
 # A node's block holds the 110 pods that a kubelet takes by default twice over.
 _NODE_BITS = 8
 _SERVICE_PREFIX = 16
 # Private and shared address space; tried in this order after the network of the cluster (RFC 1918, 6598, 2544).
-PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")
+PRIVATE_RANGES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")
 # Below the first service host (scheduling.py numbers them from 11).
-_ENDPOINT = 10
+_ENDPOINT_OFFSET = 10
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class ClusterNetworks:
     """Where the control plane answers, whichever of its hosts is up."""
 
 
-def cluster_networks(plan: Plan) -> ClusterNetworks:
+def build_cluster_networks(plan: Plan) -> ClusterNetworks:
     """Room for twice the nodes there are, from the top of the first space that has it."""
     own = ipaddress.IPv4Network(plan.network.cidr)
     used = [plan.network.management, *(pool.addresses.block for pool in plan.pools)]
@@ -42,10 +42,10 @@ def cluster_networks(plan: Plan) -> ClusterNetworks:
     used += [ipaddress.IPv4Network(host.address) for host in plan.scheduler.controllers if _is_v4(host.address)]
     hosts = plan.nodes + len(plan.scheduler.controllers)
     bits = min(_NODE_BITS + max(1, 2 * hosts - 1).bit_length(), 24)
-    spaces = [own, *map(ipaddress.IPv4Network, PRIVATE)]
-    pods = _free(spaces, 32 - bits, used)
-    services = _free(spaces, _SERVICE_PREFIX, [*used, pods] if pods else used)
-    endpoint = str(plan.network.management.network_address + _ENDPOINT)
+    spaces = [own, *map(ipaddress.IPv4Network, PRIVATE_RANGES)]
+    pods = _find_free_block(spaces, 32 - bits, used)
+    services = _find_free_block(spaces, _SERVICE_PREFIX, [*used, pods] if pods else used)
+    endpoint = str(plan.network.management.network_address + _ENDPOINT_OFFSET)
     return ClusterNetworks(pods, services, 32 - _NODE_BITS, endpoint)
 
 
@@ -57,16 +57,16 @@ def _is_v4(text: str) -> bool:
         return False
 
 
-def _free(spaces: Iterable[Block], prefix: int, used: list[Block]) -> Block | None:
+def _find_free_block(spaces: Iterable[Block], prefix: int, used: list[Block]) -> Block | None:
     """The highest aligned block of a size that overlaps none that is used."""
     for space in spaces:
-        for block in _candidates(space, prefix):
+        for block in _iter_candidates(space, prefix):
             if not any(block.overlaps(other) for other in used):
                 return block
     return None
 
 
-def _candidates(space: Block, prefix: int) -> Iterator[Block]:
+def _iter_candidates(space: Block, prefix: int) -> Iterator[Block]:
     if prefix < space.prefixlen:
         return
     size = 1 << (32 - prefix)

@@ -10,33 +10,33 @@ from ....catalog.adapter_qos import AdapterQos
 from ....catalog.machine import Adapter
 from ...model.network import ServerLinks
 from ...model.plan import FabricPlan, PoolPlan
-from ..fabric.roles import adapter_of
+from ..fabric.roles import find_adapter
 
-__all__ = ["adapters_on", "find_adapter_qos", "nodes_key", "servers_key"]
+__all__ = ["iter_adapters", "find_adapter_qos", "format_nodes_key", "format_servers_key"]
 
 
-def nodes_key(pool: str) -> str:
+def format_nodes_key(pool: str) -> str:
     """The key of a pool's nodes among the tools of a fabric."""
     return f"nodes/{pool}"
 
 
-def servers_key(group: str) -> str:
+def format_servers_key(group: str) -> str:
     """The key of a group of servers among the tools of a fabric."""
     return f"servers/{group}"
 
 
 def find_adapter_qos(catalog: Catalog, adapter: Adapter | None) -> AdapterQos | None:
     """The tool of the adapters' maker; None where the maker is not known, or no way of its own is known."""
-    known = (cast(AdapterQos, item) for item in catalog.all("adapter-qos")) if adapter else ()
-    return next((item for item in known if adapter and item.is_of(adapter)), None)
+    known = (cast(AdapterQos, item) for item in catalog.iter_entries("adapter-qos")) if adapter else ()
+    return next((item for item in known if adapter and item.is_for(adapter)), None)
 
 
-def adapters_on(
+def iter_adapters(
     fabric: FabricPlan, pools: Sequence[PoolPlan], servers: Sequence[ServerLinks]
 ) -> Iterator[tuple[str, Adapter | None]]:
     """Key and adapters of every group of hosts on a fabric; None where the catalog does not know the adapters."""
     for pool in pools:
         if fabric.name in pool.fabrics:
-            yield nodes_key(pool.name), adapter_of(pool.machine, fabric.role, fabric.kind)
+            yield format_nodes_key(pool.name), find_adapter(pool.machine, fabric.role, fabric.kind)
     for group in servers:
-        yield servers_key(group.name), fabric.services[group.service].adapter
+        yield format_servers_key(group.name), fabric.services[group.service].adapter

@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from ...model.fabric import FabricPlan
 from ...model.plan import Plan
-from ..fabric.roles import adapter_of
+from ..fabric.roles import find_adapter
 
-__all__ = ["bond_devices", "bond_groups", "bond_interface", "bond_name", "machine_of"]
+__all__ = ["list_bond_devices", "find_bond_groups", "format_bond_interface", "format_bond_name", "get_product_name"]
 
 
-def bond_name(plan: Plan, fabric: FabricPlan) -> str:
+def format_bond_name(plan: Plan, fabric: FabricPlan) -> str:
     """What ``bond.sh`` of a network calls the bond: the same on all of its hosts."""
     return f"bond{[item.name for item in plan.spec.fabrics].index(fabric.name)}"
 
 
-def bond_interface(fabric: FabricPlan, link: int) -> str:
+def format_bond_interface(fabric: FabricPlan, link: int) -> str:
     """What an interface is called whose RDMA device the catalog does not know."""
     return f"{fabric.role}{link}"
 
 
-def bond_groups(fabric: FabricPlan) -> dict[str, int]:
+def find_bond_groups(fabric: FabricPlan) -> dict[str, int]:
     """Pool or service -> links of each of its machines to a bridged network, where they are more than one."""
     links = dict.fromkeys(fabric.pools, fabric.rails * fabric.planes)
     links |= {item.name: -(-item.links // item.count) for item in fabric.services if item.count}
     return {group: count for group, count in links.items() if count > 1}
 
 
-def bond_devices(plan: Plan, fabric: FabricPlan, group: str, links: int) -> tuple[str, ...]:
+def list_bond_devices(plan: Plan, fabric: FabricPlan, group: str, links: int) -> tuple[str, ...]:
     """RDMA devices behind the links of a machine; empty unless the catalog knows those of all of them."""
     found: tuple[str, ...] = ()
     for pool in plan.pools:
         if pool.name == group:
-            adapter = adapter_of(pool.machine, fabric.role, fabric.kind, fabric.speed)
+            adapter = find_adapter(pool.machine, fabric.role, fabric.kind, fabric.speed)
             found = adapter.devices if adapter else ()
     found = found or next((item.devices for item in fabric.services if item.name == group), ())
     return found if len(found) >= links else ()
 
 
-def machine_of(plan: Plan, fabric: FabricPlan, group: str) -> str:
+def get_product_name(plan: Plan, fabric: FabricPlan, group: str) -> str:
     """Product of the catalog that the machines of a pool or service are; the name of a service without one."""
     pool = next((item for item in plan.pools if item.name == group), None)
     if pool:

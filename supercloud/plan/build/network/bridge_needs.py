@@ -5,12 +5,12 @@ from __future__ import annotations
 from ...model.network import SwitchRun
 from ...model.plan import FabricPlan, Plan
 
-__all__ = ["bridge_lack"]
+__all__ = ["describe_missing_feature"]
 
 
-def bridge_lack(plan: Plan, fabric: FabricPlan, run: SwitchRun) -> str:
+def describe_missing_feature(plan: Plan, fabric: FabricPlan, run: SwitchRun) -> str:
     """Why the switches of a tier cannot do their part, empty where they can."""
-    system, declared = run.system, next(item for item in plan.spec.fabrics if item.name == fabric.name)
+    system, declared = run.network_os, next(item for item in plan.spec.fabrics if item.name == fabric.name)
     if system is None:
         return "the operating system is not known"
     if declared.peer_links and run.tier.name == "leaf" and run.tier.count > 1 and not system.mlag:

@@ -16,23 +16,23 @@ from ....primitives.quantity import Rate
 from ....spec import Fabric as Declared
 from ...model.network import SwitchRun
 from ...model.plan import FabricPlan, Plan
-from ..cabling.cabled import fabrics_cabled
+from ..cabling.cabled import list_cabled_fabrics
 from ..fabric.roles import is_routed
-from .vlans import Vlan, own_vlans, vlans_of
+from .vlans import Vlan, list_own_vlans, build_vlans
 
 if TYPE_CHECKING:
     from ...model.cables import CableTable
 
-__all__ = ["PEER_CHANNEL", "BridgeSwitch", "HostBond", "Bridged", "Trunk", "bridged_fabrics", "bridges_of"]
+__all__ = ["PEER_CHANNEL", "BridgeSwitch", "HostBond", "BridgedNetwork", "Trunk", "list_bridged_fabrics", "build_bridged_networks"]
 
 # Numbers of bundles: up to here they follow from ports and are the same on both switches of a pair.
-_OWN = 1000
+_SINGLE_SWITCH_OFFSET = 1000
 PEER_CHANNEL = 2000
 # Priorities of bridges are multiples of 4096 (IEEE 802.1D); the default is 32768.
-_STEP = 4096
+_PRIORITY_STEP = 4096
 
 
-class _Port(NamedTuple):
+class _SwitchPort(NamedTuple):
     """A port of a switch."""
 
     switch: str
@@ -50,7 +50,7 @@ class Trunk:
     description: str
     number: int
     """Of the bundle, the same on both switches of a pair where it spans them; 0: the port is by itself."""
-    spans: bool = False
+    is_mlag: bool = False
     """Whether the other switch of the pair has ports of it too."""
     vlan: Vlan | None = None
     """The one VLAN it is in, untagged. None: it carries VLANs with tags, or nobody knows which it is in."""
@@ -74,7 +74,7 @@ class BridgeSwitch:
     """Name and management address of the other switch of its pair."""
     pair: int
     """Number of its pair over all bridged networks, from 1; 0 where it has none."""
-    first: bool
+    is_first: bool
     """Of its pair."""
     priority: int | None
     """In the spanning tree; None is the default."""
@@ -82,7 +82,7 @@ class BridgeSwitch:
     trunks: tuple[Trunk, ...]
     breakouts: Mapping[str, int]
     """Cages that are split, by name, and into how many parts."""
-    inside: Vlan | None
+    management_vlan: Vlan | None
     """The VLAN that its own management address is in, where no other network reaches its management port."""
 
 
@@ -97,7 +97,7 @@ class HostBond:
 
 
 @dataclass(frozen=True)
-class Bridged:
+class BridgedNetwork:
     """One bridged network."""
 
     fabric: FabricPlan
@@ -105,87 +105,87 @@ class Bridged:
     """Those of its own hosts."""
     switches: tuple[BridgeSwitch, ...]
     bonds: tuple[HostBond, ...]
-    unknown: tuple[str, ...]
+    hosts_without_vlan: tuple[str, ...]
     """Ports of machines that are in no subnet of the plan."""
 
 
 @dataclass
-class _Link:
+class _NamedLink:
     """A link of the table of cables, with the names of its ends."""
 
     fabric: str
-    upper: _Port
-    lower: _Port | None
+    upper: _SwitchPort
+    lower: _SwitchPort | None
     host: str = ""
     host_port: str = ""
     group: str = ""
-    outside: bool = False
+    is_exit: bool = False
 
 
 @dataclass
-class _Site:
+class _BridgeContext:
     """All bridged networks of a plan, looked up by switch."""
 
     plan: Plan
     runs: dict[str, tuple[SwitchRun, int]] = field(default_factory=dict)
     declared: dict[str, Declared] = field(default_factory=dict)
 
-    def place(self, switch: str) -> tuple[str, int]:
+    def find_bridge(self, switch: str) -> tuple[str, int]:
         """The switch that a switch is seen as: both of a pair are one."""
         run, index = self.runs[switch]
         tier = run.tier
         paired = self.declared[run.fabric].peer_links and tier.name == "leaf" and index // 2 * 2 + 1 < tier.count
         return f"{run.fabric}-{tier.name}", (index // 2 * 2 if paired else index)
 
-    def mate(self, switch: str) -> str | None:
+    def find_peer(self, switch: str) -> str | None:
         """The other switch of a pair."""
         run, index = self.runs[switch]
         other = index ^ 1
         if other >= run.tier.count:
             return None
-        name = run.name(other)
-        return name if self.place(name) == self.place(switch) else None
+        name = run.format_name(other)
+        return name if self.find_bridge(name) == self.find_bridge(switch) else None
 
-    def port(self, end: _Port) -> str:
+    def format_port_name(self, end: _SwitchPort) -> str:
         run, _ = self.runs[end.switch]
-        return run.port(end.number, end.split, end.lane)
+        return run.format_port_name(end.number, end.split, end.lane)
 
-    def number(self, end: _Port) -> int:
+    def compute_port_number(self, end: _SwitchPort) -> int:
         """What a port counts as in the number of a bundle."""
         run, _ = self.runs[end.switch]
         return end.number + 1 + end.lane * (run.tier.radix + run.switch.uplink_ports)
 
 
-def bridged_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
+def list_bridged_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
     """The Ethernet networks with switches of ours that are not routed."""
-    return tuple(item for item in fabrics_cabled(plan)
+    return tuple(item for item in list_cabled_fabrics(plan)
                  if item.kind != "infiniband" and not is_routed(item.kind, item.role))  # fmt: skip
 
 
-def bridges_of(plan: Plan) -> tuple[Bridged, ...]:
+def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
     """Every bridged network of a plan, with all of its switches."""
-    from ..cabling.cables import cables_of
-    from ..cabling.ends import Spots
+    from ..cabling.cables import build_cable_table
+    from ..cabling.ends import DeviceLocator
 
-    fabrics = bridged_fabrics(plan)
+    fabrics = list_bridged_fabrics(plan)
     networks = plan.networks
     assert networks is not None
     names = {item.name for item in fabrics}
-    site = _Site(plan, declared={item.name: item for item in plan.spec.fabrics})
+    site = _BridgeContext(plan, declared={item.name: item for item in plan.spec.fabrics})
     for run in networks.switches:
         if run.fabric in names:
-            site.runs |= {run.name(index): (run, index) for index in range(run.tier.count)}
-    spots = Spots(plan)
-    links = [link for fabric in fabrics for link in _links(site, cables_of(plan, fabric, spots))]
-    vlans = vlans_of(plan)
-    of_host = _host_vlans(plan, vlans)
-    own = {item.name: own_vlans(item, vlans) for item in fabrics}
+            site.runs |= {run.format_name(index): (run, index) for index in range(run.tier.count)}
+    spots = DeviceLocator(plan)
+    links = [link for fabric in fabrics for link in _iter_links(site, build_cable_table(plan, fabric, spots))]
+    vlans = build_vlans(plan)
+    of_host = _find_host_vlans(plan, vlans)
+    own = {item.name: list_own_vlans(item, vlans) for item in fabrics}
     trunks: dict[str, list[Trunk]] = {name: [] for name in site.runs}
     bonds: dict[str, list[HostBond]] = {name: [] for name in names}
     unknown: dict[str, list[str]] = {name: [] for name in names}
     for item in fabrics:
         role = item.role
-        hosts: dict[tuple[str, str], list[_Link]] = {}
+        hosts: dict[tuple[str, str], list[_NamedLink]] = {}
         for link in links:
             if link.fabric == item.name and link.host:
                 hosts.setdefault((link.group, link.host), []).append(link)
@@ -194,21 +194,21 @@ def bridges_of(plan: Plan) -> tuple[Bridged, ...]:
             vlan = of_host.get((role, group))
             if vlan is None:
                 unknown[item.name].append(host)
-            mode = _attach(site, trunks, host, ends, vlan, item.pool_speeds.get(group))
+            mode = _attach_host(site, trunks, host, ends, vlan, item.pool_speeds.get(group))
             if mode:
                 modes.setdefault((group, len(ends), mode), []).append(host)
         bonds[item.name] = [HostBond(group, tuple(found), ports, mode)  # type: ignore[arg-type]
                             for (group, ports, mode), found in modes.items()]  # fmt: skip
-    carried = {name: _carried(site, own, name) for name in names}
-    _join(site, trunks, [link for link in links if link.lower], carried)
+    carried = {name: _list_carried_vlans(site, own, name) for name in names}
+    _join_switches(site, trunks, [link for link in links if link.lower], carried)
     for link in links:
-        if link.outside:
+        if link.is_exit:
             run, _ = site.runs[link.upper.switch]
             trunks[link.upper.switch].append(
-                Trunk("exit", (site.port(link.upper),), "to the building", 0, tagged=carried[run.fabric])
+                Trunk("exit", (site.format_port_name(link.upper),), "to the building", 0, tagged=carried[run.fabric])
             )
-    pairs = sorted({site.place(name) for name in site.runs if site.mate(name)})
-    used: dict[str, list[_Port]] = {}
+    pairs = sorted({site.find_bridge(name) for name in site.runs if site.find_peer(name)})
+    used: dict[str, list[_SwitchPort]] = {}
     for link in links:
         for end in (link.upper, link.lower):
             if end:
@@ -220,141 +220,141 @@ def bridges_of(plan: Plan) -> tuple[Bridged, ...]:
         for name, (run, index) in site.runs.items():
             if run.fabric != item.name:
                 continue
-            mate = site.mate(name)
+            mate = site.find_peer(name)
             inside = vlans.get(run.subnet.name) if managed and item.role == "management" else None
             switches.append(BridgeSwitch(
-                run, index, name, run.management_address(index),
-                (mate, run.management_address(site.runs[mate][1])) if mate else None,
-                pairs.index(site.place(name)) + 1 if mate else 0, index % 2 == 0,
-                _priority(site, item, run, index), carried[item.name],
-                tuple(sorted(trunks[name], key=lambda trunk: _natural(trunk.ports[0]))),
-                _breakouts(site, used.get(name, ())), inside,
+                run, index, name, run.get_management_address(index),
+                (mate, run.get_management_address(site.runs[mate][1])) if mate else None,
+                pairs.index(site.find_bridge(name)) + 1 if mate else 0, index % 2 == 0,
+                _compute_priority(site, item, run, index), carried[item.name],
+                tuple(sorted(trunks[name], key=lambda trunk: _build_natural_sort_key(trunk.ports[0]))),
+                _compute_breakouts(site, used.get(name, ())), inside,
             ))  # fmt: skip
-        found.append(Bridged(item, own[item.name], tuple(switches), tuple(bonds[item.name]),
+        found.append(BridgedNetwork(item, own[item.name], tuple(switches), tuple(bonds[item.name]),
                              tuple(sorted(set(unknown[item.name])))))  # fmt: skip
     return tuple(found)
 
 
-def _links(site: _Site, table: CableTable) -> Iterator[_Link]:
+def _iter_links(context: _BridgeContext, table: CableTable) -> Iterator[_NamedLink]:
     splits = {service.name: service.split for service in table.fabric.services}
-    one, other, ports = table.names("one"), table.names("other"), table.ports("one")
-    rows = zip(table.one_set.tolist(), one, table.one_port.tolist(), ports, table.other_set.tolist(), other,
-               table.other_port.tolist(), table.lane.tolist(), strict=True)  # fmt: skip
+    one, other, ports = table.get_device_names("one"), table.get_device_names("other"), table.get_port_names("one")
+    rows = zip(table.source_set.tolist(), one, table.source_port.tolist(), ports, table.target_set.tolist(), other,
+               table.target_port.tolist(), table.lane.tolist(), strict=True)  # fmt: skip
     for one_set, a, a_port, a_name, other_set, b, b_port, lane in rows:
         near, far = table.devices[one_set], table.devices[other_set]
         name = table.fabric.name
         if far.kind == "building":
-            yield _Link(name, _Port(a, a_port, 0, 1), None, outside=True)
+            yield _NamedLink(name, _SwitchPort(a, a_port, 0, 1), None, is_exit=True)
         elif near.side == "switch":
-            yield _Link(name, _Port(b, b_port, 0, 1), _Port(a, a_port, 0, 1))
+            yield _NamedLink(name, _SwitchPort(b, b_port, 0, 1), _SwitchPort(a, a_port, 0, 1))
         elif far.side == "switch":
             group = near.names[0].rpartition("-")[0] if near.kind == "node" else near.kind
-            pool = next((item.name for item in site.plan.pools if item.hosts.prefix == f"{group}-"), group)
-            end = _Port(b, b_port, lane, splits.get(near.kind, 1) if lane else 1)
-            yield _Link(name, end, None, a, str(a_name), pool)
+            pool = next((item.name for item in context.plan.pools if item.hosts.prefix == f"{group}-"), group)
+            end = _SwitchPort(b, b_port, lane, splits.get(near.kind, 1) if lane else 1)
+            yield _NamedLink(name, end, None, a, str(a_name), pool)
 
 
-def _attach(
-    site: _Site, trunks: dict[str, list[Trunk]], host: str, links: Sequence[_Link], vlan: Vlan | None,
+def _attach_host(
+    context: _BridgeContext, trunks: dict[str, list[Trunk]], host: str, links: Sequence[_NamedLink], vlan: Vlan | None,
     speed: Rate | None,
 ) -> str:  # fmt: skip
     """A host's ports on its switches; how the host bundles them, empty where it has one link."""
     ends = [link.upper for link in links]
-    places = {site.place(end.switch) for end in ends}
+    places = {context.find_bridge(end.switch) for end in ends}
     bundled = len(ends) > 1 and len(places) == 1
-    switches = sorted({end.switch for end in ends}, key=lambda name: site.runs[name][1])
-    first = min((end for end in ends if end.switch == switches[0]), key=site.number)
+    switches = sorted({end.switch for end in ends}, key=lambda name: context.runs[name][1])
+    first = min((end for end in ends if end.switch == switches[0]), key=context.compute_port_number)
     spans = bundled and len(switches) > 1
-    number = (site.number(first) + (0 if spans else _OWN)) if bundled else 0
+    number = (context.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)) if bundled else 0
     for switch in switches:
-        here = sorted((end for end in ends if end.switch == switch), key=site.number)
+        here = sorted((end for end in ends if end.switch == switch), key=context.compute_port_number)
         for group in [here] if bundled else [[end] for end in here]:
-            names = tuple(site.port(end) for end in group)
+            names = tuple(context.format_port_name(end) for end in group)
             what = host if bundled else f"{host} {next(x.host_port for x in links if x.upper == group[0])}"
-            trunks[switch].append(Trunk("host", names, what, number, spans, vlan, lanes=_lanes(site, group[0]),
+            trunks[switch].append(Trunk("host", names, what, number, spans, vlan, lanes=_count_lanes(context, group[0]),
                                         split=group[0].split, speed=speed))  # fmt: skip
     return ("802.3ad" if bundled else "active-backup") if len(ends) > 1 else ""
 
 
-def _join(
-    site: _Site, trunks: dict[str, list[Trunk]], links: Sequence[_Link], carried: Mapping[str, tuple[Vlan, ...]]
+def _join_switches(
+    context: _BridgeContext, trunks: dict[str, list[Trunk]], links: Sequence[_NamedLink], carried_vlans: Mapping[str, tuple[Vlan, ...]]
 ) -> None:  # fmt: skip
     """Links between switches: those of a pair, and one bundle for all links between any other two."""
-    between: dict[tuple[tuple[str, int], tuple[str, int]], list[_Link]] = {}
+    between: dict[tuple[tuple[str, int], tuple[str, int]], list[_NamedLink]] = {}
     for link in links:
         assert link.lower is not None
-        between.setdefault((site.place(link.lower.switch), site.place(link.upper.switch)), []).append(link)
+        between.setdefault((context.find_bridge(link.lower.switch), context.find_bridge(link.upper.switch)), []).append(link)
     for (low, high), found in between.items():
-        tagged = carried[site.runs[found[0].lower.switch][0].fabric]  # type: ignore[union-attr]
-        sides: list[list[_Port | None]] = [[link.lower for link in found], [*(link.upper for link in found)]]
+        tagged = carried_vlans[context.runs[found[0].lower.switch][0].fabric]  # type: ignore[union-attr]
+        sides: list[list[_SwitchPort | None]] = [[link.lower for link in found], [*(link.upper for link in found)]]
         if low == high:  # both switches of a pair are on both sides
             sides = [[*sides[0], *sides[1]]] * 2
         for ends, others in (sides, sides[::-1]):
             real = [end for end in ends if end is not None]
-            switches = sorted({end.switch for end in real}, key=lambda name: site.runs[name][1])
+            switches = sorted({end.switch for end in real}, key=lambda name: context.runs[name][1])
             spans = low != high and len(switches) > 1
-            first = min((end for end in real if end.switch == switches[0]), key=site.number)
+            first = min((end for end in real if end.switch == switches[0]), key=context.compute_port_number)
             for switch in switches:
-                here = sorted((end for end in real if end.switch == switch), key=site.number)
+                here = sorted((end for end in real if end.switch == switch), key=context.compute_port_number)
                 far = sorted({end.switch for end in others if end} - {switch} if low == high
                              else {end.switch for end in others if end})  # fmt: skip
-                number = PEER_CHANNEL if low == high else site.number(first) + (0 if spans else _OWN)
+                number = PEER_CHANNEL if low == high else context.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)
                 trunks[switch].append(Trunk(
-                    "peer" if low == high else "switch", tuple(site.port(end) for end in here), " and ".join(far),
-                    number if low == high or len(found) > 1 else 0, spans, tagged=tagged, lanes=_lanes(site, here[0]),
+                    "peer" if low == high else "switch", tuple(context.format_port_name(end) for end in here), " and ".join(far),
+                    number if low == high or len(found) > 1 else 0, spans, tagged=tagged, lanes=_count_lanes(context, here[0]),
                 ))  # fmt: skip
             if low == high:
                 break
 
 
-def _natural(port: str) -> list[tuple[int, str]]:
+def _build_natural_sort_key(port: str) -> list[tuple[int, str]]:
     """Order of ports as people count them: swp2 comes before swp10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", port)]
 
 
-def _lanes(site: _Site, end: _Port) -> int:
-    run, _ = site.runs[end.switch]
-    parts = run.parts * end.split
-    if end.number >= run.tier.radix or parts == 1 or run.system is None:
+def _count_lanes(context: _BridgeContext, end: _SwitchPort) -> int:
+    run, _ = context.runs[end.switch]
+    parts = run.ports_per_cage * end.split
+    if end.number >= run.tier.radix or parts == 1 or run.network_os is None:
         return 0
-    return max(1, run.system.lanes_of(run.switch) // parts)
+    return max(1, run.network_os.count_lanes(run.switch) // parts)
 
 
-def _breakouts(site: _Site, ends: Sequence[_Port]) -> Mapping[str, int]:
+def _compute_breakouts(context: _BridgeContext, ends: Sequence[_SwitchPort]) -> Mapping[str, int]:
     found: dict[str, int] = {}
     for end in sorted(ends):
-        run, _ = site.runs[end.switch]
-        parts = run.parts * end.split
-        if run.switch.cages and run.system and end.number < run.tier.radix and parts > 1:
-            cage = run.cage(end.number)
+        run, _ = context.runs[end.switch]
+        parts = run.ports_per_cage * end.split
+        if run.switch.cages and run.network_os and end.number < run.tier.radix and parts > 1:
+            cage = run.format_cage_name(end.number)
             found[cage] = max(parts, found.get(cage, 1))
     return found
 
 
-def _carried(site: _Site, own: Mapping[str, tuple[Vlan, ...]], fabric: str) -> tuple[Vlan, ...]:
+def _list_carried_vlans(context: _BridgeContext, vlans_by_fabric: Mapping[str, tuple[Vlan, ...]], fabric: str) -> tuple[Vlan, ...]:
     """The VLANs of a network and of those that join it."""
-    found, left = set(own[fabric]), [fabric]
+    found, left = set(vlans_by_fabric[fabric]), [fabric]
     seen: set[str] = set()
     while left:
         name = left.pop()
         seen.add(name)
-        for other, declared in site.declared.items():
-            if other in own and other not in seen and declared.joins and declared.joins.fabric == name:
-                found |= set(own[other])
+        for other, declared in context.declared.items():
+            if other in vlans_by_fabric and other not in seen and declared.joins and declared.joins.fabric == name:
+                found |= set(vlans_by_fabric[other])
                 left.append(other)
     return tuple(sorted(found, key=lambda vlan: vlan.number))
 
 
-def _priority(site: _Site, fabric: FabricPlan, run: SwitchRun, index: int) -> int | None:
+def _compute_priority(context: _BridgeContext, fabric: FabricPlan, run: SwitchRun, index: int) -> int | None:
     """The first topmost switch, or pair, is the root of the spanning tree; the second takes its place."""
-    if site.declared[fabric.name].joins or run.tier.name != fabric.tiers[-1].name:
+    if context.declared[fabric.name].joins or run.tier.name != fabric.tiers[-1].name:
         return None
-    places = list(dict.fromkeys(site.place(run.name(item)) for item in range(run.tier.count)))
-    rank = places.index(site.place(run.name(index)))
-    return (rank + 1) * _STEP if rank < 2 else None
+    places = list(dict.fromkeys(context.find_bridge(run.format_name(item)) for item in range(run.tier.count)))
+    rank = places.index(context.find_bridge(run.format_name(index)))
+    return (rank + 1) * _PRIORITY_STEP if rank < 2 else None
 
 
-def _host_vlans(plan: Plan, vlans: Mapping[str, Vlan]) -> dict[tuple[str, str], Vlan]:
+def _find_host_vlans(plan: Plan, vlans: Mapping[str, Vlan]) -> dict[tuple[str, str], Vlan]:
     """(role of a network, pool or group) -> the VLAN of its machines there."""
     networks = plan.networks
     assert networks is not None

@@ -10,66 +10,66 @@ import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ....primitives.addresses import AddressRun, Block, addresses_for, room_of
+from ....primitives.addresses import AddressRun, Block, compute_block_size, count_block_hosts
 from ....primitives.nodes import HostRange
 from ...model.network import BmcRun, MachineRun
 from ...model.plan import FabricPlan, NetworkPlan
 from ...model.racks import FacilityPlan
 from ..fabric.roles import is_routed
 from ..problems import Problems
-from ..storage.servers import Room
+from ..storage.servers import AddressAllocator
 
-__all__ = ["ManagementRooms", "machine_runs", "management_runs"]
+__all__ = ["ManagementAllocators", "build_machine_runs", "iter_management_runs"]
 
 _DIGITS = 2
 _PDU = "pdu"
 # The first of the service hosts' addresses are those of controllers, which are numbered upwards.
-_CONTROLLERS = 100
+_CONTROLLER_ADDRESSES = 100
 # Machines of a group that there is room for, where groups are few for the block.
-_ROOMY = 250
-_GROUPS = 32
+_GROUP_CAPACITY = 250
+_MIN_GROUPS = 32
 # Smaller parts of the management network are not cut up: all kinds of devices then share one.
-_LARGE = 1 << 12
-_FEW_PDUS = 250
+_MIN_SPLIT_ADDRESSES = 1 << 12
+_PDU_CAPACITY = 250
 
 
 @dataclass(frozen=True)
-class ManagementRooms:
+class ManagementAllocators:
     """Where the blocks of management controllers are that no node has: each kind grows without moving the others."""
 
-    servers: Room
-    machines: Room
+    servers: AddressAllocator
+    machines: AddressAllocator
     pdus: Block | None
     """Counted upwards from its start; None where there is one room for all."""
 
     @classmethod
-    def of(cls, block: Block) -> ManagementRooms:
+    def from_block(cls, block: Block) -> ManagementAllocators:
         """A part of the management network, shared out: its upper half to servers, the rest to the others."""
-        if block.num_addresses < _LARGE:
-            room = Room(block)
+        if block.num_addresses < _MIN_SPLIT_ADDRESSES:
+            room = AddressAllocator(block)
             return cls(room, room, None)
         lower, upper = block.subnets(prefixlen_diff=1)
         pdus, machines = lower.subnets(prefixlen_diff=1)
-        return cls(Room(upper), Room(machines), pdus)
+        return cls(AddressAllocator(upper), AddressAllocator(machines), pdus)
 
 
-def machine_runs(
+def build_machine_runs(
     network: NetworkPlan, fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None, problems: Problems
 ) -> tuple[MachineRun, ...]:
     """Every group of service machines, with its addresses on the ordinary network where it hangs on it."""
     joined = [item for item in fabrics if item.role == "in-band" and not is_routed(item.kind, item.role) and item.tiers]
     on = {service.name for fabric in joined for service in fabric.services}
     block, runs = network.management, []
-    whole = end = room_of(block)
-    for name, (count, ours) in _groups(fabrics, hall).items():
-        hosts = _hosts(name, count)
+    whole = end = count_block_hosts(block)
+    for name, (count, ours) in _count_groups(fabrics, hall).items():
+        hosts = _build_hosts(name, count)
         if joined and name not in on:
             runs.append(MachineRun(name, hosts, None, ours))
             continue
-        room = -(-count // _ROOMY) * _ROOMY if whole >= _ROOMY * _GROUPS else count
+        room = -(-count // _GROUP_CAPACITY) * _GROUP_CAPACITY if whole >= _GROUP_CAPACITY * _MIN_GROUPS else count
         end -= room
-        if end < _CONTROLLERS:
-            problems.error("network-size", "network.cidr",
+        if end < _CONTROLLER_ADDRESSES:
+            problems.add_error("network-size", "network.cidr",
                            f"{block} has no {room} addresses left for the machines of {name}", "give a larger network"
                            )  # fmt: skip
             end += room
@@ -78,55 +78,55 @@ def machine_runs(
     return tuple(runs)
 
 
-def management_runs(
-    machines: tuple[MachineRun, ...], hall: FacilityPlan | None, rooms: ManagementRooms, problems: Problems
+def iter_management_runs(
+    machines: tuple[MachineRun, ...], hall: FacilityPlan | None, allocators: ManagementAllocators, problems: Problems
 ) -> Iterator[BmcRun]:
     """The management ports of service machines of ours and of distribution units. What hangs on no other network has
     its own name there."""
     for item in machines:
-        if item.ours:
+        if item.is_managed:
             prefix = f"bmc-{item.hosts.prefix}" if item.addresses else item.hosts.prefix
-            block = rooms.machines.take(item.hosts.last)
-            yield from _run(item.name, item.hosts, prefix, block, rooms.machines.cidr, problems)
-    pdus = hall.pdus if hall else 0
+            block = allocators.machines.allocate(item.hosts.last)
+            yield from _iter_run(item.name, item.hosts, prefix, block, allocators.machines.cidr, problems)
+    pdus = hall.pdu_count if hall else 0
     if pdus and all(item.name != _PDU for item in machines):
-        hosts = _hosts(_PDU, pdus)
-        if rooms.pdus is None:
-            part, block = rooms.machines.cidr, rooms.machines.take(pdus)
+        hosts = _build_hosts(_PDU, pdus)
+        if allocators.pdus is None:
+            part, block = allocators.machines.cidr, allocators.machines.allocate(pdus)
         else:
-            part, block = str(rooms.pdus), _start_of(rooms.pdus, pdus)
-        yield from _run(_PDU, hosts, hosts.prefix, block, part, problems)
+            part, block = str(allocators.pdus), _select_start_block(allocators.pdus, pdus)
+        yield from _iter_run(_PDU, hosts, hosts.prefix, block, part, problems)
 
 
-def _start_of(block: Block, hosts: int) -> Block | None:
+def _select_start_block(block: Block, hosts: int) -> Block | None:
     """The first addresses of a block: as many as the hosts take, and room for some more."""
-    size = addresses_for(max(hosts, _FEW_PDUS))
+    size = compute_block_size(max(hosts, _PDU_CAPACITY))
     if size > block.num_addresses:
         return None
     return ipaddress.IPv4Network((int(block.network_address), 33 - size.bit_length()))
 
 
-def _run(
-    name: str, hosts: HostRange, prefix: str, block: Block | None, part: str, problems: Problems
+def _iter_run(
+    name: str, hosts: HostRange, prefix: str, block: Block | None, range_name: str, problems: Problems
 ) -> Iterator[BmcRun]:
     if block is None:
-        problems.error("network-size", "network.management", f"{part} has no block left for the {len(hosts)} "
+        problems.add_error("network-size", "network.management", f"{range_name} has no block left for the {len(hosts)} "
                        f"management ports of {name}", "give a larger network")  # fmt: skip
         return
     yield BmcRun(name, hosts, HostRange(prefix, hosts.first, hosts.last, hosts.width), AddressRun(block, 0, len(hosts)))
 
 
-def _groups(fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None) -> Mapping[str, tuple[int, bool]]:
+def _count_groups(fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None) -> Mapping[str, tuple[int, bool]]:
     """Name -> how many, and whether they are ours. The same name in several places means the same machines."""
     switches = {f"{fabric.name}-{tier.name}" for fabric in fabrics for tier in fabric.tiers}
-    found = {group.name: (group.count, True) for group in (hall.service if hall else ())}
+    found = {group.name: (group.count, True) for group in (hall.service_groups if hall else ())}
     for fabric in fabrics:
         for item in fabric.services:
-            if item.hosts is None and item.name not in switches and (item.ours or item.name != _PDU):
+            if item.hosts is None and item.name not in switches and (item.is_managed or item.name != _PDU):
                 count, ours = found.get(item.name, (0, False))
-                found[item.name] = (max(count, item.count), ours or item.ours)
+                found[item.name] = (max(count, item.count), ours or item.is_managed)
     return found
 
 
-def _hosts(name: str, count: int) -> HostRange:
+def _build_hosts(name: str, count: int) -> HostRange:
     return HostRange(f"{name}-", 1, count, max(_DIGITS, len(str(count))))

@@ -8,41 +8,41 @@ from pathlib import Path
 from typing import cast
 
 from ....catalog import Catalog, NetworkOs
-from ....catalog.contract import Contract
-from ....errors import InputError, UnknownName
-from ....primitives.addresses import AddressRun, Block, addresses_for, allocate
+from ....catalog.contract import RoceProfile
+from ....errors import InputError, UnknownNameError
+from ....primitives.addresses import AddressRun, Block, compute_block_size, allocate_blocks
 from ....primitives.nodes import HostRange
 from ....spec import ClusterSpec, Fabric
 from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
-from ...model.network import BmcRun, NetworksPlan, PoolLinks, Rails, ServerLinks, Subnet, SwitchRun, Underlay, block_of
+from ...model.network import BmcRun, NetworksPlan, PoolLinks, RailAddresses, ServerLinks, Subnet, SwitchRun, Underlay, parse_block
 from ...model.plan import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
 from ...model.storage import ServerGroup
-from ..fabric.lossless import lossless_of
+from ..fabric.lossless import build_qos_policy
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
 from ..problems import Problems
-from ..storage.servers import Room
-from .adapter_qos import adapters_on, find_adapter_qos
-from .machines import ManagementRooms, machine_runs, management_runs
-from .macs import macs_of
+from ..storage.servers import AddressAllocator
+from .adapter_qos import iter_adapters, find_adapter_qos
+from .machines import ManagementAllocators, build_machine_runs, iter_management_runs
+from .macs import read_macs
 from .pool_places import compute_pool_starts
-from .rails import parts_of, rail_blocks, rail_subnets, server_parts, slot_of
-from .server_links import server_links, upper_half
+from .rails import split_block, allocate_rail_blocks, build_rail_subnets, list_server_blocks, compute_leaf_addresses
+from .server_links import build_server_links, select_upper_half
 
-__all__ = ["networks_of"]
+__all__ = ["build_networks_plan"]
 
 # Private networks (RFC 1918, and RFC 6598 for what never leaves the site); the first that is free is taken.
-_PRIVATE = {
+_PRIVATE_RANGES = {
     "fabrics": ("172.16.0.0/12", "10.0.0.0/8", "192.168.0.0/16"),
     "management": ("100.64.0.0/10", "192.168.0.0/16", "172.16.0.0/12"),
 }
-_MOST_FABRICS = 64
+_MAX_FABRICS = 64
 # Leaves take half of a fabric's block, spines and cores a quarter each: what grows does not move the others.
-_SHARES = {"leaf": 2, "spine": 4, "core": 4}
+_TIER_SHARES = {"leaf": 2, "spine": 4, "core": 4}
 
 
-def networks_of(
+def build_networks_plan(
     spec: ClusterSpec,
     network: NetworkPlan,
     pools: tuple[PoolPlan, ...],
@@ -56,66 +56,66 @@ def networks_of(
     """Everything with an address; None on a cloud, where others give them."""
     if spec.site.kind != "onprem":
         return None
-    cidr = block_of(network.cidr)
-    rails_network = _given(spec.network.fabrics, "fabrics", [cidr], problems)
-    management = _given(spec.network.management, "management", [cidr, rails_network], problems)
+    cidr = parse_block(network.cidr)
+    rails_network = _select_network_block(spec.network.fabrics, "fabrics", [cidr], problems)
+    management = _select_network_block(spec.network.management, "management", [cidr, rails_network], problems)
     switched = [item for item in fabrics if isinstance(item.wiring, Wiring) and item.tiers]
     quarters = list(management.subnets(prefixlen_diff=2)) if management.prefixlen <= 22 else [management] * 4
     if management.prefixlen > 22:
-        problems.error("network-size", "network.management",
+        problems.add_error("network-size", "network.management",
                        f"{management} has {management.num_addresses} addresses, management needs at least 1024",
                        "give a larger network")  # fmt: skip
-    rooms = ManagementRooms.of(quarters[3])
-    server_bmcs = _stacked(rooms.servers, {group.name: group.count for group in servers}, problems)
-    machines = machine_runs(network, fabrics, hall, problems)
-    managed = tuple(management_runs(machines, hall, rooms, problems))
-    bmcs = _carve(quarters[0], {pool.name: pool.nodes for pool in pools}, "network.management", "BMCs", problems)
+    rooms = ManagementAllocators.from_block(quarters[3])
+    server_bmcs = _allocate_blocks(rooms.servers, {group.name: group.count for group in servers}, problems)
+    machines = build_machine_runs(network, fabrics, hall, problems)
+    managed = tuple(iter_management_runs(machines, hall, rooms, problems))
+    bmcs = _carve_blocks(quarters[0], {pool.name: pool.nodes for pool in pools}, "network.management", "BMCs", problems)
     tiers = {item.name: {tier.name: tier.count for tier in item.tiers} for item in switched}
     counts = {name: sum(count.values()) for name, count in tiers.items()}
     reach = {
-        name: max(_SHARES[tier] * addresses_for(number) for tier, number in count.items())
+        name: max(_TIER_SHARES[tier] * compute_block_size(number) for tier, number in count.items())
         for name, count in tiers.items()
     }
-    boxes = _carve(quarters[1], reach, "network.management", "switches", problems)
+    boxes = _carve_blocks(quarters[1], reach, "network.management", "switches", problems)
     routed = [item for item in switched if is_routed(item.kind, item.role)]
     joined = [item for item in switched if item in routed or item.kind == "infiniband"]
-    loopbacks = _carve(
+    loopbacks = _carve_blocks(
         quarters[2], {item.name: reach[item.name] for item in routed}, "network.management", "loopbacks", problems
     )
-    rails = rail_blocks(spec, joined, rails_network, problems)
+    rails = allocate_rail_blocks(spec, joined, rails_network, problems)
     box = {
         item.name: Subnet(f"switches-{item.name}", "switch", boxes[item.name], counts[item.name]) for item in switched
     }
-    contract = cast(Contract, catalog.get("contracts", "roce"))
+    contract = cast(RoceProfile, catalog.get("contracts", "roce"))
     runs: list[SwitchRun] = []
     attached: dict[str, tuple[ServerLinks, ...]] = {}
     underlays: list[Underlay] = []
     for item in switched:
         position = [fabric.name for fabric in spec.fabrics].index(item.name)
         declared = spec.fabrics[position]
-        numbers = _as_numbers(declared, position, item, contract, problems) if item in routed else (0, 0)
-        own = _switch_runs(
+        numbers = _select_as_numbers(declared, position, item, contract, problems) if item in routed else (0, 0)
+        own = _build_switch_runs(
             declared, position, item, catalog, box[item.name], loopbacks.get(item.name), numbers, problems
         )
         if item.name in rails:
-            own_parts = server_parts(item, rails[item.name])
-            attached[item.name] = server_links(item, own_parts, position, problems)
+            own_parts = list_server_blocks(item, rails[item.name])
+            attached[item.name] = build_server_links(item, own_parts, position, problems)
         runs += own
         wiring = cast(Wiring, item.wiring)
         if item in routed and item.speed and item.name in rails:
             hosts = cast(NodeLinks, wiring.link_groups[0])
-            slot = slot_of(hosts)
-            sides = hosts.planes * hosts.sides
-            parts = parts_of(rails[item.name], sides)
+            slot = compute_leaf_addresses(hosts)
+            sides = hosts.planes * hosts.leaves_per_block
+            parts = split_block(rails[item.name], sides)
             underlays.append(Underlay(
-                item.name, item.role, item.speed, rails[item.name], Rails(hosts, parts, slot), attached[item.name],
-                tuple(upper_half(part) for part in own_parts), tuple(own), loopbacks[item.name], numbers,
-                lossless_of(declared, contract, item, wiring), declared.routing.bfd,
-                {key: tool for key, adapter in adapters_on(item, pools, attached[item.name])
+                item.name, item.role, item.speed, rails[item.name], RailAddresses(hosts, parts, slot), attached[item.name],
+                tuple(select_upper_half(part) for part in own_parts), tuple(own), loopbacks[item.name], numbers,
+                build_qos_policy(declared, contract, item, wiring), declared.routing.bfd,
+                {key: tool for key, adapter in iter_adapters(item, pools, attached[item.name])
                  if (tool := find_adapter_qos(catalog, adapter))}, wiring,
             ))  # fmt: skip
     rail_nets = {
-        item.name: tuple(rail_subnets(item, rails[item.name], attached[item.name]))
+        item.name: tuple(build_rail_subnets(item, rails[item.name], attached[item.name]))
         for item in joined if item.name in rails
     }  # fmt: skip
     subnets = (
@@ -126,10 +126,10 @@ def networks_of(
             len(spec.scheduler.controllers) + sum(len(item.hosts) for item in machines if item.addresses),
         ),
         *(Subnet(f"in-band-{pool.name}", "in-band", pool.addresses.block, pool.nodes) for pool in pools),
-        *_storage(servers),
+        *_build_storage_subnets(servers),
         *(Subnet(f"bmc-{pool.name}", "bmc", bmcs[pool.name], pool.nodes) for pool in pools),
         *(Subnet(f"bmc-{group.name}", "bmc", server_bmcs[group.name], group.count) for group in servers),
-        *(Subnet(f"bmc-{run.of}", "bmc", run.addresses.block, len(run.names)) for run in managed),
+        *(Subnet(f"bmc-{run.group}", "bmc", run.addresses.block, len(run.names)) for run in managed),
         *box.values(),
         *(Subnet(f"loopbacks-{item.name}", "loopback", loopbacks[item.name], counts[item.name]) for item in routed),
         *(subnet for found in rail_nets.values() for subnet in found),
@@ -148,11 +148,11 @@ def networks_of(
     )  # fmt: skip
     plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, nodes, machines,
                         {"fabrics": rails_network, "management": management})  # fmt: skip
-    return replace(plan, macs=macs_of(spec, folder, plan, pools, servers, problems))
+    return replace(plan, macs=read_macs(spec, folder, plan, pools, servers, problems))
 
 
 def _pool_links(
-    spec: ClusterSpec, item: FabricPlan, pools: tuple[PoolPlan, ...], subnets: tuple[Subnet, ...], rails: Rails | None,
+    spec: ClusterSpec, item: FabricPlan, pools: tuple[PoolPlan, ...], subnets: tuple[Subnet, ...], rails: RailAddresses | None,
     servers: tuple[ServerLinks, ...],
 ) -> list[PoolLinks]:  # fmt: skip
     """The links of a fabric's nodes, pool by pool."""
@@ -166,42 +166,42 @@ def _pool_links(
             for pool, first in zip(members, starts, strict=True)]  # fmt: skip
 
 
-def _given(text: str | None, name: str, taken: list[Block | None], problems: Problems) -> Block:
+def _select_network_block(declared: str | None, name: str, used: list[Block | None], problems: Problems) -> Block:
     """The network the user gave, or the first private one that no other takes."""
-    choices = [Block(item) for item in _PRIVATE[name]]
-    free = next((item for item in choices if not any(other and item.overlaps(other) for other in taken)), choices[0])
-    if text is None:
+    choices = [Block(item) for item in _PRIVATE_RANGES[name]]
+    free = next((item for item in choices if not any(other and item.overlaps(other) for other in used)), choices[0])
+    if declared is None:
         return free
     try:
-        return Block(text)
+        return Block(declared)
     except ValueError as error:
-        problems.error("network-size", f"network.{name}", f"{text!r} is no network of IPv4: {error}",
+        problems.add_error("network-size", f"network.{name}", f"{declared!r} is no network of IPv4: {error}",
                        f"such as {free}")  # fmt: skip
         return free
 
 
-def _carve(network: Block, needs: Mapping[str, int], path: str, what: str, problems: Problems) -> dict[str, Block]:
+def _carve_blocks(network: Block, needs: Mapping[str, int], path: str, subject: str, problems: Problems) -> dict[str, Block]:
     try:
-        return allocate(str(network), needs)
+        return allocate_blocks(str(network), needs)
     except InputError as error:
-        problems.error("network-size", path, f"the part for {what}: {error}", "give a larger network")
-        return allocate("0.0.0.0/0", needs)  # so that everything else can still be checked
+        problems.add_error("network-size", path, f"the part for {subject}: {error}", "give a larger network")
+        return allocate_blocks("0.0.0.0/0", needs)  # so that everything else can still be checked
 
 
-def _stacked(room: Room, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
+def _allocate_blocks(allocator: AddressAllocator, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
     """A block for each of a list that grows at its end, one after the other."""
     found: dict[str, Block] = {}
     for name, count in needs.items():
-        block = room.take(count)
+        block = allocator.allocate(count)
         if block is None:
-            problems.error("network-size", "network.management",
-                           f"{room.cidr} has no block left for the BMCs of {name}", "give a larger network"
+            problems.add_error("network-size", "network.management",
+                           f"{allocator.cidr} has no block left for the BMCs of {name}", "give a larger network"
                            )  # fmt: skip
         found[name] = block or Block("0.0.0.0/0")
     return found
 
 
-def _storage(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
+def _build_storage_subnets(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
     """The subnet of each file system's servers, whatever their roles."""
     blocks: dict[Block, tuple[str, int]] = {}
     for item in servers:
@@ -210,62 +210,62 @@ def _storage(servers: tuple[ServerGroup, ...]) -> list[Subnet]:
     return [Subnet(f"storage-{name}", "storage", block, count) for block, (name, count) in blocks.items()]
 
 
-def _as_numbers(
-    declared: Fabric, position: int, item: FabricPlan, contract: Contract, problems: Problems
+def _select_as_numbers(
+    declared: Fabric, position: int, fabric: FabricPlan, contract: RoceProfile, problems: Problems
 ) -> tuple[int, int]:
     """First and last AS number of a fabric."""
-    part = (contract.asn_last - contract.asn_first + 1) // _MOST_FABRICS
+    part = (contract.asn_last - contract.asn_first + 1) // _MAX_FABRICS
     first = contract.asn_first + position * part
     last = first + part - 1
     path = f"fabrics[{position}].routing.asn_range"
     if declared.routing.asn_range:
         low, high = map(int, declared.routing.asn_range.split("-"))
         if not 1 <= low <= high <= 4294967294:
-            problems.error("network-asn", path, f"{declared.routing.asn_range} is no range of AS numbers",
+            problems.add_error("network-asn", path, f"{declared.routing.asn_range} is no range of AS numbers",
                            "from 1 to 4294967294, the lower one first")  # fmt: skip
             return first, last
         first, last = low, high
-    needed = as_numbers_needed(item)
+    needed = count_as_numbers(fabric)
     if last - first + 1 < needed:
-        counts = ", ".join(f"{tier.count} {tier.name}" for tier in item.tiers)
-        problems.error("network-asn", path,
-                       f"{first}-{last} has {last - first + 1} AS numbers, {item.name} needs {needed} ({counts}: one "
+        counts = ", ".join(f"{tier.count} {tier.name}" for tier in fabric.tiers)
+        problems.add_error("network-asn", path,
+                       f"{first}-{last} has {last - first + 1} AS numbers, {fabric.name} needs {needed} ({counts}: one "
                        "for each leaf, for the spines of each pod, for the cores of each plane)",
                        f"give {needed} or more, such as {first}-{first + needed - 1}")  # fmt: skip
     return first, last
 
 
-def as_numbers_needed(item: FabricPlan) -> int:
+def count_as_numbers(fabric: FabricPlan) -> int:
     """AS numbers of a fabric: one for each leaf, for the spines of each pod, for the cores of each plane."""
-    wiring = cast(Wiring, item.wiring)
+    wiring = cast(Wiring, fabric.wiring)
     pods = sum(tier.count // tier.axes[-1].size for tier in wiring.tiers if tier.name == "spine")
-    return item.switches("leaf") + pods + item.planes
+    return fabric.count_switches("leaf") + pods + fabric.planes
 
 
-def _switch_runs(
-    declared: Fabric, position: int, item: FabricPlan, catalog: Catalog, box: Subnet, loopbacks: Block | None,
-    numbers: tuple[int, int], problems: Problems,
+def _build_switch_runs(
+    declared: Fabric, position: int, fabric: FabricPlan, catalog: Catalog, management_subnet: Subnet, loopbacks: Block | None,
+    as_numbers: tuple[int, int], problems: Problems,
 ) -> list[SwitchRun]:  # fmt: skip
     runs = []
-    for tier in item.tiers:
-        wired = cast(Wiring, item.wiring).tier(tier.name)
-        system = None if item.kind == "infiniband" else _system(declared, position, tier, catalog, problems)
-        first, last = numbers
-        asn = {"leaf": (first + item.planes, 1), "spine": (last, -1), "core": (first, 1)}[tier.name]
-        run = AddressRun(_share(box.block, tier.name), 0, tier.count)
-        own = AddressRun(_share(loopbacks, tier.name), 0, tier.count) if loopbacks else None
-        runs.append(SwitchRun(item.name, wired, tier.switch, system, run, box, own, asn if loopbacks else (0, 0)))
+    for tier in fabric.tiers:
+        wired = cast(Wiring, fabric.wiring).get_tier(tier.name)
+        system = None if fabric.kind == "infiniband" else _find_network_os(declared, position, tier, catalog, problems)
+        first, last = as_numbers
+        asn = {"leaf": (first + fabric.planes, 1), "spine": (last, -1), "core": (first, 1)}[tier.name]
+        run = AddressRun(_select_tier_block(management_subnet.block, tier.name), 0, tier.count)
+        own = AddressRun(_select_tier_block(loopbacks, tier.name), 0, tier.count) if loopbacks else None
+        runs.append(SwitchRun(fabric.name, wired, tier.switch, system, run, management_subnet, own, asn if loopbacks else (0, 0)))
     return runs
 
 
-def _share(block: Block, tier: str) -> Block:
+def _select_tier_block(block: Block, tier: str) -> Block:
     """The part of a fabric's block that a tier has."""
     half, other = block.subnets(prefixlen_diff=1)
     third, fourth = other.subnets(prefixlen_diff=1)
     return {"leaf": half, "spine": third, "core": fourth}[tier]
 
 
-def _system(
+def _find_network_os(
     declared: Fabric, position: int, tier: SwitchTier, catalog: Catalog, problems: Problems
 ) -> NetworkOs | None:
     path = f"fabrics[{position}]"
@@ -277,11 +277,11 @@ def _system(
     if name:
         try:
             return cast(NetworkOs, catalog.get("network-systems", name))
-        except UnknownName as error:
+        except UnknownNameError as error:
             if declared.systems or tier.name == "leaf":
-                problems.unknown(f"{path}.{key}", error)
+                problems.add_unknown_name(f"{path}.{key}", error)
             return None
-    known = [cast(NetworkOs, item) for item in catalog.all("network-systems")]
+    known = [cast(NetworkOs, item) for item in catalog.iter_entries("network-systems")]
     return next((item for item in known if tier.switch.vendor in item.vendors), None) or next(
         (item for item in known if "*" in item.vendors), None
     )

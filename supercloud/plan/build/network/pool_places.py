@@ -20,7 +20,7 @@ __all__ = ["compute_pool_starts"]
 # Nodes stay in 1/n of a rail where they can: servers, which may come later, have the upper half (``server_links.py``).
 # Under Kubernetes pods have parts of the lower half (``pod_blocks``), at most its upper three quarters.
 _PART, _PART_BESIDE_PODS = 2, 8
-_PLACES = 1024
+_MAX_PARTS = 1024
 """Places that are tried for each pool."""
 
 
@@ -33,10 +33,10 @@ def compute_pool_starts(
     """
     whole = rail.num_addresses
     below = whole // (2 if has_servers else 1)
-    usual = whole // (_PART_BESIDE_PODS if _pod_parts(spec, item) > 1 else _PART)
-    for size, packed in ((usual, False), (below // _pod_parts(spec, item), True), (below, True)):
-        hosts = size // 256 * AddressRun.PER_256
-        found = _spread(nodes, hosts)
+    usual = whole // (_PART_BESIDE_PODS if _count_pod_parts(spec, item) > 1 else _PART)
+    for size, packed in ((usual, False), (below // _count_pod_parts(spec, item), True), (below, True)):
+        hosts = size // 256 * AddressRun.HOSTS_PER_256
+        found = _spread_starts(nodes, hosts)
         if found:
             return found
         if packed and sum(nodes) <= hosts:
@@ -44,18 +44,18 @@ def compute_pool_starts(
     return tuple(accumulate(nodes[:-1], initial=0))
 
 
-def _pod_parts(spec: ClusterSpec, item: FabricPlan) -> int:
+def _count_pod_parts(spec: ClusterSpec, item: FabricPlan) -> int:
     """The nodes' part of what servers leave of a rail: 1/n, the rest is for addresses of pods."""
     if spec.scheduler.kind != "kubernetes" or item.role != "compute":
         return 1
     return 4 if len(spec.tenants) > 1 and any(pool.slicing for pool in spec.pools) else 2
 
 
-def _spread(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
+def _spread_starts(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
     """The start of each pool among so many numbers; None where they do not all find room."""
     taken: list[range] = []
     for count in nodes:
-        starts = (int(hosts * _halved(place)) for place in range(_PLACES))
+        starts = (int(hosts * _compute_bisection(place)) for place in range(_MAX_PARTS))
         found = next(
             (range(start, start + count) for start in starts
              if start + count <= hosts and all(start >= own.stop or start + count <= own.start for own in taken)), None,
@@ -66,7 +66,7 @@ def _spread(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
     return tuple(own.start for own in taken)
 
 
-def _halved(place: int) -> Fraction:
+def _compute_bisection(place: int) -> Fraction:
     """0, 1/2, 1/4, 3/4, 1/8 …: each lies in the middle of what the ones before it leave."""
     digits = f"{place:b}"[::-1]
     return Fraction(int(digits, 2), 1 << len(digits))

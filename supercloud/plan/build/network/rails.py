@@ -11,53 +11,53 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from ....primitives.addresses import Block, addresses_for
+from ....primitives.addresses import Block, compute_block_size
 from ....spec import ClusterSpec
 from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
 from ...model.network import ServerLinks, Subnet
 from ...model.plan import FabricPlan
 from ..problems import Problems
-from .server_links import server_ends, servers_need
+from .server_links import iter_server_ends, count_server_addresses
 
-__all__ = ["parts_of", "rail_blocks", "rail_subnets", "server_parts", "slot_of"]
+__all__ = ["split_block", "allocate_rail_blocks", "build_rail_subnets", "list_server_blocks", "compute_leaf_addresses"]
 
 
-def slot_of(hosts: NodeLinks) -> int:
+def compute_leaf_addresses(node_links: NodeLinks) -> int:
     """Addresses of one leaf: two for each port, and a power of two."""
-    return 2 * _power(hosts.block * hosts.nics_per_side)
+    return 2 * _round_up_to_power(node_links.block_nodes * node_links.nics_per_leaf)
 
 
-def _power(number: int) -> int:
+def _round_up_to_power(number: int) -> int:
     return 1 << (max(1, number) - 1).bit_length()
 
 
-def parts_of(block: Block, count: int) -> tuple[Block, ...]:
+def split_block(block: Block, count: int) -> tuple[Block, ...]:
     """Equal parts of a block, one for each plane and side."""
-    length = block.prefixlen + _power(count).bit_length() - 1
+    length = block.prefixlen + _round_up_to_power(count).bit_length() - 1
     size = 1 << (32 - length)
     return tuple(ipaddress.IPv4Network((int(block.network_address) + index * size, length)) for index in range(count))
 
 
-def _rail_size(item: FabricPlan) -> tuple[int, int]:
+def _compute_rail_size(fabric: FabricPlan) -> tuple[int, int]:
     """How many rails a fabric has over all planes, and the addresses each needs: a power of two."""
-    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
-    servers = servers_need(item)
-    if item.kind == "infiniband":
-        rails, size = hosts.planes * hosts.nics, addresses_for(hosts.nodes)
+    hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+    servers = count_server_addresses(fabric)
+    if fabric.kind == "infiniband":
+        rails, size = hosts.planes * hosts.nics, compute_block_size(hosts.nodes)
     else:
-        rails, size = hosts.planes * hosts.sides, _power(hosts.leaves // hosts.sides) * slot_of(hosts)
+        rails, size = hosts.planes * hosts.leaves_per_block, _round_up_to_power(hosts.leaves // hosts.leaves_per_block) * compute_leaf_addresses(hosts)
     return rails, 2 * max(size, servers) if servers else size
 
 
-def rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems) -> dict[str, Block]:
+def allocate_rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems) -> dict[str, Block]:
     """A block for the rails of each fabric: where it was declared, else one after the other, with room to grow."""
     found: dict[str, Block] = {}
     needs: dict[str, int] = {}
     for item in fabrics:
         position = [fabric.name for fabric in spec.fabrics].index(item.name)
-        count, size = _rail_size(item)
-        needs[item.name] = _power(count) * size
+        count, size = _compute_rail_size(item)
+        needs[item.name] = _round_up_to_power(count) * size
         declared = spec.fabrics[position].subnet
         if declared is None:
             continue
@@ -65,13 +65,13 @@ def rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, pr
         try:
             found[item.name] = Block(declared)
         except ValueError as error:
-            problems.error(
+            problems.add_error(
                 "network-size", path, f"{declared!r} is no network of IPv4: {error}", "such as 172.16.0.0/16"
             )
             continue
         if found[item.name].num_addresses < needs[item.name]:
             fit = found[item.name].num_addresses // size
-            problems.error("network-size", path,
+            problems.add_error("network-size", path,
                            f"{declared} holds {fit} rails of {size} addresses, {item.name} has {count} rails",
                            f"give a network of /{33 - needs[item.name].bit_length()} or larger")  # fmt: skip
             del found[item.name]
@@ -88,46 +88,46 @@ def rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, pr
         if len(blocks) == len(left):
             return found | blocks
     wanted = ", ".join(f"{name} {size}" for name, size in left.items())
-    problems.error("network-size", "network.fabrics",
+    problems.add_error("network-size", "network.fabrics",
                    f"{network} has {network.num_addresses} addresses, too few for the rails of: {wanted}",
                    "give a larger network, or a subnet to each fabric")  # fmt: skip
     return found
 
 
-def server_parts(item: FabricPlan, block: Block) -> tuple[Block, ...]:
+def list_server_blocks(fabric: FabricPlan, block: Block) -> tuple[Block, ...]:
     """The blocks that servers have the upper half of: of each plane the last, on InfiniBand of each rail its own."""
-    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
-    if item.kind == "infiniband":
-        return parts_of(block, hosts.planes * hosts.nics)
-    return parts_of(block, hosts.planes * hosts.sides)[hosts.sides - 1 :: hosts.sides]
+    hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+    if fabric.kind == "infiniband":
+        return split_block(block, hosts.planes * hosts.nics)
+    return split_block(block, hosts.planes * hosts.leaves_per_block)[hosts.leaves_per_block - 1 :: hosts.leaves_per_block]
 
 
-def rail_subnets(item: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
+def build_rail_subnets(fabric: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
     """A subnet a rail and plane; a fabric whose leaves take all rails of a node has one a plane."""
-    hosts = cast(NodeLinks, cast(Wiring, item.wiring).link_groups[0])
-    flat = item.kind == "infiniband"
-    per_plane = hosts.nics if flat else hosts.sides
-    taken = hosts.nodes if flat else 2 * hosts.nodes * hosts.nics_per_side
-    parts = parts_of(block, hosts.planes * per_plane)
-    more = _taken(item, servers, parts)
+    hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
+    flat = fabric.kind == "infiniband"
+    per_plane = hosts.nics if flat else hosts.leaves_per_block
+    taken = hosts.nodes if flat else 2 * hosts.nodes * hosts.nics_per_leaf
+    parts = split_block(block, hosts.planes * per_plane)
+    more = _count_server_addresses(fabric, servers, parts)
     return [
         Subnet(
-            item.name
+            fabric.name
             + (f"-p{number // per_plane + 1}" if hosts.planes > 1 else "")
             + (f"-rail{number % per_plane}" if per_plane > 1 else ""),
-            "rail", part, taken + more.get(number, 0), item.name, not flat,
+            "rail", part, taken + more.get(number, 0), fabric.name, not flat,
         )
         for number, part in enumerate(parts)
     ]  # fmt: skip
 
 
-def _taken(item: FabricPlan, servers: Sequence[ServerLinks], parts: Sequence[Block]) -> Mapping[int, int]:
+def _count_server_addresses(fabric: FabricPlan, servers: Sequence[ServerLinks], blocks: Sequence[Block]) -> Mapping[int, int]:
     """Addresses of servers in each part."""
     found: Counter[int] = Counter()
-    for end in server_ends(item, servers):
-        if end.links.routed:
-            per_plane = len(parts) // len(end.links.blocks)
+    for end in iter_server_ends(fabric, servers):
+        if end.links.is_routed:
+            per_plane = len(blocks) // len(end.links.blocks)
             found[(end.plane + 1) * per_plane - 1] += 2
         else:
-            found[end.port % len(parts)] += 1
+            found[end.port % len(blocks)] += 1
     return found

@@ -11,17 +11,17 @@ import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ....primitives.addresses import Block, addresses_for
+from ....primitives.addresses import Block, compute_block_size
 from ....primitives.nodes import HostRange
 from ...model.network import ServerLinks
 from ...model.plan import FabricPlan, Service
 from ..problems import Problems
 
-__all__ = ["ServerEnd", "server_ends", "server_links", "servers_need", "upper_half"]
+__all__ = ["ServerEnd", "iter_server_ends", "build_server_links", "count_server_addresses", "select_upper_half"]
 
 # Servers of a group that there is room for, where that takes no more than so small a part of the block.
-_ROOMY = 512
-_PART = 16
+_DEFAULT_CAPACITY = 512
+_CAPACITY_DIVISOR = 16
 _DIGITS = 2
 
 
@@ -42,7 +42,7 @@ class ServerEnd(NamedTuple):
 
     @property
     def host(self) -> str:
-        return self.links.host(self.server)
+        return self.links.format_host_name(self.server)
 
     @property
     def name(self) -> str:
@@ -51,72 +51,72 @@ class ServerEnd(NamedTuple):
 
     @property
     def address(self) -> str:
-        return self.links.address(self.server, self.port, self.plane)
+        return self.links.get_address(self.server, self.port, self.plane)
 
     @property
     def gateway(self) -> str:
-        return self.links.gateway(self.server, self.port, self.plane)
+        return self.links.get_gateway(self.server, self.port, self.plane)
 
 
-def upper_half(block: Block) -> Block:
+def select_upper_half(block: Block) -> Block:
     """Where the servers of a rail's block are."""
     return list(block.subnets(prefixlen_diff=1))[1]
 
 
-def _on(item: FabricPlan) -> list[tuple[int, Service]]:
+def _list_addressed_services(fabric: FabricPlan) -> list[tuple[int, Service]]:
     """Position and service of everything that gets addresses: a subnet manager needs none."""
-    return [(number, service) for number, service in enumerate(item.services) if service.name != f"{item.name}-manager"]
+    return [(number, service) for number, service in enumerate(fabric.services) if service.name != f"{fabric.name}-manager"]
 
 
-def _ports(service: Service) -> int:
+def _count_ports(service: Service) -> int:
     return -(-service.links // service.count)
 
 
-def _size(service: Service, servers: int, rails: int) -> int:
+def _count_addresses(service: Service, servers: int, rails: int) -> int:
     """Addresses of a group with room for so many servers; ``rails`` of a flat network share its ports, 0 is routed."""
     if rails:
-        return addresses_for(servers * -(-_ports(service) // rails))
-    return 2 * _power(servers) * _power(_ports(service))
+        return compute_block_size(servers * -(-_count_ports(service) // rails))
+    return 2 * _round_up_to_power(servers) * _round_up_to_power(_count_ports(service))
 
 
-def _roomy(service: Service, rails: int, addresses: int) -> int:
+def _compute_capacity(service: Service, rails: int, addresses: int) -> int:
     """Servers of a group to have addresses for: a power of two."""
-    room, least = _ROOMY, _power(service.count)
-    while room > least and _size(service, room, rails) > addresses // _PART:
+    room, least = _DEFAULT_CAPACITY, _round_up_to_power(service.count)
+    while room > least and _count_addresses(service, room, rails) > addresses // _CAPACITY_DIVISOR:
         room //= 2
     return max(room, least)
 
 
-def _power(number: int) -> int:
+def _round_up_to_power(number: int) -> int:
     return 1 << (max(1, number) - 1).bit_length()
 
 
-def servers_need(item: FabricPlan) -> int:
+def count_server_addresses(fabric: FabricPlan) -> int:
     """Addresses that servers need at least in one rail's block: a power of two, 0 where there are none."""
-    rails = item.rails * item.planes if item.kind == "infiniband" else 0
-    sizes = [_size(service, service.count, rails) for _, service in _on(item)]
-    return 2 * _power(sum(sizes)) if len(sizes) > 1 else sum(sizes)
+    rails = fabric.rails * fabric.planes if fabric.kind == "infiniband" else 0
+    sizes = [_count_addresses(service, service.count, rails) for _, service in _list_addressed_services(fabric)]
+    return 2 * _round_up_to_power(sum(sizes)) if len(sizes) > 1 else sum(sizes)
 
 
-def server_links(
-    item: FabricPlan, blocks: Sequence[Block], position: int, problems: Problems
+def build_server_links(
+    fabric: FabricPlan, blocks: Sequence[Block], position: int, problems: Problems
 ) -> tuple[ServerLinks, ...]:  # fmt: skip
     """What each group of a fabric gets out of equal blocks, one a plane (routed) or a rail (flat)."""
-    rails = len(blocks) if item.kind == "infiniband" else 0
-    if not _on(item):
+    rails = len(blocks) if fabric.kind == "infiniband" else 0
+    if not _list_addressed_services(fabric):
         return ()
-    halves = [upper_half(block) for block in blocks]
+    halves = [select_upper_half(block) for block in blocks]
     whole = halves[0].num_addresses
     low, high = 0, whole
     found: list[ServerLinks] = []
-    for number, service in _on(item):
-        for room in (_roomy(service, rails, whole), _power(service.count)):
-            size = _size(service, room, rails)
+    for number, service in _list_addressed_services(fabric):
+        for room in (_compute_capacity(service, rails, whole), _round_up_to_power(service.count)):
+            size = _count_addresses(service, room, rails)
             start = (high - size) // size * size if service.hosts else -(-low // size) * size
             if low <= start and start + size <= high:
                 break
         else:
-            problems.error("network-size", f"fabrics[{position}]",
+            problems.add_error("network-size", f"fabrics[{position}]",
                            f"{halves[0]} and its like have no {size} addresses left for the ports of {service.name}",
                            "give the fabric a larger subnet")  # fmt: skip
             continue
@@ -124,21 +124,21 @@ def server_links(
         own = tuple(ipaddress.IPv4Network((int(half.network_address) + start, 33 - size.bit_length()))
                     for half in halves)  # fmt: skip
         hosts = service.hosts or HostRange(f"{service.name}-", 1, service.count, max(_DIGITS, len(str(service.count))))
-        found.append(ServerLinks(item.name, number, service.name, hosts, _ports(service), room, own, not rails))
+        found.append(ServerLinks(fabric.name, number, service.name, hosts, _count_ports(service), room, own, not rails))
     return tuple(found)
 
 
-def server_ends(item: FabricPlan, links: Sequence[ServerLinks]) -> Iterator[ServerEnd]:
+def iter_server_ends(fabric: FabricPlan, links: Sequence[ServerLinks]) -> Iterator[ServerEnd]:
     """Every link of every server of a fabric, group by group, server by server."""
     if not links:
         return
-    from .service_links import service_links  # numpy is loaded where links are counted out, not to plan
+    from .service_links import build_service_links  # numpy is loaded where links are counted out, not to plan
 
-    ends = service_links(item)
+    ends = build_service_links(fabric)
     assert ends is not None
     rows = sorted(zip(*(column.tolist() for column in ends), strict=True))
     of = {item.service: item for item in links}
     for service, machine, port, leaf, leaf_port, lane, plane in rows:
         if service in of:
-            split = item.services[service].split if lane else 1
+            split = fabric.services[service].split if lane else 1
             yield ServerEnd(of[service], machine, port, plane, leaf, leaf_port, lane, split)

@@ -11,7 +11,7 @@ from ....topology import Fabric as Wiring
 from ....topology.reserved import ReservedLinks
 from ...model.fabric import FabricPlan
 
-__all__ = ["ServiceLinks", "service_links"]
+__all__ = ["ServiceLinks", "build_service_links"]
 
 Ints = NDArray[np.int64]
 
@@ -32,7 +32,7 @@ class ServiceLinks(NamedTuple):
     plane: Ints
 
 
-def service_links(fabric: FabricPlan) -> ServiceLinks | None:
+def build_service_links(fabric: FabricPlan) -> ServiceLinks | None:
     """The reserved ports handed out machine by machine, so that the links of one lie on neighbouring leaves: on the two
     of a pair, on different rails. A splitter, or a cable that fills a cage, serves as many machines as it has ends.
 
@@ -42,22 +42,22 @@ def service_links(fabric: FabricPlan) -> ServiceLinks | None:
     reserved = next((group for group in groups if isinstance(group, ReservedLinks)), None)
     if reserved is None or not fabric.services:
         return None
-    _, _, leaf, port, plane = reserved.columns()
+    _, _, leaf, port, plane = reserved.build_columns()
     planes = max(1, fabric.planes)
-    whole, start = sum(service.per_plane(planes) for service in fabric.services), 0
+    whole, start = sum(service.count_leaf_ports_per_plane(planes) for service in fabric.services), 0
     parts: list[tuple[Ints, ...]] = []
     for number, service in enumerate(fabric.services):
         link = np.arange(service.links)
-        size = service.together if service.together > 1 else service.split
+        size = service.ports_per_cable if service.ports_per_cable > 1 else service.split
         piece, within = link // size, link % size
         machine, port_of = link % service.count, link // service.count
         if service.links % service.count == 0 and service.count % size == 0:
             each = service.links // service.count
             machine, port_of = piece // each * size + within, piece % each
-        place = piece // planes * service.together + (within if service.together > 1 else 0)
+        place = piece // planes * service.ports_per_cable + (within if service.ports_per_cable > 1 else 0)
         row = piece % planes * whole + start + place
-        lane = within + 1 if service.together == 1 and service.split > 1 else link * 0
+        lane = within + 1 if service.ports_per_cable == 1 and service.split > 1 else link * 0
         parts.append((link * 0 + number, machine, port_of, row, lane))
-        start += service.per_plane(planes)
+        start += service.count_leaf_ports_per_plane(planes)
     owner, machine, port_of, row, lane = (np.concatenate(column) for column in zip(*parts, strict=True))
     return ServiceLinks(owner, machine, port_of, leaf[row], port[row], lane, plane[row])

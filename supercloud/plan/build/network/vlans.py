@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ...model.network import Subnet
 from ...model.plan import FabricPlan, Plan
 
-__all__ = ["FIRST", "LAST", "PEER_VLAN", "Vlan", "family_of", "own_vlans", "vlans_of"]
+__all__ = ["FIRST_VLANS", "LAST_VLAN", "PEER_VLAN", "Vlan", "find_vlan_family", "list_own_vlans", "build_vlans"]
 
 PEER_VLAN = 4094
 """Between the switches of a pair, never beyond them."""
-FIRST = {
+FIRST_VLANS = {
     "service": 100,
     "storage": 200,
     "switch": 500,
@@ -22,7 +22,7 @@ FIRST = {
     "in-band": 2000,
 }
 """The first number of each family of subnets: a list that grows at its end moves no other."""
-LAST = 4093
+LAST_VLAN = 4093
 
 
 class Vlan(NamedTuple):
@@ -33,30 +33,30 @@ class Vlan(NamedTuple):
     subnet: Subnet
 
 
-def family_of(plan: Plan, subnet: Subnet) -> str:
+def find_vlan_family(plan: Plan, subnet: Subnet) -> str:
     """Which numbers a subnet's VLAN is out of; empty for one that is on no bridged network."""
     if subnet.role != "bmc":
-        return subnet.role if subnet.role in FIRST else ""
+        return subnet.role if subnet.role in FIRST_VLANS else ""
     owner = subnet.name.removeprefix("bmc-")
     if any(pool.name == owner for pool in plan.pools):
         return "bmc"
     return "bmc-server" if any(group.name == owner for group in plan.servers) else "bmc-machine"
 
 
-def vlans_of(plan: Plan) -> Mapping[str, Vlan]:
+def build_vlans(plan: Plan) -> Mapping[str, Vlan]:
     """Name of a subnet -> its VLAN: as declared in ``network.vlans``, else the next number of its family."""
     found: dict[str, Vlan] = {}
     counts: dict[str, int] = {}
     for subnet in plan.networks.subnets if plan.networks else ():
-        family = family_of(plan, subnet)
+        family = find_vlan_family(plan, subnet)
         if family:
-            number = FIRST[family] + counts.get(family, 0)
+            number = FIRST_VLANS[family] + counts.get(family, 0)
             counts[family] = counts.get(family, 0) + 1
             found[subnet.name] = Vlan(plan.spec.network.vlans.get(subnet.name, number), subnet.name, subnet)
     return found
 
 
-def own_vlans(fabric: FabricPlan, vlans: Mapping[str, Vlan]) -> tuple[Vlan, ...]:
+def list_own_vlans(fabric: FabricPlan, vlans: Mapping[str, Vlan]) -> tuple[Vlan, ...]:
     """Those of the subnets that a bridged network of its role has."""
     roles = ("bmc", "switch") if fabric.role == "management" else ("service", "in-band", "storage")
     return tuple(sorted(vlan for vlan in vlans.values() if vlan.subnet.role in roles))

@@ -10,28 +10,28 @@ from collections.abc import Iterator
 
 from ...model.plan import FabricPlan, Plan
 
-__all__ = ["NAMED_KINDS", "client_suffix", "named_clients"]
+__all__ = ["KINDS_WITH_NAMED_CLIENTS", "format_client_suffix", "iter_named_clients"]
 
-NAMED_KINDS = ("storage-scale",)
+KINDS_WITH_NAMED_CLIENTS = ("storage-scale",)
 """Products that know clients by such names."""
 
 
-def client_suffix(plan: Plan, index: int) -> str:
+def format_client_suffix(plan: Plan, index: int) -> str:
     """What a client's name has after its own for the store at ``index``; nothing where its ordinary name is used."""
     store = plan.storage[index]
-    served = plan.networks.served(store.fabric) if plan.networks and store.fabric else ()
-    return f"-{store.fabric}" if served and store.kind in NAMED_KINDS else ""
+    served = plan.networks.list_servers(store.fabric) if plan.networks and store.fabric else ()
+    return f"-{store.fabric}" if served and store.kind in KINDS_WITH_NAMED_CLIENTS else ""
 
 
-def named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
+def iter_named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
     """Name and address of every such client on every such network, of its first link."""
-    wanted = {store.fabric for index, store in enumerate(plan.storage) if store.servers and client_suffix(plan, index)}
+    wanted = {store.fabric for index, store in enumerate(plan.storage) if store.servers and format_client_suffix(plan, index)}
     for fabric in plan.fabrics:
         if fabric.name in wanted:
-            yield from _nodes(plan, fabric)
+            yield from _iter_nodes(plan, fabric)
 
 
-def _nodes(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, str]]:
+def _iter_nodes(plan: Plan, fabric: FabricPlan) -> Iterator[tuple[str, str]]:
     assert plan.networks is not None
     for links in plan.networks.joined(fabric.name):
         for number, name in enumerate(links.hosts):

@@ -10,29 +10,29 @@ from functools import lru_cache
 
 from ....spec import ClusterSpec, Fabric, Pool
 from ...model.plan import Plan, PoolPlan
-from ..fabric.roles import client_fabric, is_routed, role_of
-from .client_names import NAMED_KINDS
+from ..fabric.roles import find_client_fabric, is_routed, get_fabric_role
+from .client_names import KINDS_WITH_NAMED_CLIENTS
 
-__all__ = ["client_pools", "declared_unreached", "has_service_hosts", "is_client", "reaching_pools", "routed_pools",
-           "unreached_pools", "why_on_fabric_only"]  # fmt: skip
+__all__ = ["list_client_pools", "declared_unreached", "has_service_hosts", "is_client", "select_reaching_pools", "list_routed_pools",
+           "list_unreached_pools", "explain_fabric_only"]  # fmt: skip
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
-_NAMING = ("lustre", "weka")
+_KINDS_WITH_NAMED_INTERFACES = ("lustre", "weka")
 # The building's network, which has the routers, among names of fabrics.
 _BUILDING = ""
 
 
-def client_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
+def list_client_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     """The pools whose nodes mount the store at ``index``, in the order of the spec."""
-    return reaching_pools(plan.spec, index, plan.pools)
+    return select_reaching_pools(plan.spec, index, plan.pools)
 
 
-def reaching_pools(spec: ClusterSpec, index: int, pools: Iterable[PoolPlan]) -> tuple[PoolPlan, ...]:
+def select_reaching_pools(spec: ClusterSpec, index: int, pools: Iterable[PoolPlan]) -> tuple[PoolPlan, ...]:
     """Those of the pools whose nodes reach the store at ``index`` of a spec."""
     return tuple(pool for pool in pools if _is_reached(spec, index, pool.fabrics))
 
 
-def unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
+def list_unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     """The pools whose nodes have no way to the store at ``index``: nothing mounts it there."""
     return tuple(pool for pool in plan.pools if not is_client(plan, index, pool))
 
@@ -42,10 +42,10 @@ def declared_unreached(spec: ClusterSpec, index: int) -> frozenset[str]:
     return frozenset(pool.name for pool in spec.pools if not _is_reached(spec, index, pool.fabrics))
 
 
-def routed_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
+def list_routed_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
     """The clients of the store at ``index`` that are on another network than its servers."""
-    fabric = client_fabric(plan.spec, plan.storage[index].fabric)
-    return tuple(pool for pool in client_pools(plan, index) if fabric and fabric.name not in pool.fabrics)
+    fabric = find_client_fabric(plan.spec, plan.storage[index].fabric)
+    return tuple(pool for pool in list_client_pools(plan, index) if fabric and fabric.name not in pool.fabrics)
 
 
 def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
@@ -59,32 +59,32 @@ def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
 
 def has_service_hosts(plan: Plan, index: int) -> bool:
     """Whether hosts of the ordinary network that are no nodes, such as login hosts, reach the servers of a store."""
-    ordinary = [item.name for item in plan.spec.fabrics if role_of(item) == "in-band"]
+    ordinary = [item.name for item in plan.spec.fabrics if get_fabric_role(item) == "in-band"]
     return _is_reached(plan.spec, index, ordinary)
 
 
 def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
     """Whether the servers of a store are reached from some of these networks."""
-    fabric = client_fabric(spec, spec.storage[index].fabric)
+    fabric = find_client_fabric(spec, spec.storage[index].fabric)
     if spec.site.kind != "onprem" or fabric is None or not _has_switches(spec, fabric) or fabric.name in networks:
         return True
-    return _has_way(spec, fabric, networks) and not _on_fabric_only(spec, index, fabric)
+    return _has_route(spec, fabric, networks) and not _explain_fabric_only(spec, index, fabric)
 
 
-def why_on_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
+def explain_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
     """Why a pool that cables and routers lead from to the servers of a store is no client of it: what clients need the
     fabric itself for. Empty where no way leads there at all."""
-    fabric = client_fabric(plan.spec, plan.storage[index].fabric)
-    if fabric is None or not _has_switches(plan.spec, fabric) or not _has_way(plan.spec, fabric, pool.fabrics):
+    fabric = find_client_fabric(plan.spec, plan.storage[index].fabric)
+    if fabric is None or not _has_switches(plan.spec, fabric) or not _has_route(plan.spec, fabric, pool.fabrics):
         return ""
-    return _on_fabric_only(plan.spec, index, fabric)
+    return _explain_fabric_only(plan.spec, index, fabric)
 
 
-def _has_way(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bool:
+def _has_route(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bool:
     """Whether cables and routers lead from one of these other networks to an Ethernet fabric."""
     own = [item for item in spec.fabrics if item.name in networks and item.kind != "infiniband"]
     return fabric.kind != "infiniband" and any(
-        _is_joined(spec.fabrics, fabric.name, item.name) for item in own if role_of(item) != "management"
+        _is_joined(spec.fabrics, fabric.name, item.name) for item in own if get_fabric_role(item) != "management"
     )
 
 
@@ -114,14 +114,14 @@ def _joined_by_pools(pools: _Same) -> frozenset[str]:
     return frozenset(name for pool in pools.value for name in pool.fabrics)
 
 
-def _on_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
+def _explain_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
     """What clients of an Ethernet store have to be on the fabric for: their files name its RDMA interfaces, or their
     own names there. Empty where they need not."""
     store = spec.storage[index]
-    if store.kind in NAMED_KINDS:
-        named = store.fabric and is_routed(fabric.kind, role_of(fabric)) and _has_servers(spec, fabric)
+    if store.kind in KINDS_WITH_NAMED_CLIENTS:
+        named = store.fabric and is_routed(fabric.kind, get_fabric_role(fabric)) and _has_servers(spec, fabric)
         return f"{store.kind} knows its clients by their names on {store.fabric}" if named else ""
-    if store.kind in _NAMING and not store.interface and fabric.kind == "roce":
+    if store.kind in _KINDS_WITH_NAMED_INTERFACES and not store.interface and fabric.kind == "roce":
         return f"clients of {store.kind} over RoCE name RDMA interfaces of {fabric.name}"
     return ""
 
@@ -129,7 +129,7 @@ def _on_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
 def _has_servers(spec: ClusterSpec, fabric: Fabric) -> bool:
     """Whether a network has ports of servers, so that hosts on it have names there (``NetworksPlan.served``)."""
     stores = (item for item in spec.storage if item.servers)
-    return bool(fabric.services) or any(client_fabric(spec, item.fabric) is fabric for item in stores)
+    return bool(fabric.services) or any(find_client_fabric(spec, item.fabric) is fabric for item in stores)
 
 
 def _is_joined(fabrics: Iterable[Fabric], one: str, other: str) -> bool:

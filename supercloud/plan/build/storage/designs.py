@@ -17,13 +17,13 @@ from typing import Any
 from ....catalog import Machine, StorageProduct
 from ....primitives.quantity import Rate, Size
 from ....spec import Storage
-from ...model.storage import Design, LustreDesign, ScaleDesign, ShardDesign, WekaDesign
+from ...model.storage import StorageDesign, LustreDesign, ScaleDesign, ShardDesign, WekaDesign
 
-__all__ = ["Needs", "design_of"]
+__all__ = ["StorageRequirements", "build_design"]
 
 
 @dataclass(frozen=True)
-class Needs:
+class StorageRequirements:
     """What the servers must hold and give together."""
 
     capacity: Size | None
@@ -33,67 +33,67 @@ class Needs:
 
 
 @dataclass(frozen=True)
-class _Drives:
+class _DriveSet:
     count: int
     size: Size
 
     @property
-    def raw(self) -> Fraction:
+    def raw_capacity(self) -> Fraction:
         return self.size.base * self.count
 
 
-def design_of(
-    item: Storage, product: StorageProduct, machine: Machine, needs: Needs, ports: Rate | None
-) -> Design | None:
+def build_design(
+    storage: Storage, product: StorageProduct, machine: Machine, requirements: StorageRequirements, ports: Rate | None
+) -> StorageDesign | None:
     """The layout on such machines; None where their drives are not known, or nothing says how many it takes."""
     disks = [disk for disk in machine.disks if disk.role == "scratch"]
-    if not disks or item.servers is None:
+    if not disks or storage.servers is None:
         return None
-    drives = _Drives(sum(disk.count for disk in disks), min(disk.size for disk in disks))
-    if not drives.raw:
+    drives = _DriveSet(sum(disk.count for disk in disks), min(disk.size for disk in disks))
+    if not drives.raw_capacity:
         return None
-    return _DESIGNS[item.kind](item, product, machine, drives, _Need(item, product, needs, ports))
+    return _DESIGN_BUILDERS[storage.kind](storage, product, machine, drives, _ServerSizer(storage, product, requirements, ports))
 
 
 # No product's stripe is wider: what is asked beyond it is no layout.
-_LARGEST_SET = 1024
+_MAX_SET_SIZE = 1024
 
 
-def _doubled(servers: int, usable: Callable[[int], Fraction], wanted: Fraction) -> int:
+def _double_until_enough(servers: int, usable: Callable[[int], Fraction], required: Fraction) -> int:
     """A power of two times that many servers, the first that hold it; far too many where none would."""
     for _ in range(64):
         servers *= 2
-        if usable(servers) >= wanted:
+        if usable(servers) >= required:
             break
     return servers
 
 
-def _apart(item: Storage, product: StorageProduct) -> int:
+def _count_protection_servers(storage: Storage, product: StorageProduct) -> int:
     """Servers that a declared protection takes, each of its parts on another: a stripe with the spares, or copies."""
-    said = item.protection
-    if item.kind == "storage-scale":
+    said = storage.protection
+    if storage.kind == "storage-scale":
         return said.copies or 0
-    if item.kind != "weka" or not (said.data or said.parity or said.spares):
+    if storage.kind != "weka" or not (said.data or said.parity or said.spares):
         return 0
     spares = said.spares if said.spares is not None else product.spares or 0
     return (said.data or product.data_from or 1) + (said.parity or product.parity or 0) + spares
 
 
-class _Need:
+class _ServerSizer:
     """Counts servers, and says what decided."""
 
-    def __init__(self, item: Storage, product: StorageProduct, needs: Needs, ports: Rate | None) -> None:
-        assert item.servers is not None
-        self.declared, self.needs = item.servers.count, needs
-        self.minimum = max(product.min_servers or 0, _apart(item, product))
-        said = item.servers.throughput
+    def __init__(self, storage: Storage, product: StorageProduct, requirements: StorageRequirements, ports: Rate | None) -> None:
+        assert storage.servers is not None
+        self.declared, self.needs = storage.servers.count, requirements
+        self.minimum = max(product.min_servers or 0, _count_protection_servers(storage, product))
+        said = storage.servers.throughput
         rates = (said.read, said.write) if said else (None, None)
         self.bound = "declared" if any(rates) else "ports" if ports else ""
         # a server never moves more than its ports do
         self.read = min(filter(None, (rates[0], ports)), default=None)
         self.write = min(filter(None, (rates[1], ports)), default=None)
 
-    def count(self, usable: Fraction, step: int = 1) -> tuple[int, str]:
+    def count_servers(self, usable: Fraction, step: int = 1) -> tuple[int, str]:
         """How many servers of so much usable space, in steps, and which need took most of them."""
         if self.declared:
             return self.declared, "declared"
@@ -107,110 +107,110 @@ class _Need:
         decided, number = max(asked, key=lambda pair: pair[1])
         return -(-number // step) * step, decided
 
-    def common(self, servers: int, decided: str, drives: _Drives, usable: Fraction) -> dict[str, Any]:
+    def build_common_fields(self, servers: int, decided_by: str, drives: _DriveSet, usable: Fraction) -> dict[str, Any]:
         """The fields every design has."""
         return {
             "servers": servers,
             "drives": drives.count,
             "drive": drives.size,
-            "usable": Size.of_base(floor(usable)),
+            "usable": Size.from_base(floor(usable)),
             "read": self.read * servers if self.read else None,
             "write": self.write * servers if self.write else None,
             "bound": self.bound,
-            "decided_by": decided,
+            "decided_by": decided_by,
             "minimum": self.minimum,
         }
 
 
-def _groups(item: Storage, product: StorageProduct, drives: int) -> tuple[int, int, int]:
+def _compute_groups(storage: Storage, product: StorageProduct, drives: int) -> tuple[int, int, int]:
     """Data and parity drives of a group, and groups in a server; what is left over is spare."""
-    data, parity = item.protection.data or product.data or 1, item.protection.parity
+    data, parity = storage.protection.data or product.data or 1, storage.protection.parity
     if parity is None:
         parity = product.parity or 0
-    while data + parity > drives and data > 1 and item.protection.data is None:
+    while data + parity > drives and data > 1 and storage.protection.data is None:
         data -= 1  # a small server has a smaller group
     return data, parity, drives // (data + parity)
 
 
-def _lustre(item: Storage, product: StorageProduct, machine: Machine, drives: _Drives, need: _Need) -> Design | None:
+def _build_lustre_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
     """Lustre manual, chapter 2.2. OSS = max(bandwidth / that of one, capacity / (targets x size)), in pairs.
 
     Inodes = usable / average file; metadata = inode size x inodes x 2, and a share of the capacity at least. One
     metadata server has one target; a target of ldiskfs takes at most 4 G inodes.
     """
-    data, parity, targets = _groups(item, product, drives.count)
+    data, parity, targets = _compute_groups(storage, product, drives.count)
     if not targets:
         return None
     keeps = 1 - Fraction(repr(product.reserve or 0.0))
     target = drives.size.base * data * keeps
-    assert item.servers is not None
-    servers, decided = need.count(target * targets, 2 if item.servers.pairs else 1)
+    assert storage.servers is not None
+    servers, decided = sizer.count_servers(target * targets, 2 if storage.servers.pairs else 1)
     usable = target * targets * servers
-    file = (item.average_file or product.average_file or Size("1 MB")).base
+    file = (storage.average_file or product.average_file or Size("1 MB")).base
     inodes = ceil(usable / file)
-    with_data = item.data_on_metadata
+    with_data = storage.data_on_metadata
     inode = product.inode_with_data if with_data else product.inode
     share = product.metadata_share_with_data if with_data else product.metadata_share
     by_inodes = (inode.base if inode else 0) * inodes * Fraction(repr(float(product.inode_factor or 1)))
     metadata = max(by_inodes, usable * Fraction(repr(share or 0.0)))
     least = ceil(inodes / product.max_inodes) if product.max_inodes else 1
-    declared = item.metadata.count if item.metadata else None
-    pair = 2 if item.metadata is None or item.metadata.pairs else 1
+    declared = storage.metadata.count if storage.metadata else None
+    pair = 2 if storage.metadata is None or storage.metadata.pairs else 1
     metadata_servers = declared or -(-max(least, pair) // pair) * pair
     return LustreDesign(
-        **need.common(servers, decided, drives, usable),
+        **sizer.build_common_fields(servers, decided, drives, usable),
         data=data,
         parity=parity,
         targets_per_server=targets,
-        target=Size.of_base(floor(target)),
+        target_size=Size.from_base(floor(target)),
         metadata_servers=metadata_servers,
         metadata_targets=metadata_servers,
         inodes=inodes,
-        metadata=Size.of_base(ceil(metadata)),
-        metadata_target=Size.of_base(ceil(metadata / metadata_servers)),
+        metadata_size=Size.from_base(ceil(metadata)),
+        metadata_target_size=Size.from_base(ceil(metadata / metadata_servers)),
         data_on_metadata=with_data,
-        pairs=item.servers.pairs,
+        has_pairs=storage.servers.pairs,
     )
 
 
-def _weka(item: Storage, product: StorageProduct, machine: Machine, drives: _Drives, need: _Need) -> Design | None:
+def _build_weka_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
     """Usable = raw x D / (D + P) x (S - spares) / S x (1 - reserve); D follows from S, so S is searched upwards.
 
     A backend runs one core a drive, one for the front end and the rest compute, core 0 left to the system; each
     process takes its huge pages (resources_generator.py of WEKA's tools), and the compute processes no less than the
     drives' capacity asks for (4000:1).
     """
-    spares = item.protection.spares if item.protection.spares is not None else product.spares or 0
+    spares = storage.protection.spares if storage.protection.spares is not None else product.spares or 0
     keeps = 1 - Fraction(repr(product.reserve or 0.0))
 
-    def stripe(servers: int) -> tuple[int, int]:
+    def compute_stripe(servers: int) -> tuple[int, int]:
         many = product.many_servers is not None and servers > product.many_servers
-        parity = item.protection.parity or (product.parity_many if many else product.parity) or 2
-        data = item.protection.data or min(product.data_to or 16, servers - parity - spares)
+        parity = storage.protection.parity or (product.parity_many if many else product.parity) or 2
+        data = storage.protection.data or min(product.data_to or 16, servers - parity - spares)
         return max(data, 1), parity
 
-    def usable(servers: int) -> Fraction:
-        data, parity = stripe(servers)
+    def compute_usable(servers: int) -> Fraction:
+        data, parity = compute_stripe(servers)
         alive = Fraction(max(servers - spares, 0), servers)
-        return drives.raw * servers * Fraction(data, data + parity) * alive * keeps
+        return drives.raw_capacity * servers * Fraction(data, data + parity) * alive * keeps
 
-    servers, decided = need.count(Fraction(0))
-    wanted = need.needs.capacity.base if need.needs.capacity and not need.declared else Fraction(0)
-    if usable(servers) < wanted:
-        low, servers, decided = servers, _doubled(servers, usable, wanted), "capacity"
+    servers, decided = sizer.count_servers(Fraction(0))
+    wanted = sizer.needs.capacity.base if sizer.needs.capacity and not sizer.declared else Fraction(0)
+    if compute_usable(servers) < wanted:
+        low, servers, decided = servers, _double_until_enough(servers, compute_usable, wanted), "capacity"
         while servers - low > 1:
             middle = (low + servers) // 2
-            low, servers = (low, middle) if usable(middle) >= wanted else (middle, servers)
-    data, parity = stripe(servers)
+            low, servers = (low, middle) if compute_usable(middle) >= wanted else (middle, servers)
+    data, parity = compute_stripe(servers)
     cores = machine.cpu.sockets * machine.cpu.cores_per_socket if machine.cpu else None
     compute = cores - 1 - drives.count - 1 if cores else None
     page = product.process_hugepages
     pages = None
     if page and compute is not None and compute > 0:
-        held = drives.raw / Fraction(repr(float(product.raw_per_memory))) if product.raw_per_memory else Fraction(0)
-        pages = Size.of_base(ceil(page.base * (drives.count + 1) + max(page.base * compute, held)))
+        held = drives.raw_capacity / Fraction(repr(float(product.raw_per_memory))) if product.raw_per_memory else Fraction(0)
+        pages = Size.from_base(ceil(page.base * (drives.count + 1) + max(page.base * compute, held)))
     return WekaDesign(
-        **need.common(servers, decided, drives, usable(servers)),
+        **sizer.build_common_fields(servers, decided, drives, compute_usable(servers)),
         data=data,
         parity=parity,
         spares=spares,
@@ -218,22 +218,22 @@ def _weka(item: Storage, product: StorageProduct, machine: Machine, drives: _Dri
         compute_cores=compute,
         frontend_cores=1,
         hugepages=pages,
-        raft=product.raft_size if product.raft_servers is not None and servers > product.raft_servers else None,
+        raft_size=product.raft_size if product.raft_servers is not None and servers > product.raft_servers else None,
     )
 
 
-def _scale(item: Storage, product: StorageProduct, machine: Machine, drives: _Drives, need: _Need) -> Design | None:
+def _build_scale_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
     """Copies of everything on servers with drives of their own, each server a failure group.
 
     The first drive of a server holds metadata, the others data.
     """
-    copies = item.protection.copies or product.copies or 1
+    copies = storage.protection.copies or product.copies or 1
     metadata = 1 if drives.count > 1 else 0
     one = drives.size.base * (drives.count - metadata) / copies
-    servers, decided = need.count(one)
+    servers, decided = sizer.count_servers(one)
     quorum = min(product.quorum or 1, servers if servers % 2 else max(servers - 1, 1))
     return ScaleDesign(
-        **need.common(servers, decided, drives, one * servers),
+        **sizer.build_common_fields(servers, decided, drives, one * servers),
         copies=copies,
         metadata_drives=metadata,
         quorum=quorum,
@@ -241,48 +241,48 @@ def _scale(item: Storage, product: StorageProduct, machine: Machine, drives: _Dr
     )
 
 
-def _shards(item: Storage, product: StorageProduct, machine: Machine, drives: _Drives, need: _Need) -> Design | None:
+def _build_shard_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
     """Parity groups within a server (NFS)."""
-    data, parity, groups = _groups(item, product, drives.count)
+    data, parity, groups = _compute_groups(storage, product, drives.count)
     if not groups:
         return None
     one = drives.size.base * data * groups
-    servers, decided = need.count(one)
-    return ShardDesign(**need.common(servers, decided, drives, one * servers), data=data, parity=parity)
+    servers, decided = sizer.count_servers(one)
+    return ShardDesign(**sizer.build_common_fields(servers, decided, drives, one * servers), data=data, parity=parity)
 
 
-def _object(item: Storage, product: StorageProduct, machine: Machine, drives: _Drives, need: _Need) -> Design | None:
+def _build_object_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
     """Erasure sets over servers, as MinIO makes them: as many equal sets as use every drive, each keeping its parity.
 
     A set is the largest divisor of all drives that is not more than the product's, so usable space follows from the
     number of servers, which is searched upwards.
     """
-    most, parity = item.protection.data or product.data or 1, item.protection.parity or product.parity or 0
+    most, parity = storage.protection.data or product.data or 1, storage.protection.parity or product.parity or 0
 
-    if most + parity > _LARGEST_SET:
+    if most + parity > _MAX_SET_SIZE:
         return None
 
-    def data_of(servers: int) -> int:
+    def compute_data_parts(servers: int) -> int:
         total = servers * drives.count
         return max(size for size in range(1, most + parity + 1) if total % size == 0) - parity
 
-    def usable(servers: int) -> Fraction:
-        data = max(data_of(servers), 0)
-        return drives.raw * servers * Fraction(data, data + parity) if data else Fraction(0)
+    def compute_usable(servers: int) -> Fraction:
+        data = max(compute_data_parts(servers), 0)
+        return drives.raw_capacity * servers * Fraction(data, data + parity) if data else Fraction(0)
 
-    servers, decided = need.count(drives.raw * Fraction(most, most + parity))
-    wanted = need.needs.capacity.base if need.needs.capacity and not need.declared else Fraction(0)
+    servers, decided = sizer.count_servers(drives.raw_capacity * Fraction(most, most + parity))
+    wanted = sizer.needs.capacity.base if sizer.needs.capacity and not sizer.declared else Fraction(0)
     # a set divides all drives, so one of the next few numbers of servers makes sets of full size
-    servers = next((servers + more for more in range(most + parity) if usable(servers + more) >= wanted), servers)
-    if data_of(servers) < 1:
+    servers = next((servers + more for more in range(most + parity) if compute_usable(servers + more) >= wanted), servers)
+    if compute_data_parts(servers) < 1:
         return None
-    return ShardDesign(**need.common(servers, decided, drives, usable(servers)), data=data_of(servers), parity=parity)
+    return ShardDesign(**sizer.build_common_fields(servers, decided, drives, compute_usable(servers)), data=compute_data_parts(servers), parity=parity)
 
 
-_DESIGNS: dict[str, Callable[[Storage, StorageProduct, Machine, _Drives, _Need], Design | None]] = {
-    "lustre": _lustre,
-    "weka": _weka,
-    "storage-scale": _scale,
-    "nfs": _shards,
-    "object": _object,
+_DESIGN_BUILDERS: dict[str, Callable[[Storage, StorageProduct, Machine, _DriveSet, _ServerSizer], StorageDesign | None]] = {
+    "lustre": _build_lustre_design,
+    "weka": _build_weka_design,
+    "storage-scale": _build_scale_design,
+    "nfs": _build_shard_design,
+    "object": _build_object_design,
 }

@@ -9,37 +9,37 @@ from fractions import Fraction
 from typing import cast
 
 from ....catalog import Catalog, Machine, StorageProduct
-from ....errors import UnknownName
-from ....primitives.addresses import AddressRun, Block, addresses_for, room_of
+from ....errors import UnknownNameError
+from ....primitives.addresses import AddressRun, Block, compute_block_size, count_block_hosts
 from ....primitives.nodes import HostRange
 from ....primitives.quantity import Duration, Rate, Size
 from ....spec import Fabric, Storage
-from ....spec.base import MOST_MACHINES, MOST_RATE, MOST_STORED
+from ....spec.base import MAX_MACHINES, MAX_RATE, MAX_STORED
 from ...model.plan import NetworkPlan, PoolPlan, StoragePlan
-from ...model.storage import CheckpointNeed, LustreDesign, ServerGroup
-from ..fabric.roles import client_adapter
+from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup
+from ..fabric.roles import find_client_adapter
 from ..problems import Problems
-from .designs import Needs, design_of
+from .designs import StorageRequirements, build_design
 
-__all__ = ["Room", "check_server_count", "checkpoint_need", "placed"]
+__all__ = ["AddressAllocator", "require_server_count", "compute_checkpoint_need", "with_servers"]
 
 _HOST_DIGITS = 4
-_ROOMY = 1024
+_DEFAULT_CAPACITY = 1024
 # Part of the write throughput that checkpoints written beside training may take: the rest is the training's.
-_BACKGROUND = Fraction(1, 2)
-_ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd", "nfs": "nfs", "object": "object"}
+_BACKGROUND_SHARE = Fraction(1, 2)
+_SERVER_ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd", "nfs": "nfs", "object": "object"}
 
 
-class Room:
+class AddressAllocator:
     """Addresses for storage servers, from the top of a network downwards: no node or pool added renumbers them."""
 
-    def __init__(self, whole: Block, taken: Sequence[Block] = ()) -> None:
-        self.cidr = str(whole)
-        self.end = int(whole.broadcast_address) + 1
-        self.floor = max((int(block.broadcast_address) + 1 for block in taken), default=int(whole.network_address))
+    def __init__(self, network: Block, used: Sequence[Block] = ()) -> None:
+        self.cidr = str(network)
+        self.end = int(network.broadcast_address) + 1
+        self.floor = max((int(block.broadcast_address) + 1 for block in used), default=int(network.network_address))
 
     @classmethod
-    def beside(cls, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> Room:
+    def from_network(cls, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> AddressAllocator:
         """On the ordinary network, above service hosts and pools."""
         try:
             whole = ipaddress.IPv4Network(network.cidr)
@@ -47,10 +47,10 @@ class Room:
             whole = ipaddress.IPv4Network("0.0.0.0/0")
         return cls(whole, [network.management, *(pool.addresses.block for pool in pools)])
 
-    def take(self, hosts: int) -> ipaddress.IPv4Network | None:
+    def allocate(self, hosts: int) -> ipaddress.IPv4Network | None:
         """The next block for so many hosts; None where the network is full."""
-        least = addresses_for(max(hosts, 1))
-        for size in (max(least, _ROOMY), least):
+        least = compute_block_size(max(hosts, 1))
+        for size in (max(least, _DEFAULT_CAPACITY), least):
             start = (self.end - size) // size * size
             if start >= self.floor:
                 self.end = start
@@ -58,13 +58,13 @@ class Room:
         return None
 
 
-def checkpoint_need(item: Storage, path: str, problems: Problems) -> CheckpointNeed | None:
+def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> CheckpointRequirement | None:
     """Bytes = parameters x bytes each; written within the stall, or within the interval by half of the throughput."""
-    asked = item.checkpoint
+    asked = storage.checkpoint
     if asked is None:
         return None
     if (asked.stall is None) == (asked.interval is None) or not asked.parameters or not asked.bytes_per_parameter:
-        problems.error(
+        problems.add_error(
             "storage-checkpoint-need",
             f"{path}.checkpoint",
             "a checkpoint has parameters, and one of 'stall' and 'interval'",
@@ -73,101 +73,101 @@ def checkpoint_need(item: Storage, path: str, problems: Problems) -> CheckpointN
         return None
     window = cast(Duration, asked.interval if asked.stall is None else asked.stall)
     size = Size(Fraction(repr(asked.parameters)) * Fraction(repr(asked.bytes_per_parameter)), "B")
-    write = Rate.of_base(size.base * 8 / window.base / (1 if asked.stall else _BACKGROUND))
-    if size * asked.keep > MOST_STORED or write > MOST_RATE:
-        problems.error(
+    write = Rate.from_base(size.base * 8 / window.base / (1 if asked.stall else _BACKGROUND_SHARE))
+    if size * asked.keep > MAX_STORED or write > MAX_RATE:
+        problems.add_error(
             "storage-checkpoint-need",
             f"{path}.checkpoint",
-            f"{size * asked.keep} of checkpoints, written at {write.bytes_text}, are more than {MOST_STORED} and "
-            f"{MOST_RATE.bytes_text}, the most that is planned for",
+            f"{size * asked.keep} of checkpoints, written at {write.bytes_text}, are more than {MAX_STORED} and "
+            f"{MAX_RATE.bytes_text}, the most that is planned for",
             "correct parameters and bytes_per_parameter, keep fewer, or allow more time",
         )
         return None
-    return CheckpointNeed(size, write, size * asked.keep, window, asked.stall is None)
+    return CheckpointRequirement(size, write, size * asked.keep, window, asked.stall is None)
 
 
-def check_server_count(item: Storage, machine: Machine, count: int, path: str, problems: Problems) -> bool:
+def require_server_count(storage: Storage, machine: Machine, count: int, path: str, problems: Problems) -> bool:
     """Whether a file system takes no more servers of a machine than can be planned; ``path`` is that of the storage."""
-    if count <= MOST_MACHINES:
+    if count <= MAX_MACHINES:
         return True
-    problems.error(
+    problems.add_error(
         "storage-servers", f"{path}.servers",
-        f"{item.name} would take {count} servers of {machine.name}, {MOST_MACHINES} is the most",
+        f"{storage.name} would take {count} servers of {machine.name}, {MAX_MACHINES} is the most",
         "ask for less capacity or throughput, or take larger machines",
     )  # fmt: skip
     return False
 
 
-def placed(
+def with_servers(
     plan: StoragePlan,
-    item: Storage,
+    storage: Storage,
     path: str,
     rates: tuple[Rate | None, Rate | None],
     fabric: Fabric | None,
     catalog: Catalog,
-    room: Room,
+    allocator: AddressAllocator,
     problems: Problems,
 ) -> StoragePlan:
     """The plan with its design and its servers, as far as the machines are known."""
-    if item.servers is None:
+    if storage.servers is None:
         return plan
-    machine = _machine(item.servers.machine, f"{path}.servers.machine", catalog, problems)
+    machine = _find_machine(storage.servers.machine, f"{path}.servers.machine", catalog, problems)
     if machine is None:
         return plan
-    kind = item.product or item.kind
+    kind = storage.product or storage.kind
     try:
         product = cast(StorageProduct, catalog.get("storage", kind))
-    except UnknownName as error:
-        problems.unknown(f"{path}.product", error)
+    except UnknownNameError as error:
+        problems.add_unknown_name(f"{path}.product", error)
         return plan
     metadata = machine
-    if item.metadata:
-        metadata = _machine(item.metadata.machine, f"{path}.metadata.machine", catalog, problems) or machine
-    links, speed = _links(machine, fabric)
+    if storage.metadata:
+        metadata = _find_machine(storage.metadata.machine, f"{path}.metadata.machine", catalog, problems) or machine
+    links, speed = _find_client_ports(machine, fabric)
     ports = speed * links if speed else None
-    kept = plan.checkpoint.kept if plan.checkpoint else Size(0, "B")
-    capacity = max(filter(None, (item.capacity, kept)), default=None)
-    needs = Needs(capacity, rates[0], rates[1], plan.checkpoint.write if plan.checkpoint else None)
-    design = design_of(item, product, machine, needs, ports)
-    count = item.servers.count or (design.servers if design else None)
+    kept = plan.checkpoint.kept_size if plan.checkpoint else Size(0, "B")
+    capacity = max(filter(None, (storage.capacity, kept)), default=None)
+    needs = StorageRequirements(capacity, rates[0], rates[1], plan.checkpoint.write if plan.checkpoint else None)
+    design = build_design(storage, product, machine, needs, ports)
+    count = storage.servers.count or (design.servers if design else None)
     if count is None:
         return plan
-    groups: list[tuple[str, Machine, int]] = [(_ROLES[item.kind], machine, count)]
+    groups: list[tuple[str, Machine, int]] = [(_SERVER_ROLES[storage.kind], machine, count)]
     if isinstance(design, LustreDesign):
         groups.insert(0, ("mds", metadata, design.metadata_servers))
-    elif item.kind == "lustre":
-        groups.insert(0, ("mds", metadata, item.metadata.count if item.metadata and item.metadata.count else 2))
+    elif storage.kind == "lustre":
+        groups.insert(0, ("mds", metadata, storage.metadata.count if storage.metadata and storage.metadata.count else 2))
     largest = max(group[2] for group in groups)
-    if not check_server_count(item, machine, largest, path, problems):
+    if not require_server_count(storage, machine, largest, path, problems):
         return replace(plan, design=design)
     # every role has an equal part of the block, so that one more of the first renumbers none of the second
-    block = room.take(len(groups) * largest)
+    block = allocator.allocate(len(groups) * largest)
     if block is None:
-        problems.error(
+        problems.add_error(
             "addresses",
             "network.cidr",
-            f"{room.cidr} has no block left for the {sum(group[2] for group in groups)} servers of {item.name}",
+            f"{allocator.cidr} has no block left for the {sum(group[2] for group in groups)} servers of {storage.name}",
             "give a larger network",
         )
         return replace(plan, design=design)
-    servers, part = [], room_of(block) // len(groups)
+    servers, part = [], count_block_hosts(block) // len(groups)
     for place, (role, of, number) in enumerate(groups):
-        name = f"{item.name}-{role}"
-        links, speed = _links(of, fabric)
+        name = f"{storage.name}-{role}"
+        links, speed = _find_client_ports(of, fabric)
         hosts = HostRange(f"{name}-", 1, number, max(_HOST_DIGITS, len(str(number))))
         run = AddressRun(block, place * part, number)
-        servers.append(ServerGroup(name, item.name, role, of, number, hosts, run, links, speed))
+        servers.append(ServerGroup(name, storage.name, role, of, number, hosts, run, links, speed))
     return replace(plan, design=design, servers=tuple(servers))
 
 
-def _machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Machine | None:
+def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Machine | None:
     try:
-        machine = catalog.machine(name)
-    except UnknownName as error:
-        problems.unknown(path, error)
+        machine = catalog.get_machine(name)
+    except UnknownNameError as error:
+        problems.add_unknown_name(path, error)
         return None
     if machine.provider != "onprem":
-        problems.error(
+        problems.add_error(
             "machine-site", path, f"{machine.name} is a machine of {machine.provider}, the site is onprem",
             "take a machine of onprem: supercloud catalog machines",
         )  # fmt: skip
@@ -175,7 +175,7 @@ def _machine(name: str, path: str, catalog: Catalog, problems: Problems) -> Mach
     return machine
 
 
-def _links(machine: Machine, fabric: Fabric | None) -> tuple[int, Rate | None]:
+def _find_client_ports(machine: Machine, fabric: Fabric | None) -> tuple[int, Rate | None]:
     """Ports towards clients and the speed of each."""
-    found = client_adapter(machine, fabric)
+    found = find_client_adapter(machine, fabric)
     return (found.count, found.speed) if found else (0, None)

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 
 from ....catalog import Catalog
 from ....catalog.sellers import select_regions
-from ....errors import Finding, nearest
-from ...build.cloud.zones import way_zone
+from ....errors import Finding, suggest_nearest
+from ...build.cloud.zones import get_capacity_zone
 from ...model.plan import Plan
-from .given import cloud_of, pools_of
+from .given import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 
 
 def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A machine that the region does not sell, or of which that is not known."""
-    for cloud, provider, region in cloud_of(plan, catalog):
+    for cloud, provider, region in iter_cloud_facts(plan, catalog):
         if region.families is None:
             continue
-        for path, declared, pool in pools_of(plan):
+        for path, declared, pool in iter_pools(plan):
             instance = pool.machine.instance
             if instance is None or pool.machine.accelerators is None or instance.family in region.families:
                 continue
@@ -45,17 +45,17 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A zone that is none of the region's."""
-    for _, _, region in cloud_of(plan, catalog):
+    for _, _, region in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
         named = [(f"site.zones[{i}]", zone) for i, zone in enumerate(site.zones)] if site.kind != "onprem" else []
-        for path, declared, _ in pools_of(plan):
+        for path, declared, _ in iter_pools(plan):
             named += [(f"{path}.zones[{i}]", zone) for i, zone in enumerate(declared.zones)]
             for index, way in enumerate(declared.capacity):
-                zone = way_zone(way)
+                zone = get_capacity_zone(way)
                 if zone:
                     named.append((f"{path}.capacity[{index}].zone", zone))
         lists = [("site.zones", site.zones)] if site.kind != "onprem" else []
-        lists += [(f"{path}.zones", declared.zones) for path, declared, _ in pools_of(plan)]
+        lists += [(f"{path}.zones", declared.zones) for path, declared, _ in iter_pools(plan)]
         for path, zones in lists:
             for zone in sorted({zone for zone in zones if zones.count(zone) > 1}):
                 yield Finding("cloud-zone", "error", path, f"{zone} is named twice", "name each zone once")
@@ -65,16 +65,16 @@ def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding(
                     "cloud-zone", "warning" if local else "error", path,
                     f"{zone} is no zone of {region.name}" + (" that the catalog knows" if local else ""),
-                    nearest(zone, region.zones) if region.zones else f"zones of {region.name} begin with its name",
+                    suggest_nearest(zone, region.zones) if region.zones else f"zones of {region.name} begin with its name",
                 )  # fmt: skip
 
 
 def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A way to get machines that the cloud does not have, or not for this machine."""
-    for _, provider, _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
             for index, way in enumerate(declared.capacity):
-                rule = provider.way(way.kind)
+                rule = provider.find_capacity_rule(way.kind)
                 place = f"{path}.capacity[{index}].kind"
                 if rule is None:
                     reason = provider.cannot.get(f"capacity:{way.kind}", "it has no such way")
@@ -95,11 +95,11 @@ def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """An identifier of capacity that cannot be one, or that is named twice."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, str] = {}
-        for path, declared, _ in pools_of(plan):
+        for path, declared, _ in iter_pools(plan):
             for index, way in enumerate(declared.capacity):
-                ident, rule = getattr(way, "id", None), provider.way(way.kind)
+                ident, rule = getattr(way, "id", None), provider.find_capacity_rule(way.kind)
                 if ident is None or rule is None:
                     continue
                 place = f"{path}.capacity[{index}].id"
@@ -118,42 +118,42 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity of two pools under one identifier that is said to be two things: of one machine, kind and zone it is."""
-    for _ in cloud_of(plan, catalog):
+    for _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, tuple[str, tuple[str, str, str | None]]] = {}
-        for path, declared, _ in pools_of(plan):
+        for path, declared, _ in iter_pools(plan):
             for index, way in enumerate(declared.capacity):
                 ident = getattr(way, "id", None)
                 if ident is None or way.kind == "reservation-group":
                     continue
-                place, own = f"{path}.capacity[{index}]", (way.kind, declared.machine, way_zone(way))
+                place, own = f"{path}.capacity[{index}]", (way.kind, declared.machine, get_capacity_zone(way))
                 other_place, other = seen.setdefault(ident, (place, own))
                 differ = own[:2] != other[:2] or len({own[2], other[2]} - {None}) > 1
                 if differ and not other_place.startswith(f"{path}."):
                     yield Finding(
                         "cloud-capacity-shared", "error", f"{place}.id",
-                        f"{ident} is {_said(own)} here and {_said(other)} at {other_place}",
+                        f"{ident} is {_describe_capacity(own)} here and {_describe_capacity(other)} at {other_place}",
                         "name the one it is, and other capacity for the other pool",
                     )  # fmt: skip
 
 
-def _said(way: tuple[str, str, str | None]) -> str:
-    kind, machine, zone = way
+def _describe_capacity(capacity: tuple[str, str, str | None]) -> str:
+    kind, machine, zone = capacity
     return f"a {kind} of {machine}{f' in {zone}' if zone else ''}"
 
 
 def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity that is in one zone, without a word in which: nodes are asked for where we happen to look."""
-    for cloud, _, region in cloud_of(plan, catalog):
+    for cloud, _, region in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
-        for path, declared, _ in pools_of(plan):
+        for path, declared, _ in iter_pools(plan):
             said = declared.zones or (site.zones if site.kind != "onprem" else ())
             if len(set(said)) == 1 or len(region.zones) == 1 or cloud.network.existing is not None:
                 continue
-            for group in cloud.groups_of(declared.name):
+            for group in cloud.list_groups(declared.name):
                 way = group.capacity
-                if way.kind in ("reservation", "capacity-block") and way_zone(way) is None:
+                if way.kind in ("reservation", "capacity-block") and get_capacity_zone(way) is None:
                     yield Finding(
-                        "cloud-capacity-unbound", "warning", f"{path}.capacity[{group.order}]",
+                        "cloud-capacity-unbound", "warning", f"{path}.capacity[{group.rank}]",
                         f"the {way.kind} is in one zone and nobody says which: its nodes are asked for in "
                         f"{', '.join(group.zones)}, where none start if it is elsewhere",
                         "say its zone there",
@@ -162,9 +162,9 @@ def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More nodes than capacity under one identifier can have, and no other way to get the rest."""
-    for _, provider, _ in cloud_of(plan, catalog):
-        for path, declared, _ in pools_of(plan):
-            most = [rule.most if (rule := provider.way(way.kind)) else None for way in declared.capacity]
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
+        for path, declared, _ in iter_pools(plan):
+            most = [rule.most if (rule := provider.find_capacity_rule(way.kind)) else None for way in declared.capacity]
             known = [number for number in most if number]
             if known and len(known) == len(most) and sum(known) < declared.nodes:
                 yield Finding(
@@ -177,13 +177,13 @@ def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity in a zone that the pool or the site does not use, or in several zones of one fabric."""
-    for _ in cloud_of(plan, catalog):
+    for _ in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
-        for path, declared, pool in pools_of(plan):
+        for path, declared, pool in iter_pools(plan):
             allowed = declared.zones or (site.zones if site.kind != "onprem" else ())
             bound: dict[str, int] = {}
             for index, way in enumerate(declared.capacity):
-                zone = way_zone(way)
+                zone = get_capacity_zone(way)
                 if zone is None:
                     continue
                 if allowed and zone not in allowed:
@@ -205,20 +205,20 @@ def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Nodes that do not fill the scale-up domains the machine is sold in."""
-    for _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
+    for _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
             domains = pool.machine.instance.domains if pool.machine.instance else ()
             sizes = sorted(item.nodes for item in domains)
             if declared.domain is not None and declared.domain not in sizes:
-                has = f"is sold in domains of {_list(sizes)} nodes" if sizes else "is not sold in domains"
+                has = f"is sold in domains of {_format_sizes(sizes)} nodes" if sizes else "is not sold in domains"
                 yield Finding("cloud-domain", "error", f"{path}.domain",
                               f"{declared.machine} {has}, not of {declared.domain}",
-                              f"take {_list(sizes)}" if sizes else "leave it out")  # fmt: skip
+                              f"take {_format_sizes(sizes)}" if sizes else "leave it out")  # fmt: skip
             elif sizes and declared.nodes % pool.machine.domain_nodes:
                 size = pool.machine.domain_nodes if declared.domain else sizes[0]
                 up = -(-declared.nodes // size) * size
                 yield Finding("cloud-domain", "error", f"{path}.nodes",
-                              f"{declared.nodes} nodes do not fill domains of {_list(sizes)} nodes of "
+                              f"{declared.nodes} nodes do not fill domains of {_format_sizes(sizes)} nodes of "
                               f"{declared.machine}", f"take {up}")  # fmt: skip
             elif sizes and (declared.initial or 0) % pool.machine.domain_nodes:
                 yield Finding("cloud-domain", "error", f"{path}.initial",
@@ -226,7 +226,7 @@ def cloud_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               f"take a multiple of {pool.machine.domain_nodes}")  # fmt: skip
 
 
-def _list(sizes: list[int]) -> str:
+def _format_sizes(sizes: list[int]) -> str:
     return " or ".join(map(str, sizes))
 
 

@@ -9,16 +9,16 @@ from ....errors import Finding
 from ....spec import SlurmScheduler
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
-from .given import cloud_of
+from .given import iter_cloud_facts
 
 __all__ = ["CHECKS"]
 
 
 def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines that would answer to one name, and an object store that is called like the cluster's own."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, str] = {}
-        for name, what, path in _names(plan, cloud):
+        for name, what, path in _iter_names(plan, cloud):
             if name in seen:
                 yield Finding("cloud-name-clash", "error", path, f"{name} is the name of {seen[name]} and of {what}",
                               "choose another")  # fmt: skip
@@ -30,20 +30,20 @@ def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "choose another")  # fmt: skip
 
 
-def _names(plan: Plan, cloud: CloudPlan) -> Iterator[tuple[str, str, str]]:
+def _iter_names(plan: Plan, cloud: CloudPlan) -> Iterator[tuple[str, str, str]]:
     """(name, what is called so, path of who said it), those that the spec cannot choose first."""
     declared = plan.spec.scheduler
-    for host in cloud.hosts_of("login"):
+    for host in cloud.list_hosts("login"):
         yield from ((name, "a login", "scheduler.login.count") for name in host.hosts)
     if cloud.database:
         yield cloud.database.host, "the accounting database", "scheduler.managed_database"
     if isinstance(declared, SlurmScheduler):
         for index, controller in enumerate(declared.controllers):
             yield controller.name, f"controller {index + 1}", f"scheduler.controllers[{index}].name"
-        if cloud.hosts_of("database") and declared.database:
+        if cloud.list_hosts("database") and declared.database:
             yield declared.database.name, "the host of slurmdbd", "scheduler.database.name"
     for index, item in enumerate(plan.spec.storage):
-        for host in cloud.hosts_of("storage"):
+        for host in cloud.list_hosts("storage"):
             if host.storage == item.name:
                 yield from ((name, f"a server of {item.name}", f"storage[{index}].name") for name in host.hosts)
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....errors import Finding
 from ...model.plan import Plan
-from .given import cloud_of, pools_of
+from .given import iter_cloud_facts, iter_pools
 
 __all__ = ["CHECKS"]
 
 
 def cloud_fabric_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A fabric that the cloud does not have, and why."""
-    for _, provider, _ in cloud_of(plan, catalog):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
         for index, fabric in enumerate(plan.spec.fabrics):
             if fabric.kind not in provider.fabrics and fabric.kind != "ethernet":
                 reason = provider.cannot.get(f"fabric:{fabric.kind}", "it is not among its fabrics")
@@ -25,8 +25,8 @@ def cloud_fabric_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A pool with a fabric in several zones: its packets never leave one."""
-    for _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
+    for _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
             if pool.fabrics and len(declared.zones) > 1:
                 yield Finding(
                     "cloud-fabric-zones", "error", f"{path}.zones",
@@ -38,8 +38,8 @@ def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines with the cloud's fast fabric in a pool that has none: they talk over the ordinary network only."""
-    for _, provider, _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
             fast = [adapter for adapter in pool.machine.adapters
                     if adapter.role == "compute" and adapter.kind in provider.fabrics]  # fmt: skip
             if fast and pool.machine.accelerators and not pool.fabrics and pool.nodes > 1:
@@ -53,8 +53,8 @@ def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A placement group that is asked for and cannot be had."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
             if declared.placement != "cluster":
                 continue
             instance = pool.machine.instance
@@ -63,8 +63,8 @@ def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               f"{declared.machine} takes no placement group of the kind 'cluster'",
                               "leave it out")  # fmt: skip
                 continue
-            for group in cloud.groups_of(pool.name):
-                rule = provider.way(group.capacity.kind)
+            for group in cloud.list_groups(pool.name):
+                rule = provider.find_capacity_rule(group.capacity.kind)
                 if rule and rule.placement == "refused":
                     yield Finding("cloud-placement", "error", f"{path}.placement",
                                   f"no placement group goes with a {group.capacity.kind}: {rule.reason}",
@@ -78,10 +78,10 @@ def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_placement_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A fabric without a placement group where one usually goes with it: nodes may be far from each other."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
-            for group in cloud.groups_of(pool.name):
-                rule = provider.way(group.capacity.kind)
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
+            for group in cloud.list_groups(pool.name):
+                rule = provider.find_capacity_rule(group.capacity.kind)
                 usual = rule is not None and rule.placement == "usual"
                 if pool.fabrics and declared.placement == "none" and usual and pool.nodes > 1:
                     yield Finding(
@@ -95,7 +95,7 @@ def cloud_placement_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines for which the provider publishes no image, and images that nothing uses."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         used = {group.image for group in cloud.groups} | {host.image for host in cloud.hosts}
         for key in sorted(used - cloud.images.keys()):
             pools = (

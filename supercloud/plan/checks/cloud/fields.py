@@ -12,63 +12,63 @@ from ...model.plan import Plan
 
 __all__ = ["CHECKS"]
 
-_POOL = ("capacity", "disk", "zones", "min", "initial", "placement", "local", "domain")
-_NETWORK = ("id", "subnets", "cidrs", "access", "closed")
-_SCHEDULER = ("disk", "state", "public", "login", "managed_database", "system")
-_STORAGE = ("deployment", "options")
-_HOST = ("address",)
-_OF_ONES_OWN = {
+_POOL_FIELDS = ("capacity", "disk", "zones", "min", "initial", "placement", "local", "domain")
+_NETWORK_FIELDS = ("id", "subnets", "cidrs", "access", "closed")
+_SCHEDULER_FIELDS = ("disk", "state", "public", "login", "managed_database", "system")
+_STORAGE_FIELDS = ("deployment", "options")
+_HOST_FIELDS = ("address",)
+_ONPREM_FIELDS = {
     "pool": ("rack",),
     "network": ("fabrics", "macs", "management"),
     "storage": ("average_file", "data_on_metadata", "interface", "metadata", "protection", "servers"),
     "servers": ("average_file", "data_on_metadata", "interface", "metadata"),
 }
 """What means something on-prem only; ``servers``: of storage on servers of our own."""
-_FABRIC = ("name", "kind", "role", "rails", "planes")
+_FABRIC_FIELDS = ("name", "kind", "role", "rails", "planes")
 """What is said of a fabric that the provider owns."""
 
 
 def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fields for clouds in the spec of a site of one's own, and the other way round."""
     if plan.site.kind != "onprem":
-        for path in _physical(plan):
+        for path in _iter_physical_paths(plan):
             yield Finding("cloud-fields", "warning", path, f"{path.rpartition('.')[2]} means nothing at "
                           f"{plan.site.kind}", "leave it out, or set site.kind to onprem")  # fmt: skip
         return
     spec = plan.spec
     said = [("budget", spec.budget is not None)]
-    said += _said("network", spec.network, _NETWORK)
-    said += _said("scheduler", spec.scheduler, _SCHEDULER)
+    said += _iter_declared_fields("network", spec.network, _NETWORK_FIELDS)
+    said += _iter_declared_fields("scheduler", spec.scheduler, _SCHEDULER_FIELDS)
     for index, pool in enumerate(spec.pools):
-        said += _said(f"pools[{index}]", pool, _POOL)
+        said += _iter_declared_fields(f"pools[{index}]", pool, _POOL_FIELDS)
     for index, item in enumerate(spec.storage):
-        said += _said(f"storage[{index}]", item, _STORAGE)
+        said += _iter_declared_fields(f"storage[{index}]", item, _STORAGE_FIELDS)
     for path, is_said in said:
         if is_said:
             yield Finding("cloud-fields", "warning", path, f"{path.rpartition('.')[2]} means nothing on-prem",
                           "leave it out, or set site.kind to a cloud")  # fmt: skip
 
 
-def _physical(plan: Plan) -> Iterator[str]:
+def _iter_physical_paths(plan: Plan) -> Iterator[str]:
     """Paths of what was said of things that a provider owns."""
     spec, own = plan.spec, {item.name: item.kind for item in plan.cloud.storage} if plan.cloud else {}
-    said = [("facility", spec.facility is not None), *_said("network", spec.network, _OF_ONES_OWN["network"])]
+    said = [("facility", spec.facility is not None), *_iter_declared_fields("network", spec.network, _ONPREM_FIELDS["network"])]
     for index, pool in enumerate(spec.pools):
-        said += _said(f"pools[{index}]", pool, _OF_ONES_OWN["pool"])
+        said += _iter_declared_fields(f"pools[{index}]", pool, _ONPREM_FIELDS["pool"])
     for index, fabric in enumerate(spec.fabrics):
-        said += _said(f"fabrics[{index}]", fabric, sorted(type(fabric).model_fields.keys() - {*_FABRIC}))
+        said += _iter_declared_fields(f"fabrics[{index}]", fabric, sorted(type(fabric).model_fields.keys() - {*_FABRIC_FIELDS}))
     for index, item in enumerate(spec.storage):
         kind = "servers" if own.get(item.name) == "servers" else "storage"
-        said += _said(f"storage[{index}]", item, _OF_ONES_OWN[kind])
+        said += _iter_declared_fields(f"storage[{index}]", item, _ONPREM_FIELDS[kind])
     if spec.scheduler.kind == "kubernetes":
-        said += _said("scheduler", spec.scheduler, ("machine",))
+        said += _iter_declared_fields("scheduler", spec.scheduler, ("machine",))
     if spec.scheduler.kind == "slurm":
         for index, host in enumerate(spec.scheduler.controllers):
-            said += _said(f"scheduler.controllers[{index}]", host, _HOST)
+            said += _iter_declared_fields(f"scheduler.controllers[{index}]", host, _HOST_FIELDS)
     yield from (path for path, is_said in said if is_said)
 
 
-def _said(path: str, model: BaseModel, names: Iterable[str]) -> Iterator[tuple[str, bool]]:
+def _iter_declared_fields(path: str, model: BaseModel, names: Iterable[str]) -> Iterator[tuple[str, bool]]:
     for name in names:
         yield f"{path}.{name}", name in model.model_fields_set and bool(getattr(model, name))
 

@@ -10,10 +10,10 @@ from ....spec import Pool
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan, PoolPlan
 
-__all__ = ["cloud_of", "pools_of"]
+__all__ = ["iter_cloud_facts", "iter_pools"]
 
 
-def cloud_of(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, Provider, Region]]:
+def iter_cloud_facts(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, Provider, Region]]:
     """The cloud site with its facts; nothing on-prem, and nothing where it could not be decided."""
     cloud = plan.cloud
     if cloud is not None:
@@ -21,7 +21,7 @@ def cloud_of(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, Provider
         yield cloud, provider, cast(Region, catalog.get("regions", cloud.region))
 
 
-def pools_of(plan: Plan) -> Iterator[tuple[str, Pool, PoolPlan]]:
+def iter_pools(plan: Plan) -> Iterator[tuple[str, Pool, PoolPlan]]:
     """Path, declaration and plan of every pool whose machine is known."""
     planned = {pool.name: pool for pool in plan.pools}
     for index, declared in enumerate(plan.spec.pools):

@@ -10,13 +10,13 @@ from ....catalog import Catalog, Prices
 from ....errors import Finding
 from ....primitives.quantity import Size
 from ....spec import SlurmScheduler
-from ...build.cloud.cost import HOURS_OF_A_MONTH
+from ...build.cloud.cost import HOURS_PER_MONTH
 from ...model.plan import Plan
-from .given import cloud_of, pools_of
+from .given import iter_cloud_facts, iter_pools
 
-__all__ = ["CHECKS", "OWNED_ON_CLOUDS"]
+__all__ = ["CHECKS", "CLOUD_MANAGED_OPTIONS"]
 
-OWNED_ON_CLOUDS = (
+CLOUD_MANAGED_OPTIONS = (
     "MaxNodeCount",
     "ResumeFailProgram",
     "ResumeProgram",
@@ -29,13 +29,13 @@ OWNED_ON_CLOUDS = (
 """Keys of slurm.conf on which nodes that come and go depend."""
 
 # Tags that resources get besides the user's: name, cluster, pool, group.
-_OWN_TAGS = 4
-_OWN_NAMES = re.compile("Name|supercloud:.*", re.IGNORECASE)
+_RESERVED_TAG_COUNT = 4
+_RESERVED_TAG_NAMES = re.compile("Name|supercloud:.*", re.IGNORECASE)
 
 
 def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Instruction sets that differ: what is built on a login does not run on nodes of another one."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         nodes = {pool.machine.instance.arch: pool.name for pool in plan.pools if pool.machine.instance}
         for host in cloud.hosts:
             instance = host.machine.instance
@@ -55,9 +55,9 @@ def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A controller with less memory than ParallelCluster 3.15.1 wants: nodes / 25 + 0.6 GB, 16 GB at most."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         need = Size(min(plan.nodes / 25 + 0.6, 16.0), "GB")
-        for host in cloud.hosts_of("controller"):
+        for host in cloud.list_hosts("controller"):
             if host.machine.memory and host.machine.memory < need:
                 yield Finding("cloud-controller-memory", "error", "scheduler.machine",
                               f"{host.machine.name} has {host.machine.memory}, {plan.nodes} nodes want "
@@ -67,11 +67,11 @@ def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options by hand that nodes which come and go depend on."""
-    for _ in cloud_of(plan, catalog):
+    for _ in iter_cloud_facts(plan, catalog):
         declared = plan.spec.scheduler
         if not isinstance(declared, SlurmScheduler):
             continue
-        owned = {key.lower() for key in OWNED_ON_CLOUDS}
+        owned = {key.lower() for key in CLOUD_MANAGED_OPTIONS}
         for key in declared.options:
             if key.lower() in owned:
                 yield Finding("cloud-slurm-options", "error", f"scheduler.options.{key}",
@@ -81,12 +81,12 @@ def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Tags that the cloud refuses, or too many of them."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits.get("tags")
-        if limit and len(cloud.tags) + _OWN_TAGS > limit.value:
+        if limit and len(cloud.tags) + _RESERVED_TAG_COUNT > limit.value:
             yield Finding("cloud-tags", "error", "tags",
-                          f"{len(cloud.tags)} tags and {_OWN_TAGS} of ours, {limit.value} {limit.what} are allowed",
-                          f"keep {limit.value - _OWN_TAGS}")  # fmt: skip
+                          f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} of ours, {limit.value} {limit.what} are allowed",
+                          f"keep {limit.value - _RESERVED_TAG_COUNT}")  # fmt: skip
         known: dict[str, str] = {}
         for key, value in cloud.tags.items():
             other = known.setdefault(key.lower() if provider.tags_ignore_case else key, key)
@@ -94,12 +94,12 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("cloud-tags", "error", f"tags.{key}",
                               f"{key} and {other} differ in capitals only, which roles do not tell apart",
                               "keep one of them")  # fmt: skip
-            if _OWN_NAMES.fullmatch(key):
+            if _RESERVED_TAG_NAMES.fullmatch(key):
                 yield Finding("cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us",
                               "choose another")  # fmt: skip
             for what, text in (("tag-key", key), ("tag-value", value)):
                 rule = provider.names.get(what)
-                problem = rule.problem(text) if rule else ""
+                problem = rule.find_problem(text) if rule else ""
                 if problem:
                     yield Finding("cloud-tags", "error", f"tags.{key}", f"{provider.name} refuses it: {problem}",
                                   "choose another")  # fmt: skip
@@ -107,10 +107,10 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Disks larger than the cloud makes them."""
-    for _, provider, _ in cloud_of(plan, catalog):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits.get("disk")
         scheduler = plan.spec.scheduler
-        said = [(f"{path}.disk", declared.disk) for path, declared, _ in pools_of(plan)]
+        said = [(f"{path}.disk", declared.disk) for path, declared, _ in iter_pools(plan)]
         said += [(f"scheduler.{name}", getattr(scheduler, name, None)) for name in ("disk", "state")]
         said += [(f"scheduler.{name}.disk", getattr(getattr(scheduler, name, None), "disk", None))
                  for name in ("login", "system")]  # fmt: skip
@@ -122,16 +122,16 @@ def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A month of everything running, as far as prices are known, beyond the budget, and a budget nobody can keep."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
-        month = cloud.cost.known * HOURS_OF_A_MONTH
-        partition = provider.partition(cloud.region)
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        month = cloud.cost.known_total * HOURS_PER_MONTH
+        partition = provider.find_partition(cloud.region)
         if cloud.monthly_budget is not None and partition is not None and partition.budget is not None:
             yield Finding("cloud-budget", "error", "budget", f"none can be made in {cloud.region}: {partition.budget}",
                           "leave it out")  # fmt: skip
         elif cloud.monthly_budget is not None and not cloud.monthly_budget.base:
             yield Finding("cloud-budget", "error", "budget", "nothing at all is no budget", "leave it out")
         elif cloud.monthly_budget is not None and month > cloud.monthly_budget:
-            more = f" and {len(cloud.cost.unknown)} things without a price" if cloud.cost.unknown else ""
+            more = f" and {len(cloud.cost.unpriced_items)} things without a price" if cloud.cost.unpriced_items else ""
             yield Finding("cloud-budget", "warning", "budget",
                           f"a month of everything running costs {month.to('USD'):,.0f} USD{more}, the budget is "
                           f"{cloud.monthly_budget.to('USD'):,.0f} USD",
@@ -140,8 +140,8 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A spot limit above the list price: nothing is paid beyond that anyway."""
-    for cloud, _, _ in cloud_of(plan, catalog):
-        for path, declared, pool in pools_of(plan):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
+        for path, declared, pool in iter_pools(plan):
             for index, way in enumerate(declared.capacity):
                 limit = getattr(way, "max_price", None)
                 if limit is not None and not limit.base:
@@ -149,9 +149,9 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                                   f"nothing is sold for {limit}",
                                   "leave it out: the list price is the limit")  # fmt: skip
                     continue
-                if limit is None or pool.machine.name not in catalog.names("prices"):
+                if limit is None or pool.machine.name not in catalog.list_names("prices"):
                     continue
-                found = cast(Prices, catalog.get("prices", pool.machine.name)).at(cloud.region, "on-demand")
+                found = cast(Prices, catalog.get("prices", pool.machine.name)).find_price(cloud.region, "on-demand")
                 if found and limit > found.price:
                     yield Finding("cloud-spot-price", "note", f"{path}.capacity[{index}].max_price",
                                   f"{limit} is above the list price of {found.price}",

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ....catalog import Catalog
 from ....errors import Finding
 from ...model.plan import Plan
-from .given import cloud_of
+from .given import iter_cloud_facts
 
 __all__ = ["CHECKS"]
 
 
 def cloud_metadata_hops(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Answers of the metadata service that get as far as containers."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         hops = int(cloud.options.get("metadata_hops", 1))
         if hops > 1:
             who = "pods" if plan.scheduler.kind == "kubernetes" else "containers of jobs with a network of their own"

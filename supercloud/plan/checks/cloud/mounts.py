@@ -8,20 +8,20 @@ from pathlib import PurePosixPath
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...build.storage.mounts import clean_mount, is_reserved
+from ...build.storage.mounts import normalize_mount, is_reserved
 from ...model.plan import Plan
-from .given import cloud_of, pools_of
-from .storage import sold
+from .given import iter_cloud_facts, iter_pools
+from .storage import iter_cloud_storage
 
 __all__ = ["CHECKS"]
 
 # Beyond so many clients of one NFS server, peers warn of a bottleneck.
-_NFS_NODES = 100
+_MAX_NFS_NODES = 100
 
 
 def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """An object store with a place among the files of machines that mount none."""
-    for _ in cloud_of(plan, catalog):
+    for _ in iter_cloud_facts(plan, catalog):
         for index, item in enumerate(plan.spec.storage):
             if item.kind == "object" and item.mount and plan.scheduler.kind == "slurm":
                 yield Finding("cloud-mount-object", "warning", f"storage[{index}].mount",
@@ -32,8 +32,8 @@ def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A mount inside another one: which comes first at boot is left to chance."""
-    for _ in cloud_of(plan, catalog):
-        mounts = [(index, clean_mount(item.mount)) for index, item in enumerate(plan.spec.storage) if item.mount]
+    for _ in iter_cloud_facts(plan, catalog):
+        mounts = [(index, normalize_mount(item.mount)) for index, item in enumerate(plan.spec.storage) if item.mount]
         for (one, above), (two, below) in combinations(sorted(mounts, key=lambda row: (len(row[1]), row)), 2):
             if above != below and PurePosixPath(below).is_relative_to(above) and above != "/":
                 yield Finding("cloud-mount-nested", "error", f"storage[{two}].mount",
@@ -43,12 +43,12 @@ def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Disks inside machines that are mounted where something else is, or that are not known to be there."""
-    for _ in cloud_of(plan, catalog):
-        shared = {clean_mount(item.mount): f"storage[{i}]" for i, item in enumerate(plan.spec.storage) if item.mount}
-        for path, declared, pool in pools_of(plan):
+    for _ in iter_cloud_facts(plan, catalog):
+        shared = {normalize_mount(item.mount): f"storage[{i}]" for i, item in enumerate(plan.spec.storage) if item.mount}
+        for path, declared, pool in iter_pools(plan):
             if declared.local is None:
                 continue
-            mount = clean_mount(declared.local)
+            mount = normalize_mount(declared.local)
             clash = next((place for other, place in shared.items()
                           if PurePosixPath(other).is_relative_to(mount) or PurePosixPath(mount).is_relative_to(other)),
                          None)  # fmt: skip
@@ -65,14 +65,14 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Names of buckets that the cloud refuses, and links to what is no bucket."""
-    for _, provider, _ in cloud_of(plan, catalog):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
         objects = [item.name for item in plan.spec.storage if item.kind == "object"]
         rule = provider.names["bucket"]
-        for path, item, _, service, deployment in sold(plan, catalog):
+        for path, item, _, service, deployment in iter_cloud_storage(plan, catalog):
             own = item.options.get(service.name_option) if service.name_option else None
-            if own is not None and rule.problem(str(own)):
+            if own is not None and rule.find_problem(str(own)):
                 yield Finding("cloud-bucket-name", "error", f"{path}.options.{service.name_option}",
-                              f"{provider.name} refuses the name: {rule.problem(str(own))}",
+                              f"{provider.name} refuses the name: {rule.find_problem(str(own))}",
                               "leave it out: a good one is made")  # fmt: skip
             if item.import_from is None:
                 continue
@@ -91,7 +91,7 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               f"write {service.link_scheme}://bucket/prefix")  # fmt: skip
             else:
                 bucket = item.import_from.split("://", 1)[1].split("/", 1)[0]
-                problem = rule.problem(bucket)
+                problem = rule.find_problem(bucket)
                 if problem:
                     yield Finding("cloud-bucket-name", "error", place,
                                   f"no bucket is called so at {provider.name}: {problem}",
@@ -100,9 +100,9 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_storage_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A file system in one zone and nodes in another: traffic between zones is slower and is paid for."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         zones = {item.key: item.zone for item in cloud.network.subnets}
-        for path, item, product, _, _ in sold(plan, catalog):
+        for path, item, product, _, _ in iter_cloud_storage(plan, catalog):
             home = {zones[key] for key in product.subnets if zones.get(key)}
             if product.kind == "bucket" or not home:
                 continue
@@ -118,13 +118,13 @@ def cloud_storage_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_storage_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Many nodes whose only shared file system is one NFS server."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         kinds = {item.kind for item in cloud.storage}
-        if "nfs" in kinds and not kinds & {"parallel", "servers"} and plan.nodes > _NFS_NODES:
+        if "nfs" in kinds and not kinds & {"parallel", "servers"} and plan.nodes > _MAX_NFS_NODES:
             index = next(i for i, item in enumerate(plan.spec.storage)
                          if any(one.name == item.name and one.kind == "nfs" for one in cloud.storage))  # fmt: skip
             yield Finding("cloud-storage-shared", "warning", f"storage[{index}]",
-                          f"{plan.nodes} nodes share one NFS file system, the bottleneck beyond {_NFS_NODES}",
+                          f"{plan.nodes} nodes share one NFS file system, the bottleneck beyond {_MAX_NFS_NODES}",
                           "add a parallel file system for data")  # fmt: skip
 
 

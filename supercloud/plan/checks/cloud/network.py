@@ -8,18 +8,18 @@ from itertools import combinations, product
 
 from ....catalog import Catalog
 from ....errors import Finding
-from ...build.cloud.site import SERVICES
+from ...build.cloud.site import SERVICE_ADDRESSES
 from ...model.cloud import CloudPlan
 from ...model.plan import Plan
-from .given import cloud_of
-from .rules import rules_of
+from .given import iter_cloud_facts
+from .rules import count_security_rules
 
 __all__ = ["CHECKS"]
 
-Net = ipaddress.IPv4Network
+Network = ipaddress.IPv4Network
 
 
-def _ranges(plan: Plan) -> Iterator[tuple[str, Net, bool]]:
+def _iter_ranges(plan: Plan) -> Iterator[tuple[str, Network, bool]]:
     """Path, range, whether it is a subnet; what is no range was said in resolution."""
     declared = plan.spec.network
     named = [("network.cidr", declared.cidr, False)] if declared.cidr else []
@@ -36,9 +36,9 @@ def _ranges(plan: Plan) -> Iterator[tuple[str, Net, bool]]:
 
 def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Addresses that belong to others on the internet (peers have shipped 192.169.0.0/16)."""
-    for _, provider, _ in cloud_of(plan, catalog):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
         private = [ipaddress.IPv4Network(text) for text in provider.network.ranges]
-        for path, net, _ in _ranges(plan):
+        for path, net, _ in _iter_ranges(plan):
             if not any(net.subnet_of(room) for room in private):
                 yield Finding("cloud-network-private", "error", path, f"{net} is public address space",
                               f"take a part of {', '.join(provider.network.ranges)}")  # fmt: skip
@@ -46,16 +46,16 @@ def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Networks and subnets larger or smaller than the cloud makes them."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         low, high = provider.network.largest, provider.network.smallest
-        for path, net, _ in _ranges(plan):
+        for path, net, _ in _iter_ranges(plan):
             if not low <= net.prefixlen <= high:
                 yield Finding("cloud-network-size", "error", path,
                               f"{net} is a /{net.prefixlen}, {provider.name} makes networks from /{low} to /{high}",
                               f"take a /{min(max(net.prefixlen, low), high)}")  # fmt: skip
-        declared = {str(net) for _, net, _ in _ranges(plan)}
+        declared = {str(net) for _, net, _ in _iter_ranges(plan)}
         small = [item for item in cloud.network.subnets if item.cidr and item.cidr not in declared
-                 and Net(item.cidr).prefixlen > high]  # fmt: skip
+                 and Network(item.cidr).prefixlen > high]  # fmt: skip
         if small:
             yield Finding("cloud-network-size", "error", "network",
                           f"{cloud.network.cidrs[0]} leaves {small[0].cidr} for {small[0].key}, {provider.name} makes "
@@ -64,10 +64,10 @@ def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Ranges that share addresses, and subnets outside of the network."""
-    for cloud, _, _ in cloud_of(plan, catalog):
-        found = list(_ranges(plan))
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
+        found = list(_iter_ranges(plan))
         if cloud.network.cidrs and not plan.spec.network.cidr:  # the range that is taken where none is said
-            found.insert(0, ("network.cidr", Net(cloud.network.cidrs[0]), False))
+            found.insert(0, ("network.cidr", Network(cloud.network.cidrs[0]), False))
         for (path, net, inner), (other_path, other, other_inner) in combinations(found, 2):
             if inner == other_inner and net.overlaps(other):
                 yield Finding("cloud-network-overlap", "error", other_path,
@@ -82,7 +82,7 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         places = {str(net): path for path, net, inner in found if inner}
         worked_out = [item for item in cloud.network.subnets if item.cidr and item.cidr not in places]
         for (text, path), item in product(places.items(), worked_out):
-            if Net(text).overlaps(Net(str(item.cidr))):
+            if Network(text).overlaps(Network(str(item.cidr))):
                 yield Finding("cloud-network-overlap", "error", path,
                               f"{text} shares addresses with {item.cidr}, which is worked out for {item.key}",
                               "say all ranges under network.blocks")  # fmt: skip
@@ -91,15 +91,15 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Further ranges that do not go with the network's first."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         if not cloud.network.cidrs:
             continue
-        first = Net(cloud.network.cidrs[0])
-        for path, net, _ in _ranges(plan):
+        first = Network(cloud.network.cidrs[0])
+        for path, net, _ in _iter_ranges(plan):
             rules = provider.network.apart if path.startswith("network.cidrs") else ()
             for rule in rules:
-                apart = first.subnet_of(Net(rule.first)) and not net.overlaps(first)
-                if apart and any(net.overlaps(Net(text)) for text in rule.refused):
+                apart = first.subnet_of(Network(rule.first)) and not net.overlaps(first)
+                if apart and any(net.overlaps(Network(text)) for text in rule.refused):
                     yield Finding("cloud-network-apart", "error", path,
                                   f"{net} does not go with {first} (network.cidr): {rule.why}",
                                   "take a range that is not in " + ", ".join(rule.refused))  # fmt: skip
@@ -108,7 +108,7 @@ def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fewer or more declared subnets than there are zones for."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         blocks = plan.spec.network.blocks
         zones = len(cloud.zones)
         control = provider.network.control_zones if plan.scheduler.kind == "kubernetes" else 0
@@ -120,43 +120,43 @@ def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if given > wanted or (name == "control" and 0 < given < wanted):
                 yield Finding("cloud-network-blocks", "error", f"network.blocks.{name}",
                               f"{given} ranges for {wanted} zones", f"give {wanted}")  # fmt: skip
-        if blocks.public and cloud.network.closed:
+        if blocks.public and cloud.network.is_isolated:
             yield Finding("cloud-network-blocks", "error", "network.blocks.public",
                           "a closed network has no public subnets", "leave them out, or 'closed'")  # fmt: skip
 
 
 def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Subnets with fewer addresses than nodes times addresses; no peer looks."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         for zone in cloud.zones:
-            need = SERVICES + sum(_most(cloud, pool.name, zone) for pool in plan.pools)
+            need = SERVICE_ADDRESSES + sum(_count_addresses(cloud, pool.name, zone) for pool in plan.pools)
             own = [item for item in cloud.network.subnets if item.zone == zone and item.purpose == "nodes"]
             if not own or any(item.cidr is None for item in own):
                 continue
-            room = sum(Net(str(item.cidr)).num_addresses - provider.network.reserved for item in own)
+            room = sum(Network(str(item.cidr)).num_addresses - provider.network.reserved for item in own)
             if room < need:
                 ranges = ", ".join(str(item.cidr) for item in own)
                 yield Finding(
                     "cloud-subnet-room", "error", "network",
                     f"{zone} has {room} addresses ({ranges}), nodes and services need {need}: "
-                    f"{_sum(cloud, plan, zone)}",
+                    f"{_format_address_sum(cloud, plan, zone)}",
                     "give larger ranges under network.blocks.private, or more under network.cidrs",
                 )  # fmt: skip
 
 
-def _most(cloud: CloudPlan, pool: str, zone: str) -> int:
-    return max((item.nodes * item.addresses for item in cloud.groups_of(pool) if zone in item.zones), default=0)
+def _count_addresses(cloud: CloudPlan, pool: str, zone: str) -> int:
+    return max((item.max_nodes * item.addresses_per_node for item in cloud.list_groups(pool) if zone in item.zones), default=0)
 
 
-def _sum(cloud: CloudPlan, plan: Plan, zone: str) -> str:
-    parts = [f"{group.nodes} × {group.addresses} of {pool.name}" for pool in plan.pools
-             for group in cloud.groups_of(pool.name)[:1] if zone in group.zones]  # fmt: skip
-    return ", ".join([*parts, f"{SERVICES} of services"])
+def _format_address_sum(cloud: CloudPlan, plan: Plan, zone: str) -> str:
+    parts = [f"{group.max_nodes} × {group.addresses_per_node} of {pool.name}" for pool in plan.pools
+             for group in cloud.list_groups(pool.name)[:1] if zone in group.zones]  # fmt: skip
+    return ", ".join([*parts, f"{SERVICE_ADDRESSES} of services"])
 
 
 def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More ranges than a network may have by default."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits["network-cidrs"]
         if len(cloud.network.cidrs) >= limit.value:
             over = len(cloud.network.cidrs) > limit.value
@@ -170,8 +170,8 @@ def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Who reaches public machines: nobody by mistake, and not everybody."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
-        public = [host for host in cloud.hosts if host.public]
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        public = [host for host in cloud.hosts if host.is_public]
         kubernetes = plan.scheduler.kind == "kubernetes"
         for index, text in enumerate(cloud.network.access):
             path = f"network.access[{index}]"
@@ -191,11 +191,11 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if net.prefixlen == 0:
                 yield Finding("cloud-access", "warning", path, "the whole internet may try to log in",
                               "name the ranges of your offices or VPN")  # fmt: skip
-        if kubernetes and cloud.network.access and cloud.network.closed:
+        if kubernetes and cloud.network.access and cloud.network.is_isolated:
             yield Finding("cloud-access", "warning", "network.access",
                           "the API of the control plane answers nobody outside of a closed network",
                           "leave it out, or 'closed'")  # fmt: skip
-        if kubernetes and not cloud.network.access and not cloud.network.closed:
+        if kubernetes and not cloud.network.access and not cloud.network.is_isolated:
             yield Finding("cloud-access", "note", "network.access",
                           "the API of the control plane answers the whole internet, and asks who one is",
                           "name ranges under network.access")  # fmt: skip
@@ -205,7 +205,7 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         scheduler = plan.spec.scheduler
         declared = (scheduler, getattr(scheduler, "login", None), getattr(scheduler, "system", None))
         if any(getattr(item, "public", False) for item in declared) and not public:
-            why = "a closed network has no public subnet" if cloud.network.closed else "no subnet is public"
+            why = "a closed network has no public subnet" if cloud.network.is_isolated else "no subnet is public"
             why = "nodes of the managed Kubernetes are in private subnets" if kubernetes else why
             yield Finding("cloud-access", "error", "scheduler", f"machines shall be public: {why}",
                           "leave 'public' out, or give a public subnet")  # fmt: skip
@@ -217,9 +217,9 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More rules in a group than the cloud allows."""
-    for _, provider, _ in cloud_of(plan, catalog):
+    for _, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits["security-group-rules"]
-        for what, count, path in rules_of(plan):
+        for what, count, path in count_security_rules(plan):
             if count > limit.value:
                 yield Finding(
                     "cloud-security-rules", "error", path,
@@ -231,8 +231,8 @@ def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Counts that a quota stops unless it is raised first."""
-    for cloud, provider, _ in cloud_of(plan, catalog):
-        for name, count, path in _counts(cloud, plan):
+    for cloud, provider, _ in iter_cloud_facts(plan, catalog):
+        for name, count, path in _iter_quota_counts(cloud, plan):
             limit = provider.limits.get(name)
             if limit and count > limit.value:
                 yield Finding(
@@ -242,7 +242,7 @@ def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )  # fmt: skip
 
 
-def _counts(cloud: CloudPlan, plan: Plan) -> Iterator[tuple[str, int, str]]:
+def _iter_quota_counts(cloud: CloudPlan, plan: Plan) -> Iterator[tuple[str, int, str]]:
     yield "subnets", len(cloud.network.subnets), "network"
     yield "interface-endpoints", sum(kind == "interface" for kind in cloud.network.endpoints.values()), "network.closed"
     if plan.scheduler.kind == "kubernetes":

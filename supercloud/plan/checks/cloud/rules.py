@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from ...model.cloud import CloudStorage
 from ...model.plan import Plan
 
-__all__ = ["rules_of"]
+__all__ = ["count_security_rules"]
 
 # Everything from and to the group itself: what a fabric needs.
-_SELF = 1
+_SELF_RULES = 1
 
 
-def rules_of(plan: Plan) -> Iterator[tuple[str, int, str]]:
+def count_security_rules(plan: Plan) -> Iterator[tuple[str, int, str]]:
     """(what is guarded, rules in its fuller direction, path in the spec) of each group.
 
     Machines talk among themselves and, where the network is closed, to each service and file system by a rule of its
@@ -27,15 +27,15 @@ def rules_of(plan: Plan) -> Iterator[tuple[str, int, str]]:
     guarded = [item for item in cloud.storage if item.kind in ("parallel", "nfs")]
     back = sum(len(item.ports) for item in guarded if item.kind == "parallel")
     out = 1  # to anywhere
-    if cloud.network.closed:
+    if cloud.network.is_isolated:
         kinds = list(cloud.network.endpoints.values())
         out = ("interface" in kinds) + kinds.count("gateway") + (cloud.database is not None)
         out += sum(len(item.ports) for item in guarded)
-    yield "machines of the cluster", _SELF + max(back, out), "storage"
+    yield "machines of the cluster", _SELF_RULES + max(back, out), "storage"
     for item in guarded:
-        yield f"the file system {item.name}", _ports(item), "storage"
+        yield f"the file system {item.name}", _count_ports(item), "storage"
 
 
-def _ports(item: CloudStorage) -> int:
+def _count_ports(storage: CloudStorage) -> int:
     """From machines and, of a parallel file system, from its own servers."""
-    return len(item.ports) * (2 if item.kind == "parallel" else 1)
+    return len(storage.ports) * (2 if storage.kind == "parallel" else 1)

@@ -7,44 +7,44 @@ from typing import cast
 
 from ....catalog import Catalog, Machine, StorageService
 from ....catalog.storage_service import Deployment
-from ....errors import Finding, nearest
+from ....errors import Finding, suggest_nearest
 from ....primitives.quantity import Size
 from ....spec import Storage
-from ...build.cloud.storage import deployment_of, fits, rate_text, size_of, step_of
+from ...build.cloud.storage import select_deployment, can_use_fabric, format_rate, select_size, find_size_step
 from ...model.cloud import CloudStorage
 from ...model.plan import Plan
-from .given import cloud_of
+from .given import iter_cloud_facts
 
-__all__ = ["CHECKS", "Sold", "sold"]
+__all__ = ["CHECKS", "StorageFacts", "iter_cloud_storage"]
 
-Sold = tuple[str, Storage, CloudStorage, StorageService, Deployment | None]
+StorageFacts = tuple[str, Storage, CloudStorage, StorageService, Deployment | None]
 
 
-def sold(plan: Plan, catalog: Catalog) -> Iterator[Sold]:
+def iter_cloud_storage(plan: Plan, catalog: Catalog) -> Iterator[StorageFacts]:
     """Path, declaration, product, facts and deployment of every storage that the cloud sells."""
-    for cloud, _, _ in cloud_of(plan, catalog):
+    for cloud, _, _ in iter_cloud_facts(plan, catalog):
         products = {item.name: item for item in cloud.storage}
         for index, item in enumerate(plan.spec.storage):
             if item.name in products:
                 product = products[item.name]
                 service = cast(StorageService, catalog.get("storage-services", product.product))
-                yield f"storage[{index}]", item, product, service, deployment_of(service, item)
+                yield f"storage[{index}]", item, product, service, select_deployment(service, item)
 
 
 def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A deployment the product does not have."""
-    for path, item, _, service, deployment in sold(plan, catalog):
+    for path, item, _, service, deployment in iter_cloud_storage(plan, catalog):
         reason = service.cannot.get(item.deployment or "")
         if item.deployment and deployment is None:
             yield Finding("cloud-storage-deployment", "error", f"{path}.deployment",
                           f"{service.name} has no deployment {item.deployment!r}" if reason is None else
                           f"{service.name} {item.deployment} is not built here: {reason}",
-                          nearest(item.deployment, [known.name for known in service.deployments]))  # fmt: skip
+                          suggest_nearest(item.deployment, [known.name for known in service.deployments]))  # fmt: skip
 
 
 def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A size that is missing, beyond the limits, or between two steps."""
-    for path, item, product, service, deployment in sold(plan, catalog):
+    for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         if deployment is None or service.lowers_to in ("bucket", "servers"):
             continue
         bounded = deployment.sizes or deployment.step or deployment.steps or deployment.min
@@ -60,33 +60,33 @@ def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                           f"{item.capacity} is more than the {deployment.max} of {service.name}",
                           "take another product, or several")  # fmt: skip
             continue
-        size = size_of(deployment, product.per_tib, item.capacity)
+        size = select_size(deployment, product.per_tib, item.capacity)
         if size != item.capacity:
-            step = step_of(deployment, product.per_tib)
+            step = find_size_step(deployment, product.per_tib)
             yield Finding(
                 "cloud-storage-size", "warning", f"{path}.capacity",
                 f"{item.capacity} is no size of {service.name} {deployment.name}"
-                + (f" (steps of {step})" if step else "") + f": {_gib(size)} are bought",
-                f"write {_gib(size)}",
+                + (f" (steps of {step})" if step else "") + f": {_format_gib(size)} are bought",
+                f"write {_format_gib(size)}",
             )  # fmt: skip
 
 
-def _gib(size: Size) -> str:
+def _format_gib(size: Size) -> str:
     """The size as the provider sells it, to the last digit."""
     return f"{size.ceil('GiB')} GiB"
 
 
 def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Throughput that the product does not sell, or not so much of it."""
-    for path, item, product, service, deployment in sold(plan, catalog):
+    for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         if deployment is None:
             continue
         wanted = item.throughput_per_tib
-        rates = ", ".join(rate_text(rate) for rate in deployment.per_tib)
+        rates = ", ".join(format_rate(rate) for rate in deployment.per_tib)
         if wanted is not None and wanted not in deployment.per_tib and service.lowers_to != "servers":
             yield Finding(
                 "cloud-storage-throughput", "error", f"{path}.throughput_per_tib",
-                f"{service.name} {deployment.name} is not sold with {rate_text(wanted)} for each TiB",
+                f"{service.name} {deployment.name} is not sold with {format_rate(wanted)} for each TiB",
                 f"take one of {rates}" if rates else "set 'throughput' instead",
             )  # fmt: skip
         asked = item.throughput
@@ -108,7 +108,7 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options the product does not have, and values they do not take."""
-    for path, item, product, service, deployment in sold(plan, catalog):
+    for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         known = {*service.options, *service.option_values, *service.option_ranges,
                  *([service.fabric.option] if service.fabric else ()),
                  *([service.install.source, service.install.token] if service.install else ()),
@@ -116,12 +116,12 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                  *(rule.needs for rule in service.option_rules if rule.needs)}  # fmt: skip
         for name, value in item.options.items():
             values, bounds = service.option_values.get(name), service.option_ranges.get(name)
-            if bounds and (not _positive(value) or not bounds[0] <= int(value) <= bounds[1]):
+            if bounds and (not _is_positive(value) or not bounds[0] <= int(value) <= bounds[1]):
                 yield Finding("cloud-storage-option", "error", f"{path}.options.{name}", f"{name} cannot be {value!r}",
                               f"take a number from {bounds[0]} to {bounds[1]}")  # fmt: skip
             elif name not in known:
                 yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
-                              f"{service.name} has no option {name!r}", nearest(name, known))  # fmt: skip
+                              f"{service.name} has no option {name!r}", suggest_nearest(name, known))  # fmt: skip
             elif values and value not in values:
                 yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
                               f"{name} cannot be {value!r}", f"take one of {', '.join(map(str, values))}")  # fmt: skip
@@ -134,14 +134,14 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options that do not go together, and options that want another one beside them."""
-    for path, item, product, service, _ in sold(plan, catalog):
+    for path, item, product, service, _ in iter_cloud_storage(plan, catalog):
         for rule in service.option_rules:
-            if not rule.holds({**product.options, "linked": item.import_from is not None}):
+            if not rule.is_met({**product.options, "linked": item.import_from is not None}):
                 continue
             said = ", ".join("import_from" if name == "linked" else f"{name} {value}"
                              for name, value in rule.when.items())  # fmt: skip
             place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
-            if rule.needs and not _positive(item.options.get(rule.needs)):
+            if rule.needs and not _is_positive(item.options.get(rule.needs)):
                 found = item.options.get(rule.needs)
                 has = f"{rule.needs} is {found!r}" if rule.needs in item.options else f"{rule.needs} is not said"
                 yield Finding("cloud-storage-rule", "error", place, f"{service.name} with {said}: {has} ({rule.why})",
@@ -156,13 +156,13 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                               "change one of them")  # fmt: skip
 
 
-def _positive(value: object) -> bool:
+def _is_positive(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """The fabric to a file system where deployment or size do not allow it, and where a little more size would."""
-    for path, item, product, service, deployment in sold(plan, catalog):
+    for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         rule = service.fabric
         if rule is None or deployment is None:
             if item.fabric is not None:
@@ -171,19 +171,19 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         place = f"{path}.fabric" if item.fabric else f"{path}.options.{rule.option}"
         asked = item.options.get(rule.option, True if item.fabric else None)
-        step, size = rule.steps.get(rate_text(product.per_tib)), product.capacity
+        step, size = rule.steps.get(format_rate(product.per_tib)), product.capacity
         if asked and deployment.name not in rule.deployments:
             yield Finding("cloud-storage-fabric", "error", place,
                           f"{rule.kind} goes with {', '.join(rule.deployments)}, not with {deployment.name}",
                           f"set deployment: {rule.deployments[0]}")  # fmt: skip
         elif asked and step is None:
             yield Finding("cloud-storage-fabric", "warning", place,
-                          f"which sizes go with {rule.kind} at {rate_text(product.per_tib)} for each TiB is not known",
+                          f"which sizes go with {rule.kind} at {format_rate(product.per_tib)} for each TiB is not known",
                           f"known for {', '.join(rule.steps) or 'none'}")  # fmt: skip
-        elif step is not None and size is not None and not fits(rule, product.per_tib, size):
-            more = _gib(step * -(-size.base // step.base))
-            said = (f"sizes with {rule.kind} at {rate_text(product.per_tib)} for each TiB are multiples of "
-                    f"{_gib(step)}, it has {_gib(size)}")  # fmt: skip
+        elif step is not None and size is not None and not can_use_fabric(rule, product.per_tib, size):
+            more = _format_gib(step * -(-size.base // step.base))
+            said = (f"sizes with {rule.kind} at {format_rate(product.per_tib)} for each TiB are multiples of "
+                    f"{_format_gib(step)}, it has {_format_gib(size)}")  # fmt: skip
             if asked:
                 yield Finding("cloud-storage-fabric", "error", place, said,
                               f"set capacity: {more}, or leave {place.rpartition('.')[2]} out")  # fmt: skip
@@ -194,24 +194,24 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers of our own that are too few, or have no disks inside for the data."""
-    for path, _, product, service, _ in sold(plan, catalog):
-        for host in plan.cloud.hosts_of("storage") if plan.cloud else ():
+    for path, _, product, service, _ in iter_cloud_storage(plan, catalog):
+        for host in plan.cloud.list_hosts("storage") if plan.cloud else ():
             if host.storage != product.name:
                 continue
             if service.min_servers and host.count < service.min_servers:
                 yield Finding("cloud-storage-servers", "error", f"{path}.servers.count",
                               f"{host.count} servers, {service.name} needs {service.min_servers}",
                               f"take {service.min_servers} or more, or leave it out")  # fmt: skip
-            if service.local_disks and not _disks(host.machine):
-                known = map(catalog.machine, catalog.names("machines"))
+            if service.local_disks and not _has_known_disks(host.machine):
+                known = map(catalog.get_machine, catalog.list_names("machines"))
                 fitting = [one.name for one in known
-                           if one.provider == plan.site.kind and _disks(one) and not one.accelerators]  # fmt: skip
+                           if one.provider == plan.site.kind and _has_known_disks(one) and not one.accelerators]  # fmt: skip
                 yield Finding("cloud-storage-servers", "error", f"{path}.servers.machine",
                               f"{service.name} keeps data on disks inside its servers, {host.machine.name} has none "
                               "that are known", f"take one of {', '.join(fitting)}")  # fmt: skip
 
 
-def _disks(machine: Machine) -> bool:
+def _has_known_disks(machine: Machine) -> bool:
     """Whether disks inside it are known."""
     return any(disk.role == "scratch" for disk in machine.disks) or bool(machine.instance and machine.instance.local)
 

@@ -7,62 +7,62 @@ from collections.abc import Mapping
 import pulumi
 from pulumi_aws import route53, s3
 
-from ..work import Access, Work
-from .buckets import buckets_of, publish
-from .dns import zone_of
-from .eks import kubernetes_of
-from .endpoints import endpoints_of
+from ..work import ClusterOutputs, BuildContext
+from .buckets import create_buckets, publish_bundles
+from .dns import create_zone
+from .eks import create_eks_cluster
+from .endpoints import create_endpoints
 from .files import FileSystem
-from .lustre import lustre_of
-from .network import Network, network_of
-from .nfs import nfs_of
-from .outputs import access_of
-from .provider import provider_of
-from .security import Walls, walls_of
-from .slurm import slurm_of
-from .watch import Watch, budget_of, flows_of, watch_of
-from .weka import weka_of
+from .lustre import create_lustre
+from .network import Network, create_network
+from .nfs import create_nfs
+from .outputs import build_outputs
+from .provider import create_provider
+from .security import SecurityGroups, create_security_groups
+from .slurm import create_slurm_cluster
+from .watch import Monitoring, create_budget, create_flow_logs, create_monitoring
+from .weka import create_weka
 
 __all__ = ["build"]
 
 
-def build(work: Work) -> Access:
+def build(context: BuildContext) -> ClusterOutputs:
     """Register every resource of the plan and say what a user needs of them."""
-    work = work.using(provider_of(work))
-    network = network_of(work)
-    walls = walls_of(work, network)
-    endpoints_of(work, network, walls)
-    watch = watch_of(work)
-    flows_of(work, network)
-    budget_of(work, watch)
-    buckets = buckets_of(work)
-    zone = zone_of(work, network)
-    published = publish(work, buckets[work.cloud.state_bucket])
-    files = _files(work, network, walls, zone, buckets, published, watch)
-    if work.plan.scheduler.kind == "kubernetes":
-        return access_of(work, network, buckets, files, kubernetes_of(work, network, walls, buckets))
-    site = slurm_of(work, network, walls, zone, buckets, published, files, watch)
-    return access_of(work, network, buckets, files, site)
+    context = context.with_provider(create_provider(context))
+    network = create_network(context)
+    walls = create_security_groups(context, network)
+    create_endpoints(context, network, walls)
+    watch = create_monitoring(context)
+    create_flow_logs(context, network)
+    create_budget(context, watch)
+    buckets = create_buckets(context)
+    zone = create_zone(context, network)
+    published = publish_bundles(context, buckets[context.cloud.state_bucket])
+    files = _create_file_systems(context, network, walls, zone, buckets, published, watch)
+    if context.plan.scheduler.kind == "kubernetes":
+        return build_outputs(context, network, buckets, files, create_eks_cluster(context, network, walls, buckets))
+    site = create_slurm_cluster(context, network, walls, zone, buckets, published, files, watch)
+    return build_outputs(context, network, buckets, files, site)
 
 
-def _files(
-    work: Work,
+def _create_file_systems(
+    context: BuildContext,
     network: Network,
-    walls: Walls,
+    security_groups: SecurityGroups,
     zone: route53.Zone,
     buckets: Mapping[str, s3.Bucket],
     published: list[pulumi.Resource],
-    watch: Watch,
+    monitoring: Monitoring,
 ) -> dict[str, FileSystem]:
     """File systems by name, of the provider's or on instances of our own."""
     found = {}
-    for plan in work.cloud.storage:
+    for plan in context.cloud.storage:
         if plan.kind == "parallel":
-            found[plan.name] = lustre_of(work, plan, network, walls, buckets, watch)
+            found[plan.name] = create_lustre(context, plan, network, security_groups, buckets, monitoring)
         elif plan.kind == "nfs":
-            found[plan.name] = nfs_of(work, plan, network, walls)
+            found[plan.name] = create_nfs(context, plan, network, security_groups)
         elif plan.kind == "servers":
-            host = next(item for item in work.cloud.hosts_of("storage") if item.storage == plan.name)
-            state = buckets[work.cloud.state_bucket]
-            found[plan.name] = weka_of(work, plan, host, network, walls, zone, state, published, watch)
+            host = next(item for item in context.cloud.list_hosts("storage") if item.storage == plan.name)
+            state = buckets[context.cloud.state_bucket]
+            found[plan.name] = create_weka(context, plan, host, network, security_groups, zone, state, published, monitoring)
     return found

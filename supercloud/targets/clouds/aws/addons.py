@@ -9,58 +9,58 @@ import pulumi
 from pulumi_aws import eks, s3
 
 from ....plan.model.cloud import Addon
-from ..work import Work
-from .iam import role_of
-from .rights import bucket_data
+from ..work import BuildContext
+from .iam import create_role
+from .rights import allow_bucket_data
 
-__all__ = ["early_addons", "late_addons"]
+__all__ = ["create_early_addons", "create_late_addons"]
 
 
-def early_addons(work: Work, cluster: eks.Cluster) -> list[eks.Addon]:
+def create_early_addons(context: BuildContext, cluster: eks.Cluster) -> list[eks.Addon]:
     """What nodes need to become ready."""
-    return [_addon(work, cluster, item, {}) for item in work.cloud.addons if item.early]
+    return [_create_addon(context, cluster, item, {}) for item in context.cloud.addons if item.early]
 
 
-def late_addons(
-    work: Work, cluster: eks.Cluster, buckets: Mapping[str, s3.Bucket], after: Sequence[pulumi.Resource]
+def create_late_addons(
+    context: BuildContext, cluster: eks.Cluster, buckets: Mapping[str, s3.Bucket], depends_on: Sequence[pulumi.Resource]
 ) -> None:
     """What runs on nodes: names, repair, and a driver for each kind of storage the plan has."""
-    for item in work.cloud.addons:
+    for item in context.cloud.addons:
         if not item.early:
-            _addon(work, cluster, item, buckets, after)
+            _create_addon(context, cluster, item, buckets, depends_on)
 
 
-def _addon(
-    work: Work,
+def _create_addon(
+    context: BuildContext,
     cluster: eks.Cluster,
-    plan: Addon,
+    addon: Addon,
     buckets: Mapping[str, s3.Bucket],
-    after: Sequence[pulumi.Resource] = (),
+    depends_on: Sequence[pulumi.Resource] = (),
 ) -> eks.Addon:
     return eks.Addon(
-        work.child(f"addon-{plan.name}"),
+        context.name_child(f"addon-{addon.name}"),
         cluster_name=cluster.name,
-        addon_name=plan.name,
-        configuration_values=json.dumps(plan.settings, sort_keys=True) if plan.settings else None,
-        pod_identity_associations=_identities(work, plan, buckets) or None,
+        addon_name=addon.name,
+        configuration_values=json.dumps(addon.settings, sort_keys=True) if addon.settings else None,
+        pod_identity_associations=_create_pod_identities(context, addon, buckets) or None,
         resolve_conflicts_on_create="OVERWRITE",
         resolve_conflicts_on_update="PRESERVE",
-        tags=work.tags(plan.name),
-        opts=work.options(depends_on=list(after)),
+        tags=context.build_tags(addon.name),
+        opts=context.build_options(depends_on=list(depends_on)),
     )
 
 
-def _identities(work: Work, plan: Addon, buckets: Mapping[str, s3.Bucket]) -> list[eks.AddonPodIdentityAssociationArgs]:
+def _create_pod_identities(context: BuildContext, addon: Addon, buckets: Mapping[str, s3.Bucket]) -> list[eks.AddonPodIdentityAssociationArgs]:
     """A role that the pods of the add-on's service account take; none where they need no rights of their own."""
-    if plan.account is None:
+    if addon.account is None:
         return []
-    data = [bucket for name, bucket in buckets.items() if name != work.cloud.state_bucket]
-    role = role_of(
-        work,
-        plan.role or plan.name,
+    data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
+    role = create_role(
+        context,
+        addon.role or addon.name,
         "pods.eks.amazonaws.com",
-        [bucket_data(data)] if plan.data and data else [],
-        plan.policies,
-        assume=("sts:AssumeRole", "sts:TagSession"),
+        [allow_bucket_data(data)] if addon.data and data else [],
+        addon.policies,
+        assume_actions=("sts:AssumeRole", "sts:TagSession"),
     )
-    return [eks.AddonPodIdentityAssociationArgs(role_arn=role.arn, service_account=plan.account)]
+    return [eks.AddonPodIdentityAssociationArgs(role_arn=role.arn, service_account=addon.account)]

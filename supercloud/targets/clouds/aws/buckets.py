@@ -7,92 +7,92 @@ from collections.abc import Mapping
 import pulumi
 from pulumi_aws import s3
 
-from ..archive import packed
-from ..work import CLUSTER_TAG, Work
+from ..archive import pack_bundle
+from ..work import CLUSTER_TAG, BuildContext
 
-__all__ = ["buckets_of", "publish"]
+__all__ = ["create_buckets", "publish_bundles"]
 
-_DAYS_OF_UPLOADS = 7
+_INCOMPLETE_UPLOAD_DAYS = 7
 """After so long the parts of an upload that was never finished are thrown away."""
 
 
-def buckets_of(work: Work) -> Mapping[str, s3.Bucket]:
+def create_buckets(context: BuildContext) -> Mapping[str, s3.Bucket]:
     """A bucket for every object store of the plan, and the one with the published configuration."""
-    found = {work.cloud.state_bucket: _bucket(work, work.cloud.state_bucket)}
-    for item in work.cloud.storage:
+    found = {context.cloud.state_bucket: _create_bucket(context, context.cloud.state_bucket)}
+    for item in context.cloud.storage:
         if item.kind == "bucket":
             own, versions = item.options.get("bucket"), bool(item.options.get("versioning", True))
-            found[item.name] = _bucket(work, item.name, None if own is None else str(own), versions)
+            found[item.name] = _create_bucket(context, item.name, None if own is None else str(own), versions)
     return found
 
 
-def publish(work: Work, bucket: s3.Bucket) -> list[pulumi.Resource]:
+def publish_bundles(context: BuildContext, bucket: s3.Bucket) -> list[pulumi.Resource]:
     """Every bundle as one archive, under a key that stays: machines read it when they start."""
-    tags = work.tags()
-    if len(tags) > work.cloud.limits["object-tags"]:  # fewer than other things may have
-        tags = {CLUSTER_TAG: work.identity}
+    tags = context.build_tags()
+    if len(tags) > context.cloud.limits["object-tags"]:  # fewer than other things may have
+        tags = {CLUSTER_TAG: context.identity}
     return [
         s3.BucketObjectv2(
-            work.child(f"{target}-bundle"),
+            context.name_child(f"{target}-bundle"),
             bucket=bucket.bucket,
             key=f"{target}/{target}.tar.gz",
-            content_base64=packed(bundle),
+            content_base64=pack_bundle(bundle),
             content_type="application/gzip",
             tags=tags,
-            opts=work.options(),
+            opts=context.build_options(),
         )
-        for target, bundle in sorted(work.bundles.items())
+        for target, bundle in sorted(context.bundles.items())
     ]
 
 
-def _bucket(work: Work, name: str, own: str | None = None, versions: bool = True) -> s3.Bucket:
+def _create_bucket(context: BuildContext, name: str, bucket_name: str | None = None, is_versioned: bool = True) -> s3.Bucket:
     """The bucket, ``own`` being a name of the user's, and what guards it, all of which stays when the bucket does."""
     key = f"bucket-{name}"
-    bucket = s3.Bucket(work.child(key, "bucket"), bucket=own, tags=work.tags(name), opts=work.options(keeps=True))
+    bucket = s3.Bucket(context.name_child(key, "bucket"), bucket=bucket_name, tags=context.build_tags(name), opts=context.build_options(has_data=True))
     closed = s3.BucketPublicAccessBlock(
-        work.child(f"{key}-private"),
+        context.name_child(f"{key}-private"),
         bucket=bucket.bucket,
         block_public_acls=True,
         block_public_policy=True,
         ignore_public_acls=True,
         restrict_public_buckets=True,
-        opts=work.options(keeps=True),
+        opts=context.build_options(has_data=True),
     )
     s3.BucketVersioning(
-        work.child(f"{key}-versions"),
+        context.name_child(f"{key}-versions"),
         bucket=bucket.bucket,
-        versioning_configuration={"status": "Enabled" if versions else "Suspended"},
-        opts=work.options(keeps=True),
+        versioning_configuration={"status": "Enabled" if is_versioned else "Suspended"},
+        opts=context.build_options(has_data=True),
     )
     s3.BucketServerSideEncryptionConfiguration(
-        work.child(f"{key}-encryption"),
+        context.name_child(f"{key}-encryption"),
         bucket=bucket.bucket,
         rules=[{"apply_server_side_encryption_by_default": {"sse_algorithm": "AES256"}, "bucket_key_enabled": True}],
-        opts=work.options(keeps=True),
+        opts=context.build_options(has_data=True),
     )
     s3.BucketLifecycleConfiguration(
-        work.child(f"{key}-uploads"),
+        context.name_child(f"{key}-uploads"),
         bucket=bucket.bucket,
         rules=[
             {
                 "id": "unfinished-uploads",
                 "status": "Enabled",
                 "filter": {},
-                "abort_incomplete_multipart_upload": {"days_after_initiation": _DAYS_OF_UPLOADS},
+                "abort_incomplete_multipart_upload": {"days_after_initiation": _INCOMPLETE_UPLOAD_DAYS},
             }
         ],
-        opts=work.options(keeps=True),
+        opts=context.build_options(has_data=True),
     )
     s3.BucketPolicy(
-        work.child(f"{key}-policy"),
+        context.name_child(f"{key}-policy"),
         bucket=bucket.bucket,
-        policy=pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [_tls_only(bucket)]}),
-        opts=work.options(keeps=True, depends_on=[closed]),  # the two calls get in each other's way
+        policy=pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [_deny_insecure_transport(bucket)]}),
+        opts=context.build_options(has_data=True, depends_on=[closed]),  # the two calls get in each other's way
     )
     return bucket
 
 
-def _tls_only(bucket: s3.Bucket) -> dict[str, object]:
+def _deny_insecure_transport(bucket: s3.Bucket) -> dict[str, object]:
     return {
         "Sid": "TlsOnly",
         "Effect": "Deny",

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import rds, route53
 
-from ..work import Work
-from .dns import record
+from ..work import BuildContext
+from .dns import create_record
 from .network import Network
-from .security import Walls, group_of, reach
-from .watch import Watch, alarm
+from .security import SecurityGroups, create_security_group, allow_traffic
+from .watch import Monitoring, create_alarm
 
-__all__ = ["Database", "database_of"]
+__all__ = ["AccountingDatabase", "create_database"]
 
 _BACKUP_DAYS = 14
-_USER = "slurm"
-_NAME = "slurm_acct_db"
+_DATABASE_USER = "slurm"
+_DATABASE_NAME = "slurm_acct_db"
 
 
 @dataclass(frozen=True)
-class Database:
+class AccountingDatabase:
     """A database that exists."""
 
     host: str
@@ -30,45 +30,45 @@ class Database:
     """ARN of the secret with user and password."""
 
 
-def database_of(work: Work, network: Network, walls: Walls, zone: route53.Zone, watch: Watch) -> Database | None:
+def create_database(context: BuildContext, network: Network, security_groups: SecurityGroups, zone: route53.Zone, monitoring: Monitoring) -> AccountingDatabase | None:
     """None where accounting runs on a machine of its own, or there is none."""
-    plan = work.cloud.database
+    plan = context.cloud.database
     if plan is None:
         return None
-    wall = group_of(work, network, "database", "The accounting database")
-    reach(work, "database", walls.cluster, wall, str(plan.port), outward=work.cloud.network.closed)
+    wall = create_security_group(context, network, "database", "The accounting database")
+    allow_traffic(context, "database", security_groups.cluster, wall, str(plan.port), needs_egress=context.cloud.network.is_isolated)
     subnets = rds.SubnetGroup(
-        work.child(f"{plan.key}-subnets", "database"),
-        subnet_ids=network.among(plan.subnets),
-        tags=work.tags(plan.key),
-        opts=work.options(),
+        context.name_child(f"{plan.key}-subnets", "database"),
+        subnet_ids=network.select_subnet_ids(plan.subnets),
+        tags=context.build_tags(plan.key),
+        opts=context.build_options(),
     )
     server = rds.Instance(
-        work.child(plan.key, "database"),
+        context.name_child(plan.key, "database"),
         engine=plan.engine,
         engine_version=plan.version,
         instance_class=plan.machine,
         allocated_storage=plan.disk.ceil("GiB"),
         storage_type="gp3",
         storage_encrypted=True,
-        db_name=_NAME,
-        username=_USER,
+        db_name=_DATABASE_NAME,
+        username=_DATABASE_USER,
         manage_master_user_password=True,
         db_subnet_group_name=subnets.name,
         vpc_security_group_ids=[wall.id],
         publicly_accessible=False,
         backup_retention_period=_BACKUP_DAYS,
         copy_tags_to_snapshot=True,
-        deletion_protection=work.keep,
-        skip_final_snapshot=not work.keep,
-        final_snapshot_identifier=f"{work.child(plan.key, 'database')}-final" if work.keep else None,
-        tags=work.tags(plan.key),
-        opts=work.options(keeps=True),
+        deletion_protection=context.is_protected,
+        skip_final_snapshot=not context.is_protected,
+        final_snapshot_identifier=f"{context.name_child(plan.key, 'database')}-final" if context.is_protected else None,
+        tags=context.build_tags(plan.key),
+        opts=context.build_options(has_data=True),
     )
-    record(work, zone, plan.host, server.address, "CNAME")
-    alarm(
-        work, watch, "database-free", "AWS/RDS:FreeStorageSpace", {"DBInstanceIdentifier": server.identifier},
-        below=float(plan.disk.base) / 10, statistic="Minimum", text="The accounting database is nearly full",
+    create_record(context, zone, plan.host, server.address, "CNAME")
+    create_alarm(
+        context, monitoring, "database-free", "AWS/RDS:FreeStorageSpace", {"DBInstanceIdentifier": server.identifier},
+        below=float(plan.disk.base) / 10, statistic="Minimum", description="The accounting database is nearly full",
     )  # fmt: skip
     secret = server.master_user_secrets.apply(lambda secrets: str(secrets[0].secret_arn))
-    return Database(plan.host, server.address, secret)
+    return AccountingDatabase(plan.host, server.address, secret)

@@ -5,36 +5,36 @@ from __future__ import annotations
 import pulumi
 from pulumi_aws import route53
 
-from ..work import Work
+from ..work import BuildContext
 from .network import Network
 
-__all__ = ["record", "zone_of"]
+__all__ = ["create_record", "create_zone"]
 
-_SECONDS = 30
+_RECORD_TTL_SECONDS = 30
 """Time to live: how long nodes look for a controller that was replaced."""
 
 
-def zone_of(work: Work, network: Network) -> route53.Zone:
+def create_zone(context: BuildContext, network: Network) -> route53.Zone:
     """The private zone of the cluster's domain."""
     return route53.Zone(
-        work.child("zone"),
-        name=work.plan.network.domain,
-        comment=f"Machines of {work.plan.name}",
+        context.name_child("zone"),
+        name=context.plan.network.domain,
+        comment=f"Machines of {context.plan.name}",
         vpcs=[{"vpc_id": network.id}],
         force_destroy=True,  # names that a controller added itself go with it
-        tags=work.tags("zone"),
-        opts=work.options(ignore_changes=["vpcs"]),  # other networks may be joined to it by hand
+        tags=context.build_tags("zone"),
+        opts=context.build_options(ignore_changes=["vpcs"]),  # other networks may be joined to it by hand
     )
 
 
-def record(work: Work, zone: route53.Zone, host: str, value: pulumi.Input[str], kind: str = "A") -> None:
+def create_record(context: BuildContext, zone: route53.Zone, host: str, value: pulumi.Input[str], record_type: str = "A") -> None:
     """``host`` in the cluster's domain."""
     route53.Record(
-        work.child(f"name-{host}"),
+        context.name_child(f"name-{host}"),
         zone_id=zone.zone_id,
-        name=f"{host}.{work.plan.network.domain}",
-        type=kind,
-        ttl=_SECONDS,
+        name=f"{host}.{context.plan.network.domain}",
+        type=record_type,
+        ttl=_RECORD_TTL_SECONDS,
         records=[value],
-        opts=work.options(),
+        opts=context.build_options(),
     )

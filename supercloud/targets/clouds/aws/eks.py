@@ -8,101 +8,101 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import eks, s3
 
-from ..naming import physical
-from ..work import Work
-from .addons import early_addons, late_addons
-from .iam import role_of
-from .kubernetes_groups import pool_group, system_group
-from .network import EVERYWHERE, Network
-from .security import Walls
-from .sessions import session_rights
-from .watch import log_group
+from ..naming import format_physical_name
+from ..work import BuildContext
+from .addons import create_early_addons, create_late_addons
+from .iam import create_role
+from .kubernetes_groups import create_pool_node_group, create_system_node_group
+from .network import ANY_ADDRESS, Network
+from .security import SecurityGroups
+from .sessions import allow_sessions
+from .watch import create_log_group
 
-__all__ = ["KubernetesSite", "kubernetes_of"]
+__all__ = ["EksCluster", "create_eks_cluster"]
 
 _NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
-_LOGGED = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
-_ADMIN = "AmazonEKSClusterAdminPolicy"
+_LOG_TYPES = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
+_ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 
 
 @dataclass(frozen=True)
-class KubernetesSite:
+class EksCluster:
     """What exists of Kubernetes."""
 
     name: pulumi.Output[str]
     endpoint: pulumi.Output[str]
 
 
-def kubernetes_of(work: Work, network: Network, walls: Walls, buckets: Mapping[str, s3.Bucket]) -> KubernetesSite:
+def create_eks_cluster(context: BuildContext, network: Network, security_groups: SecurityGroups, buckets: Mapping[str, s3.Bucket]) -> EksCluster:
     """The cluster, then its network add-ons, then nodes, then the add-ons that need nodes."""
-    cluster = _control_plane(work, network, walls)
-    for who, principal in sorted(work.given.admins.items()):
-        _admit(work, cluster, who, principal)
-    role, rights = _node_role(work)
-    first = [*early_addons(work, cluster), *network.ready, *rights]
-    inside = [walls.cluster.id]
-    system = [system_group(work, cluster, plan, network, inside, role, first) for plan in work.cloud.hosts_of("system")]
-    for plan in work.cloud.groups:
-        pool_group(work, cluster, plan, network, inside, role, first)
-    late_addons(work, cluster, buckets, system)
-    return KubernetesSite(cluster.name, cluster.endpoint)
+    cluster = _create_control_plane(context, network, security_groups)
+    for who, principal in sorted(context.existing.admins.items()):
+        _grant_admin_access(context, cluster, who, principal)
+    role, rights = _create_node_role(context)
+    first = [*create_early_addons(context, cluster), *network.dependencies, *rights]
+    inside = [security_groups.cluster.id]
+    system = [create_system_node_group(context, cluster, plan, network, inside, role, first) for plan in context.cloud.list_hosts("system")]
+    for plan in context.cloud.groups:
+        create_pool_node_group(context, cluster, plan, network, inside, role, first)
+    create_late_addons(context, cluster, buckets, system)
+    return EksCluster(cluster.name, cluster.endpoint)
 
 
-def _control_plane(work: Work, network: Network, walls: Walls) -> eks.Cluster:
+def _create_control_plane(context: BuildContext, network: Network, security_groups: SecurityGroups) -> eks.Cluster:
     """The control plane, whose interfaces are among the machines of the cluster."""
     whose = f"{pulumi.get_project()}-{pulumi.get_stack()}"  # an account may have the stack of many a project
-    name = physical(work.name, whose, work.cloud.names["kubernetes-cluster"])
-    logs = log_group(work, "control-plane", name=f"/aws/eks/{name}/cluster")
-    role = role_of(work, "control-plane", "eks.amazonaws.com", managed=["AmazonEKSClusterPolicy"])
-    closed = work.cloud.network.closed
+    name = format_physical_name(context.name, whose, context.cloud.name_rules["kubernetes-cluster"])
+    logs = create_log_group(context, "control-plane", name=f"/aws/eks/{name}/cluster")
+    role = create_role(context, "control-plane", "eks.amazonaws.com", managed=["AmazonEKSClusterPolicy"])
+    closed = context.cloud.network.is_isolated
     return eks.Cluster(
-        work.child("cluster", "kubernetes-cluster"),
+        context.name_child("cluster", "kubernetes-cluster"),
         name=name,  # users and the log group know it by name
-        version=work.plan.scheduler.version,
+        version=context.plan.scheduler.version,
         role_arn=role.arn,
         vpc_config={
-            "subnet_ids": network.among(_control_subnets(work)),
-            "security_group_ids": [walls.cluster.id],
+            "subnet_ids": network.select_subnet_ids(_select_control_plane_subnets(context)),
+            "security_group_ids": [security_groups.cluster.id],
             "endpoint_private_access": True,
             "endpoint_public_access": not closed,
-            "public_access_cidrs": None if closed else list(work.cloud.network.access or (EVERYWHERE,)),
+            "public_access_cidrs": None if closed else list(context.cloud.network.access or (ANY_ADDRESS,)),
         },
         access_config={"authentication_mode": "API", "bootstrap_cluster_creator_admin_permissions": True},
         bootstrap_self_managed_addons=False,
-        enabled_cluster_log_types=_LOGGED,
-        deletion_protection=work.keep,
-        tags=work.tags("cluster"),
-        opts=work.options(guards=True, depends_on=[logs, *role.rights]),
+        enabled_cluster_log_types=_LOG_TYPES,
+        deletion_protection=context.is_protected,
+        tags=context.build_tags("cluster"),
+        opts=context.build_options(is_critical=True, depends_on=[logs, *role.policies]),
     )
 
 
-def _control_subnets(work: Work) -> tuple[str, ...]:
-    subnets = work.cloud.network.subnets
+def _select_control_plane_subnets(context: BuildContext) -> tuple[str, ...]:
+    subnets = context.cloud.network.subnets
     own = tuple(item.key for item in subnets if item.purpose == "control")
-    return own or tuple(item.key for item in subnets if not item.public)
+    return own or tuple(item.key for item in subnets if not item.is_public)
 
 
-def _admit(work: Work, cluster: eks.Cluster, who: str, principal: pulumi.Input[str]) -> None:
+def _grant_admin_access(context: BuildContext, cluster: eks.Cluster, name: str, principal: pulumi.Input[str]) -> None:
     entry = eks.AccessEntry(
-        work.child(f"admin-{who}"),
+        context.name_child(f"admin-{name}"),
         cluster_name=cluster.name,
         principal_arn=principal,
-        tags=work.tags(f"admin-{who}"),
-        opts=work.options(),
+        tags=context.build_tags(f"admin-{name}"),
+        opts=context.build_options(),
     )
     eks.AccessPolicyAssociation(
-        work.child(f"admin-{who}"),
+        context.name_child(f"admin-{name}"),
         cluster_name=cluster.name,
         principal_arn=entry.principal_arn,
-        policy_arn=f"arn:{work.cloud.partition}:eks::aws:cluster-access-policy/{_ADMIN}",
+        policy_arn=f"arn:{context.cloud.partition}:eks::aws:cluster-access-policy/{_ADMIN_POLICY}",
         access_scope={"type": "cluster"},
-        opts=work.options(),
+        opts=context.build_options(),
     )
 
 
-def _node_role(work: Work) -> tuple[pulumi.Input[str], tuple[pulumi.Resource, ...]]:
+def _create_node_role(context: BuildContext) -> tuple[pulumi.Input[str], tuple[pulumi.Resource, ...]]:
     """ARN and rights of the role of nodes: the user's, or one that may join, pull images and be reached through SSM."""
-    if work.given.node_role is not None:
-        return work.given.node_role, ()
-    role = role_of(work, "node", "ec2.amazonaws.com", [session_rights()], _NODE_POLICIES)
-    return role.arn, role.rights
+    if context.existing.node_role is not None:
+        return context.existing.node_role, ()
+    role = create_role(context, "node", "ec2.amazonaws.com", [allow_sessions()], _NODE_POLICIES)
+    return role.arn, role.policies

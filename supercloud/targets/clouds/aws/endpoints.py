@@ -4,61 +4,61 @@ from __future__ import annotations
 
 from pulumi_aws import ec2
 
-from ..work import Work
+from ..work import BuildContext
 from .network import Network
-from .security import Walls, to_prefixes
+from .security import SecurityGroups, allow_prefix_list
 
-__all__ = ["endpoints_of"]
+__all__ = ["create_endpoints"]
 
 
-_BOTH = ("s3",)
+_DUAL_TYPE_SERVICES = ("s3",)
 """Services with endpoints of both kinds. EC2 takes the names of one with an interface for callers from outside only,
 which wants a gateway beside it, unless it is told not to."""
 
 
-def endpoints_of(work: Work, network: Network, walls: Walls) -> None:
+def create_endpoints(context: BuildContext, network: Network, security_groups: SecurityGroups) -> None:
     """Every endpoint of the plan. A gateway joins our route tables: the user's network has none of them."""
-    for service, kind in sorted(work.cloud.network.endpoints.items()):
+    for service, kind in sorted(context.cloud.network.endpoints.items()):
         if kind == "gateway":
-            _gateway(work, network, walls, service)
-        elif walls.endpoints is not None:
-            _interface(work, network, walls.endpoints, service)
+            _create_gateway_endpoint(context, network, security_groups, service)
+        elif security_groups.endpoints is not None:
+            _create_interface_endpoint(context, network, security_groups.endpoints, service)
 
 
-def _gateway(work: Work, network: Network, walls: Walls, service: str) -> None:
+def _create_gateway_endpoint(context: BuildContext, network: Network, security_groups: SecurityGroups, service: str) -> None:
     endpoint = ec2.VpcEndpoint(
-        work.child(f"endpoint-{service}"),
+        context.name_child(f"endpoint-{service}"),
         vpc_id=network.id,
-        service_name=_service(work, service),
+        service_name=_format_service_name(context, service),
         vpc_endpoint_type="Gateway",
-        route_table_ids=list(network.routes),
-        tags=work.tags(f"endpoint-{service}"),
-        opts=work.options(),
+        route_table_ids=list(network.route_table_ids),
+        tags=context.build_tags(f"endpoint-{service}"),
+        opts=context.build_options(),
     )
-    if work.cloud.network.closed:
-        to_prefixes(work, f"endpoint-{service}", walls.cluster, endpoint.prefix_list_id)
+    if context.cloud.network.is_isolated:
+        allow_prefix_list(context, f"endpoint-{service}", security_groups.cluster, endpoint.prefix_list_id)
 
 
-def _interface(work: Work, network: Network, walls: ec2.SecurityGroup, service: str) -> None:
+def _create_interface_endpoint(context: BuildContext, network: Network, security_group: ec2.SecurityGroup, service: str) -> None:
     seen: set[str | None] = set()
     one_a_zone = []  # an endpoint takes one subnet of a zone; those of the control plane have no room for it
-    for subnet in work.cloud.network.subnets:
+    for subnet in context.cloud.network.subnets:
         if subnet.purpose == "nodes" and (subnet.zone is None or subnet.zone not in seen):
             seen.add(subnet.zone)
             one_a_zone.append(network.subnets[subnet.key])
     ec2.VpcEndpoint(
-        work.child(f"endpoint-{service}"),
+        context.name_child(f"endpoint-{service}"),
         vpc_id=network.id,
-        service_name=_service(work, service),
+        service_name=_format_service_name(context, service),
         vpc_endpoint_type="Interface",
         private_dns_enabled=True,
-        dns_options={"private_dns_only_for_inbound_resolver_endpoint": False} if service in _BOTH else None,
+        dns_options={"private_dns_only_for_inbound_resolver_endpoint": False} if service in _DUAL_TYPE_SERVICES else None,
         subnet_ids=one_a_zone,
-        security_group_ids=[walls.id],
-        tags=work.tags(f"endpoint-{service}"),
-        opts=work.options(),
+        security_group_ids=[security_group.id],
+        tags=context.build_tags(f"endpoint-{service}"),
+        opts=context.build_options(),
     )
 
 
-def _service(work: Work, service: str) -> str:
-    return f"com.amazonaws.{work.cloud.region}.{service}"
+def _format_service_name(context: BuildContext, service: str) -> str:
+    return f"com.amazonaws.{context.cloud.region}.{service}"

@@ -11,12 +11,12 @@ from pulumi_aws import cloudwatch, ec2
 
 from ....errors import InputError
 from ....plan.model.cloud import CloudStorage, MountRule
-from ..work import Work
+from ..work import BuildContext
 from .network import Network
-from .security import Walls, group_of, reach
-from .watch import log_group
+from .security import SecurityGroups, create_security_group, allow_traffic
+from .watch import create_log_group
 
-__all__ = ["FileSystem", "log_of", "mount_rule", "needed", "walls_for"]
+__all__ = ["FileSystem", "create_storage_log_group", "require_mount_rule", "require_setting", "create_storage_security_group"]
 
 _Q = TypeVar("_Q")
 
@@ -32,41 +32,41 @@ class FileSystem:
     """What a volume of Kubernetes knows it by: the fields of the volume driver's catalog file."""
 
     @property
-    def command(self) -> pulumi.Output[str]:
+    def mount_command(self) -> pulumi.Output[str]:
         """The mount command."""
         where = self.plan.mount or f"/{self.plan.name}"
-        rule = mount_rule(self.plan)
+        rule = require_mount_rule(self.plan)
         return pulumi.Output.concat(f"sudo mount -t {rule.type} -o {rule.options} ", self.source, f" {where}")
 
 
-def mount_rule(plan: CloudStorage) -> MountRule:
+def require_mount_rule(storage: CloudStorage) -> MountRule:
     """How clients mount it; raises :class:`InputError` where the catalog does not say."""
-    return needed(plan.mounting, plan, "way to be mounted in the catalog")
+    return require_setting(storage.mount_rule, storage, "way to be mounted in the catalog")
 
 
-def walls_for(work: Work, plan: CloudStorage, network: Network, walls: Walls) -> ec2.SecurityGroup:
+def create_storage_security_group(context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups) -> ec2.SecurityGroup:
     """A group that lets machines of the cluster reach the product's ports.
 
     Servers of parallel file systems talk to each other and call clients back on the same ports.
     """
-    key = f"storage-{plan.name}"
-    group = group_of(work, network, key, f"File system {plan.name}")
-    for port in plan.ports:
+    key = f"storage-{storage.name}"
+    group = create_security_group(context, network, key, f"File system {storage.name}")
+    for port in storage.ports:
         protocol, _, ports = port.partition(":")
-        reach(work, key, walls.cluster, group, ports, protocol, outward=work.cloud.network.closed)
-        if plan.kind == "parallel":
-            reach(work, f"{key}-among", group, group, ports, protocol)
-            reach(work, f"{key}-back", group, walls.cluster, ports, protocol)
+        allow_traffic(context, key, security_groups.cluster, group, ports, protocol, needs_egress=context.cloud.network.is_isolated)
+        if storage.kind == "parallel":
+            allow_traffic(context, f"{key}-among", group, group, ports, protocol)
+            allow_traffic(context, f"{key}-back", group, security_groups.cluster, ports, protocol)
     return group
 
 
-def log_of(work: Work, name: str) -> cloudwatch.LogGroup:
+def create_storage_log_group(context: BuildContext, name: str) -> cloudwatch.LogGroup:
     """Where FSx writes: it insists on how the name begins."""
-    return log_group(work, f"storage-{name}-logs", prefix=f"/aws/fsx/{work.child(name, 'log-group')}-")
+    return create_log_group(context, f"storage-{name}-logs", prefix=f"/aws/fsx/{context.name_child(name, 'log-group')}-")
 
 
-def needed(value: _Q | None, plan: CloudStorage, what: str) -> _Q:
+def require_setting(value: _Q | None, storage: CloudStorage, setting: str) -> _Q:
     """A decision that the product cannot do without; raises :class:`InputError` where the plan has none."""
     if value is None:
-        raise InputError(f"storage {plan.name}: {plan.product} needs a {what}; set it in the spec")
+        raise InputError(f"storage {storage.name}: {storage.product} needs a {setting}; set it in the spec")
     return value

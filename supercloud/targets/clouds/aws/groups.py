@@ -8,84 +8,84 @@ import pulumi
 from pulumi_aws import autoscaling, ec2
 
 from ....plan.model.cloud import NodeGroup
-from ..boot import user_data
-from ..work import Work
-from .launch import template, version_of
+from ..boot import render_user_data
+from ..work import BuildContext
+from .launch import create_launch_template, get_latest_version
 from .network import Network
-from .placement import placement_of
+from .placement import create_placement_group
 
-__all__ = ["GROUP_TAG", "POOL_TAG", "group_of_instances", "node_group"]
+__all__ = ["GROUP_TAG", "POOL_TAG", "create_instance_group", "create_node_group"]
 
 POOL_TAG = "supercloud:pool"
 GROUP_TAG = "supercloud:group"
 """By these the controller finds its groups and instances."""
-_NOT_OURS = ["AZRebalance", "ReplaceUnhealthy"]
+_SUSPENDED_PROCESSES = ["AZRebalance", "ReplaceUnhealthy"]
 """What Auto Scaling must not do: end instances under running jobs. Slurm drains and replaces."""
 
 
-def node_group(
-    work: Work,
-    plan: NodeGroup,
+def create_node_group(
+    context: BuildContext,
+    group: NodeGroup,
     network: Network,
-    walls: Sequence[pulumi.Input[str]],
+    security_group_ids: Sequence[pulumi.Input[str]],
     profile: pulumi.Input[str],
     values: Mapping[str, pulumi.Input[str]],
 ) -> autoscaling.Group:
     """The instances of a node group; Slurm owns their number once they are there."""
-    labels = {POOL_TAG: plan.pool, GROUP_TAG: plan.key}
-    launch = template(
-        work,
-        plan.key,
-        machine=work.plan.pool(plan.pool).machine.name,
-        disk=plan.disk,
-        walls=walls,
-        interfaces=plan.interfaces,
-        image=plan.image,
+    labels = {POOL_TAG: group.pool, GROUP_TAG: group.key}
+    launch = create_launch_template(
+        context,
+        group.key,
+        machine=context.plan.get_pool(group.pool).machine.name,
+        disk=group.disk,
+        security_group_ids=security_group_ids,
+        interfaces=group.interfaces,
+        image=group.image,
         profile=profile,
-        capacity=plan.capacity,
-        placement=placement_of(work, plan.key, plan.cluster_placement),
-        user_data=user_data(work, plan.key, values),
+        capacity=group.capacity,
+        placement=create_placement_group(context, group.key, group.has_placement_group),
+        user_data=render_user_data(context, group.key, values),
         tags=labels,
     )
-    return group_of_instances(
-        work,
-        plan.key,
+    return create_instance_group(
+        context,
+        group.key,
         launch,
-        network.among(plan.subnets),
-        sizes=(plan.minimum, plan.initial, plan.nodes),
+        network.select_subnet_ids(group.subnets),
+        sizes=(group.min_nodes, group.initial_nodes, group.max_nodes),
         tags=labels,
     )
 
 
-def group_of_instances(
-    work: Work,
+def create_instance_group(
+    context: BuildContext,
     key: str,
-    launch: ec2.LaunchTemplate,
+    launch_template: ec2.LaunchTemplate,
     subnets: Sequence[pulumi.Input[str]],
     *,
     sizes: tuple[int, int, int],
     tags: Mapping[str, str],
     targets: Sequence[pulumi.Input[str]] = (),
-    keeps: bool = False,
+    has_data: bool = False,
 ) -> autoscaling.Group:
     """An Auto Scaling group with least, first and most instances, that ends none of them on its own."""
     least, first, most = sizes
-    labels = work.tags(key) | dict(tags)
+    labels = context.build_tags(key) | dict(tags)
     return autoscaling.Group(
-        work.child(key, "auto-scaling-group"),
+        context.name_child(key, "auto-scaling-group"),
         min_size=least,
         desired_capacity=first,
         max_size=most,
         vpc_zone_identifiers=list(subnets),
-        launch_template=autoscaling.GroupLaunchTemplateArgs(id=launch.id, version=version_of(launch)),
+        launch_template=autoscaling.GroupLaunchTemplateArgs(id=launch_template.id, version=get_latest_version(launch_template)),
         target_group_arns=list(targets) or None,
-        suspended_processes=_NOT_OURS,
+        suspended_processes=_SUSPENDED_PROCESSES,
         protect_from_scale_in=True,
         wait_for_capacity_timeout="0",  # capacity may take days; what is missing shows in the scheduler
-        force_delete=not keeps,  # protected instances would otherwise hold up a destroy
+        force_delete=not has_data,  # protected instances would otherwise hold up a destroy
         enabled_metrics=[autoscaling.Metric.GROUP_DESIRED_CAPACITY, autoscaling.Metric.GROUP_IN_SERVICE_INSTANCES],
         tags=[
             autoscaling.GroupTagArgs(key=name, value=labels[name], propagate_at_launch=True) for name in sorted(labels)
         ],
-        opts=work.options(keeps=keeps, ignore_changes=["desiredCapacity"]),
+        opts=context.build_options(has_data=has_data, ignore_changes=["desiredCapacity"]),
     )

@@ -9,88 +9,88 @@ import pulumi
 from pulumi_aws import ebs, ec2, route53
 
 from ....plan.model.cloud import CloudHost
-from ..boot import user_data
-from ..work import Work
-from .dns import record
+from ..boot import render_user_data
+from ..work import BuildContext
+from .dns import create_record
 from .groups import GROUP_TAG
-from .launch import DISK, image_id, metadata
+from .launch import VOLUME_TYPE, format_image_id, build_metadata_options
 from .network import Network
-from .watch import Watch, alarm
+from .watch import Monitoring, create_alarm
 
-__all__ = ["HostOf", "STATE_DEVICE", "host_of"]
+__all__ = ["HostInstance", "STATE_DEVICE", "create_hosts"]
 
 STATE_DEVICE = "/dev/sdf"
 """What the disk with the state is attached as."""
 
 
 @dataclass(frozen=True)
-class HostOf:
+class HostInstance:
     """A machine that exists."""
 
     name: str
     """Without the domain."""
     role: str
-    public: bool
+    is_public: bool
     address: pulumi.Output[str]
     """In the internet where it has one, else private."""
     instance: ec2.Instance
 
 
-def host_of(
-    work: Work,
-    plan: CloudHost,
+def create_hosts(
+    context: BuildContext,
+    host: CloudHost,
     network: Network,
-    walls: Sequence[pulumi.Input[str]],
+    security_group_ids: Sequence[pulumi.Input[str]],
     profile: pulumi.Input[str],
     zone: route53.Zone,
-    watch: Watch,
+    monitoring: Monitoring,
     values: Mapping[str, pulumi.Input[str]],
-) -> list[HostOf]:
+) -> list[HostInstance]:
     """Every machine of a host of the plan, with its private name."""
-    script = user_data(work, plan.key, values)
-    ami, launch = _image(work, plan)
+    script = render_user_data(context, host.key, values)
+    ami, launch = _resolve_image(context, host)
     made = []
-    for index, name in enumerate(_names(plan)):
-        subnet = plan.subnets[index % len(plan.subnets)]
-        instance = _instance(work, plan, name, network.subnets[subnet], walls, profile, ami, launch, script)
-        if plan.state is not None:
-            _state(work, plan, name, work.cloud.network.subnet(subnet).zone, instance)
-        record(work, zone, name, instance.private_ip)
-        alarm(
-            work, watch, f"{name}-status", "AWS/EC2:StatusCheckFailed", {"InstanceId": instance.id},
-            above=0, statistic="Maximum", text=f"{plan.role} {name} does not answer",
+    for index, name in enumerate(_list_host_names(host)):
+        subnet = host.subnets[index % len(host.subnets)]
+        instance = _create_instance(context, host, name, network.subnets[subnet], security_group_ids, profile, ami, launch, script)
+        if host.state_disk is not None:
+            _create_state_volume(context, host, name, context.cloud.network.get_subnet(subnet).zone, instance)
+        create_record(context, zone, name, instance.private_ip)
+        create_alarm(
+            context, monitoring, f"{name}-status", "AWS/EC2:StatusCheckFailed", {"InstanceId": instance.id},
+            above=0, statistic="Maximum", description=f"{host.role} {name} does not answer",
         )  # fmt: skip
-        address = _public(work, name, instance) if plan.public else instance.private_ip
-        made.append(HostOf(name, plan.role, plan.public, address, instance))
+        address = _create_public_address(context, name, instance) if host.is_public else instance.private_ip
+        made.append(HostInstance(name, host.role, host.is_public, address, instance))
     return made
 
 
-def _names(plan: CloudHost) -> tuple[str, ...]:
-    if len(plan.hosts) == plan.count:
-        return plan.hosts
-    return tuple(f"{plan.key}-{number}" for number in range(1, plan.count + 1)) if plan.count > 1 else (plan.key,)
+def _list_host_names(host: CloudHost) -> tuple[str, ...]:
+    if len(host.hosts) == host.count:
+        return host.hosts
+    return tuple(f"{host.key}-{number}" for number in range(1, host.count + 1)) if host.count > 1 else (host.key,)
 
 
-def _image(work: Work, plan: CloudHost) -> tuple[str | None, ec2.InstanceLaunchTemplateArgs | None]:
+def _resolve_image(context: BuildContext, host: CloudHost) -> tuple[str | None, ec2.InstanceLaunchTemplateArgs | None]:
     """The image itself, or a launch template with nothing but the parameter that names the newest one."""
-    reference = work.cloud.images[plan.image]
+    reference = context.cloud.images[host.image]
     if not reference.startswith("/"):
         return reference, None
     launch = ec2.LaunchTemplate(
-        work.child(f"{plan.key}-image", "launch-template"),
-        image_id=image_id(reference),
-        tags=work.tags(plan.key),
-        opts=work.options(),
+        context.name_child(f"{host.key}-image", "launch-template"),
+        image_id=format_image_id(reference),
+        tags=context.build_tags(host.key),
+        opts=context.build_options(),
     )
     return None, ec2.InstanceLaunchTemplateArgs(id=launch.id, version="$Latest")
 
 
-def _instance(
-    work: Work,
-    plan: CloudHost,
+def _create_instance(
+    context: BuildContext,
+    host: CloudHost,
     name: str,
     subnet: pulumi.Input[str],
-    walls: Sequence[pulumi.Input[str]],
+    security_group_ids: Sequence[pulumi.Input[str]],
     profile: pulumi.Input[str],
     ami: str | None,
     launch: ec2.InstanceLaunchTemplateArgs | None,
@@ -101,50 +101,50 @@ def _instance(
     The disk with the state can be at one machine only, so the old machine goes before the new one comes.
     """
     return ec2.Instance(
-        work.child(name),
+        context.name_child(name),
         ami=ami,
         launch_template=launch,
-        instance_type=plan.machine.name,
+        instance_type=host.machine.name,
         subnet_id=subnet,
-        vpc_security_group_ids=list(walls),
+        vpc_security_group_ids=list(security_group_ids),
         iam_instance_profile=profile,
-        key_name=work.given.ssh_key,
+        key_name=context.existing.ssh_key,
         user_data_base64=script,
-        metadata_options=ec2.InstanceMetadataOptionsArgs(**metadata(work)),
+        metadata_options=ec2.InstanceMetadataOptionsArgs(**build_metadata_options(context)),
         root_block_device=ec2.InstanceRootBlockDeviceArgs(
-            volume_size=plan.disk.ceil("GiB"), volume_type=DISK, encrypted=True, tags=work.tags(name)
+            volume_size=host.disk.ceil("GiB"), volume_type=VOLUME_TYPE, encrypted=True, tags=context.build_tags(name)
         ),
         monitoring=True,
         maintenance_options=ec2.InstanceMaintenanceOptionsArgs(auto_recovery="default"),
-        tags=work.tags(name) | {GROUP_TAG: plan.key},
-        opts=work.options(ignore_changes=["launchTemplate", "userDataBase64"], delete_before_replace=True),
+        tags=context.build_tags(name) | {GROUP_TAG: host.key},
+        opts=context.build_options(ignore_changes=["launchTemplate", "userDataBase64"], delete_before_replace=True),
     )
 
 
-def _state(work: Work, plan: CloudHost, name: str, zone: str | None, instance: ec2.Instance) -> None:
-    assert plan.state is not None
+def _create_state_volume(context: BuildContext, host: CloudHost, name: str, zone: str | None, instance: ec2.Instance) -> None:
+    assert host.state_disk is not None
     disk = ebs.Volume(
-        work.child(f"{name}-state"),
+        context.name_child(f"{name}-state"),
         availability_zone=zone or instance.availability_zone,
-        size=plan.state.ceil("GiB"),
-        type=DISK,
+        size=host.state_disk.ceil("GiB"),
+        type=VOLUME_TYPE,
         encrypted=True,
         final_snapshot=True,
-        tags=work.tags(f"{name}-state"),
-        opts=work.options(keeps=True, ignore_changes=None if zone else ["availabilityZone"]),
+        tags=context.build_tags(f"{name}-state"),
+        opts=context.build_options(has_data=True, ignore_changes=None if zone else ["availabilityZone"]),
     )
     ec2.VolumeAttachment(
-        work.child(f"{name}-state-attached"),
+        context.name_child(f"{name}-state-attached"),
         device_name=STATE_DEVICE,
         instance_id=instance.id,
         volume_id=disk.id,
         stop_instance_before_detaching=True,
-        opts=work.options(delete_before_replace=True),
+        opts=context.build_options(delete_before_replace=True),
     )
 
 
-def _public(work: Work, name: str, instance: ec2.Instance) -> pulumi.Output[str]:
+def _create_public_address(context: BuildContext, name: str, instance: ec2.Instance) -> pulumi.Output[str]:
     """An address that stays when the machine is replaced."""
     return ec2.Eip(
-        work.child(f"{name}-address"), domain="vpc", instance=instance.id, tags=work.tags(name), opts=work.options()
+        context.name_child(f"{name}-address"), domain="vpc", instance=instance.id, tags=context.build_tags(name), opts=context.build_options()
     ).public_ip

@@ -10,28 +10,28 @@ from typing import Any
 import pulumi
 from pulumi_aws import iam
 
-from ..work import CLUSTER_TAG, Work
+from ..work import CLUSTER_TAG, BuildContext
 
-__all__ = ["RoleOf", "Statement", "allow", "escape_wildcards", "grant", "of_cluster", "profile_of", "role_of"]
+__all__ = ["IamRole", "Statement", "allow", "escape_wildcards", "grant", "build_cluster_condition", "create_instance_profile", "create_role"]
 
 Statement = Mapping[str, Any]
 """A statement of a policy; values may be Outputs."""
-_VERSION = "2012-10-17"
+_POLICY_VERSION = "2012-10-17"
 
 
 @dataclass(frozen=True)
-class RoleOf:
+class IamRole:
     """A role that exists."""
 
     name: pulumi.Output[str]
     arn: pulumi.Output[str]
-    rights: tuple[pulumi.Resource, ...]
+    policies: tuple[pulumi.Resource, ...]
     """What has to be there before the role can do anything."""
 
 
-def allow(actions: Sequence[str], resources: Any = "*", when: Mapping[str, Any] | None = None) -> Statement:
+def allow(actions: Sequence[str], resources: Any = "*", conditions: Mapping[str, Any] | None = None) -> Statement:
     """A statement that allows ``actions`` on ``resources``."""
-    condition = {"Condition": when} if when else {}
+    condition = {"Condition": conditions} if conditions else {}
     return {"Effect": "Allow", "Action": list(actions), "Resource": resources, **condition}
 
 
@@ -43,59 +43,59 @@ def escape_wildcards(text: str) -> str:
     return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)
 
 
-def of_cluster(work: Work) -> Mapping[str, Any]:
+def build_cluster_condition(context: BuildContext) -> Mapping[str, Any]:
     """The condition that a thing carries the cluster's tag."""
-    return {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": work.identity}}
+    return {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": context.identity}}
 
 
-def role_of(
-    work: Work,
+def create_role(
+    context: BuildContext,
     key: str,
     service: str | Sequence[pulumi.Input[str]],
     statements: Sequence[Statement] = (),
     managed: Sequence[str] = (),
-    assume: Sequence[str] = ("sts:AssumeRole",),
-    when: Mapping[str, Any] | None = None,
-) -> RoleOf:
+    assume_actions: Sequence[str] = ("sts:AssumeRole",),
+    conditions: Mapping[str, Any] | None = None,
+) -> IamRole:
     """A role that ``service`` takes, or other roles by their ARN, with our statements and the provider's policies."""
-    condition = {"Condition": when} if when else {}
+    condition = {"Condition": conditions} if conditions else {}
     if isinstance(service, str):
-        who: dict[str, Any] = {"Service": work.cloud.principals.get(service, service)}
+        who: dict[str, Any] = {"Service": context.cloud.principals.get(service, service)}
     else:
         who = {"AWS": list(service)}
-    trust = {"Effect": "Allow", "Action": list(assume), "Principal": who, **condition}
+    trust = {"Effect": "Allow", "Action": list(assume_actions), "Principal": who, **condition}
     role = iam.Role(
-        work.child(f"{key}-role", "role"),
-        assume_role_policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": [trust]}),
-        tags=work.tags(key),
-        opts=work.options(),
+        context.name_child(f"{key}-role", "role"),
+        assume_role_policy=pulumi.Output.json_dumps({"Version": _POLICY_VERSION, "Statement": [trust]}),
+        tags=context.build_tags(key),
+        opts=context.build_options(),
     )
     rights: list[pulumi.Resource] = [
         iam.RolePolicyAttachment(
-            work.child(f"{key}-{policy.rsplit('/', 1)[-1]}"),
+            context.name_child(f"{key}-{policy.rsplit('/', 1)[-1]}"),
             role=role.name,
-            policy_arn=f"arn:{work.cloud.partition}:iam::aws:policy/{policy}",
-            opts=work.options(),
+            policy_arn=f"arn:{context.cloud.partition}:iam::aws:policy/{policy}",
+            opts=context.build_options(),
         )
         for policy in managed
     ]
     if statements:
-        rights.append(grant(work, key, role.name, statements))
-    return RoleOf(role.name, role.arn, tuple(rights))
+        rights.append(grant(context, key, role.name, statements))
+    return IamRole(role.name, role.arn, tuple(rights))
 
 
-def grant(work: Work, key: str, role: pulumi.Input[str], statements: Sequence[Statement]) -> iam.RolePolicy:
+def grant(context: BuildContext, key: str, role: pulumi.Input[str], statements: Sequence[Statement]) -> iam.RolePolicy:
     """Statements for a role, by the role's name."""
     return iam.RolePolicy(
-        work.child(f"{key}-policy", "policy"),
+        context.name_child(f"{key}-policy", "policy"),
         role=role,
-        policy=pulumi.Output.json_dumps({"Version": _VERSION, "Statement": list(statements)}),
-        opts=work.options(),
+        policy=pulumi.Output.json_dumps({"Version": _POLICY_VERSION, "Statement": list(statements)}),
+        opts=context.build_options(),
     )
 
 
-def profile_of(work: Work, key: str, role: pulumi.Input[str]) -> iam.InstanceProfile:
+def create_instance_profile(context: BuildContext, key: str, role: pulumi.Input[str]) -> iam.InstanceProfile:
     """What gives instances a role, by the role's name."""
     return iam.InstanceProfile(
-        work.child(f"{key}-profile", "role"), role=role, tags=work.tags(key), opts=work.options()
+        context.name_child(f"{key}-profile", "role"), role=role, tags=context.build_tags(key), opts=context.build_options()
     )

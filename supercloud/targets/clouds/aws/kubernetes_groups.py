@@ -8,89 +8,89 @@ from typing import Any
 import pulumi
 from pulumi_aws import ec2, eks
 
-from ....plan.build.kubernetes.labels import pool_labels, taints_of
+from ....plan.build.kubernetes.labels import build_pool_labels, build_taints
 from ....plan.model.cloud import CloudHost, NodeGroup
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec.pool import CapacityBlock, Spot
-from ..work import Work
-from .launch import template, version_of
+from ..work import BuildContext
+from .launch import create_launch_template, get_latest_version
 from .network import Network
-from .node_config import ami_type, node_config
-from .placement import placement_of
+from .node_config import find_ami_type, build_node_config
+from .placement import create_placement_group
 
-__all__ = ["pool_group", "system_group"]
+__all__ = ["create_pool_node_group", "create_system_node_group"]
 
-_AT_ONCE = 10
+_MAX_UNAVAILABLE_PERCENT = 10
 """Per cent of a group that an update takes away at once."""
-_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
+_TAINT_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
 """Effects of taints, as EKS writes them."""
 
 
-def pool_group(
-    work: Work,
+def create_pool_node_group(
+    context: BuildContext,
     cluster: eks.Cluster,
-    plan: NodeGroup,
+    group: NodeGroup,
     network: Network,
-    walls: Sequence[pulumi.Input[str]],
+    security_group_ids: Sequence[pulumi.Input[str]],
     role: pulumi.Input[str],
-    after: Sequence[pulumi.Resource],
+    depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
     """Nodes of a pool, labelled and tainted as the rendered bundle expects them."""
-    pool = work.plan.pool(plan.pool)
-    launch = template(
-        work,
-        plan.key,
+    pool = context.plan.get_pool(group.pool)
+    launch = create_launch_template(
+        context,
+        group.key,
         machine=pool.machine.name,
-        disk=plan.disk,
-        walls=walls,
-        interfaces=plan.interfaces,
-        capacity=None if isinstance(plan.capacity, Spot) else plan.capacity,  # the group itself says spot
-        placement=placement_of(work, plan.key, plan.cluster_placement),
-        **_system(work, cluster, plan.image, local_disks=plan.local is not None),
+        disk=group.disk,
+        security_group_ids=security_group_ids,
+        interfaces=group.interfaces,
+        capacity=None if isinstance(group.capacity, Spot) else group.capacity,  # the group itself says spot
+        placement=create_placement_group(context, group.key, group.has_placement_group),
+        **_build_launch_settings(context, cluster, group.image, local_disks=group.local_disk_mount is not None),
     )
-    return _group(
-        work,
+    return _create_managed_node_group(
+        context,
         cluster,
-        plan.key,
-        network.among(plan.subnets),
+        group.key,
+        network.select_subnet_ids(group.subnets),
         role,
         launch,
-        plan.image,
-        sizes=(plan.minimum, plan.initial, plan.nodes),
-        kind=_kind(plan),
-        labels=pool_labels(work.plan, pool),
-        taints=_taints(work.plan, pool),
-        after=after,
+        group.image,
+        sizes=(group.min_nodes, group.initial_nodes, group.max_nodes),
+        capacity_type=_select_capacity_type(group),
+        labels=build_pool_labels(context.plan, pool),
+        taints=_build_taints(context.plan, pool),
+        depends_on=depends_on,
     )
 
 
-def system_group(
-    work: Work,
+def create_system_node_group(
+    context: BuildContext,
     cluster: eks.Cluster,
-    plan: CloudHost,
+    host: CloudHost,
     network: Network,
-    walls: Sequence[pulumi.Input[str]],
+    security_group_ids: Sequence[pulumi.Input[str]],
     role: pulumi.Input[str],
-    after: Sequence[pulumi.Resource],
+    depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
     """Nodes for queues, operators and monitoring."""
-    launch = template(
-        work,
-        plan.key,
-        machine=plan.machine.name,
-        disk=plan.disk,
-        walls=walls,
-        **_system(work, cluster, plan.image, local_disks=False),
+    launch = create_launch_template(
+        context,
+        host.key,
+        machine=host.machine.name,
+        disk=host.disk,
+        security_group_ids=security_group_ids,
+        **_build_launch_settings(context, cluster, host.image, local_disks=False),
     )
-    subnets, count = network.among(plan.subnets), plan.count
-    return _group(
-        work, cluster, plan.key, subnets, role, launch, plan.image, sizes=(count, count, count), kind="ON_DEMAND",
-        labels={}, taints=[], after=after,
+    subnets, count = network.select_subnet_ids(host.subnets), host.count
+    return _create_managed_node_group(
+        context, cluster, host.key, subnets, role, launch, host.image, sizes=(count, count, count), capacity_type="ON_DEMAND",
+        labels={}, taints=[], depends_on=depends_on,
     )  # fmt: skip
 
 
-def _group(
-    work: Work,
+def _create_managed_node_group(
+    context: BuildContext,
     cluster: eks.Cluster,
     key: str,
     subnets: Sequence[pulumi.Input[str]],
@@ -99,50 +99,50 @@ def _group(
     image: str,
     *,
     sizes: tuple[int, int, int],
-    kind: str,
+    capacity_type: str,
     labels: Mapping[str, str],
     taints: Sequence[eks.NodeGroupTaintArgs],
-    after: Sequence[pulumi.Resource],
+    depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
     least, first, most = sizes
-    published = ami_type(work.cloud.images[image])
+    published = find_ami_type(context.cloud.images[image])
     return eks.NodeGroup(
-        work.child(key, "node-group"),
+        context.name_child(key, "node-group"),
         cluster_name=cluster.name,
         node_role_arn=role,
         subnet_ids=list(subnets),
         ami_type=published or "CUSTOM",
-        version=work.plan.scheduler.version if published else None,
-        capacity_type=kind,
-        launch_template=eks.NodeGroupLaunchTemplateArgs(id=launch.id, version=version_of(launch)),
+        version=context.plan.scheduler.version if published else None,
+        capacity_type=capacity_type,
+        launch_template=eks.NodeGroupLaunchTemplateArgs(id=launch.id, version=get_latest_version(launch)),
         scaling_config=eks.NodeGroupScalingConfigArgs(min_size=least, desired_size=first, max_size=most),
-        update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_AT_ONCE),
+        update_config=eks.NodeGroupUpdateConfigArgs(max_unavailable_percentage=_MAX_UNAVAILABLE_PERCENT),
         node_repair_config=eks.NodeGroupNodeRepairConfigArgs(enabled=True),
         labels=dict(labels),
         taints=list(taints),
-        tags=work.tags(key),
-        opts=work.options(depends_on=list(after), ignore_changes=["scalingConfig.desiredSize"]),
+        tags=context.build_tags(key),
+        opts=context.build_options(depends_on=list(depends_on), ignore_changes=["scalingConfig.desiredSize"]),
     )
 
 
-def _system(work: Work, cluster: eks.Cluster, image: str, local_disks: bool) -> dict[str, Any]:
+def _build_launch_settings(context: BuildContext, cluster: eks.Cluster, image: str, local_disks: bool) -> dict[str, Any]:
     """Image and start configuration: EKS knows its own images, others are told which cluster to join."""
-    own = ami_type(work.cloud.images[image]) is None
+    own = find_ami_type(context.cloud.images[image]) is None
     return {
         "image": image,
         "managed": not own,
-        "user_data": node_config(cluster if own else None, local_disks),
+        "user_data": build_node_config(cluster if own else None, local_disks),
     }
 
 
-def _kind(plan: NodeGroup) -> str:
-    if isinstance(plan.capacity, CapacityBlock):
+def _select_capacity_type(group: NodeGroup) -> str:
+    if isinstance(group.capacity, CapacityBlock):
         return "CAPACITY_BLOCK"
-    return "SPOT" if isinstance(plan.capacity, Spot) else "ON_DEMAND"
+    return "SPOT" if isinstance(group.capacity, Spot) else "ON_DEMAND"
 
 
-def _taints(plan: Plan, pool: PoolPlan) -> list[eks.NodeGroupTaintArgs]:
+def _build_taints(plan: Plan, pool: PoolPlan) -> list[eks.NodeGroupTaintArgs]:
     return [
-        eks.NodeGroupTaintArgs(key=item["key"], value=item["value"], effect=_EFFECTS[item["effect"]])
-        for item in taints_of(plan, pool)
+        eks.NodeGroupTaintArgs(key=item["key"], value=item["value"], effect=_TAINT_EFFECTS[item["effect"]])
+        for item in build_taints(plan, pool)
     ]

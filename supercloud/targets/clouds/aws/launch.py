@@ -11,21 +11,21 @@ from pulumi_aws import ec2
 from ....plan.model.cloud import Interface
 from ....primitives.quantity import Size
 from ....spec.pool import Capacity, CapacityBlock, Reservation, ReservationGroup, Spot
-from ..work import Work
+from ..work import BuildContext
 
-__all__ = ["DISK", "image_id", "metadata", "template", "version_of"]
+__all__ = ["VOLUME_TYPE", "format_image_id", "build_metadata_options", "create_launch_template", "get_latest_version"]
 
-DISK = "gp3"
+VOLUME_TYPE = "gp3"
 """Kind of all disks."""
 
 
-def template(
-    work: Work,
+def create_launch_template(
+    context: BuildContext,
     key: str,
     *,
     machine: str,
     disk: Size,
-    walls: Sequence[pulumi.Input[str]],
+    security_group_ids: Sequence[pulumi.Input[str]],
     interfaces: Sequence[Interface] = (),
     image: str,
     managed: bool = False,
@@ -36,21 +36,21 @@ def template(
     tags: Mapping[str, str] | None = None,
 ) -> ec2.LaunchTemplate:
     """A launch template. ``image`` is a key of the plan; ``managed`` leaves the image itself to a managed service."""
-    labels = {**work.tags(key), **(tags or {})}
-    several = _several(interfaces)
+    labels = {**context.build_tags(key), **(tags or {})}
+    several = _needs_interface_list(interfaces)
     return ec2.LaunchTemplate(
-        work.child(f"{key}-launch", "launch-template"),
+        context.name_child(f"{key}-launch", "launch-template"),
         instance_type=machine,
-        image_id=None if managed else image_id(work.cloud.images[image]),
+        image_id=None if managed else format_image_id(context.cloud.images[image]),
         iam_instance_profile=ec2.LaunchTemplateIamInstanceProfileArgs(arn=profile) if profile is not None else None,
-        key_name=work.given.ssh_key,
+        key_name=context.existing.ssh_key,
         user_data=user_data,
-        block_device_mappings=[_root(work, image, disk)],
-        metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(**metadata(work)),
-        network_interfaces=[_interface(item, walls) for item in interfaces] if several else None,
-        vpc_security_group_ids=None if several else list(walls),
-        instance_market_options=_market(capacity),
-        capacity_reservation_specification=_reserved(capacity),
+        block_device_mappings=[_build_root_volume(context, image, disk)],
+        metadata_options=ec2.LaunchTemplateMetadataOptionsArgs(**build_metadata_options(context)),
+        network_interfaces=[_build_interface(item, security_group_ids) for item in interfaces] if several else None,
+        vpc_security_group_ids=None if several else list(security_group_ids),
+        instance_market_options=_build_market_options(capacity),
+        capacity_reservation_specification=_build_reservation_target(capacity),
         placement=ec2.LaunchTemplatePlacementArgs(group_name=placement) if placement is not None else None,
         monitoring=ec2.LaunchTemplateMonitoringArgs(enabled=True),
         tag_specifications=[
@@ -59,61 +59,61 @@ def template(
         ],
         tags=labels,
         update_default_version=True,
-        opts=work.options(),
+        opts=context.build_options(),
     )
 
 
-def version_of(launch: ec2.LaunchTemplate) -> pulumi.Output[str]:
+def get_latest_version(launch: ec2.LaunchTemplate) -> pulumi.Output[str]:
     """The version that was just registered, so that groups notice a change."""
     return launch.latest_version.apply(lambda number: str(int(number)))
 
 
-def image_id(reference: str) -> str:
+def format_image_id(reference: str) -> str:
     """An image by identifier, or by the public parameter that names the newest one (read when machines start)."""
     return f"resolve:ssm:{reference}" if reference.startswith("/") else reference
 
 
-def metadata(work: Work) -> dict[str, Any]:
+def build_metadata_options(context: BuildContext) -> dict[str, Any]:
     """The metadata service with session tokens only (IMDSv2)."""
     return {
         "http_endpoint": "enabled",
         "http_tokens": "required",
-        "http_put_response_hop_limit": int(work.cloud.options["metadata_hops"]),
-        "instance_metadata_tags": "enabled" if _readable(work) else "disabled",
+        "http_put_response_hop_limit": int(context.cloud.options["metadata_hops"]),
+        "instance_metadata_tags": "enabled" if _can_expose_tags(context) else "disabled",
     }
 
 
-def _readable(work: Work) -> bool:
+def _can_expose_tags(context: BuildContext) -> bool:
     """Whether instances may read their tags: with a key that is no path, or with those of EKS, none would start."""
-    rule = work.cloud.names["metadata-tag-key"]
-    return work.plan.scheduler.kind == "slurm" and not any(rule.problem(key) for key in work.cloud.tags)
+    rule = context.cloud.name_rules["metadata-tag-key"]
+    return context.plan.scheduler.kind == "slurm" and not any(rule.find_problem(key) for key in context.cloud.tags)
 
 
-def _root(work: Work, image: str, size: Size) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
+def _build_root_volume(context: BuildContext, image: str, size: Size) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
     """An encrypted gp3 root."""
     disk = ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
-        volume_size=size.ceil("GiB"), volume_type=DISK, encrypted="true", delete_on_termination="true"
+        volume_size=size.ceil("GiB"), volume_type=VOLUME_TYPE, encrypted="true", delete_on_termination="true"
     )
-    return ec2.LaunchTemplateBlockDeviceMappingArgs(device_name=work.cloud.roots[image], ebs=disk)
+    return ec2.LaunchTemplateBlockDeviceMappingArgs(device_name=context.cloud.root_devices[image], ebs=disk)
 
 
-def _several(interfaces: Sequence[Interface]) -> bool:
+def _needs_interface_list(interfaces: Sequence[Interface]) -> bool:
     """An instance has one plain interface anyway; only others need to be listed."""
     return any(item.card or item.device or item.kind != "interface" for item in interfaces)
 
 
-def _interface(item: Interface, walls: Sequence[pulumi.Input[str]]) -> ec2.LaunchTemplateNetworkInterfaceArgs:
+def _build_interface(interface: Interface, security_group_ids: Sequence[pulumi.Input[str]]) -> ec2.LaunchTemplateNetworkInterfaceArgs:
     return ec2.LaunchTemplateNetworkInterfaceArgs(
-        network_card_index=item.card,
-        device_index=item.device,
-        interface_type=item.kind,
-        security_groups=list(walls),
+        network_card_index=interface.card,
+        device_index=interface.device,
+        interface_type=interface.kind,
+        security_groups=list(security_group_ids),
         delete_on_termination="true",
-        associate_public_ip_address="false" if item.address else None,
+        associate_public_ip_address="false" if interface.has_address else None,
     )
 
 
-def _market(capacity: Capacity | None) -> ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
+def _build_market_options(capacity: Capacity | None) -> ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
     """The market the instances are got at; None at list price."""
     if isinstance(capacity, CapacityBlock):
         return ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
@@ -124,7 +124,7 @@ def _market(capacity: Capacity | None) -> ec2.LaunchTemplateInstanceMarketOption
     return None
 
 
-def _reserved(capacity: Capacity | None) -> ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
+def _build_reservation_target(capacity: Capacity | None) -> ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
     """The reservation the instances are taken from."""
     target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs
     if isinstance(capacity, (Reservation, CapacityBlock)):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pulumi_aws import cloudwatch, ssm
 
-from ..work import CLUSTER_TAG, Work
+from ..work import CLUSTER_TAG, BuildContext
 
 __all__ = ["LOG_FILES", "ship_logs"]
 
@@ -24,48 +24,48 @@ LOG_FILES = (
     "/var/log/slurm/slurmdbd.log",
 )
 """What daemons and the boot script write; a machine has some of them."""
-_EVERY = "rate(1 hour)"
+_SCHEDULE = "rate(1 hour)"
 """How often it is tried again where it failed; a machine on which it runs is left alone."""
-_AGENT = "/opt/aws/amazon-cloudwatch-agent"
-_SCRIPT = f"""\
+_AGENT_DIRECTORY = "/opt/aws/amazon-cloudwatch-agent"
+_START_SCRIPT = f"""\
 set -e
 new=$(mktemp)
 cat >"$new" <<'END'
 @
 END
-known={_AGENT}/etc/supercloud.json
+known={_AGENT_DIRECTORY}/etc/supercloud.json
 if cmp -s "$new" "$known" && systemctl -q is-active amazon-cloudwatch-agent; then rm "$new"; exit 0; fi
 mv "$new" "$known"
 chmod 644 "$known"
-{_AGENT}/bin/amazon-cloudwatch-agent-ctl -a fetch-config -m ec2 -s -c "file:$known"
+{_AGENT_DIRECTORY}/bin/amazon-cloudwatch-agent-ctl -a fetch-config -m ec2 -s -c "file:$known"
 """
 
 
-def ship_logs(work: Work, logs: cloudwatch.LogGroup) -> None:
+def ship_logs(context: BuildContext, logs: cloudwatch.LogGroup) -> None:
     """A stream for each machine and file in the log group."""
     document = ssm.Document(
-        work.child("log-agent", "document"),
+        context.name_child("log-agent", "document"),
         document_type="Command",
         document_format="JSON",
         target_type="/AWS::EC2::Instance",
-        content=logs.name.apply(lambda name: json.dumps(_document(name))),
-        tags=work.tags("log-agent"),
-        opts=work.options(),
+        content=logs.name.apply(lambda name: json.dumps(_build_document(name))),
+        tags=context.build_tags("log-agent"),
+        opts=context.build_options(),
     )
     ssm.Association(
-        work.child("log-agent"),
+        context.name_child("log-agent"),
         name=document.name,
-        targets=[ssm.AssociationTargetArgs(key=f"tag:{CLUSTER_TAG}", values=[work.identity])],
-        schedule_expression=_EVERY,
-        tags=work.tags("log-agent"),
-        opts=work.options(),
+        targets=[ssm.AssociationTargetArgs(key=f"tag:{CLUSTER_TAG}", values=[context.identity])],
+        schedule_expression=_SCHEDULE,
+        tags=context.build_tags("log-agent"),
+        opts=context.build_options(),
     )
 
 
-def _document(group: str) -> Mapping[str, Any]:
+def _build_document(group: str) -> Mapping[str, Any]:
     """Install the agent, and start it with our files unless it runs with them."""
     install = {"name": "AmazonCloudWatchAgent", "action": "Install"}
-    script = _SCRIPT.replace("@", json.dumps(_agent(group), indent=1))
+    script = _START_SCRIPT.replace("@", json.dumps(_build_agent_config(group), indent=1))
     return {
         "schemaVersion": "2.2",
         "description": "Logs of machines of the cluster",
@@ -76,7 +76,7 @@ def _document(group: str) -> Mapping[str, Any]:
     }
 
 
-def _agent(group: str) -> Mapping[str, Any]:
+def _build_agent_config(group: str) -> Mapping[str, Any]:
     files = [
         {
             "file_path": path,

@@ -9,79 +9,79 @@ import pulumi
 from pulumi_aws import fsx, s3
 
 from ....plan.model.cloud import CloudStorage
-from ..work import Work
-from .files import FileSystem, log_of, needed, walls_for
+from ..work import BuildContext
+from .files import FileSystem, create_storage_log_group, require_setting, create_storage_security_group
 from .network import Network
-from .security import Walls
-from .watch import Watch, alarm
+from .security import SecurityGroups
+from .watch import Monitoring, create_alarm
 
-__all__ = ["lustre_of"]
+__all__ = ["create_lustre"]
 
-_HDD = "_HDD"
+_HDD_SUFFIX = "_HDD"
 """Ends the name of deployments on hard disks, which are the same type on other storage."""
-_EVENTS = ["NEW", "CHANGED", "DELETED"]
-_LOW = 0.1
+_SYNC_EVENTS = ["NEW", "CHANGED", "DELETED"]
+_LOW_SPACE_FRACTION = 0.1
 """Free part of the capacity at which the alarm goes off."""
 
 
-def lustre_of(
-    work: Work, plan: CloudStorage, network: Network, walls: Walls, buckets: Mapping[str, s3.Bucket], watch: Watch
+def create_lustre(
+    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups, buckets: Mapping[str, s3.Bucket], monitoring: Monitoring
 ) -> FileSystem:
     """A Lustre file system and, where the plan links it, its data repository."""
-    capacity = needed(plan.capacity, plan, "capacity")
-    options = plan.options
+    capacity = require_setting(storage.capacity, storage, "capacity")
+    options = storage.options
     deployment = str(options["deployment"])
     efa = bool(options.get("efa"))
-    logs = log_of(work, plan.name)
+    logs = create_storage_log_group(context, storage.name)
     persistent = deployment.startswith("PERSISTENT")
     system = fsx.LustreFileSystem(
-        work.child(plan.name),
-        deployment_type=deployment.removesuffix(_HDD),
+        context.name_child(storage.name),
+        deployment_type=deployment.removesuffix(_HDD_SUFFIX),
         storage_capacity=capacity.ceil("GiB"),
-        storage_type="HDD" if deployment.endswith(_HDD) else "SSD",
-        drive_cache_type=_text(options, "drive-cache"),
-        per_unit_storage_throughput=plan.per_tib.ceil("MB/s") if plan.per_tib and persistent else None,
-        file_system_type_version=_text(options, "version"),
-        data_compression_type=_text(options, "compression"),
-        metadata_configuration=_metadata(options),
+        storage_type="HDD" if deployment.endswith(_HDD_SUFFIX) else "SSD",
+        drive_cache_type=_get_text_option(options, "drive-cache"),
+        per_unit_storage_throughput=storage.per_tib.ceil("MB/s") if storage.per_tib and persistent else None,
+        file_system_type_version=_get_text_option(options, "version"),
+        data_compression_type=_get_text_option(options, "compression"),
+        metadata_configuration=_build_metadata_configuration(options),
         efa_enabled=True if efa else None,
-        subnet_ids=network.among(plan.subnets)[0],
-        security_group_ids=[walls_for(work, plan, network, walls).id, *([walls.cluster.id] if efa else [])],
+        subnet_ids=network.select_subnet_ids(storage.subnets)[0],
+        security_group_ids=[create_storage_security_group(context, storage, network, security_groups).id, *([security_groups.cluster.id] if efa else [])],
         log_configuration=fsx.LustreFileSystemLogConfigurationArgs(level="WARN_ERROR", destination=logs.arn),
         copy_tags_to_backups=True if persistent else None,
-        tags=work.tags(plan.name),
-        opts=work.options(keeps=True),
+        tags=context.build_tags(storage.name),
+        opts=context.build_options(has_data=True),
     )
-    if plan.linked:
-        _link(work, plan, system, buckets)
-    alarm(
-        work, watch, f"storage-{plan.name}-free", "AWS/FSx:FreeDataStorageCapacity", {"FileSystemId": system.id},
-        below=float(capacity.base) * _LOW, statistic="Sum", text=f"{plan.name} is nearly full",
+    if storage.linked_store:
+        _create_data_repository_link(context, storage, system, buckets)
+    create_alarm(
+        context, monitoring, f"storage-{storage.name}-free", "AWS/FSx:FreeDataStorageCapacity", {"FileSystemId": system.id},
+        below=float(capacity.base) * _LOW_SPACE_FRACTION, statistic="Sum", description=f"{storage.name} is nearly full",
     )  # fmt: skip
     source = pulumi.Output.concat(system.dns_name, "@tcp:/", system.mount_name)
     handles = {"handle": system.id, "dnsname": system.dns_name, "mountname": system.mount_name}
-    return FileSystem(plan, source, handles)
+    return FileSystem(storage, source, handles)
 
 
-def _link(work: Work, plan: CloudStorage, system: fsx.LustreFileSystem, buckets: Mapping[str, s3.Bucket]) -> None:
-    assert plan.linked is not None
-    own = buckets.get(plan.linked)
+def _create_data_repository_link(context: BuildContext, storage: CloudStorage, system: fsx.LustreFileSystem, buckets: Mapping[str, s3.Bucket]) -> None:
+    assert storage.linked_store is not None
+    own = buckets.get(storage.linked_store)
     fsx.DataRepositoryAssociation(
-        work.child(f"{plan.name}-link"),
+        context.name_child(f"{storage.name}-link"),
         file_system_id=system.id,
         file_system_path="/",
-        data_repository_path=pulumi.Output.concat("s3://", own.bucket) if own else plan.linked,
+        data_repository_path=pulumi.Output.concat("s3://", own.bucket) if own else storage.linked_store,
         batch_import_meta_data_on_create=True,
         s3=fsx.DataRepositoryAssociationS3Args(
-            auto_import_policy=fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=_EVENTS),
-            auto_export_policy=fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=_EVENTS),
+            auto_import_policy=fsx.DataRepositoryAssociationS3AutoImportPolicyArgs(events=_SYNC_EVENTS),
+            auto_export_policy=fsx.DataRepositoryAssociationS3AutoExportPolicyArgs(events=_SYNC_EVENTS),
         ),
-        tags=work.tags(f"{plan.name}-link"),
-        opts=work.options(),
+        tags=context.build_tags(f"{storage.name}-link"),
+        opts=context.build_options(),
     )
 
 
-def _metadata(options: Mapping[str, Any]) -> fsx.LustreFileSystemMetadataConfigurationArgs | None:
+def _build_metadata_configuration(options: Mapping[str, Any]) -> fsx.LustreFileSystemMetadataConfigurationArgs | None:
     """The rate of metadata, where the plan says one: not every deployment and version has it."""
     if "metadata" not in options:
         return None
@@ -90,5 +90,5 @@ def _metadata(options: Mapping[str, Any]) -> fsx.LustreFileSystemMetadataConfigu
     )
 
 
-def _text(options: Mapping[str, Any], name: str) -> str | None:
+def _get_text_option(options: Mapping[str, Any], name: str) -> str | None:
     return str(options[name]) if name in options else None

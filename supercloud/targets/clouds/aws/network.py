@@ -9,13 +9,13 @@ import pulumi
 from pulumi_aws import ec2
 
 from ....plan.model.cloud import SubnetPlan
-from ..declared import passed
-from ..work import Work
+from ..declared import resolve_existing
+from ..work import BuildContext
 
-__all__ = ["EVERYWHERE", "Network", "network_of"]
+__all__ = ["ANY_ADDRESS", "Network", "create_network"]
 
-EVERYWHERE = "0.0.0.0/0"
-_BALANCERS = {True: "kubernetes.io/role/elb", False: "kubernetes.io/role/internal-elb"}
+ANY_ADDRESS = "0.0.0.0/0"
+_LOAD_BALANCER_TAGS = {True: "kubernetes.io/role/elb", False: "kubernetes.io/role/internal-elb"}
 """Tags by which Kubernetes finds subnets for load balancers, by whether the subnet is public."""
 
 
@@ -25,126 +25,126 @@ class Network:
 
     id: pulumi.Input[str]
     subnets: Mapping[str, pulumi.Input[str]]
-    routes: tuple[pulumi.Output[str], ...] = ()
+    route_table_ids: tuple[pulumi.Output[str], ...] = ()
     """Route tables of ours, which gateway endpoints join; none in the user's network."""
     vpc: ec2.Vpc | None = None
-    ready: tuple[pulumi.Resource, ...] = ()
+    dependencies: tuple[pulumi.Resource, ...] = ()
     """What has to be there before a machine reaches anything."""
 
-    def among(self, keys: tuple[str, ...]) -> list[pulumi.Input[str]]:
+    def select_subnet_ids(self, keys: tuple[str, ...]) -> list[pulumi.Input[str]]:
         """Identifiers of subnets by key."""
         return [self.subnets[key] for key in keys]
 
 
-def network_of(work: Work) -> Network:
+def create_network(context: BuildContext) -> Network:
     """The VPC and its subnets by key, with ways to the internet unless the network is closed."""
-    plan = work.cloud.network
+    plan = context.cloud.network
     if plan.existing is not None:
-        network_id = passed(plan.existing, work.given)
-        subnets = {item.key: _subnet(work, item, network_id, ()) for item in plan.subnets}
+        network_id = resolve_existing(plan.existing, context.existing)
+        subnets = {item.key: _create_subnet(context, item, network_id, ()) for item in plan.subnets}
         return Network(network_id, subnets)
     vpc = ec2.Vpc(
-        work.child("vpc"),
+        context.name_child("vpc"),
         cidr_block=plan.cidrs[0],
         enable_dns_support=True,
         enable_dns_hostnames=True,
-        tags=work.tags("vpc"),
-        opts=work.options(),
+        tags=context.build_tags("vpc"),
+        opts=context.build_options(),
     )
     further = tuple(
         ec2.VpcIpv4CidrBlockAssociation(
-            work.child(f"cidr-{cidr.replace('/', '-')}"), vpc_id=vpc.id, cidr_block=cidr, opts=work.options()
+            context.name_child(f"cidr-{cidr.replace('/', '-')}"), vpc_id=vpc.id, cidr_block=cidr, opts=context.build_options()
         )
         for cidr in plan.cidrs[1:]
     )
-    subnets = {item.key: _subnet(work, item, vpc.id, further) for item in plan.subnets}
-    way_out = not plan.closed and any(item.public for item in plan.subnets)
-    ways = _Ways(work, vpc, subnets)
+    subnets = {item.key: _create_subnet(context, item, vpc.id, further) for item in plan.subnets}
+    way_out = not plan.is_isolated and any(item.is_public for item in plan.subnets)
+    ways = _RouteBuilder(context, vpc, subnets)
     if way_out:
-        ways.open()
+        ways.create_internet_routes()
     else:
-        ways.table("private", list(plan.subnets))  # without a way out; gateway endpoints join it
-    return Network(vpc.id, subnets, tuple(ways.tables), vpc, tuple(ways.ready))
+        ways.create_route_table("private", list(plan.subnets))  # without a way out; gateway endpoints join it
+    return Network(vpc.id, subnets, tuple(ways.table_ids), vpc, tuple(ways.dependencies))
 
 
-def _subnet(
-    work: Work, plan: SubnetPlan, network: pulumi.Input[str], further: tuple[pulumi.Resource, ...]
+def _create_subnet(
+    context: BuildContext, subnet: SubnetPlan, network: pulumi.Input[str], extra_cidrs: tuple[pulumi.Resource, ...]
 ) -> pulumi.Input[str]:
-    if plan.existing is not None:
-        return passed(plan.existing, work.given)
-    balancers = {_BALANCERS[plan.public]: "1"} if work.plan.scheduler.kind == "kubernetes" else {}
+    if subnet.existing is not None:
+        return resolve_existing(subnet.existing, context.existing)
+    balancers = {_LOAD_BALANCER_TAGS[subnet.is_public]: "1"} if context.plan.scheduler.kind == "kubernetes" else {}
     return ec2.Subnet(
-        work.child(plan.key),
+        context.name_child(subnet.key),
         vpc_id=network,
-        cidr_block=plan.cidr,
-        availability_zone=plan.zone,
+        cidr_block=subnet.cidr,
+        availability_zone=subnet.zone,
         map_public_ip_on_launch=False,  # what needs an address of the internet asks for one itself
-        tags=work.tags(plan.key) | balancers,
-        opts=work.options(depends_on=list(further)),
+        tags=context.build_tags(subnet.key) | balancers,
+        opts=context.build_options(depends_on=list(extra_cidrs)),
     ).id
 
 
-class _Ways:
+class _RouteBuilder:
     """Routes of a network of ours, as they are made."""
 
-    def __init__(self, work: Work, vpc: ec2.Vpc, subnets: Mapping[str, pulumi.Input[str]]):
-        self.work, self.vpc, self.subnets = work, vpc, subnets
-        self.tables: list[pulumi.Output[str]] = []
-        self.ready: list[pulumi.Resource] = []
+    def __init__(self, context: BuildContext, vpc: ec2.Vpc, subnets: Mapping[str, pulumi.Input[str]]):
+        self.work, self.vpc, self.subnets = context, vpc, subnets
+        self.table_ids: list[pulumi.Output[str]] = []
+        self.dependencies: list[pulumi.Resource] = []
 
-    def open(self) -> None:
+    def create_internet_routes(self) -> None:
         """Public subnets through an internet gateway, private ones through a NAT gateway of their zone or the first."""
-        public = [item for item in self.work.cloud.network.subnets if item.public]
-        private = [item for item in self.work.cloud.network.subnets if not item.public]
+        public = [item for item in self.work.cloud.network.subnets if item.is_public]
+        private = [item for item in self.work.cloud.network.subnets if not item.is_public]
         gateway = ec2.InternetGateway(
-            self.work.child("internet"), vpc_id=self.vpc.id, tags=self.work.tags("internet"), opts=self.work.options()
+            self.work.name_child("internet"), vpc_id=self.vpc.id, tags=self.work.build_tags("internet"), opts=self.work.build_options()
         )
-        self.route("public-internet", self.table("public", public), gateway_id=gateway.id)
+        self.create_default_route("public-internet", self.create_route_table("public", public), gateway_id=gateway.id)
         zones = {item.zone: item for item in reversed(public)}
         for zone in sorted(zones, key=str):
             served = [other for other in private if zones.get(other.zone, public[0]) is zones[zone]]
             if served:
-                self.translated(zones[zone], served, gateway)
+                self.create_nat_routes(zones[zone], served, gateway)
 
-    def translated(self, public: SubnetPlan, served: list[SubnetPlan], gateway: ec2.InternetGateway) -> None:
+    def create_nat_routes(self, public: SubnetPlan, subnets: list[SubnetPlan], gateway: ec2.InternetGateway) -> None:
         """Private subnets behind a NAT gateway in a public one."""
         work, key = self.work, f"nat-{public.zone}"
-        address = ec2.Eip(work.child(f"{key}-address"), domain="vpc", tags=work.tags(key), opts=work.options())
+        address = ec2.Eip(work.name_child(f"{key}-address"), domain="vpc", tags=work.build_tags(key), opts=work.build_options())
         nat = ec2.NatGateway(
-            work.child(key),
+            work.name_child(key),
             subnet_id=self.subnets[public.key],
             allocation_id=address.id,
-            tags=work.tags(key),
-            opts=work.options(depends_on=[gateway]),
+            tags=work.build_tags(key),
+            opts=work.build_options(depends_on=[gateway]),
         )
         name = f"private-{public.zone}"
-        self.route(f"{name}-internet", self.table(name, served), nat_gateway_id=nat.id)
+        self.create_default_route(f"{name}-internet", self.create_route_table(name, subnets), nat_gateway_id=nat.id)
 
-    def route(self, key: str, table: ec2.RouteTable, **through: pulumi.Input[str]) -> None:
+    def create_default_route(self, key: str, table: ec2.RouteTable, **targets: pulumi.Input[str]) -> None:
         """Everything that is not in the network goes this way."""
         made = ec2.Route(
-            self.work.child(key),
+            self.work.name_child(key),
             route_table_id=table.id,
-            destination_cidr_block=EVERYWHERE,
-            gateway_id=through.get("gateway_id"),
-            nat_gateway_id=through.get("nat_gateway_id"),
-            opts=self.work.options(),
+            destination_cidr_block=ANY_ADDRESS,
+            gateway_id=targets.get("gateway_id"),
+            nat_gateway_id=targets.get("nat_gateway_id"),
+            opts=self.work.build_options(),
         )
-        self.ready.append(made)
+        self.dependencies.append(made)
 
-    def table(self, key: str, members: list[SubnetPlan]) -> ec2.RouteTable:
+    def create_route_table(self, key: str, members: list[SubnetPlan]) -> ec2.RouteTable:
         """A route table that subnets share."""
         work = self.work
         table = ec2.RouteTable(
-            work.child(f"{key}-routes"), vpc_id=self.vpc.id, tags=work.tags(f"{key}-routes"), opts=work.options()
+            work.name_child(f"{key}-routes"), vpc_id=self.vpc.id, tags=work.build_tags(f"{key}-routes"), opts=work.build_options()
         )
-        self.tables.append(table.id)
+        self.table_ids.append(table.id)
         for member in members:
             joined = ec2.RouteTableAssociation(
-                work.child(f"{member.key}-routes-joined"),
+                work.name_child(f"{member.key}-routes-joined"),
                 route_table_id=table.id,
                 subnet_id=self.subnets[member.key],
-                opts=work.options(),
+                opts=work.build_options(),
             )
-            self.ready.append(joined)
+            self.dependencies.append(joined)
         return table

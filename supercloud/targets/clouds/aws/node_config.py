@@ -9,11 +9,11 @@ import re
 import pulumi
 from pulumi_aws import eks
 
-__all__ = ["ami_type", "node_config"]
+__all__ = ["find_ami_type", "build_node_config"]
 
-_PARAMETER = re.compile(r"/aws/service/eks/optimized-ami/[^/]+/amazon-linux-2023/(x86_64|arm64)/([a-z]+)/")
-_ARCH = {"x86_64": "x86_64", "arm64": "ARM_64"}
-_MIME = """MIME-Version: 1.0
+_IMAGE_PARAMETER = re.compile(r"/aws/service/eks/optimized-ami/[^/]+/amazon-linux-2023/(x86_64|arm64)/([a-z]+)/")
+_ARCH_NAMES = {"x86_64": "x86_64", "arm64": "ARM_64"}
+_MIME_TEMPLATE = """MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="//"
 
 --//
@@ -24,40 +24,40 @@ Content-Type: application/node.eks.aws
 """
 
 
-def ami_type(reference: str) -> str | None:
+def find_ami_type(reference: str) -> str | None:
     """What EKS calls an image that it publishes under this parameter; None for an image of the user's.
 
     >>> ami_type("/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/nvidia/recommended/image_id")
     'AL2023_x86_64_NVIDIA'
     """
-    match = _PARAMETER.match(reference)
-    return f"AL2023_{_ARCH[match[1]]}_{match[2].upper()}" if match else None
+    match = _IMAGE_PARAMETER.match(reference)
+    return f"AL2023_{_ARCH_NAMES[match[1]]}_{match[2].upper()}" if match else None
 
 
-def node_config(join: eks.Cluster | None, local_disks: bool) -> pulumi.Input[str] | None:
+def build_node_config(join_cluster: eks.Cluster | None, local_disks: bool) -> pulumi.Input[str] | None:
     """User data in base64: local disks as one RAID 0, and the cluster to join where EKS does not say it.
 
     The configuration is JSON, which is YAML too (awslabs.github.io/amazon-eks-ami/nodeadm).
     """
     instance = {"instance": {"localStorage": {"strategy": "RAID0"}}} if local_disks else {}
-    if join is None:
-        return _encoded(_document(instance)) if instance else None
+    if join_cluster is None:
+        return _encode_user_data(_render_document(instance)) if instance else None
     cluster = {
-        "name": join.name,
-        "apiServerEndpoint": join.endpoint,
-        "certificateAuthority": join.certificate_authority.data,
-        "cidr": join.kubernetes_network_config.service_ipv4_cidr,
+        "name": join_cluster.name,
+        "apiServerEndpoint": join_cluster.endpoint,
+        "certificateAuthority": join_cluster.certificate_authority.data,
+        "cidr": join_cluster.kubernetes_network_config.service_ipv4_cidr,
     }
-    return pulumi.Output.json_dumps({**_head(), "spec": {"cluster": cluster, **instance}}).apply(_encoded)
+    return pulumi.Output.json_dumps({**_build_header(), "spec": {"cluster": cluster, **instance}}).apply(_encode_user_data)
 
 
-def _head() -> dict[str, str]:
+def _build_header() -> dict[str, str]:
     return {"apiVersion": "node.eks.aws/v1alpha1", "kind": "NodeConfig"}
 
 
-def _document(spec: dict[str, dict[str, dict[str, str]]]) -> str:
-    return json.dumps({**_head(), "spec": spec})
+def _render_document(spec: dict[str, dict[str, dict[str, str]]]) -> str:
+    return json.dumps({**_build_header(), "spec": spec})
 
 
-def _encoded(config: str) -> str:
-    return base64.b64encode(_MIME.format(config=config).encode()).decode()
+def _encode_user_data(config: str) -> str:
+    return base64.b64encode(_MIME_TEMPLATE.format(config=config).encode()).decode()

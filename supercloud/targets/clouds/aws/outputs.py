@@ -8,74 +8,74 @@ from dataclasses import replace
 import pulumi
 from pulumi_aws import s3
 
-from ..work import Access, Work
-from .eks import KubernetesSite
+from ..work import ClusterOutputs, BuildContext
+from .eks import EksCluster
 from .files import FileSystem
-from .hosts import HostOf
+from .hosts import HostInstance
 from .network import Network
-from .slurm import SlurmSite
+from .slurm import SlurmCluster
 
-__all__ = ["access_of"]
+__all__ = ["build_outputs"]
 
 
-def access_of(
-    work: Work,
+def build_outputs(
+    context: BuildContext,
     network: Network,
     buckets: Mapping[str, s3.Bucket],
     files: Mapping[str, FileSystem],
-    site: SlurmSite | KubernetesSite,
-) -> Access:
+    cluster: SlurmCluster | EksCluster,
+) -> ClusterOutputs:
     """Addresses, buckets, mounts, commands, and the connection for jobs."""
-    common = Access(
+    common = ClusterOutputs(
         buckets={name: bucket.bucket for name, bucket in buckets.items()},
-        mounts={name: system.command for name, system in files.items()},
-        handles=_handles(work, buckets, files),
+        mounts={name: system.mount_command for name, system in files.items()},
+        handles=_build_handles(context, buckets, files),
         network={"id": network.id, **network.subnets},
     )
-    if isinstance(site, KubernetesSite):
+    if isinstance(cluster, EksCluster):
         return replace(
             common,
-            hosts={"kubernetes": site.endpoint},
-            commands={"kubeconfig": _kubeconfig(work, site)},
-            connection={"engine": "kubernetes", "context": work.plan.name},
+            hosts={"kubernetes": cluster.endpoint},
+            commands={"kubeconfig": _format_kubeconfig_command(context, cluster)},
+            connection={"engine": "kubernetes", "context": context.plan.name},
         )
-    addresses: dict[str, pulumi.Input[str]] = {host.name: host.address for host in site.hosts}
-    if site.database is not None:
-        addresses[site.database.host] = site.database.address
-    entry = _entry(site)
+    addresses: dict[str, pulumi.Input[str]] = {host.name: host.address for host in cluster.hosts}
+    if cluster.database is not None:
+        addresses[cluster.database.host] = cluster.database.address
+    entry = _find_entry_host(cluster)
     if entry is None:
         return replace(common, hosts=addresses, connection={"engine": "slurm"})
     return replace(
         common,
         hosts=addresses,
-        commands={"login": _login(work, entry)},
+        commands={"login": _format_login_command(context, entry)},
         connection={"engine": "slurm", "via": pulumi.Output.concat("ssh:", entry.address)},
     )
 
 
-def _handles(
-    work: Work, buckets: Mapping[str, s3.Bucket], files: Mapping[str, FileSystem]
+def _build_handles(
+    context: BuildContext, buckets: Mapping[str, s3.Bucket], files: Mapping[str, FileSystem]
 ) -> dict[str, pulumi.Input[str]]:
     found: dict[str, pulumi.Input[str]] = {
-        f"{name}.bucketName": bucket.bucket for name, bucket in buckets.items() if name != work.cloud.state_bucket
+        f"{name}.bucketName": bucket.bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket
     }
     for name, system in files.items():
         found |= {f"{name}.{key}": value for key, value in system.handles.items()}
     return found
 
 
-def _entry(site: SlurmSite) -> HostOf | None:
+def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
     """Where users come in: a login, else a controller."""
-    return next((host for role in ("login", "controller") for host in site.hosts if host.role == role), None)
+    return next((host for role in ("login", "controller") for host in cluster.hosts if host.role == role), None)
 
 
-def _login(work: Work, entry: HostOf) -> pulumi.Output[str]:
+def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
     """SSH where the machine has an address in the internet, else a shell through Systems Manager."""
-    if entry.public:
+    if entry.is_public:
         return pulumi.Output.concat("ssh ", entry.address)
-    return pulumi.Output.concat(f"aws ssm start-session --region {work.cloud.region} --target ", entry.instance.id)
+    return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)
 
 
-def _kubeconfig(work: Work, site: KubernetesSite) -> pulumi.Output[str]:
-    command = f"aws eks update-kubeconfig --region {work.cloud.region} --alias {work.plan.name} --name "
-    return pulumi.Output.concat(command, site.name)
+def _format_kubeconfig_command(context: BuildContext, cluster: EksCluster) -> pulumi.Output[str]:
+    command = f"aws eks update-kubeconfig --region {context.cloud.region} --alias {context.plan.name} --name "
+    return pulumi.Output.concat(command, cluster.name)

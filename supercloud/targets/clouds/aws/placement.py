@@ -5,19 +5,19 @@ from __future__ import annotations
 import pulumi
 from pulumi_aws import ec2
 
-from ..work import Work
+from ..work import BuildContext
 
-__all__ = ["placement_of"]
+__all__ = ["create_placement_group"]
 
 
-def placement_of(work: Work, key: str, near: bool) -> pulumi.Output[str] | None:
+def create_placement_group(context: BuildContext, key: str, is_clustered: bool) -> pulumi.Output[str] | None:
     """Name of a cluster placement group; None where instances are placed by someone else."""
-    if not near:
+    if not is_clustered:
         return None
     group = ec2.PlacementGroup(
-        work.child(f"{key}-placement", "placement-group"),
+        context.name_child(f"{key}-placement", "placement-group"),
         strategy="cluster",
-        tags=work.tags(key),
-        opts=work.options(),
+        tags=context.build_tags(key),
+        opts=context.build_options(),
     )
     return group.name

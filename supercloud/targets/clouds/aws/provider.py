@@ -11,43 +11,43 @@ import pulumi
 import pulumi_aws as aws
 from pulumi.runtime import is_config_secret
 
-from ..work import Work
+from ..work import BuildContext
 
-__all__ = ["provider_of"]
+__all__ = ["create_provider"]
 
 
-def provider_of(work: Work) -> pulumi.ProviderResource | None:
+def create_provider(context: BuildContext) -> pulumi.ProviderResource | None:
     """None where the user passed one: children inherit it.
 
     Otherwise a provider with the settings of the stack's ``aws:`` configuration, but in the region of the plan: the
     default provider's region may be another one, and stacks may forbid default providers.
     """
-    if work.component.get_provider("aws:index:Provider") is not None:
+    if context.component.get_provider("aws:index:Provider") is not None:
         return None
-    settings = _configured() | {"region": work.cloud.region}
-    options = pulumi.ResourceOptions(parent=work.component)
-    return aws.Provider(f"{work.name}-aws", opts=options, **settings)
+    settings = _read_stack_settings() | {"region": context.cloud.region}
+    options = pulumi.ResourceOptions(parent=context.component)
+    return aws.Provider(f"{context.name}-aws", opts=options, **settings)
 
 
-def _configured() -> dict[str, Any]:
+def _read_stack_settings() -> dict[str, Any]:
     """Settings of the stack's ``aws:`` configuration; what is a secret there stays one."""
     config = pulumi.Config("aws")
     known = inspect.signature(aws.Provider._internal_init).parameters
     found: dict[str, Any] = {}
     for name in sorted(known.keys() - {"__self__", "resource_name", "opts"}):
-        key = _camel(name)
+        key = _to_camel_case(name)
         if is_config_secret(f"aws:{key}"):
-            found[name] = config.require_secret(key).apply(_parsed)
+            found[name] = config.require_secret(key).apply(_parse_setting)
         elif (value := config.get(key)) is not None:
-            found[name] = _parsed(value)
+            found[name] = _parse_setting(value)
     return found
 
 
-def _parsed(value: str) -> Any:
+def _parse_setting(value: str) -> Any:
     """Lists, mappings, truth and numbers are JSON in a configuration; everything else is text."""
     return json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(word.title() for word in rest)

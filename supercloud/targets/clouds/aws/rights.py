@@ -9,21 +9,21 @@ import pulumi
 from pulumi_aws import s3, secretsmanager
 
 from ....plan.model.cloud import CloudStorage
-from ..work import Work
-from .database import Database
-from .iam import Statement, allow, escape_wildcards, of_cluster
-from .sessions import log_agent_rights, session_rights
-from .watch import Watch
+from ..work import BuildContext
+from .database import AccountingDatabase
+from .iam import Statement, allow, escape_wildcards, build_cluster_condition
+from .sessions import allow_log_agent, allow_sessions
+from .watch import Monitoring
 
-__all__ = ["Rights", "backend_rights", "bucket_data", "rights_of"]
+__all__ = ["RolePermissions", "build_storage_server_permissions", "allow_bucket_data", "build_role_permissions"]
 
 
-_READ = "secretsmanager:GetSecretValue"
-_WRITE = "secretsmanager:PutSecretValue"
+_READ_SECRET = "secretsmanager:GetSecretValue"
+_WRITE_SECRET = "secretsmanager:PutSecretValue"
 
 
 @dataclass(frozen=True)
-class Rights:
+class RolePermissions:
     """Statements by kind of machine."""
 
     controller: tuple[Statement, ...]
@@ -33,30 +33,30 @@ class Rights:
     node: tuple[Statement, ...]
 
 
-def rights_of(
-    work: Work,
+def build_role_permissions(
+    context: BuildContext,
     state: s3.Bucket,
     secrets: Mapping[str, secretsmanager.Secret],
-    database: Database | None,
-    watch: Watch,
-) -> Rights:
+    database: AccountingDatabase | None,
+    monitoring: Monitoring,
+) -> RolePermissions:
     """Everybody reads the published bundles, writes logs and can be given a shell; the controller starts nodes.
 
     Only the controller reads the daemons' key, with which anybody could speak for root of the cluster: it gives it to
     the other machines when they join (``templates/boot/keys.py.j2``). Only the host of slurmdbd reads the database's
     password. No role of a machine reads or writes data buckets: whoever becomes root of any machine would have it.
     """
-    common = _common(work, state, watch)
-    password = _password(secrets, database)
-    apart = bool(work.cloud.hosts_of("database"))
+    common = _build_common_permissions(context, state, monitoring)
+    password = _allow_password_access(secrets, database)
+    apart = bool(context.cloud.list_hosts("database"))
     controller = (
         *common,
-        allow([_READ, _WRITE], [secrets["auth"].arn]),
+        allow([_READ_SECRET, _WRITE_SECRET], [secrets["auth"].arn]),
         *(() if apart else password),
         allow(
             ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
-            [_groups(work)],
-            of_cluster(work),
+            [_format_group_arn(context)],
+            build_cluster_condition(context),
         ),
         # Describing knows no resources: the service does not scope it.
         allow(
@@ -68,7 +68,7 @@ def rights_of(
             ]
         ),
     )
-    return Rights(
+    return RolePermissions(
         controller=controller,
         database=(*common, *password),
         login=common,
@@ -76,32 +76,32 @@ def rights_of(
     )
 
 
-def _password(secrets: Mapping[str, secretsmanager.Secret], database: Database | None) -> tuple[Statement, ...]:
+def _allow_password_access(secrets: Mapping[str, secretsmanager.Secret], database: AccountingDatabase | None) -> tuple[Statement, ...]:
     """The database's: one that the provider runs has made it, else the host of slurmdbd does."""
     if database is not None:
-        return (allow([_READ], [database.secret]),)
-    return (allow([_READ, _WRITE], [secrets["database"].arn]),) if "database" in secrets else ()
+        return (allow([_READ_SECRET], [database.secret]),)
+    return (allow([_READ_SECRET, _WRITE_SECRET], [secrets["database"].arn]),) if "database" in secrets else ()
 
 
-def backend_rights(work: Work, plan: CloudStorage, state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
+def build_storage_server_permissions(context: BuildContext, storage: CloudStorage, state: s3.Bucket, monitoring: Monitoring) -> tuple[Statement, ...]:
     """What servers of a file system may do: find each other, and read what installs their software."""
-    found = [*_common(work, state, watch), allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"])]
-    start = f"arn:{work.cloud.partition}"
-    if plan.install is not None and plan.install.source.startswith("s3://"):
-        path = escape_wildcards(plan.install.source.removeprefix("s3://"))
+    found = [*_build_common_permissions(context, state, monitoring), allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"])]
+    start = f"arn:{context.cloud.partition}"
+    if storage.install is not None and storage.install.source.startswith("s3://"):
+        path = escape_wildcards(storage.install.source.removeprefix("s3://"))
         found.append(allow(["s3:GetObject"], [f"{start}:s3:::{path}"]))
-    if plan.install is not None and plan.install.token is not None:
-        token = escape_wildcards(plan.install.token)  # the service ends identifiers with six characters of its own
+    if storage.install is not None and storage.install.token is not None:
+        token = escape_wildcards(storage.install.token)  # the service ends identifiers with six characters of its own
         own = (
-            token if token.startswith("arn:") else f"{start}:secretsmanager:{work.cloud.region}:*:secret:{token}-??????"
+            token if token.startswith("arn:") else f"{start}:secretsmanager:{context.cloud.region}:*:secret:{token}-??????"
         )
-        found.append(allow([_READ], [own]))
+        found.append(allow([_READ_SECRET], [own]))
     return tuple(found)
 
 
-def _common(work: Work, state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]:
+def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitoring: Monitoring) -> tuple[Statement, ...]:
     """What every machine may do: read the published bundles, write logs, be given a shell."""
-    streams = [watch.logs.arn, pulumi.Output.concat(watch.logs.arn, ":*")] if watch.logs else []
+    streams = [monitoring.logs.arn, pulumi.Output.concat(monitoring.logs.arn, ":*")] if monitoring.logs else []
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
         allow(["s3:ListBucket"], [state.arn]),  # without it, an object that is not there looks like one that is refused
@@ -110,12 +110,12 @@ def _common(work: Work, state: s3.Bucket, watch: Watch) -> tuple[Statement, ...]
             if streams
             else []
         ),
-        session_rights(),
-        *(log_agent_rights(work) if watch.logs else ()),
+        allow_sessions(),
+        *(allow_log_agent(context) if monitoring.logs else ()),
     )
 
 
-def bucket_data(buckets: list[s3.Bucket]) -> Statement:
+def allow_bucket_data(buckets: list[s3.Bucket]) -> Statement:
     """Reading and writing what is in buckets, and listing them."""
     return allow(
         ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListBucket",
@@ -124,7 +124,7 @@ def bucket_data(buckets: list[s3.Bucket]) -> Statement:
     )  # fmt: skip
 
 
-def _groups(work: Work) -> str:
+def _format_group_arn(context: BuildContext) -> str:
     """Auto Scaling groups of the region; the condition leaves those with the cluster's tag."""
-    start = f"arn:{work.cloud.partition}:autoscaling:{work.cloud.region}:*:autoScalingGroup:*"
+    start = f"arn:{context.cloud.partition}:autoscaling:{context.cloud.region}:*:autoScalingGroup:*"
     return f"{start}:autoScalingGroupName/*"

@@ -9,29 +9,29 @@ from collections.abc import Mapping
 
 from pulumi_aws import secretsmanager
 
-from ..work import Work
+from ..work import BuildContext
 
-__all__ = ["secrets_of"]
+__all__ = ["create_secrets"]
 
-_WHAT = {
+_DESCRIPTIONS = {
     "auth": "The key with which the daemons of Slurm trust each other",
     "database": "The password of the accounting database on the controller",
 }
 
 
-def secrets_of(work: Work) -> Mapping[str, secretsmanager.Secret]:
+def create_secrets(context: BuildContext) -> Mapping[str, secretsmanager.Secret]:
     """Containers by name: ``auth``, and ``database`` unless the provider runs it and keeps its password."""
-    names = [name for name in _WHAT if name != "database" or _own_database(work)]
+    names = [name for name in _DESCRIPTIONS if name != "database" or _has_own_database(context)]
     return {
         name: secretsmanager.Secret(
-            work.child(f"secret-{name}", "secret"),
-            description=f"{_WHAT[name]}; filled by the controller when it first starts",
-            tags=work.tags(f"secret-{name}"),
-            opts=work.options(keeps=True),
+            context.name_child(f"secret-{name}", "secret"),
+            description=f"{_DESCRIPTIONS[name]}; filled by the controller when it first starts",
+            tags=context.build_tags(f"secret-{name}"),
+            opts=context.build_options(has_data=True),
         )
         for name in names
     }
 
 
-def _own_database(work: Work) -> bool:
-    return work.plan.scheduler.database is not None and work.cloud.database is None
+def _has_own_database(context: BuildContext) -> bool:
+    return context.plan.scheduler.database is not None and context.cloud.database is None

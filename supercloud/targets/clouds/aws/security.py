@@ -7,19 +7,19 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import ec2, vpc
 
-from ..work import Work
-from .network import EVERYWHERE, Network
+from ..work import BuildContext
+from .network import ANY_ADDRESS, Network
 
-__all__ = ["Walls", "group_of", "reach", "to_prefixes", "walls_of"]
+__all__ = ["SecurityGroups", "create_security_group", "allow_traffic", "allow_prefix_list", "create_security_groups"]
 
-_ALL = "-1"
+_ALL_PROTOCOLS = "-1"
 """Every protocol on every port: what EFA's traffic needs within its group, in both directions."""
 _SSH = 22
 _HTTPS = 443
 
 
 @dataclass(frozen=True)
-class Walls:
+class SecurityGroups:
     """The groups that everything else is put into."""
 
     cluster: ec2.SecurityGroup
@@ -30,51 +30,51 @@ class Walls:
     """Private endpoints of services; None where there are none with an interface."""
 
 
-def walls_of(work: Work, network: Network) -> Walls:
+def create_security_groups(context: BuildContext, network: Network) -> SecurityGroups:
     """The cluster's group with traffic among its members, and ways in and out as the plan says."""
-    cluster = group_of(work, network, "cluster", "Machines of the cluster")
+    cluster = create_security_group(context, network, "cluster", "Machines of the cluster")
     for rule, direction in ((vpc.SecurityGroupIngressRule, "in"), (vpc.SecurityGroupEgressRule, "out")):
         rule(
-            work.child(f"cluster-among-{direction}"),
+            context.name_child(f"cluster-among-{direction}"),
             security_group_id=cluster.id,
             referenced_security_group_id=cluster.id,
-            ip_protocol=_ALL,
+            ip_protocol=_ALL_PROTOCOLS,
             description="Among machines of the cluster, EFA included",
-            tags=work.tags(),
-            opts=work.options(),
+            tags=context.build_tags(),
+            opts=context.build_options(),
         )
-    if not work.cloud.network.closed:
+    if not context.cloud.network.is_isolated:
         vpc.SecurityGroupEgressRule(
-            work.child("cluster-internet-out"),
+            context.name_child("cluster-internet-out"),
             security_group_id=cluster.id,
-            cidr_ipv4=EVERYWHERE,
-            ip_protocol=_ALL,
+            cidr_ipv4=ANY_ADDRESS,
+            ip_protocol=_ALL_PROTOCOLS,
             description="To the internet and to services",
-            tags=work.tags(),
-            opts=work.options(),
+            tags=context.build_tags(),
+            opts=context.build_options(),
         )
-    return Walls(cluster, _access(work, network), _endpoints(work, network, cluster))
+    return SecurityGroups(cluster, _create_access_group(context, network), _create_endpoint_group(context, network, cluster))
 
 
-def group_of(work: Work, network: Network, key: str, description: str) -> ec2.SecurityGroup:
+def create_security_group(context: BuildContext, network: Network, key: str, description: str) -> ec2.SecurityGroup:
     """A group without any rule."""
     return ec2.SecurityGroup(
-        work.child(f"{key}-walls", "security-group"),
+        context.name_child(f"{key}-walls", "security-group"),
         vpc_id=network.id,
         description=description,
-        tags=work.tags(key),
-        opts=work.options(),
+        tags=context.build_tags(key),
+        opts=context.build_options(),
     )
 
 
-def reach(
-    work: Work,
+def allow_traffic(
+    context: BuildContext,
     key: str,
     source: ec2.SecurityGroup,
     target: ec2.SecurityGroup,
     ports: str,
     protocol: str = "tcp",
-    outward: bool = True,
+    needs_egress: bool = True,
 ) -> None:
     """Let members of ``source`` open connections to members of ``target`` on ``ports`` (``988`` or ``1018-1023``).
 
@@ -83,67 +83,67 @@ def reach(
     first, _, last = ports.partition("-")
     name = f"{key}-{protocol}-{ports}"
     vpc.SecurityGroupIngressRule(
-        work.child(f"{name}-in"),
+        context.name_child(f"{name}-in"),
         security_group_id=target.id,
         referenced_security_group_id=source.id,
         ip_protocol=protocol,
         from_port=int(first),
         to_port=int(last or first),
         description=key,
-        tags=work.tags(),
-        opts=work.options(),
+        tags=context.build_tags(),
+        opts=context.build_options(),
     )
-    if outward:
+    if needs_egress:
         vpc.SecurityGroupEgressRule(
-            work.child(f"{name}-out"),
+            context.name_child(f"{name}-out"),
             security_group_id=source.id,
             referenced_security_group_id=target.id,
             ip_protocol=protocol,
             from_port=int(first),
             to_port=int(last or first),
             description=key,
-            tags=work.tags(),
-            opts=work.options(),
+            tags=context.build_tags(),
+            opts=context.build_options(),
         )
 
 
-def _access(work: Work, network: Network) -> ec2.SecurityGroup | None:
-    if not work.cloud.network.access or work.plan.scheduler.kind != "slurm":
+def _create_access_group(context: BuildContext, network: Network) -> ec2.SecurityGroup | None:
+    if not context.cloud.network.access or context.plan.scheduler.kind != "slurm":
         return None
-    group = group_of(work, network, "access", "Machines that users reach from outside")
-    for cidr in work.cloud.network.access:
+    group = create_security_group(context, network, "access", "Machines that users reach from outside")
+    for cidr in context.cloud.network.access:
         vpc.SecurityGroupIngressRule(
-            work.child(f"access-{cidr.replace('/', '-').replace(':', '.')}-in"),
+            context.name_child(f"access-{cidr.replace('/', '-').replace(':', '.')}-in"),
             security_group_id=group.id,
             **({"cidr_ipv6": cidr} if ":" in cidr else {"cidr_ipv4": cidr}),
             ip_protocol="tcp",
             from_port=_SSH,
             to_port=_SSH,
             description="SSH",
-            tags=work.tags(),
-            opts=work.options(),
+            tags=context.build_tags(),
+            opts=context.build_options(),
         )
     return group
 
 
-def _endpoints(work: Work, network: Network, cluster: ec2.SecurityGroup) -> ec2.SecurityGroup | None:
-    if "interface" not in work.cloud.network.endpoints.values():
+def _create_endpoint_group(context: BuildContext, network: Network, cluster: ec2.SecurityGroup) -> ec2.SecurityGroup | None:
+    if "interface" not in context.cloud.network.endpoints.values():
         return None
-    group = group_of(work, network, "endpoints", "Private endpoints of services")
-    reach(work, "endpoints", cluster, group, str(_HTTPS), outward=work.cloud.network.closed)
+    group = create_security_group(context, network, "endpoints", "Private endpoints of services")
+    allow_traffic(context, "endpoints", cluster, group, str(_HTTPS), needs_egress=context.cloud.network.is_isolated)
     return group
 
 
-def to_prefixes(work: Work, key: str, group: ec2.SecurityGroup, prefixes: pulumi.Input[str]) -> None:
+def allow_prefix_list(context: BuildContext, key: str, group: ec2.SecurityGroup, prefix_list_id: pulumi.Input[str]) -> None:
     """Let members of a closed group reach a service behind a gateway endpoint."""
     vpc.SecurityGroupEgressRule(
-        work.child(f"{key}-out"),
+        context.name_child(f"{key}-out"),
         security_group_id=group.id,
-        prefix_list_id=prefixes,
+        prefix_list_id=prefix_list_id,
         ip_protocol="tcp",
         from_port=_HTTPS,
         to_port=_HTTPS,
         description=f"To {key}",
-        tags=work.tags(),
-        opts=work.options(),
+        tags=context.build_tags(),
+        opts=context.build_options(),
     )

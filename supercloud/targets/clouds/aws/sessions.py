@@ -8,19 +8,19 @@ docs.aws.amazon.com/systems-manager/latest/userguide/getting-started-create-iam-
 
 from __future__ import annotations
 
-from ..work import Work
+from ..work import BuildContext
 from .iam import Statement, allow
 
-__all__ = ["log_agent_rights", "session_rights"]
+__all__ = ["allow_log_agent", "allow_sessions"]
 
-_SESSIONS = (
+_SESSION_ACTIONS = (
     "ssm:UpdateInstanceInformation",
     "ssmmessages:CreateControlChannel",
     "ssmmessages:CreateDataChannel",
     "ssmmessages:OpenControlChannel",
     "ssmmessages:OpenDataChannel",
 )
-_COMMANDS = (
+_COMMAND_ACTIONS = (
     "ec2messages:AcknowledgeMessage",
     "ec2messages:DeleteMessage",
     "ec2messages:FailMessage",
@@ -37,17 +37,17 @@ _COMMANDS = (
     "ssm:UpdateInstanceAssociationStatus",
 )
 """How an association tells an instance what to run, and what comes of it."""
-_DOCUMENTS = ("ssm:DescribeDocument", "ssm:GetDocument")
+_DOCUMENT_ACTIONS = ("ssm:DescribeDocument", "ssm:GetDocument")
 
 
-def session_rights() -> Statement:
+def allow_sessions() -> Statement:
     """Shells through Systems Manager. The agent names no resource before it has a session."""
-    return allow(_SESSIONS)
+    return allow(_SESSION_ACTIONS)
 
 
-def log_agent_rights(work: Work) -> tuple[Statement, ...]:
+def allow_log_agent(context: BuildContext) -> tuple[Statement, ...]:
     """What the association that puts the log agent on a machine needs: commands, and no document but those it runs."""
-    start = f"arn:{work.cloud.partition}:ssm:{work.cloud.region}:*:document"
+    start = f"arn:{context.cloud.partition}:ssm:{context.cloud.region}:*:document"
     # ours is named by Pulumi after its logical name; packages of AWS have no account in their ARN
-    own = [f"{start}/{work.child('log-agent', 'document')}-*", f"{start}/AmazonCloudWatchAgent"]
-    return allow(_COMMANDS), allow(_DOCUMENTS, own)
+    own = [f"{start}/{context.name_child('log-agent', 'document')}-*", f"{start}/AmazonCloudWatchAgent"]
+    return allow(_COMMAND_ACTIONS), allow(_DOCUMENT_ACTIONS, own)

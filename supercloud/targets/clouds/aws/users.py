@@ -12,44 +12,44 @@ from dataclasses import replace
 import pulumi
 from pulumi_aws import s3
 
-from ..work import Work
-from .iam import RoleOf, Statement, allow, grant, role_of
+from ..work import BuildContext
+from .iam import IamRole, Statement, allow, grant, create_role
 
-__all__ = ["user_role"]
+__all__ = ["create_user_role"]
 
-_IMAGES = ("AmazonEC2ContainerRegistryPullOnly",)
+_CONTAINER_POLICIES = ("AmazonEC2ContainerRegistryPullOnly",)
 """Containers of jobs."""
-_TENANT = "${aws:PrincipalTag/tenant}"
-_OBJECTS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
-_LISTS = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
+_TENANT_VARIABLE = "${aws:PrincipalTag/tenant}"
+_OBJECT_ACTIONS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+_LIST_ACTIONS = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
 
 
-def user_role(work: Work, buckets: Mapping[str, s3.Bucket], machines: Mapping[str, RoleOf]) -> RoleOf:
+def create_user_role(context: BuildContext, buckets: Mapping[str, s3.Bucket], machines: Mapping[str, IamRole]) -> IamRole:
     """The role, and the right of the roles of ``machines`` (by key) to take it for a user.
 
     With tenants, the session's tag ``tenant`` is the folder of every data bucket that it reads and writes; an untagged
     session has none. Without, all of the data buckets is everybody's.
     """
-    data = [bucket for name, bucket in buckets.items() if name != work.cloud.state_bucket]
+    data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
     takers: list[pulumi.Input[str]] = [role.arn for role in machines.values()]
     assume = ("sts:AssumeRole", "sts:TagSession")
-    if work.given.node_role is not None:
-        takers.append(work.given.node_role)
-    role = role_of(work, "users", takers, _data(data, bool(work.plan.tenants)), _IMAGES, assume)
+    if context.existing.node_role is not None:
+        takers.append(context.existing.node_role)
+    role = create_role(context, "users", takers, _allow_tenant_data(data, bool(context.plan.tenants)), _CONTAINER_POLICIES, assume)
     granted = [
-        grant(work, f"{key}-users", machine.name, [allow(assume, [role.arn])]) for key, machine in machines.items()
+        grant(context, f"{key}-users", machine.name, [allow(assume, [role.arn])]) for key, machine in machines.items()
     ]
-    return replace(role, rights=(*role.rights, *granted))
+    return replace(role, rights=(*role.policies, *granted))
 
 
-def _data(buckets: Sequence[s3.Bucket], tenants: bool) -> list[Statement]:
+def _allow_tenant_data(buckets: Sequence[s3.Bucket], has_tenants: bool) -> list[Statement]:
     if not buckets:
         return []
-    folder = f"/{_TENANT}/*" if tenants else "/*"
-    only = {"StringLike": {"s3:prefix": [f"{_TENANT}/", f"{_TENANT}/*"]}} if tenants else None
+    folder = f"/{_TENANT_VARIABLE}/*" if has_tenants else "/*"
+    only = {"StringLike": {"s3:prefix": [f"{_TENANT_VARIABLE}/", f"{_TENANT_VARIABLE}/*"]}} if has_tenants else None
     arns = [bucket.arn for bucket in buckets]
     return [
-        allow(_OBJECTS, [pulumi.Output.concat(arn, folder) for arn in arns]),
-        allow(_LISTS, arns, only),
+        allow(_OBJECT_ACTIONS, [pulumi.Output.concat(arn, folder) for arn in arns]),
+        allow(_LIST_ACTIONS, arns, only),
         allow(["s3:GetBucketLocation"], arns),
     ]

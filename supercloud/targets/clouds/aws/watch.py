@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_aws import budgets, cloudwatch, ec2, sns
 
-from ..work import CLUSTER_TAG, Work
-from .iam import allow, role_of
+from ..work import CLUSTER_TAG, BuildContext
+from .iam import allow, create_role
 from .network import Network
 
-__all__ = ["Watch", "alarm", "budget_of", "flows_of", "log_group", "watch_of"]
+__all__ = ["Monitoring", "create_alarm", "create_budget", "create_flow_logs", "create_log_group", "create_monitoring"]
 
-_DAYS_KEPT = 90
-_WARN_AT = ((80.0, "FORECASTED"), (100.0, "ACTUAL"))
+_LOG_RETENTION_DAYS = 90
+_BUDGET_ALERTS = ((80.0, "FORECASTED"), (100.0, "ACTUAL"))
 """Per cent of the budget, and whether they are spent or foreseen."""
 
 
 @dataclass(frozen=True)
-class Watch:
+class Monitoring:
     """Where machines write logs and whom alarms tell."""
 
     logs: cloudwatch.LogGroup | None
@@ -28,23 +28,23 @@ class Watch:
     topic: sns.Topic
 
 
-def watch_of(work: Work) -> Watch:
+def create_monitoring(context: BuildContext) -> Monitoring:
     """The cluster's log group and the topic of its alarms, with a subscription for each mail address."""
-    topic = sns.Topic(work.child("alarms", "topic"), tags=work.tags("alarms"), opts=work.options())
+    topic = sns.Topic(context.name_child("alarms", "topic"), tags=context.build_tags("alarms"), opts=context.build_options())
     sns.TopicPolicy(
-        work.child("alarms"),
+        context.name_child("alarms"),
         arn=topic.arn,
-        policy=pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [_speakers(topic)]}),
-        opts=work.options(),
+        policy=pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [_allow_publishing(topic)]}),
+        opts=context.build_options(),
     )
-    for address in work.given.notify:
+    for address in context.existing.notify:
         sns.TopicSubscription(
-            work.child(f"alarms-{address}"), topic=topic.arn, protocol="email", endpoint=address, opts=work.options()
+            context.name_child(f"alarms-{address}"), topic=topic.arn, protocol="email", endpoint=address, opts=context.build_options()
         )
-    return Watch(log_group(work, "logs") if work.plan.scheduler.kind == "slurm" else None, topic)
+    return Monitoring(create_log_group(context, "logs") if context.plan.scheduler.kind == "slurm" else None, topic)
 
 
-def _speakers(topic: sns.Topic) -> dict[str, object]:
+def _allow_publishing(topic: sns.Topic) -> dict[str, object]:
     """Alarms and budgets of the account may speak on the topic."""
     return {
         "Effect": "Allow",
@@ -55,23 +55,23 @@ def _speakers(topic: sns.Topic) -> dict[str, object]:
     }
 
 
-def log_group(
-    work: Work, key: str, *, name: pulumi.Input[str] | None = None, prefix: str | None = None
+def create_log_group(
+    context: BuildContext, key: str, *, name: pulumi.Input[str] | None = None, prefix: str | None = None
 ) -> cloudwatch.LogGroup:
     """A log group; ``name`` or how it begins where a service insists on it."""
     return cloudwatch.LogGroup(
-        work.child(key, "log-group"),
+        context.name_child(key, "log-group"),
         name=name,
         name_prefix=prefix,
-        retention_in_days=_DAYS_KEPT,
-        tags=work.tags(key),
-        opts=work.options(),
+        retention_in_days=_LOG_RETENTION_DAYS,
+        tags=context.build_tags(key),
+        opts=context.build_options(),
     )
 
 
-def alarm(
-    work: Work,
-    watch: Watch,
+def create_alarm(
+    context: BuildContext,
+    monitoring: Monitoring,
     key: str,
     metric: str,
     dimensions: Mapping[str, pulumi.Input[str]],
@@ -79,13 +79,13 @@ def alarm(
     above: float | None = None,
     below: float | None = None,
     statistic: str = "Average",
-    text: str,
+    description: str,
 ) -> None:
     """Tell the topic when a metric (``AWS/EC2:StatusCheckFailed``) passes a threshold for three periods of 5 min."""
     namespace, _, name = metric.partition(":")
     cloudwatch.MetricAlarm(
-        work.child(f"alarm-{key}", "alarm"),
-        alarm_description=text,
+        context.name_child(f"alarm-{key}", "alarm"),
+        alarm_description=description,
         namespace=namespace,
         metric_name=name,
         dimensions=dict(dimensions),
@@ -94,58 +94,58 @@ def alarm(
         statistic=statistic,
         period=300,
         evaluation_periods=3,
-        alarm_actions=[watch.topic.arn],
-        ok_actions=[watch.topic.arn],
-        tags=work.tags(f"alarm-{key}"),
-        opts=work.options(),
+        alarm_actions=[monitoring.topic.arn],
+        ok_actions=[monitoring.topic.arn],
+        tags=context.build_tags(f"alarm-{key}"),
+        opts=context.build_options(),
     )
 
 
-def flows_of(work: Work, network: Network) -> None:
+def create_flow_logs(context: BuildContext, network: Network) -> None:
     """Who talked to whom in a network of ours."""
     if network.vpc is None:
         return
-    logs = log_group(work, "flows")
+    logs = create_log_group(context, "flows")
     write = allow(
         ["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogGroups", "logs:DescribeLogStreams"],
         [logs.arn, pulumi.Output.concat(logs.arn, ":*")],
     )
     own = {"StringEquals": {"aws:SourceAccount": network.vpc.owner_id}}  # not for flow logs of other accounts
-    role = role_of(work, "flows", "vpc-flow-logs.amazonaws.com", [write], when=own)
+    role = create_role(context, "flows", "vpc-flow-logs.amazonaws.com", [write], conditions=own)
     ec2.FlowLog(
-        work.child("flows"),
+        context.name_child("flows"),
         vpc_id=network.id,
         traffic_type="REJECT",  # what is allowed would be every packet of every job
         log_destination=logs.arn,
         iam_role_arn=role.arn,
-        tags=work.tags("flows"),
-        opts=work.options(),
+        tags=context.build_tags("flows"),
+        opts=context.build_options(),
     )
 
 
-def budget_of(work: Work, watch: Watch) -> None:
+def create_budget(context: BuildContext, monitoring: Monitoring) -> None:
     """A monthly budget over everything with the cluster's tag, where the plan has one."""
-    limit = work.cloud.monthly_budget
+    limit = context.cloud.monthly_budget
     if limit is None:
         return
     budgets.Budget(
-        work.child("budget", "budget"),
+        context.name_child("budget", "budget"),
         budget_type="COST",
         limit_amount=f"{limit.to('USD'):.2f}",
         limit_unit="USD",
         time_unit="MONTHLY",
-        cost_filters=[{"name": "TagKeyValue", "values": [f"user:{CLUSTER_TAG}${work.identity}"]}],
+        cost_filters=[{"name": "TagKeyValue", "values": [f"user:{CLUSTER_TAG}${context.identity}"]}],
         notifications=[
             budgets.BudgetNotificationArgs(
                 comparison_operator="GREATER_THAN",
                 notification_type=kind,
                 threshold=share,
                 threshold_type="PERCENTAGE",
-                subscriber_sns_topic_arns=[watch.topic.arn],
-                subscriber_email_addresses=list(work.given.notify) or None,
+                subscriber_sns_topic_arns=[monitoring.topic.arn],
+                subscriber_email_addresses=list(context.existing.notify) or None,
             )
-            for share, kind in _WARN_AT
+            for share, kind in _BUDGET_ALERTS
         ],
-        tags=work.tags("budget"),
-        opts=work.options(),
+        tags=context.build_tags("budget"),
+        opts=context.build_options(),
     )

@@ -8,100 +8,100 @@ import pulumi
 from pulumi_aws import autoscaling, lb, route53, s3
 
 from ....plan.model.cloud import CloudHost, CloudStorage
-from ..boot import after, user_data
-from ..work import Work
-from .dns import record
-from .files import FileSystem, mount_rule, needed
-from .groups import group_of_instances
-from .iam import profile_of, role_of
-from .launch import template
+from ..boot import with_dependencies, render_user_data
+from ..work import BuildContext
+from .dns import create_record
+from .files import FileSystem, require_mount_rule, require_setting
+from .groups import create_instance_group
+from .iam import create_instance_profile, create_role
+from .launch import create_launch_template
 from .network import Network
-from .placement import placement_of
-from .rights import backend_rights
-from .security import Walls
-from .slurm import basics
-from .watch import Watch
+from .placement import create_placement_group
+from .rights import build_storage_server_permissions
+from .security import SecurityGroups
+from .slurm import build_common_values
+from .watch import Monitoring
 
-__all__ = ["STORAGE_TAG", "weka_of"]
+__all__ = ["STORAGE_TAG", "create_weka"]
 
 STORAGE_TAG = "supercloud:storage"
 """By it backends find each other."""
 
 
-def weka_of(
-    work: Work,
-    plan: CloudStorage,
+def create_weka(
+    context: BuildContext,
+    storage: CloudStorage,
     host: CloudHost,
     network: Network,
-    walls: Walls,
+    security_groups: SecurityGroups,
     zone: route53.Zone,
     state: s3.Bucket,
     published: Sequence[pulumi.Resource],
-    watch: Watch,
+    monitoring: Monitoring,
 ) -> FileSystem:
     """The backends. Data is on their own disks, so Auto Scaling must never replace one by itself."""
-    rights = backend_rights(work, plan, state, watch)
-    role = role_of(work, host.key, "ec2.amazonaws.com", rights)
-    values = after([*published, *network.ready, *role.rights], basics(work, state))
-    tags = {STORAGE_TAG: plan.name}
-    launch = template(
-        work,
+    rights = build_storage_server_permissions(context, storage, state, monitoring)
+    role = create_role(context, host.key, "ec2.amazonaws.com", rights)
+    values = with_dependencies([*published, *network.dependencies, *role.policies], build_common_values(context, state))
+    tags = {STORAGE_TAG: storage.name}
+    launch = create_launch_template(
+        context,
         host.key,
         machine=host.machine.name,
         disk=host.disk,
-        walls=[walls.cluster.id],
+        security_group_ids=[security_groups.cluster.id],
         interfaces=host.interfaces,
         image=host.image,
-        profile=profile_of(work, host.key, role.name).arn,
-        placement=placement_of(work, host.key, _near(host)),
-        user_data=user_data(work, host.key, values),
+        profile=create_instance_profile(context, host.key, role.name).arn,
+        placement=create_placement_group(context, host.key, _can_use_placement_group(host)),
+        user_data=render_user_data(context, host.key, values),
         tags=tags,
     )
-    rule = mount_rule(plan)
-    entry, target = _entry(work, host, needed(rule.port, plan, "port"), network, walls)
-    backends: autoscaling.Group = group_of_instances(
-        work, host.key, launch, network.among(host.subnets),
-        sizes=(host.count, host.count, host.count), tags=tags, targets=[target.arn], keeps=True,
+    rule = require_mount_rule(storage)
+    entry, target = _create_load_balancer(context, host, require_setting(rule.port, storage, "port"), network, security_groups)
+    backends: autoscaling.Group = create_instance_group(
+        context, host.key, launch, network.select_subnet_ids(host.subnets),
+        sizes=(host.count, host.count, host.count), tags=tags, targets=[target.arn], has_data=True,
     )  # fmt: skip
     name = host.hosts[0] if host.hosts else host.key
-    record(work, zone, name, entry.dns_name, "CNAME")
-    source = backends.name.apply(lambda _: f"{name}.{work.plan.network.domain}/{rule.path}")
-    return FileSystem(plan, source, {})
+    create_record(context, zone, name, entry.dns_name, "CNAME")
+    source = backends.name.apply(lambda _: f"{name}.{context.plan.network.domain}/{rule.path}")
+    return FileSystem(storage, source, {})
 
 
-def _entry(
-    work: Work, host: CloudHost, port: int, network: Network, walls: Walls
+def _create_load_balancer(
+    context: BuildContext, host: CloudHost, port: int, network: Network, security_groups: SecurityGroups
 ) -> tuple[lb.LoadBalancer, lb.TargetGroup]:
     """A private balancer: clients mount through it, whichever backend is there."""
     entry = lb.LoadBalancer(
-        work.child(host.key, "load-balancer"),
+        context.name_child(host.key, "load-balancer"),
         internal=True,
         load_balancer_type="network",
-        subnets=network.among(host.subnets),
-        security_groups=[walls.cluster.id],
-        tags=work.tags(host.key),
-        opts=work.options(),
+        subnets=network.select_subnet_ids(host.subnets),
+        security_groups=[security_groups.cluster.id],
+        tags=context.build_tags(host.key),
+        opts=context.build_options(),
     )
     target = lb.TargetGroup(
-        work.child(host.key, "target-group"),
+        context.name_child(host.key, "target-group"),
         port=port,
         protocol="TCP",
         vpc_id=network.id,
-        tags=work.tags(host.key),
-        opts=work.options(),
+        tags=context.build_tags(host.key),
+        opts=context.build_options(),
     )
     lb.Listener(
-        work.child(host.key),
+        context.name_child(host.key),
         load_balancer_arn=entry.arn,
         port=port,
         protocol="TCP",
         default_actions=[{"type": "forward", "target_group_arn": target.arn}],
-        tags=work.tags(host.key),
-        opts=work.options(),
+        tags=context.build_tags(host.key),
+        opts=context.build_options(),
     )
     return entry, target
 
 
-def _near(host: CloudHost) -> bool:
+def _can_use_placement_group(host: CloudHost) -> bool:
     """Whether a placement group takes them: one zone, and a machine of the kind."""
     return len(host.subnets) == 1 and host.machine.instance is not None and "cluster" in host.machine.instance.placement

@@ -7,42 +7,42 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....catalog.kubernetes_parts import DeviceStack
-from ....plan.build.kubernetes.names import POOL, channel_claim_of, domain_of, namespace_of
+from ....plan.build.kubernetes.names import POOL_LABEL, format_channel_claim_name, format_compute_domain_name, format_namespace_name
 from ....plan.model.plan import Plan, PoolPlan
-from .given import accelerated, claimed, classed, device_class_of, facts_of, has_host_driver, taints_of, tenant_names
-from .manifest import Object, obj, yaml_text
+from .given import list_accelerator_pools, has_device_claims, list_device_class_pools, format_device_class, require_kubernetes_plan, has_host_driver, build_taints, list_tenant_names
+from .manifest import Object, build_object, format_yaml
 
-__all__ = ["COUNTERS", "amd_values", "dra_values", "neuron_values", "nvidia_values", "objects"]
+__all__ = ["COUNTERS_CONFIG_MAP", "build_amd_values", "build_dra_values", "build_neuron_values", "build_nvidia_values", "build_objects"]
 
 _NVIDIA, _AMD = "nvidia.com/gpu", "amd.com/gpu"
 _MIG, _SHARING = "mig-parted", "device-plugin"
 _UNPRIVILEGED = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
-COUNTERS = "dcgm-counters"
+COUNTERS_CONFIG_MAP = "dcgm-counters"
 """The ConfigMap with the metrics that the exporter gives."""
 
 
-def _stack(plan: Plan, resource: str) -> DeviceStack:
-    return facts_of(plan).stacks[resource]
+def _get_device_stack(plan: Plan, resource: str) -> DeviceStack:
+    return require_kubernetes_plan(plan).stacks[resource]
 
 
-def _brought(plan: Plan, resource: str) -> tuple[str, ...]:
+def _list_provided_parts(plan: Plan, resource: str) -> tuple[str, ...]:
     """Parts of the stack that the site's own images have."""
-    return _stack(plan, resource).provided.get(plan.site.kind, ())
+    return _get_device_stack(plan, resource).provided.get(plan.site.kind, ())
 
 
-def nvidia_values(plan: Plan) -> Object:
+def build_nvidia_values(plan: Plan) -> Object:
     """Of the GPU operator.
 
     Devices come from the device plugin or the DRA driver only, through CDI: the operator then gives the plugin the
     strategies for it. The container toolkit must not read NVIDIA_VISIBLE_DEVICES, which any tenant can set to all GPUs
     of a node; the operator's own pods are privileged, and the toolkit still reads theirs.
     """
-    pools = accelerated(plan, _NVIDIA)
-    brought = _brought(plan, _NVIDIA)
+    pools = list_accelerator_pools(plan, _NVIDIA)
+    brought = _list_provided_parts(plan, _NVIDIA)
     kinds = {fabric.kind for fabric in plan.fabrics for pool in pools if fabric.name in pool.fabrics}
     rdma = bool(kinds & {"infiniband", "roce"})
     stays = [{"key": item["key"], "operator": "Exists", "effect": item["effect"]}
-             for item in (taints_of(plan, pools[0]) if pools else [])]  # fmt: skip
+             for item in (build_taints(plan, pools[0]) if pools else [])]  # fmt: skip
     found: Object = {
         "daemonsets": {"tolerations": stays},
         "driver": {
@@ -59,16 +59,16 @@ def nvidia_values(plan: Plan) -> Object:
         "dcgm": {"enabled": True},
         "dcgmExporter": {
             "enabled": True,
-            "config": {"name": COUNTERS},
+            "config": {"name": COUNTERS_CONFIG_MAP},
             "env": [{"name": "DCGM_EXPORTER_COLLECTORS", "value": "/etc/dcgm-exporter/dcgm-metrics.csv"}],
             "serviceMonitor": {"enabled": True, "interval": "15s"},
         },
         "mig": {"strategy": "mixed" if any(pool.slicing and pool.slicing.mig for pool in pools) else "none"},
     }  # fmt: skip
-    if path := _stack(plan, _NVIDIA).driver_path.get(plan.site.kind):
+    if path := _get_device_stack(plan, _NVIDIA).driver_path.get(plan.site.kind):
         found["hostPaths"] = {"driverInstallDir": path}
         found["toolkit"]["installDir"] = path
-    if claimed(plan):
+    if has_device_claims(plan):
         return found | {"devicePlugin": {"enabled": False}}
     if "plugin" in brought:
         return found | {"devicePlugin": {"enabled": False}, "migManager": {"enabled": False}}
@@ -79,26 +79,26 @@ def nvidia_values(plan: Plan) -> Object:
     return found
 
 
-def amd_values(plan: Plan) -> Object:
+def build_amd_values(plan: Plan) -> Object:
     """Of AMD's operator: what it installs on nodes is said in DeviceConfigs of our own."""
     return {"crds": {"defaultCR": {"install": False}}}
 
 
-def neuron_values(plan: Plan) -> Object:
+def build_neuron_values(plan: Plan) -> Object:
     """Of Neuron's chart: its device plugin alone, for nodes' problems are watched by one detector for all."""
     return {"devicePlugin": {"enabled": True}, "npd": {"enabled": False}}
 
 
-def dra_values(plan: Plan) -> Object:
+def build_dra_values(plan: Plan) -> Object:
     """Of NVIDIA's driver of dynamic resource allocation: domains of shared memory, and GPUs where claims hand them out.
 
     The chart refuses GPUs beside a device plugin unless it is told that there is none.
     """
-    root = "/" if "driver" in _brought(plan, _NVIDIA) else "/run/nvidia/driver"
-    gpus = claimed(plan)
-    domains = any(pool.imex for pool in accelerated(plan, _NVIDIA))
-    pools = [pool.name for pool in accelerated(plan, _NVIDIA) if gpus or pool.imex]
-    terms = [{"matchExpressions": [{"key": POOL, "operator": "In", "values": pools}]}]
+    root = "/" if "driver" in _list_provided_parts(plan, _NVIDIA) else "/run/nvidia/driver"
+    gpus = has_device_claims(plan)
+    domains = any(pool.has_imex for pool in list_accelerator_pools(plan, _NVIDIA))
+    pools = [pool.name for pool in list_accelerator_pools(plan, _NVIDIA) if gpus or pool.has_imex]
+    terms = [{"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]}]
     return {
         "nvidiaDriverRoot": root,
         "gpuResourcesEnabledOverride": gpus,
@@ -111,28 +111,28 @@ def dra_values(plan: Plan) -> Object:
     }  # fmt: skip
 
 
-def objects(plan: Plan) -> Iterator[Object]:
+def build_objects(plan: Plan) -> Iterator[Object]:
     """Ways to cut and to share, device classes, and a domain of shared memory for each tenant that may have one."""
-    facts = facts_of(plan)
+    facts = require_kubernetes_plan(plan)
     if _NVIDIA in facts.stacks:
-        pools = accelerated(plan, _NVIDIA)
-        if "plugin" not in _brought(plan, _NVIDIA):
-            yield from _cut(plan, pools)
-            yield from _shared(plan, pools)
-        yield obj("v1", "ConfigMap", COUNTERS, _namespace(plan), data={"dcgm-metrics.csv": _counters(plan)})
-        yield from _domains(plan, pools)
+        pools = list_accelerator_pools(plan, _NVIDIA)
+        if "plugin" not in _list_provided_parts(plan, _NVIDIA):
+            yield from _build_mig_config(plan, pools)
+            yield from _build_time_slicing_config(plan, pools)
+        yield build_object("v1", "ConfigMap", COUNTERS_CONFIG_MAP, _get_operator_namespace(plan), data={"dcgm-metrics.csv": _render_counters(plan)})
+        yield from _build_compute_domains(plan, pools)
     if _AMD in facts.stacks:
-        yield from _amd(plan)
-    yield from _classes(plan)
+        yield from _build_amd_configs(plan)
+    yield from _build_device_classes(plan)
 
 
-def _namespace(plan: Plan) -> str:
-    chart = facts_of(plan).chart("gpu-operator")
+def _get_operator_namespace(plan: Plan) -> str:
+    chart = require_kubernetes_plan(plan).find_chart("gpu-operator")
     assert chart is not None, "GPUs come with their operator"
     return chart.namespace
 
 
-def _cut(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
+def _build_mig_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
     """MIG: a configuration for each pool, which its nodes ask for by label."""
     sliced = [pool for pool in pools if pool.slicing and pool.slicing.mig]
     if not sliced:
@@ -140,56 +140,56 @@ def _cut(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
     configs: dict[str, Any] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
     for pool in sliced:
         assert pool.slicing is not None
-        cut = pool.slicing.accelerators or pool.per_node
-        devices: Any = "all" if cut >= pool.per_node else list(range(cut))
+        cut = pool.slicing.accelerators or pool.accelerators_per_node
+        devices: Any = "all" if cut >= pool.accelerators_per_node else list(range(cut))
         configs[pool.name] = [{"devices": devices, "mig-enabled": True, "mig-devices": dict(pool.slicing.mig)}]
-        if cut < pool.per_node:
-            configs[pool.name].append({"devices": list(range(cut, pool.per_node)), "mig-enabled": False})
-    text = yaml_text({"version": "v1", "mig-configs": configs})
-    yield obj("v1", "ConfigMap", _MIG, _namespace(plan), data={"config.yaml": text})
+        if cut < pool.accelerators_per_node:
+            configs[pool.name].append({"devices": list(range(cut, pool.accelerators_per_node)), "mig-enabled": False})
+    text = format_yaml({"version": "v1", "mig-configs": configs})
+    yield build_object("v1", "ConfigMap", _MIG, _get_operator_namespace(plan), data={"config.yaml": text})
 
 
-def _shared(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
+def _build_time_slicing_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
     """Time-slicing: a configuration of the device plugin for each pool, which its nodes ask for by label."""
     shared = [pool for pool in pools if pool.slicing and pool.slicing.shards]
     if not shared:
         return
-    data = {"whole": yaml_text({"version": "v1"})}
+    data = {"whole": format_yaml({"version": "v1"})}
     for pool in shared:
         assert pool.slicing is not None
-        data[pool.name] = yaml_text({"version": "v1", "sharing": {"timeSlicing": {
+        data[pool.name] = format_yaml({"version": "v1", "sharing": {"timeSlicing": {
             "renameByDefault": False,
             "failRequestsGreaterThanOne": True,
             "resources": [{"name": _NVIDIA, "replicas": pool.slicing.shards}],
         }}})  # fmt: skip
-    yield obj("v1", "ConfigMap", _SHARING, _namespace(plan), data=data)
+    yield build_object("v1", "ConfigMap", _SHARING, _get_operator_namespace(plan), data=data)
 
 
-def _counters(plan: Plan) -> str:
+def _render_counters(plan: Plan) -> str:
     """The exporter's file of metrics: all that rules and dashboards ask for."""
-    metrics = facts_of(plan).metrics["dcgm"].metrics
+    metrics = require_kubernetes_plan(plan).metrics["dcgm"].metrics
     return "# field, type, help\n" + "".join(f"{item.name}, {item.type}, {item.help}\n" for item in metrics)
 
 
-def _classes(plan: Plan) -> Iterator[Object]:
+def _build_device_classes(plan: Plan) -> Iterator[Object]:
     """A device class for each pool whose devices can be claimed: whole accelerators of its kind."""
-    release = facts_of(plan).release
+    release = require_kubernetes_plan(plan).release
     version = release.abilities.devices if release else None
     if version is None:
         return
-    for resource, stack in facts_of(plan).stacks.items():
-        for pool in classed(plan, resource):
-            rule, name = _rule(stack, pool), device_class_of(pool)
-            yield obj(f"resource.k8s.io/{version}", "DeviceClass", name,
+    for resource, stack in require_kubernetes_plan(plan).stacks.items():
+        for pool in list_device_class_pools(plan, resource):
+            rule, name = _build_device_selector(stack, pool), format_device_class(pool)
+            yield build_object(f"resource.k8s.io/{version}", "DeviceClass", name,
                       spec={"selectors": [{"cel": {"expression": rule}}]})  # fmt: skip
-            for tenant in tenant_names(plan) if claimed(plan) else ():
+            for tenant in list_tenant_names(plan) if has_device_claims(plan) else ():
                 ask = {"deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
-                yield obj(f"resource.k8s.io/{version}", "ResourceClaimTemplate", f"{pool.name}-device",
-                          namespace_of(tenant),
+                yield build_object(f"resource.k8s.io/{version}", "ResourceClaimTemplate", f"{pool.name}-device",
+                          format_namespace_name(tenant),
                           spec={"spec": {"devices": {"requests": [{"name": "device", "exactly": ask}]}}})  # fmt: skip
 
 
-def _rule(stack: DeviceStack, pool: PoolPlan) -> str:
+def _build_device_selector(stack: DeviceStack, pool: PoolPlan) -> str:
     """The expression (CEL) that picks a pool's kind of accelerator: products are compared as a whole.
 
     A part of a name is not enough: L4 is in L40S, H200 in GH200.
@@ -203,29 +203,29 @@ def _rule(stack: DeviceStack, pool: PoolPlan) -> str:
     return " && ".join([*terms, f"{attributes}.{stack.product_attribute} in {products}"])
 
 
-def _domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
+def _build_compute_domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
     """Where NVLink spans nodes: a domain for each tenant and pool. Pods that claim its channel share memory (IMEX)."""
-    release = facts_of(plan).release
+    release = require_kubernetes_plan(plan).release
     if release is None or release.abilities.devices is None:
         return
     for pool in pools:
-        for tenant in tenant_names(plan) if pool.imex else ():
-            claim = channel_claim_of(pool.name)
-            yield obj("resource.nvidia.com/v1beta1", "ComputeDomain", domain_of(pool.name), namespace_of(tenant), spec={
+        for tenant in list_tenant_names(plan) if pool.has_imex else ():
+            claim = format_channel_claim_name(pool.name)
+            yield build_object("resource.nvidia.com/v1beta1", "ComputeDomain", format_compute_domain_name(pool.name), format_namespace_name(tenant), spec={
                 "numNodes": 0, "channel": {"resourceClaimTemplate": {"name": claim}, "allocationMode": "Single"},
             })  # fmt: skip
 
 
-def _amd(plan: Plan) -> Iterator[Object]:
+def _build_amd_configs(plan: Plan) -> Iterator[Object]:
     """AMD: which nodes get driver, plugin, labels and exporter."""
-    chart = facts_of(plan).chart("amd-gpu-operator")
+    chart = require_kubernetes_plan(plan).find_chart("amd-gpu-operator")
     assert chart is not None
-    for pool in accelerated(plan, _AMD):
+    for pool in list_accelerator_pools(plan, _AMD):
         stays = [{"key": item["key"], "operator": "Exists", "effect": item["effect"]}
-                 for item in taints_of(plan, pool)]  # fmt: skip
-        yield obj("amd.com/v1alpha1", "DeviceConfig", pool.name, chart.namespace, spec={
-            "selector": {POOL: pool.name},
-            "driver": {"enable": "driver" not in _brought(plan, _AMD)},
+                 for item in build_taints(plan, pool)]  # fmt: skip
+        yield build_object("amd.com/v1alpha1", "DeviceConfig", pool.name, chart.namespace, spec={
+            "selector": {POOL_LABEL: pool.name},
+            "driver": {"enable": "driver" not in _list_provided_parts(plan, _AMD)},
             "devicePlugin": {"enableNodeLabeller": True, "devicePluginTolerations": stays,
                              "nodeLabellerTolerations": stays},
             "metricsExporter": {"enable": True, "serviceType": "ClusterIP", "port": 5000, "tolerations": stays},

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plan.build.kubernetes.names import scheduling_class_of
+from ....plan.build.kubernetes.names import format_scheduling_class_name
 from ....plan.model.plan import Plan
-from .given import declared_of
-from .manifest import Object, obj
-from .queues import PRIORITIES
-from .tenants import PRIORITY_LABEL, TENANT_LABEL, TIME_LABEL
+from .given import require_kubernetes_spec
+from .manifest import Object, build_object
+from .queues import PRIORITY_VALUES
+from .tenants import MAX_PRIORITY_LABEL, TENANT_LABEL, MAX_TIME_LABEL
 
-__all__ = ["objects"]
+__all__ = ["build_objects"]
 
-_API = "admissionregistration.k8s.io/v1"
+_API_VERSION = "admissionregistration.k8s.io/v1"
 _JOBS, _PODS, _OWNERS = "supercloud-tenant-jobs", "supercloud-tenant-queue", "supercloud-tenant-owners"
-_BARE_PODS = "supercloud-tenant-bare-pods"
-_PRIORITY = "kueue.x-k8s.io/priority-class"
-_TIME = "kueue.x-k8s.io/max-exec-time-seconds"
-_QUEUE = "scheduling.volcano.sh/queue-name"
+_BARE_POD_POLICY = "supercloud-tenant-bare-pods"
+_KUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+_KUEUE_TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
+_VOLCANO_QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 _HAS_CONTROLLER = (
     "(has(object.metadata.ownerReferences) && "
     "object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller))"
 )
 # controllers, kubelets and administrators; accounts of a tenant's own namespace are the tenant
-_BY_CLUSTER = (
+_IS_CLUSTER_REQUEST = (
     "('system:masters' in request.userInfo.groups || (request.userInfo.username.startsWith('system:') && "
     "!request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')))"
 )
@@ -36,105 +36,105 @@ _POD_KINDS = [("", "v1", "pods")]
 _JOB_KINDS = [("batch", "v1", "jobs"), ("jobset.x-k8s.io", "*", "jobsets"),
               ("leaderworkerset.x-k8s.io", "*", "leaderworkersets")]  # fmt: skip
 _VOLCANO_KINDS = [("batch.volcano.sh", "*", "jobs")]
-_GIVEN = {"name": "given", "expression": "namespaceObject.metadata.labels"}
+_NAMESPACE_LABELS = {"name": "given", "expression": "namespaceObject.metadata.labels"}
 
 
-def objects(plan: Plan) -> list[Object]:
+def build_objects(plan: Plan) -> list[Object]:
     """The policies and their bindings to the namespaces of tenants."""
-    volcano = declared_of(plan).queue == "volcano"
-    jobs = _volcano_jobs() if volcano else _kueue_jobs()
+    volcano = require_kubernetes_spec(plan).queue == "volcano"
+    jobs = _build_volcano_job_policies() if volcano else _build_kueue_job_policies()
     kinds = [*_POD_KINDS, *_JOB_KINDS, *(_VOLCANO_KINDS if volcano else ())]
-    return [*jobs, *_pods(volcano), *_owners(kinds)]
+    return [*jobs, *_build_pod_policies(volcano), *_build_owner_policies(kinds)]
 
 
-def _kueue_jobs() -> list[Object]:
+def _build_kueue_job_policies() -> list[Object]:
     """For jobs, and for pods that belong to none, which a queue takes as jobs with a priority of their own.
 
     A pod of a job has neither label nor time: its job has.
     """
-    known, asked = _ranks({name: name for name in PRIORITIES}), f"variables.labels['{_PRIORITY}']"
-    priority = (f"!('{_PRIORITY}' in variables.labels) || {_allowed(asked)}",
+    known, asked = _build_rank_variable({name: name for name in PRIORITY_VALUES}), f"variables.labels['{_KUEUE_PRIORITY_LABEL}']"
+    priority = (f"!('{_KUEUE_PRIORITY_LABEL}' in variables.labels) || {_build_priority_rule(asked)}",
                 "the priority is higher than the tenant's highest, or there is none of this name")  # fmt: skip
     job_rules = [
         priority,
-        (f"!('{TIME_LABEL}' in variables.given) || ('{_TIME}' in variables.labels && "
-         f"int(variables.labels['{_TIME}']) <= int(variables.given['{TIME_LABEL}']))",
-         f"the tenant's jobs have a longest time: set the label {_TIME} to it or to less"),
+        (f"!('{MAX_TIME_LABEL}' in variables.given) || ('{_KUEUE_TIME_LABEL}' in variables.labels && "
+         f"int(variables.labels['{_KUEUE_TIME_LABEL}']) <= int(variables.given['{MAX_TIME_LABEL}']))",
+         f"the tenant's jobs have a longest time: set the label {_KUEUE_TIME_LABEL} to it or to less"),
     ]  # fmt: skip
     labels = {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"}
     # the children of a job that passed carry no labels of their own
-    child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_BY_CLUSTER})"}
+    child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_IS_CLUSTER_REQUEST})"}
     # an owner is true, by the policy of owners; its pods may be labelled by whoever has rights on them
     owned = {"name": "not-of-a-controller", "expression": f"!{_HAS_CONTROLLER}"}
     # the queue's manager has to put pods right, and take its finalizer off, that were there before this policy
-    kept = {"name": "not-kept-by-the-cluster", "expression": f"!(request.operation == 'UPDATE' && {_BY_CLUSTER})"}
+    kept = {"name": "not-kept-by-the-cluster", "expression": f"!(request.operation == 'UPDATE' && {_IS_CLUSTER_REQUEST})"}
     pod_rules = [
         priority,
-        (f"!('{TIME_LABEL}' in variables.given) || (has(object.spec.activeDeadlineSeconds) && "
-         f"object.spec.activeDeadlineSeconds <= int(variables.given['{TIME_LABEL}']))",
+        (f"!('{MAX_TIME_LABEL}' in variables.given) || (has(object.spec.activeDeadlineSeconds) && "
+         f"object.spec.activeDeadlineSeconds <= int(variables.given['{MAX_TIME_LABEL}']))",
          "the tenant's jobs have a longest time: set spec.activeDeadlineSeconds of the pod to it or to less"),
     ]  # fmt: skip
     return [
-        *_policy(_JOBS, _JOB_KINDS, [labels, _GIVEN, known], job_rules, matchConditions=[child]),
-        *_policy(_BARE_PODS, _POD_KINDS, [labels, _GIVEN, known], pod_rules, matchConditions=[owned, kept]),
+        *_build_policy(_JOBS, _JOB_KINDS, [labels, _NAMESPACE_LABELS, known], job_rules, matchConditions=[child]),
+        *_build_policy(_BARE_POD_POLICY, _POD_KINDS, [labels, _NAMESPACE_LABELS, known], pod_rules, matchConditions=[owned, kept]),
     ]
 
 
-def _volcano_jobs() -> list[Object]:
-    known = _ranks({name: scheduling_class_of(name) for name in PRIORITIES})
+def _build_volcano_job_policies() -> list[Object]:
+    known = _build_rank_variable({name: format_scheduling_class_name(name) for name in PRIORITY_VALUES})
     rules = [
         ("has(object.spec.queue) && object.spec.queue == namespaceObject.metadata.name",
          "spec.queue must be the tenant's own queue, which is called like its namespace"),
-        (f"!has(object.spec.priorityClassName) || {_allowed('object.spec.priorityClassName')}",
+        (f"!has(object.spec.priorityClassName) || {_build_priority_rule('object.spec.priorityClassName')}",
          "the priority is higher than the tenant's highest, or there is none of this name"),
     ]  # fmt: skip
-    return _policy(_JOBS, _VOLCANO_KINDS, [_GIVEN, known], rules)
+    return _build_policy(_JOBS, _VOLCANO_KINDS, [_NAMESPACE_LABELS, known], rules)
 
 
-def _pods(volcano: bool) -> list[Object]:
+def _build_pod_policies(has_volcano: bool) -> list[Object]:
     """A class of the cluster's own would put a pod above those of all tenants."""
     free = ("!has(object.spec.priorityClassName) || object.spec.priorityClassName == '' || "
             "(has(object.spec.priority) && object.spec.priority <= 0)")  # fmt: skip
     refused = "this priorityClassName is not for the tenant's pods"
-    if not volcano:
-        return _policy(_PODS, _POD_KINDS, [], [(free, refused)])
-    rules = [(f"{free} || {_allowed('object.spec.priorityClassName')}", refused)]
+    if not has_volcano:
+        return _build_policy(_PODS, _POD_KINDS, [], [(free, refused)])
+    rules = [(f"{free} || {_build_priority_rule('object.spec.priorityClassName')}", refused)]
     notes = "variables.notes"
     job = ("object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && "
            "o.apiVersion.startsWith('batch.volcano.sh/'))")  # fmt: skip
     rules += [
         ("has(object.spec.schedulerName) && object.spec.schedulerName == 'volcano'",
          "schedulerName must be volcano, or no queue counts the pod"),
-        (f"'{_QUEUE}' in {notes} ? {notes}['{_QUEUE}'] == namespaceObject.metadata.name : "
+        (f"'{_VOLCANO_QUEUE_ANNOTATION}' in {notes} ? {notes}['{_VOLCANO_QUEUE_ANNOTATION}'] == namespaceObject.metadata.name : "
          f"(has(object.metadata.ownerReferences) && {job})",
-         f"the annotation {_QUEUE} must name the tenant's own queue, which is called like its namespace"),
+         f"the annotation {_VOLCANO_QUEUE_ANNOTATION} must name the tenant's own queue, which is called like its namespace"),
     ]  # fmt: skip
     annotations = {"name": "notes", "expression": "has(object.metadata.annotations) ? object.metadata.annotations : {}"}
-    known = _ranks({name: scheduling_class_of(name) for name in PRIORITIES})
-    return _policy(_PODS, _POD_KINDS, [_GIVEN, known, annotations], rules)
+    known = _build_rank_variable({name: format_scheduling_class_name(name) for name in PRIORITY_VALUES})
+    return _build_policy(_PODS, _POD_KINDS, [_NAMESPACE_LABELS, known, annotations], rules)
 
 
-def _owners(kinds: list[tuple[str, str, str]]) -> list[Object]:
+def _build_owner_policies(kinds: list[tuple[str, str, str]]) -> list[Object]:
     kept = ("(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences) && "
             "oldObject.metadata.ownerReferences == object.metadata.ownerReferences)")  # fmt: skip
-    rule = f"!{_HAS_CONTROLLER} || {_BY_CLUSTER} || {kept}"
-    return _policy(_OWNERS, kinds, [], [(rule, "only a controller says what it controls: leave out ownerReferences")])
+    rule = f"!{_HAS_CONTROLLER} || {_IS_CLUSTER_REQUEST} || {kept}"
+    return _build_policy(_OWNERS, kinds, [], [(rule, "only a controller says what it controls: leave out ownerReferences")])
 
 
-def _ranks(names: dict[Any, str]) -> Object:
+def _build_rank_variable(names: dict[Any, str]) -> Object:
     """The variable that knows what each priority is worth, by what the object calls it and by the tenant's label."""
-    worth = {own: PRIORITIES[name] for name, own in names.items()} | {name: PRIORITIES[name] for name in names}
+    worth = {own: PRIORITY_VALUES[name] for name, own in names.items()} | {name: PRIORITY_VALUES[name] for name in names}
     said = "{" + ", ".join(f"'{name}': {value}" for name, value in worth.items()) + "}"
     return {"name": "ranks", "expression": said}
 
 
-def _allowed(name: str) -> str:
+def _build_priority_rule(name: str) -> str:
     return (f"({name} in variables.ranks && "
-            f"variables.ranks[{name}] <= variables.ranks[variables.given['{PRIORITY_LABEL}']])")  # fmt: skip
+            f"variables.ranks[{name}] <= variables.ranks[variables.given['{MAX_PRIORITY_LABEL}']])")  # fmt: skip
 
 
-def _policy(name: str, kinds: list[tuple[str, str, str]], variables: list[Object], rules: list[tuple[str, str]],
-            **more: Any) -> list[Object]:  # fmt: skip
+def _build_policy(name: str, kinds: list[tuple[str, str, str]], variables: list[Object], rules: list[tuple[str, str]],
+            **spec_fields: Any) -> list[Object]:  # fmt: skip
     resources = [{"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"],
                   "resources": [resource]} for group, version, resource in kinds]  # fmt: skip
     spec: Object = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": resources}}
@@ -143,8 +143,8 @@ def _policy(name: str, kinds: list[tuple[str, str, str]], variables: list[Object
     spec["validations"] = [{"expression": rule, "message": message} for rule, message in rules]
     owned = {"key": TENANT_LABEL, "operator": "Exists"}
     return [
-        obj(_API, "ValidatingAdmissionPolicy", name, spec=spec | more),
-        obj(_API, "ValidatingAdmissionPolicyBinding", name, spec={
+        build_object(_API_VERSION, "ValidatingAdmissionPolicy", name, spec=spec | spec_fields),
+        build_object(_API_VERSION, "ValidatingAdmissionPolicyBinding", name, spec={
             "policyName": name,
             "validationActions": ["Deny"],
             "matchResources": {"namespaceSelector": {"matchExpressions": [owned]}},

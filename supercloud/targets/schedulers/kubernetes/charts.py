@@ -7,48 +7,48 @@ from typing import Any
 
 from ....catalog.kubernetes_parts import Chart
 from ....plan.build.kubernetes.labels import weka_stores
-from ....plan.build.kubernetes.names import POOL, mount_label
-from ....plan.build.kubernetes.networks import cluster_networks
-from ....plan.build.storage.clients import client_pools, unreached_pools
+from ....plan.build.kubernetes.names import POOL_LABEL, mount_label
+from ....plan.build.kubernetes.networks import build_cluster_networks
+from ....plan.build.storage.clients import list_client_pools, list_unreached_pools
 from ....plan.model.plan import Plan
 from . import accelerators, monitoring, problem_detector, queues, volcano
-from .given import facts_of, taints_of
-from .manifest import Object, yaml_text
+from .given import require_kubernetes_plan, build_taints
+from .manifest import Object, format_yaml
 
-__all__ = ["files", "kueue_values", "lock", "namespaces", "values"]
+__all__ = ["build_values_files", "build_kueue_values", "build_lock", "collect_namespaces", "build_values"]
 
 
-def files(plan: Plan) -> dict[str, Object]:
+def build_values_files(plan: Plan) -> dict[str, Object]:
     """chart -> its values."""
-    return {chart.name: values(plan, chart) for chart in facts_of(plan).charts}
+    return {chart.name: build_values(plan, chart) for chart in require_kubernetes_plan(plan).charts}
 
 
-def lock(plan: Plan) -> Object:
+def build_lock(plan: Plan) -> Object:
     """All charts in the order of installation, with where they come from."""
     return {"charts": [
         {"name": chart.name, "repository": chart.repository, "chart": chart.chart, "version": chart.version,
          "namespace": chart.namespace, "values": f"charts/{chart.name}.yaml"}
-        for chart in facts_of(plan).charts
+        for chart in require_kubernetes_plan(plan).charts
     ]}  # fmt: skip
 
 
-def namespaces(plan: Plan) -> dict[str, bool]:
+def collect_namespaces(plan: Plan) -> dict[str, bool]:
     """Namespaces the charts live in, and whether their pods need the privileged level."""
     found: dict[str, bool] = {}
-    for chart in facts_of(plan).charts:
+    for chart in require_kubernetes_plan(plan).charts:
         if chart.namespace != "kube-system":
             found[chart.namespace] = found.get(chart.namespace, False) or chart.privileged
     return found
 
 
-def values(plan: Plan, chart: Chart) -> Object:
+def build_values(plan: Plan, chart: Chart) -> Object:
     """The values of one chart; empty where its own defaults are right."""
-    return _VALUES[chart.name](plan) if chart.name in _VALUES else {}
+    return _VALUE_BUILDERS[chart.name](plan) if chart.name in _VALUE_BUILDERS else {}
 
 
-def _cilium(plan: Plan) -> Object:
+def _build_cilium_values(plan: Plan) -> Object:
     """Addresses come from Kubernetes, which kubeadm told how large a node's block is."""
-    networks = cluster_networks(plan)
+    networks = build_cluster_networks(plan)
     return {
         "ipam": {"mode": "kubernetes"},
         "kubeProxyReplacement": True,
@@ -58,41 +58,41 @@ def _cilium(plan: Plan) -> Object:
     }
 
 
-def _kueue(plan: Plan) -> Object:
-    kueue = facts_of(plan).kueue
+def _build_kueue_chart_values(plan: Plan) -> Object:
+    kueue = require_kubernetes_plan(plan).kueue
     assert kueue is not None, "a plan whose Kueue release is unknown has an error finding"
-    return {"enablePrometheus": True, **kueue_values(queues.configuration(plan, kueue))}
+    return {"enablePrometheus": True, **build_kueue_values(queues.build_configuration(plan, kueue))}
 
 
-def kueue_values(configuration: Object) -> Object:
+def build_kueue_values(configuration: Object) -> Object:
     """Of Kueue's chart, with a configuration of its manager."""
     return {
         "controllerManager": {"replicas": 2},
-        "managerConfig": {"controllerManagerConfigYaml": yaml_text(configuration)},
+        "managerConfig": {"controllerManagerConfigYaml": format_yaml(configuration)},
     }
 
 
-def _volcano(plan: Plan) -> Object:
+def _build_volcano_values(plan: Plan) -> Object:
     """The chart takes the scheduler's configuration as text, the controllers' as it is."""
-    found = {"scheduler_config_override": yaml_text(volcano.scheduler_configuration(plan))}
-    discovery = volcano.discovery(plan)
+    found = {"scheduler_config_override": format_yaml(volcano.build_scheduler_configuration(plan))}
+    discovery = volcano.build_discovery_configuration(plan)
     return {"custom": found | ({"controller_config_override": discovery} if discovery else {})}
 
 
-def _efa(plan: Plan) -> Object:
+def _build_efa_values(plan: Plan) -> Object:
     """Its pods run on the nodes of pools that have the adapters, whether or not the chart knows the instance type."""
     efa = {fabric.name for fabric in plan.fabrics if fabric.kind == "efa"}
     pools = [pool for pool in plan.pools if efa & set(pool.fabrics)]
-    taints = {item["key"] for pool in pools for item in taints_of(plan, pool)}
+    taints = {item["key"] for pool in pools for item in build_taints(plan, pool)}
     return {
         "tolerations": [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(taints)],
-        "supportedInstanceLabels": {"keys": [POOL], "values": [pool.name for pool in pools]},
+        "supportedInstanceLabels": {"keys": [POOL_LABEL], "values": [pool.name for pool in pools]},
     }
 
 
-def _network_operator(plan: Plan) -> Object:
+def _build_network_operator_values(plan: Plan) -> Object:
     """Node feature discovery comes with the GPU operator where there is one."""
-    return {"nfd": {"enabled": "gpu-operator" not in {chart.name for chart in facts_of(plan).charts}},
+    return {"nfd": {"enabled": "gpu-operator" not in {chart.name for chart in require_kubernetes_plan(plan).charts}},
             "sriovNetworkOperator": {"enabled": True}}  # fmt: skip
 
 
@@ -100,10 +100,10 @@ def _weka(plan: Plan) -> Object:
     """Its pods mount file systems themselves, and never get ready elsewhere, so they keep to nodes that mount what not
     all do: with several, to those of all, as the driver does not tell them apart."""
     stores = weka_stores(plan)
-    pools = {pool.name: pool for index in stores for pool in client_pools(plan, index)}
-    taints = {item["key"] for pool in pools.values() for item in taints_of(plan, pool)}
+    pools = {pool.name: pool for index in stores for pool in list_client_pools(plan, index)}
+    taints = {item["key"] for pool in pools.values() for item in build_taints(plan, pool)}
     tolerations = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in sorted(taints)]
-    partly = [plan.storage[index].name for index in stores if unreached_pools(plan, index)]
+    partly = [plan.storage[index].name for index in stores if list_unreached_pools(plan, index)]
     return {
         "nodeSelector": {mount_label(name): "true" for name in partly},
         "controllerPluginTolerations": tolerations,
@@ -111,18 +111,18 @@ def _weka(plan: Plan) -> Object:
     }
 
 
-_VALUES: Mapping[str, Callable[[Plan], dict[str, Any]]] = {
-    "amd-gpu-operator": accelerators.amd_values,
-    "aws-efa": _efa,
+_VALUE_BUILDERS: Mapping[str, Callable[[Plan], dict[str, Any]]] = {
+    "amd-gpu-operator": accelerators.build_amd_values,
+    "aws-efa": _build_efa_values,
     "cert-manager": lambda plan: {"crds": {"enabled": True}},
-    "cilium": _cilium,
+    "cilium": _build_cilium_values,
     "csi-wekafs": _weka,
-    "gpu-operator": accelerators.nvidia_values,
-    "kube-prometheus-stack": monitoring.values,
-    "kueue": _kueue,
-    "network-operator": _network_operator,
-    "neuron": accelerators.neuron_values,
-    "node-problem-detector": problem_detector.values,
-    "nvidia-dra-driver": accelerators.dra_values,
-    "volcano": _volcano,
+    "gpu-operator": accelerators.build_nvidia_values,
+    "kube-prometheus-stack": monitoring.build_values,
+    "kueue": _build_kueue_chart_values,
+    "network-operator": _build_network_operator_values,
+    "neuron": accelerators.build_neuron_values,
+    "node-problem-detector": problem_detector.build_values,
+    "nvidia-dra-driver": accelerators.build_dra_values,
+    "volcano": _build_volcano_values,
 }

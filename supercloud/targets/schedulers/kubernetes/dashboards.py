@@ -6,36 +6,36 @@ import json
 from collections.abc import Sequence
 
 from ....plan.model.plan import Plan
-from .given import facts_of
+from .given import require_kubernetes_plan
 from .manifest import Object
 
-__all__ = ["dashboards"]
+__all__ = ["render_dashboards"]
 
-_NODE = "Hostname"
+_NODE_LABEL = "Hostname"
 Panel = tuple[str, str, Sequence[tuple[str, str]]]
 """Title, unit, and queries with their legends."""
 
 
-def dashboards(plan: Plan) -> dict[str, str]:
+def render_dashboards(plan: Plan) -> dict[str, str]:
     """file -> JSON."""
-    metrics = facts_of(plan).metrics
+    metrics = require_kubernetes_plan(plan).metrics
     found: dict[str, str] = {}
     if "dcgm" in metrics:
-        found["accelerators.json"] = _dashboard("accelerators", "Accelerators", _gpus())
-    found["fabrics.json"] = _dashboard("fabrics", "Fabrics", _fabrics())
+        found["accelerators.json"] = _render_dashboard("accelerators", "Accelerators", _build_gpu_panels())
+    found["fabrics.json"] = _render_dashboard("fabrics", "Fabrics", _build_fabric_panels())
     if "kueue" in metrics:
-        found["queues.json"] = _dashboard("queues", "Queues and quota", _queues())
+        found["queues.json"] = _render_dashboard("queues", "Queues and quota", _build_queue_panels())
     return found
 
 
-def _gpus() -> list[Panel]:
-    by_node = f"{{{{{_NODE}}}}}"
+def _build_gpu_panels() -> list[Panel]:
+    by_node = f"{{{{{_NODE_LABEL}}}}}"
     one = f"{by_node} gpu {{{{gpu}}}}"
     return [
-        ("Utilization by node", "percent", [(f"avg by ({_NODE}) (DCGM_FI_DEV_GPU_UTIL)", by_node)]),
-        ("Tensor pipes active", "percentunit", [(f"avg by ({_NODE}) (DCGM_FI_PROF_PIPE_TENSOR_ACTIVE)", by_node)]),
-        ("Memory in use", "decmbytes", [(f"sum by ({_NODE}) (DCGM_FI_DEV_FB_USED)", by_node)]),
-        ("Power by node", "watt", [(f"sum by ({_NODE}) (DCGM_FI_DEV_POWER_USAGE)", by_node)]),
+        ("Utilization by node", "percent", [(f"avg by ({_NODE_LABEL}) (DCGM_FI_DEV_GPU_UTIL)", by_node)]),
+        ("Tensor pipes active", "percentunit", [(f"avg by ({_NODE_LABEL}) (DCGM_FI_PROF_PIPE_TENSOR_ACTIVE)", by_node)]),
+        ("Memory in use", "decmbytes", [(f"sum by ({_NODE_LABEL}) (DCGM_FI_DEV_FB_USED)", by_node)]),
+        ("Power by node", "watt", [(f"sum by ({_NODE_LABEL}) (DCGM_FI_DEV_POWER_USAGE)", by_node)]),
         ("Hottest GPUs", "celsius", [("topk(20, DCGM_FI_DEV_GPU_TEMP)", one)]),
         ("Last XID", "none", [("DCGM_FI_DEV_XID_ERRORS > 0", one)]),
         ("Memory errors", "none", [("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL > 0", f"{one} uncorrectable"),
@@ -49,7 +49,7 @@ def _gpus() -> list[Panel]:
     ]  # fmt: skip
 
 
-def _fabrics() -> list[Panel]:
+def _build_fabric_panels() -> list[Panel]:
     port = "{{instance}} {{device}}"
     return [
         ("Sent over fabrics", "Bps",
@@ -65,7 +65,7 @@ def _fabrics() -> list[Panel]:
     ]  # fmt: skip
 
 
-def _queues() -> list[Panel]:
+def _build_queue_panels() -> list[Panel]:
     queue = "{{cluster_queue}}"
     return [
         ("Waiting workloads", "none", [("sum by (cluster_queue) (kueue_pending_workloads)", queue)]),
@@ -80,7 +80,7 @@ def _queues() -> list[Panel]:
     ]  # fmt: skip
 
 
-def _dashboard(uid: str, title: str, panels: Sequence[Panel]) -> str:
+def _render_dashboard(uid: str, title: str, panels: Sequence[Panel]) -> str:
     found: Object = {
         "uid": f"supercloud-{uid}",
         "title": title,
@@ -92,12 +92,12 @@ def _dashboard(uid: str, title: str, panels: Sequence[Panel]) -> str:
         "templating": {
             "list": [{"name": "source", "type": "datasource", "query": "prometheus", "label": "Prometheus"}]
         },
-        "panels": [_panel(number, panel) for number, panel in enumerate(panels)],
+        "panels": [_build_panel(number, panel) for number, panel in enumerate(panels)],
     }
     return json.dumps(found, indent=1) + "\n"
 
 
-def _panel(number: int, panel: Panel) -> Object:
+def _build_panel(number: int, panel: Panel) -> Object:
     title, unit, queries = panel
     source = {"type": "prometheus", "uid": "${source}"}
     return {

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ....plan.build.kubernetes.fabrics import reaches
-from ....plan.build.kubernetes.quota import CPU, MEMORY, node_resources
+from ....plan.build.kubernetes.fabrics import list_attachments
+from ....plan.build.kubernetes.quota import CPU, MEMORY, compute_node_resources
 from ....plan.model.plan import Plan
-from .baseline import listed
-from .given import claimed, facts_of
+from .baseline import format_cel_list
+from .given import has_device_claims, require_kubernetes_plan
 from .manifest import Object
 
 __all__ = ["Ports", "asks_for", "ports_of", "rules", "variables"]
@@ -36,7 +36,7 @@ class Ports:
 
 def asks_for(names: list[str]) -> str:
     """Whether some container asks for one of these resources; a limit of zero names one and is granted none of it."""
-    some = f"k in {listed(names)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
+    some = f"k in {format_cel_list(names)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
     return f"variables.containers.exists(c, [c.?resources.?limits.orValue({{}})].exists(m, m.exists(k, {some})))"
 
 
@@ -50,21 +50,21 @@ def variables(plan: Plan) -> list[Object]:
 
 def rules(plan: Plan) -> Iterator[tuple[str, str]]:
     """Each rule with what is said where it does not hold."""
-    classes = {stack.runtime_class: name for name, stack in facts_of(plan).stacks.items() if stack.runtime_class}
+    classes = {stack.runtime_class: name for name, stack in require_kubernetes_plan(plan).stacks.items() if stack.runtime_class}
     given = "variables.pod.?runtimeClassName.orValue('')"
     allowed = [f"({given} == '{name}' && {asks_for([resource])})" for name, resource in sorted(classes.items())]
     only = "".join(f", but {name} for pods that ask for {resource}" for name, resource in sorted(classes.items()))
     yield (" || ".join([f"{given} == ''", *allowed]),
            f"runtimeClassName is not allowed{only}: devices come with the resources that a pod asks for")  # fmt: skip
     # claims say in another object what they are for
-    claims = "variables.pod.?resourceClaims.orValue([]).size() > 0 || " if claimed(plan) else ""
+    claims = "variables.pod.?resourceClaims.orValue([]).size() > 0 || " if has_device_claims(plan) else ""
     for share, names in _grouped(plan).items():
         if share is None:
             yield (f"{claims}!{asks_for(names)} || variables.accelerators > 0",
                    f"{_span(names)}: only for pods that ask for accelerators")  # fmt: skip
         else:
             asked = _sum("variables.containers", ["r"], quoted=False)
-            yield (f"{claims}{listed(names)}.all(r, {asked} * {share.denominator} <= "
+            yield (f"{claims}{format_cel_list(names)}.all(r, {asked} * {share.denominator} <= "
                    f"variables.accelerators * {share.numerator})",
                    f"{_span(names)}: no more than {share.numerator} of each for {share.denominator} accelerators "
                    "of the pod, over all containers and initContainers")  # fmt: skip
@@ -93,11 +93,11 @@ def ports_of(plan: Plan) -> list[Ports]:
     """Ports that lie beside accelerators in every pool that has them: elsewhere they are for any pod."""
     found: dict[str, Ports | None] = {}
     for pool in plan.pools:
-        devices = frozenset(node_resources(pool)) - {CPU, MEMORY}
-        for reach in reaches(plan, pool):
-            whole = reach.way in _WHOLE and pool.slicing is None
+        devices = frozenset(compute_node_resources(pool)) - {CPU, MEMORY}
+        for reach in list_attachments(plan, pool):
+            whole = reach.mode in _WHOLE and pool.slicing is None
             for name, number in reach.resources.items():
-                own = Ports(name, devices, Fraction(number, pool.per_node) if whole else None) if devices else None
+                own = Ports(name, devices, Fraction(number, pool.accelerators_per_node) if whole else None) if devices else None
                 found[name] = _joined(found[name], own) if name in found else own
     return [item for item in found.values() if item]
 

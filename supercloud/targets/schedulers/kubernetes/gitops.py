@@ -5,32 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....plan.model.plan import Plan
-from ....primitives.names import NameRule, bounded
+from ....primitives.names import NameRule, build_bounded_name
 from . import charts
-from .given import facts_of
-from .manifest import Object, documents, obj
+from .given import require_kubernetes_plan
+from .manifest import Object, render_documents, build_object
 
-__all__ = ["argocd", "flux"]
+__all__ = ["render_argocd", "render_flux"]
 
 _FLUX, _ARGO = "flux-system", "argocd"
 # Charts choose nodes by labels: a controller that waits for a chart would wait for labels that come later.
 _BEFORE_CHARTS = ("nodes",)
-_NAMES = NameRule(253, characters="a-z0-9-", starts="a-z0-9", ends="a-z0-9")
-_REPOSITORY = "https://git.example.com/clusters.git"
+_NAME_RULE = NameRule(253, characters="a-z0-9-", starts="a-z0-9", ends="a-z0-9")
+_REPOSITORY_URL = "https://git.example.com/clusters.git"
 
 
-def flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
+def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     """Sources and releases of the charts, one Kustomization a stage; each waits for the one before."""
     found: dict[str, list[Object]] = {"sources.yaml": [], "releases.yaml": [], "stages.yaml": []}
     seen: set[str] = set()
-    for chart in facts_of(plan).charts:
+    for chart in require_kubernetes_plan(plan).charts:
         if chart.repository not in seen:
             seen.add(chart.repository)
             spec: Object = {"interval": "1h", "url": chart.repository}
             if chart.repository.startswith("oci://"):
                 spec["type"] = "oci"
             found["sources.yaml"].append(
-                obj("source.toolkit.fluxcd.io/v1", "HelmRepository", _source(chart.repository), _FLUX, spec=spec)
+                build_object("source.toolkit.fluxcd.io/v1", "HelmRepository", _format_source_name(chart.repository), _FLUX, spec=spec)
             )
         release: Object = {
             "interval": "1h",
@@ -41,13 +41,13 @@ def flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             "upgrade": {"crds": "CreateReplace", "remediation": {"retries": -1}},
             "chart": {"spec": {
                 "chart": chart.chart, "version": chart.version,
-                "sourceRef": {"kind": "HelmRepository", "name": _source(chart.repository)},
+                "sourceRef": {"kind": "HelmRepository", "name": _format_source_name(chart.repository)},
             }},
-            "values": charts.values(plan, chart),
+            "values": charts.build_values(plan, chart),
         }  # fmt: skip
         if chart.after:
             release["dependsOn"] = [{"name": name} for name in chart.after]
-        found["releases.yaml"].append(obj("helm.toolkit.fluxcd.io/v2", "HelmRelease", chart.name, _FLUX, spec=release))
+        found["releases.yaml"].append(build_object("helm.toolkit.fluxcd.io/v2", "HelmRelease", chart.name, _FLUX, spec=release))
     previous = None
     for stage in ["namespaces", *stages]:
         spec = {"interval": "10m", "path": f"./{stage}", "prune": True, "wait": False, "retryInterval": "1m",
@@ -56,21 +56,21 @@ def flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             spec["dependsOn"] = [{"name": f"{plan.name}-{previous}"}]
         previous = stage
         found["stages.yaml"].append(
-            obj("kustomize.toolkit.fluxcd.io/v1", "Kustomization", f"{plan.name}-{stage}", _FLUX, spec=spec)
+            build_object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", f"{plan.name}-{stage}", _FLUX, spec=spec)
         )
     found["repository.yaml"] = [
-        obj("source.toolkit.fluxcd.io/v1", "GitRepository", plan.name, _FLUX,
-            spec={"interval": "1m", "url": _REPOSITORY, "ref": {"branch": "main"}}),
+        build_object("source.toolkit.fluxcd.io/v1", "GitRepository", plan.name, _FLUX,
+            spec={"interval": "1m", "url": _REPOSITORY_URL, "ref": {"branch": "main"}}),
     ]  # fmt: skip
-    return {name: documents(plan.name, objects) for name, objects in found.items()}
+    return {name: render_documents(plan.name, objects) for name, objects in found.items()}
 
 
-def _source(repository: str) -> str:
+def _format_source_name(repository: str) -> str:
     """A name for a repository, as Kubernetes accepts one: its host and path."""
-    return bounded([repository.partition("://")[2].replace("/", "-").replace(".", "-").lower()], _NAMES)
+    return build_bounded_name([repository.partition("://")[2].replace("/", "-").replace(".", "-").lower()], _NAME_RULE)
 
 
-def argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
+def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     """An Application for each chart and each stage, in waves."""
     found: list[Object] = []
     sync: Object = {"automated": {"prune": True, "selfHeal": True},
@@ -78,26 +78,26 @@ def argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
                     "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}},
                     }  # fmt: skip
 
-    def add(name: str, wave: int, source: Object, namespace: str) -> None:
+    def add_application(name: str, wave: int, source: Object, namespace: str) -> None:
         found.append(
-            obj("argoproj.io/v1alpha1", "Application", name, _ARGO,
+            build_object("argoproj.io/v1alpha1", "Application", name, _ARGO,
                 annotations={"argocd.argoproj.io/sync-wave": str(wave)},
                 spec={"project": "default", "source": source, "syncPolicy": sync,
                       "destination": {"server": "https://kubernetes.default.svc", "namespace": namespace}})
         )  # fmt: skip
 
-    def folder(path: str) -> Object:
-        return {"repoURL": _REPOSITORY, "targetRevision": "main", "path": path}
+    def build_folder_source(path: str) -> Object:
+        return {"repoURL": _REPOSITORY_URL, "targetRevision": "main", "path": path}
 
     before = ["namespaces", *(stage for stage in stages if stage in _BEFORE_CHARTS)]
     for wave, stage in enumerate(before):
-        add(f"{plan.name}-{stage}", wave, folder(stage), "default")
-    for wave, chart in enumerate(facts_of(plan).charts, start=len(before)):
+        add_application(f"{plan.name}-{stage}", wave, build_folder_source(stage), "default")
+    for wave, chart in enumerate(require_kubernetes_plan(plan).charts, start=len(before)):
         source = {"repoURL": chart.repository.removeprefix("oci://"), "chart": chart.chart,
                   "targetRevision": chart.version,
-                  "helm": {"releaseName": chart.name, "valuesObject": charts.values(plan, chart)}}  # fmt: skip
-        add(chart.name, wave, source, chart.namespace)
-    first = len(before) + len(facts_of(plan).charts)
+                  "helm": {"releaseName": chart.name, "valuesObject": charts.build_values(plan, chart)}}  # fmt: skip
+        add_application(chart.name, wave, source, chart.namespace)
+    first = len(before) + len(require_kubernetes_plan(plan).charts)
     for wave, stage in enumerate((stage for stage in stages if stage not in before), start=first):
-        add(f"{plan.name}-{stage}", wave, folder(stage), "default")
-    return {"applications.yaml": documents(plan.name, found)}
+        add_application(f"{plan.name}-{stage}", wave, build_folder_source(stage), "default")
+    return {"applications.yaml": render_documents(plan.name, found)}

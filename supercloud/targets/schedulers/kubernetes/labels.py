@@ -8,104 +8,104 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.build.kubernetes.names import level_label, topology_of
+from ....plan.build.kubernetes.names import format_level_label, build_topology
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.nodes import HostRange
-from ....primitives.templates import fill
-from .given import own_of, pool_labels, taints_of
-from .manifest import Object, obj
+from ....primitives.templates import render_template
+from .given import require_control_plane, build_pool_labels, build_taints
+from .manifest import Object, build_object
 
-__all__ = ["NAMESPACE", "objects", "table"]
+__all__ = ["NAMESPACE", "build_objects", "build_label_table"]
 
 NAMESPACE = "supercloud-system"
-_NAME = "node-labels"
+_RESOURCE_NAME = "node-labels"
 # A ConfigMap holds 1 MiB; a part of the table stays well below it.
-_PART = 700_000
-RACK = "supercloud.dev/rack"
+_MAX_PART_LENGTH = 700_000
+RACK_LABEL = "supercloud.dev/rack"
 
 
-def table(plan: Plan) -> list[str]:
+def build_label_table(plan: Plan) -> list[str]:
     """Lines of: prefix, first and last number, width, then labels (``key=value``) and taints (``key=value:effect``)."""
     lines = []
     for pool in plan.pools:
-        facts = [f"{key}={value}" for key, value in pool_labels(plan, pool).items()]
-        facts += [f"{item['key']}={item['value']}:{item['effect']}" for item in taints_of(plan, pool)]
-        lines.append(_line(pool.hosts, facts))
-    lines += _levels(plan)
-    lines += [_line(hosts, [f"{RACK}={rack}"]) for hosts, rack in _racks(plan)]
+        facts = [f"{key}={value}" for key, value in build_pool_labels(plan, pool).items()]
+        facts += [f"{item['key']}={item['value']}:{item['effect']}" for item in build_taints(plan, pool)]
+        lines.append(_format_line(pool.hosts, facts))
+    lines += _iter_level_lines(plan)
+    lines += [_format_line(hosts, [f"{RACK_LABEL}={rack}"]) for hosts, rack in _iter_rack_ranges(plan)]
     return lines
 
 
-def _line(hosts: HostRange, facts: list[str]) -> str:
+def _format_line(hosts: HostRange, facts: list[str]) -> str:
     return " ".join([hosts.prefix, str(hosts.first), str(hosts.last), str(hosts.width), *facts])
 
 
-def _levels(plan: Plan) -> Iterator[str]:
+def _iter_level_lines(plan: Plan) -> Iterator[str]:
     """Every group of every level of the pools' topologies, once."""
     seen: set[str] = set()
-    for topology in (topology_of(plan, pool) for pool in plan.pools):
+    for topology in (build_topology(plan, pool) for pool in plan.pools):
         for level in topology.levels:
             for group in level.groups:
                 for hosts in group.hosts.ranges:
-                    line = _line(hosts, [f"{level_label(level.name)}={group.name}"])
+                    line = _format_line(hosts, [f"{format_level_label(level.name)}={group.name}"])
                     if line not in seen:
                         seen.add(line)
                         yield line
 
 
-def _racks(plan: Plan) -> Iterator[tuple[HostRange, str]]:
+def _iter_rack_ranges(plan: Plan) -> Iterator[tuple[HostRange, str]]:
     pools = {pool.name: pool for pool in plan.pools}
     for rack in plan.layout.racks if plan.layout else ():
         for item in rack.items:
-            if item.what == "node" and item.of in pools:
-                yield _part(pools[item.of], item.first, item.count), rack.name
+            if item.kind == "node" and item.group in pools:
+                yield _slice_hosts(pools[item.group], item.first, item.count), rack.name
 
 
-def _part(pool: PoolPlan, first: int, count: int) -> HostRange:
-    return pool.hosts.part(first, first + count)
+def _slice_hosts(pool: PoolPlan, first: int, count: int) -> HostRange:
+    return pool.hosts.slice(first, first + count)
 
 
-def objects(plan: Plan) -> list[Object]:
+def build_objects(plan: Plan) -> list[Object]:
     """The table in ConfigMaps, the script, its rights, and the job that runs it every five minutes."""
-    parts = _parts(table(plan))
-    names = [f"{_NAME}-{index}" for index in range(len(parts))]
-    sources = [{"configMap": {"name": name}} for name in (*names, f"{_NAME}-script")]
+    parts = _split_table(build_label_table(plan))
+    names = [f"{_RESOURCE_NAME}-{index}" for index in range(len(parts))]
+    sources = [{"configMap": {"name": name}} for name in (*names, f"{_RESOURCE_NAME}-script")]
     return [
-        obj("v1", "Namespace", NAMESPACE, labels={"pod-security.kubernetes.io/enforce": "restricted"}),
-        obj("v1", "ServiceAccount", _NAME, NAMESPACE),
-        obj("rbac.authorization.k8s.io/v1", "ClusterRole", f"supercloud-{_NAME}", rules=[
+        build_object("v1", "Namespace", NAMESPACE, labels={"pod-security.kubernetes.io/enforce": "restricted"}),
+        build_object("v1", "ServiceAccount", _RESOURCE_NAME, NAMESPACE),
+        build_object("rbac.authorization.k8s.io/v1", "ClusterRole", f"supercloud-{_RESOURCE_NAME}", rules=[
             {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "patch"]},
         ]),
-        obj("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", f"supercloud-{_NAME}",
-            roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"supercloud-{_NAME}"},
-            subjects=[{"kind": "ServiceAccount", "name": _NAME, "namespace": NAMESPACE}]),
-        *(obj("v1", "ConfigMap", name, NAMESPACE, data={f"{name}.txt": part})
+        build_object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", f"supercloud-{_RESOURCE_NAME}",
+            roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"supercloud-{_RESOURCE_NAME}"},
+            subjects=[{"kind": "ServiceAccount", "name": _RESOURCE_NAME, "namespace": NAMESPACE}]),
+        *(build_object("v1", "ConfigMap", name, NAMESPACE, data={f"{name}.txt": part})
           for name, part in zip(names, parts, strict=True)),
-        obj("v1", "ConfigMap", f"{_NAME}-script", NAMESPACE,
-            data={"label_nodes.py": fill("kubernetes/label_nodes.py")}),
-        obj("batch/v1", "CronJob", _NAME, NAMESPACE, spec={
+        build_object("v1", "ConfigMap", f"{_RESOURCE_NAME}-script", NAMESPACE,
+            data={"label_nodes.py": render_template("kubernetes/label_nodes.py")}),
+        build_object("batch/v1", "CronJob", _RESOURCE_NAME, NAMESPACE, spec={
             "schedule": "*/5 * * * *",
             "concurrencyPolicy": "Forbid",
             "successfulJobsHistoryLimit": 1,
             "failedJobsHistoryLimit": 1,
-            "jobTemplate": {"spec": {"backoffLimit": 1, "template": {"spec": _pod(own_of(plan).python, sources)}}},
+            "jobTemplate": {"spec": {"backoffLimit": 1, "template": {"spec": _build_pod_spec(require_control_plane(plan).python, sources)}}},
         }),
     ]  # fmt: skip
 
 
-def _parts(lines: list[str]) -> list[str]:
+def _split_table(lines: list[str]) -> list[str]:
     parts = [""]
     for line in lines:
-        if len(parts[-1]) + len(line) > _PART:
+        if len(parts[-1]) + len(line) > _MAX_PART_LENGTH:
             parts.append("")
         parts[-1] += line + "\n"
     return parts
 
 
-def _pod(image: str, sources: list[Object]) -> Object:
+def _build_pod_spec(image: str, sources: list[Object]) -> Object:
     """It runs on the control plane: the nodes it labels may not take it yet."""
     return {
-        "serviceAccountName": _NAME,
+        "serviceAccountName": _RESOURCE_NAME,
         "restartPolicy": "Never",
         "priorityClassName": "system-cluster-critical",
         "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},

@@ -11,53 +11,53 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...._version import __version__
-from ....plan.build.kubernetes.names import MANAGED_BY, PRODUCT
+from ....plan.build.kubernetes.names import MANAGED_BY_LABEL, MANAGER_NAME
 
-__all__ = ["Object", "documents", "head", "kustomization", "obj", "yaml_text"]
+__all__ = ["Object", "render_documents", "format_header", "render_kustomization", "build_object", "format_yaml"]
 
 Object = dict[str, Any]
 
-_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+()-]*(?:[ :=,][A-Za-z0-9_./@+()-]+)*\Z")
+_PLAIN_SCALAR = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+()-]*(?:[ :=,][A-Za-z0-9_./@+()-]+)*\Z")
 # What YAML 1.1 or 1.2 readers take for a truth value, for nothing, or for a number.
-_WORDS = frozenset("y n yes no on off true false null".split())
+_RESERVED_WORDS = frozenset("y n yes no on off true false null".split())
 # What JSON leaves as it is and YAML wants escaped.
-_ESCAPED = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
-_UNBROKEN = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*\Z")
+_ESCAPED_CHARACTERS = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_BLOCK_SCALAR_TEXT = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*\Z")
 
 
-def obj(api: str, kind: str, name: str, namespace: str | None = None, *, labels: Mapping[str, str] | None = None,
-        annotations: Mapping[str, str] | None = None, **rest: Any) -> Object:  # fmt: skip
+def build_object(api: str, kind: str, name: str, namespace: str | None = None, *, labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None, **fields: Any) -> Object:  # fmt: skip
     """An object with its metadata; ``rest`` is what follows it (``spec=``, ``data=``, ``rules=`` …)."""
     metadata: Object = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
-    metadata["labels"] = {MANAGED_BY: PRODUCT, **(labels or {})}
+    metadata["labels"] = {MANAGED_BY_LABEL: MANAGER_NAME, **(labels or {})}
     if annotations:
         metadata["annotations"] = dict(annotations)
-    return {"apiVersion": api, "kind": kind, "metadata": metadata, **rest}
+    return {"apiVersion": api, "kind": kind, "metadata": metadata, **fields}
 
 
-def head(plan_name: str) -> str:
+def format_header(plan_name: str) -> str:
     """The first line of every rendered file."""
     return f"# made by supercloud {__version__} from the spec {plan_name}; edits are lost"
 
 
-def documents(plan_name: str, objects: Iterable[Any]) -> str:
+def render_documents(plan_name: str, objects: Iterable[Any]) -> str:
     """A file of one or more objects."""
-    return f"{head(plan_name)}\n" + "---\n".join(map(yaml_text, objects))
+    return f"{format_header(plan_name)}\n" + "---\n".join(map(format_yaml, objects))
 
 
-def kustomization(plan_name: str, resources: Sequence[str], replacements: Sequence[Object] = ()) -> str:
+def render_kustomization(plan_name: str, resources: Sequence[str], replacements: Sequence[Object] = ()) -> str:
     """The list by which kustomize, kubectl and GitOps controllers take a folder."""
     found: Object = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": list(resources),
     }  # fmt: skip
     if replacements:
         found["replacements"] = list(replacements)
-    return documents(plan_name, [found])
+    return render_documents(plan_name, [found])
 
 
-def yaml_text(value: Any) -> str:
+def format_yaml(value: Any) -> str:
     """Any tree of mappings, sequences, texts, numbers, truth values and None as YAML.
 
     >>> print(yaml_text({"a": [1, {"b": "yes"}], "c": {}}), end="")
@@ -66,52 +66,52 @@ def yaml_text(value: Any) -> str:
       - b: "yes"
     c: {}
     """
-    return "\n".join(_lines(value, "")) + "\n"
+    return "\n".join(_iter_lines(value, "")) + "\n"
 
 
-def _lines(value: Any, indent: str) -> Iterator[str]:
+def _iter_lines(value: Any, indent: str) -> Iterator[str]:
     if isinstance(value, Mapping) and value:
         for key, item in value.items():
-            yield from _entry(f"{indent}{_scalar(str(key))}:", item, indent)
+            yield from _iter_entry_lines(f"{indent}{_format_scalar(str(key))}:", item, indent)
     elif isinstance(value, list | tuple) and value:
         for item in value:
             if isinstance(item, Mapping | list | tuple) and item:
-                inner = list(_lines(item, indent + "  "))
+                inner = list(_iter_lines(item, indent + "  "))
                 yield f"{indent}- {inner[0][len(indent) + 2 :]}"
                 yield from inner[1:]
             else:
-                yield from _entry(f"{indent}-", item, indent)
+                yield from _iter_entry_lines(f"{indent}-", item, indent)
     else:
-        yield f"{indent}{_scalar(value)}"
+        yield f"{indent}{_format_scalar(value)}"
 
 
-def _entry(start: str, value: Any, indent: str) -> Iterator[str]:
+def _iter_entry_lines(start: str, value: Any, indent: str) -> Iterator[str]:
     """A key or a dash with its value beside or below it."""
     if isinstance(value, Mapping | list | tuple) and value:
         yield start
-        yield from _lines(value, indent + "  ")
-    elif isinstance(value, str) and _is_block(value):
+        yield from _iter_lines(value, indent + "  ")
+    elif isinstance(value, str) and _is_block_scalar(value):
         yield f"{start} |" + ("" if value.endswith("\n") else "-")
         yield from (f"{indent}  {line}" if line else "" for line in value.removesuffix("\n").split("\n"))
     else:
-        yield f"{start} {_scalar(value)}"
+        yield f"{start} {_format_scalar(value)}"
 
 
-def _is_block(text: str) -> bool:
+def _is_block_scalar(text: str) -> bool:
     """Whether a text of several lines can stand as it is."""
     return (
         "\n" in text.rstrip("\n")
-        and _UNBROKEN.match(text) is not None
+        and _BLOCK_SCALAR_TEXT.match(text) is not None
         and text[0] not in " \n\t"
         and not text.endswith("\n\n")
         and all(line == line.rstrip() for line in text.split("\n"))
     )
 
 
-def _scalar(value: Any) -> str:
+def _format_scalar(value: Any) -> str:
     if isinstance(value, str):
-        plain = _PLAIN.match(value) and value.lower() not in _WORDS and not value.endswith((":", " "))
-        return value if plain else _quoted(value)
+        plain = _PLAIN_SCALAR.match(value) and value.lower() not in _RESERVED_WORDS and not value.endswith((":", " "))
+        return value if plain else _quote(value)
     if isinstance(value, Mapping):
         return "{}"
     if isinstance(value, list | tuple):
@@ -121,5 +121,5 @@ def _scalar(value: Any) -> str:
     return text.replace("e", ".0e") if isinstance(value, float) and "e" in text and "." not in text else text
 
 
-def _quoted(text: str) -> str:
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(text, ensure_ascii=False))
+def _quote(text: str) -> str:
+    return _ESCAPED_CHARACTERS.sub(lambda found: f"\\u{ord(found.group()):04x}", json.dumps(text, ensure_ascii=False))

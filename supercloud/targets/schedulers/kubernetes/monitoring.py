@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from ....plan.build.kubernetes.labels import MACHINE
-from ....plan.build.kubernetes.names import ACCELERATOR, POOL
+from ....plan.build.kubernetes.labels import MACHINE_LABEL
+from ....plan.build.kubernetes.names import ACCELERATOR_LABEL, POOL_LABEL
 from ....plan.model.plan import Plan
 from . import dashboards, rules
-from .given import facts_of
-from .labels import RACK
-from .manifest import Object, obj
+from .given import require_kubernetes_plan
+from .labels import RACK_LABEL
+from .manifest import Object, build_object
 
-__all__ = ["objects", "values"]
+__all__ = ["build_objects", "build_values"]
 
 
-def _namespace(plan: Plan) -> str:
-    chart = facts_of(plan).chart("kube-prometheus-stack")
+def _get_namespace(plan: Plan) -> str:
+    chart = require_kubernetes_plan(plan).find_chart("kube-prometheus-stack")
     assert chart is not None, "it is always installed"
     return chart.namespace
 
 
-def values(plan: Plan) -> Object:
+def build_values(plan: Plan) -> Object:
     """Rules and monitors of every namespace count; nodes bring their labels along."""
     every = {f"{kind}SelectorNilUsesHelmValues": False for kind in ("rule", "serviceMonitor", "podMonitor", "probe")}
     return {
@@ -27,7 +27,7 @@ def values(plan: Plan) -> Object:
         "grafana": {"sidecar": {"dashboards": {
             "enabled": True, "label": "grafana_dashboard", "searchNamespace": "ALL",
         }}},
-        "kube-state-metrics": {"metricLabelsAllowlist": [f"nodes=[{','.join((POOL, ACCELERATOR, MACHINE, RACK))}]"]},
+        "kube-state-metrics": {"metricLabelsAllowlist": [f"nodes=[{','.join((POOL_LABEL, ACCELERATOR_LABEL, MACHINE_LABEL, RACK_LABEL))}]"]},
         "prometheus-node-exporter": {
             "tolerations": [{"operator": "Exists"}],
             "prometheus": {"monitor": {"relabelings": [
@@ -37,14 +37,14 @@ def values(plan: Plan) -> Object:
     }  # fmt: skip
 
 
-def objects(plan: Plan) -> list[Object]:
+def build_objects(plan: Plan) -> list[Object]:
     """Rules and dashboards."""
-    namespace = _namespace(plan)
-    found = [obj("monitoring.coreos.com/v1", "PrometheusRule", "supercloud", namespace,
-                 spec={"groups": rules.groups(plan)})]  # fmt: skip
-    for name, text in dashboards.dashboards(plan).items():
+    namespace = _get_namespace(plan)
+    found = [build_object("monitoring.coreos.com/v1", "PrometheusRule", "supercloud", namespace,
+                 spec={"groups": rules.build_rule_groups(plan)})]  # fmt: skip
+    for name, text in dashboards.render_dashboards(plan).items():
         found.append(
-            obj("v1", "ConfigMap", f"dashboard-{name.removesuffix('.json')}", namespace,
+            build_object("v1", "ConfigMap", f"dashboard-{name.removesuffix('.json')}", namespace,
                 labels={"grafana_dashboard": "1"}, data={name: text})
         )  # fmt: skip
     return found

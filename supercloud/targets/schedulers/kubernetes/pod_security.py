@@ -11,48 +11,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from ....plan.build.kubernetes.fabrics import Reach, reaches
+from ....plan.build.kubernetes.fabrics import FabricAttachment, list_attachments
 from ....plan.model.plan import Plan
 from . import baseline, device_rules
-from .manifest import Object, obj
+from .manifest import Object, build_object
 
-__all__ = ["level_of", "objects", "uses_host_network"]
+__all__ = ["select_security_level", "build_objects", "needs_host_network"]
 
-_RDMA = ("infiniband", "roce", "efa")
-_API = "admissionregistration.k8s.io/v1"
+_RDMA_FABRICS = ("infiniband", "roce", "efa")
+_API_VERSION = "admissionregistration.k8s.io/v1"
 _PODS, _SERVICES, _CLAIMS = "supercloud-tenant-pods", "supercloud-tenant-services", "supercloud-tenant-claims"
-_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
+_ALLOWED_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
 """Not ``ephemeral``: the controller makes its claim, of any class and size, which the role of tenants may not make."""
-_UNCHANGED = {
+_SPEC_CHANGED_CONDITION = {
     "name": "not-the-same",  # what was admitted before a rule came may still be labelled, finish and be deleted
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
 }
 
 
-def _reaches(plan: Plan) -> list[Reach]:
-    return [reach for pool in plan.pools for reach in reaches(plan, pool)]
+def _list_attachments(plan: Plan) -> list[FabricAttachment]:
+    return [reach for pool in plan.pools for reach in list_attachments(plan, pool)]
 
 
-def uses_host_network(plan: Plan) -> bool:
+def needs_host_network(plan: Plan) -> bool:
     """Whether jobs reach a fabric through the host's own network: each routed link has one address, the host's."""
-    return any(reach.host_network for reach in _reaches(plan))
+    return any(reach.needs_host_network for reach in _list_attachments(plan))
 
 
-def level_of(plan: Plan) -> Literal["baseline", "privileged"]:
+def select_security_level(plan: Plan) -> Literal["baseline", "privileged"]:
     """The level that the namespaces of tenants enforce."""
-    return "privileged" if any(reach.fabric.kind in _RDMA for reach in _reaches(plan)) else "baseline"
+    return "privileged" if any(reach.fabric.kind in _RDMA_FABRICS for reach in _list_attachments(plan)) else "baseline"
 
 
-def objects(plan: Plan, label: str) -> list[Object]:
+def build_objects(plan: Plan, label: str) -> list[Object]:
     """Policies for the namespaces that have a label."""
-    more = ["IPC_LOCK"] if level_of(plan) == "privileged" else []
-    volumes = " || ".join(f"has(v.{kind})" for kind in _VOLUMES)
+    more = ["IPC_LOCK"] if select_security_level(plan) == "privileged" else []
+    volumes = " || ".join(f"has(v.{kind})" for kind in _ALLOWED_VOLUMES)
     pods = [
-        *baseline.rules(more),
-        (f"variables.pod.?volumes.orValue([]).all(v, {volumes})", f"volumes that may be used: {', '.join(_VOLUMES)}"),
+        *baseline.build_rules(more),
+        (f"variables.pod.?volumes.orValue([]).all(v, {volumes})", f"volumes that may be used: {', '.join(_ALLOWED_VOLUMES)}"),
         ("request.operation != 'CREATE' || variables.pod.?nodeName.orValue('') == ''",
          "nodeName is for the scheduler: choose nodes by nodeSelector or affinity"),
-        *_host_network(plan),
+        *_build_host_network_rules(plan),
         *device_rules.rules(plan),
     ]  # fmt: skip
     services = [
@@ -65,42 +65,42 @@ def objects(plan: Plan, label: str) -> list[Object]:
     writer = "authorizer.group('').resource('resourcequotas').namespace(request.namespace).check('create').allowed()"
     claims = [(f"request.operation != 'CREATE' || {writer}",
                "claims of volumes are made only by those who may create resource quotas here")]  # fmt: skip
-    words = [*baseline.VARIABLES, *device_rules.variables(plan)]
+    words = [*baseline.POLICY_VARIABLES, *device_rules.variables(plan)]
     return [
-        *_policy(_CLAIMS, ["persistentvolumeclaims"], [], claims, label),
-        *_policy(_PODS, ["pods", "pods/ephemeralcontainers"], words, pods, label),
-        *_policy(_SERVICES, ["services"], [], services, label),
+        *_build_policy(_CLAIMS, ["persistentvolumeclaims"], [], claims, label),
+        *_build_policy(_PODS, ["pods", "pods/ephemeralcontainers"], words, pods, label),
+        *_build_policy(_SERVICES, ["services"], [], services, label),
     ]
 
 
-def _host_network(plan: Plan) -> Iterator[tuple[str, str]]:
+def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
     """None, but for pods that use a fabric whose links have the host's addresses."""
-    asked = sorted({name for pool in plan.pools for name in _asked_by(plan, pool.name)})
+    asked = sorted({name for pool in plan.pools for name in _iter_host_network_resources(plan, pool.name)})
     if not asked:
         yield "!variables.pod.?hostNetwork.orValue(false)", "hostNetwork is not allowed"
-        yield (baseline.each("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"), "hostPort is not allowed")
+        yield (baseline.build_container_rule("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"), "hostPort is not allowed")
         return
     yield (f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.asks_for(asked)}",
            f"hostNetwork is only for pods that ask for {' or '.join(asked)}")  # fmt: skip
     # the API server itself sets hostPort to containerPort where the host's network is used
     yield ("variables.pod.?hostNetwork.orValue(false) || "
-           f"({baseline.each('c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)')})",
+           f"({baseline.build_container_rule('c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)')})",
            "hostPort is not allowed")  # fmt: skip
     dropped = "c.?securityContext.?capabilities.?drop.orValue([]).exists(k, k in ['ALL', 'NET_RAW'])"
-    yield (f"!variables.pod.?hostNetwork.orValue(false) || ({baseline.each(dropped)})",
+    yield (f"!variables.pod.?hostNetwork.orValue(false) || ({baseline.build_container_rule(dropped)})",
            "containers on the host's network must drop the capability NET_RAW")  # fmt: skip
 
 
-def _asked_by(plan: Plan, pool: str) -> Iterator[str]:
+def _iter_host_network_resources(plan: Plan, pool: str) -> Iterator[str]:
     """What pods of a pool ask for that use the host's network: its rails, or accelerators where rails have no name."""
-    found = plan.pool(pool)
-    for reach in reaches(plan, found):
-        if reach.host_network:
+    found = plan.get_pool(pool)
+    for reach in list_attachments(plan, found):
+        if reach.needs_host_network:
             own = found.accelerator.kubernetes if found.accelerator else None
             yield from reach.resources or ((own,) if own else ())
 
 
-def _policy(
+def _build_policy(
     name: str, resources: list[str], variables: list[Object], rules: list[tuple[str, str]], label: str
 ) -> list[Object]:
     spec: Object = {
@@ -108,14 +108,14 @@ def _policy(
         "matchConstraints": {"resourceRules": [
             {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": resources},
         ]},
-        "matchConditions": [_UNCHANGED],
+        "matchConditions": [_SPEC_CHANGED_CONDITION],
     }  # fmt: skip
     if variables:
         spec["variables"] = variables
     spec["validations"] = [{"expression": rule, "message": message} for rule, message in rules]
     return [
-        obj(_API, "ValidatingAdmissionPolicy", name, spec=spec),
-        obj(_API, "ValidatingAdmissionPolicyBinding", name, spec={
+        build_object(_API_VERSION, "ValidatingAdmissionPolicy", name, spec=spec),
+        build_object(_API_VERSION, "ValidatingAdmissionPolicyBinding", name, spec={
             "policyName": name,
             "validationActions": ["Deny"],
             "matchResources": {"namespaceSelector": {"matchExpressions": [{"key": label, "operator": "Exists"}]}},

@@ -7,14 +7,14 @@ import json
 from ....plan.model.plan import Plan
 from .manifest import Object
 
-__all__ = ["values"]
+__all__ = ["build_values"]
 
-_FILE = "accelerator-monitor.json"
+_MONITOR_FILE = "accelerator-monitor.json"
 
 
-def values(plan: Plan) -> Object:
+def build_values(plan: Plan) -> Object:
     """Of its chart: the monitors it comes with, and one of our own where there are GPUs."""
-    own = f"/custom-config/{_FILE}"
+    own = f"/custom-config/{_MONITOR_FILE}"
     found: Object = {
         "settings": {"log_monitors": ["/config/kernel-monitor.json", "/config/readonly-monitor.json"]},
         "metrics": {"enabled": True, "serviceMonitor": {"enabled": True}},
@@ -22,11 +22,11 @@ def values(plan: Plan) -> Object:
     }
     if plan.scheduler.xids:
         found["settings"]["log_monitors"].append(own)
-        found["settings"]["custom_monitor_definitions"] = {_FILE: json.dumps(_monitor(plan), indent=2) + "\n"}
+        found["settings"]["custom_monitor_definitions"] = {_MONITOR_FILE: json.dumps(_build_monitor(plan), indent=2) + "\n"}
     return found
 
 
-def _monitor(plan: Plan) -> Object:
+def _build_monitor(plan: Plan) -> Object:
     """A condition for errors that take a GPU out of service, an event for those that do not."""
     xids = plan.scheduler.xids
     assert xids is not None
@@ -42,13 +42,13 @@ def _monitor(plan: Plan) -> Object:
                 "type": "permanent",
                 "condition": "GpuBroken",
                 "reason": "GpuXid",
-                "pattern": _pattern(xids.codes("critical")),
+                "pattern": _build_pattern(xids.list_codes("critical")),
             },
-            {"type": "temporary", "reason": "GpuXidWarning", "pattern": _pattern(xids.codes("warning"))},
+            {"type": "temporary", "reason": "GpuXidWarning", "pattern": _build_pattern(xids.list_codes("warning"))},
         ],
     }
 
 
-def _pattern(codes: tuple[int, ...]) -> str:
+def _build_pattern(codes: tuple[int, ...]) -> str:
     # what stands in the brackets is the device, and under MIG the instance too: PCI:0000:3b:00 GPU-I:05
     return rf"NVRM: Xid \([^)]*\): ({'|'.join(map(str, codes))}),.*"

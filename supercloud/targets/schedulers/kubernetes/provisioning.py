@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.model.plan import Plan, PoolPlan
-from .given import facts_of
-from .manifest import Object, obj
+from .given import require_kubernetes_plan
+from .manifest import Object, build_object
 
-__all__ = ["check_name", "objects", "queued_pools"]
+__all__ = ["format_check_name", "build_objects", "list_queued_pools"]
 
 # GKE's queued provisioning: cloud.google.com/kubernetes-engine/docs/how-to/provisioningrequest.
-_CLASS = "queued-provisioning.gke.io"
+_PROVISIONING_CLASS = "queued-provisioning.gke.io"
 _CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 
 
-def queued_pools(plan: Plan) -> list[PoolPlan]:
+def list_queued_pools(plan: Plan) -> list[PoolPlan]:
     """Pools whose first way to capacity is a queue at the cloud."""
     first = {pool.name: pool.capacity[0] for pool in plan.spec.pools if pool.capacity}
     return [
@@ -25,28 +25,28 @@ def queued_pools(plan: Plan) -> list[PoolPlan]:
     ]
 
 
-def check_name(pool: PoolPlan) -> str:
+def format_check_name(pool: PoolPlan) -> str:
     """The admission check of a pool's capacity."""
     return f"capacity-{pool.name}"
 
 
-def objects(plan: Plan) -> Iterator[Object]:
+def build_objects(plan: Plan) -> Iterator[Object]:
     """The check and its configuration for each such pool."""
-    kueue = facts_of(plan).kueue
+    kueue = require_kubernetes_plan(plan).kueue
     if kueue is None:
         return
-    for pool in queued_pools(plan):
+    for pool in list_queued_pools(plan):
         resource = pool.accelerator.kubernetes if pool.accelerator else None
         declared = next(item for item in plan.spec.pools if item.name == pool.name).capacity[0]
         most = getattr(declared, "max_run", None)
-        spec: Object = {"provisioningClassName": _CLASS}
+        spec: Object = {"provisioningClassName": _PROVISIONING_CLASS}
         if resource:
             spec["managedResources"] = [resource]
         if most:
             spec["parameters"] = {"maxRunDurationSeconds": str(most.ceil("s"))}
-        name = check_name(pool)
-        yield obj(f"kueue.x-k8s.io/{kueue.apis.provisioning}", "ProvisioningRequestConfig", name, spec=spec)
-        yield obj(f"kueue.x-k8s.io/{kueue.apis.queues}", "AdmissionCheck", name, spec={
+        name = format_check_name(pool)
+        yield build_object(f"kueue.x-k8s.io/{kueue.apis.provisioning}", "ProvisioningRequestConfig", name, spec=spec)
+        yield build_object(f"kueue.x-k8s.io/{kueue.apis.queues}", "AdmissionCheck", name, spec={
             "controllerName": _CONTROLLER,
             "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": name},
         })  # fmt: skip

@@ -7,34 +7,34 @@ from fractions import Fraction
 
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Power
-from .given import accelerated, facts_of
+from .given import list_accelerator_pools, require_kubernetes_plan
 from .manifest import Object
 
-__all__ = ["groups", "power_limit"]
+__all__ = ["build_rule_groups", "compute_power_limit"]
 
-_GPU = "nvidia.com/gpu"
-_POWER = "DCGM_FI_DEV_POWER_USAGE"
-_XID = "DCGM_FI_DEV_XID_ERRORS"
+_GPU_RESOURCE = "nvidia.com/gpu"
+_POWER_METRIC = "DCGM_FI_DEV_POWER_USAGE"
+_XID_METRIC = "DCGM_FI_DEV_XID_ERRORS"
 # What kube-state-metrics makes of the labels of nodes.
 _POOL, _RACK = "label_supercloud_dev_pool", "label_supercloud_dev_rack"
 
 
-def groups(plan: Plan) -> list[Object]:
+def build_rule_groups(plan: Plan) -> list[Object]:
     """Groups of rules, as Prometheus and its operator both read them."""
-    facts = facts_of(plan)
+    facts = require_kubernetes_plan(plan)
     found = [
-        {"name": item.name, "rules": [_rule(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.remedy)
+        {"name": item.name, "rules": [_build_alert(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.remedy)
                                       for rule in item.alerts]}
         for item in facts.alerts
     ]  # fmt: skip
     if plan.scheduler.xids:
-        found.append({"name": "xid", "rules": list(_xids(plan))})
-    if power := list(_power(plan)):
+        found.append({"name": "xid", "rules": list(_build_xid_alerts(plan))})
+    if power := list(_build_power_alerts(plan)):
         found.append({"name": "power", "rules": power})
     return found
 
 
-def _rule(name: str, expr: str, wait: str, severity: str, summary: str, remedy: str, **labels: str) -> Object:
+def _build_alert(name: str, expr: str, wait: str, severity: str, summary: str, remedy: str, **labels: str) -> Object:
     return {
         "alert": name,
         "expr": expr,
@@ -44,52 +44,52 @@ def _rule(name: str, expr: str, wait: str, severity: str, summary: str, remedy: 
     }
 
 
-def _xids(plan: Plan) -> Iterator[Object]:
+def _build_xid_alerts(plan: Plan) -> Iterator[Object]:
     """One rule for each error: the exporter keeps the last number it saw, so every rule asks for its own."""
     xids = plan.scheduler.xids
     assert xids is not None
     for item in xids.classes:
         for code in item.codes:
-            yield _rule(f"GpuXid{code}", f"{_XID} == {code}", "0m", item.severity, f"A GPU reported XID {code}",
+            yield _build_alert(f"GpuXid{code}", f"{_XID_METRIC} == {code}", "0m", item.severity, f"A GPU reported XID {code}",
                         item.remedy, action=item.action)  # fmt: skip
 
 
-def power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | None:
+def compute_power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | None:
     """Watts that a rack of the pool may draw, and watts of a node besides its accelerators; None where unknown."""
     tdp = pool.accelerator.tdp if pool.accelerator else None
     if plan.facility is None or pool.machine.power is None or tdp is None:
         return None
-    limits = [group.limit for group in plan.facility.racks if group.pool == pool.name and group.limit]
+    limits = [group.power_limit for group in plan.facility.racks if group.pool == pool.name and group.power_limit]
     if not limits:
         return None
-    return min(limit.to("W") for limit in limits), max(0.0, pool.machine.power.to("W") - pool.per_node * tdp.to("W"))
+    return min(limit.to("W") for limit in limits), max(0.0, pool.machine.power.to("W") - pool.accelerators_per_node * tdp.to("W"))
 
 
-def _power(plan: Plan) -> Iterator[Object]:
+def _build_power_alerts(plan: Plan) -> Iterator[Object]:
     """Power that is measured at the accelerators, with the rest of each node counted at its highest."""
-    node = f'label_replace(sum by (Hostname) ({_POWER}), "node", "$1", "Hostname", "(.+)")'
-    for pool in accelerated(plan, _GPU):
-        if bound := power_limit(plan, pool):
+    node = f'label_replace(sum by (Hostname) ({_POWER_METRIC}), "node", "$1", "Hostname", "(.+)")'
+    for pool in list_accelerator_pools(plan, _GPU_RESOURCE):
+        if bound := compute_power_limit(plan, pool):
             limit, rest = bound
             labels = f'kube_node_labels{{{_POOL}="{pool.name}"}}'
-            yield _rule(
-                f"RackPower{_camel(pool.name)}",
+            yield _build_alert(
+                f"RackPower{_to_camel_case(pool.name)}",
                 f"sum by ({_RACK}) (({node} + {rest:g}) * on (node) group_left ({_RACK}) {labels}) > {limit:g}",
-                "5m", "critical", f"A rack of pool {pool.name} draws more than its {Power.of_base(Fraction(limit))}",
+                "5m", "critical", f"A rack of pool {pool.name} draws more than its {Power.from_base(Fraction(limit))}",
                 "Cap the power of its accelerators (nvidia-smi -pl), or drain a node of it.",
             )  # fmt: skip
-    if plan.facility and plan.facility.budget and plan.facility.nodes and accelerated(plan, _GPU):
+    if plan.facility and plan.facility.power_budget and plan.facility.node_power and list_accelerator_pools(plan, _GPU_RESOURCE):
         devices = sum(
             (pool.accelerator.tdp.to("W") * pool.accelerators)
-            for pool in accelerated(plan, _GPU)
+            for pool in list_accelerator_pools(plan, _GPU_RESOURCE)
             if pool.accelerator and pool.accelerator.tdp
         )
-        rest, budget = max(0.0, plan.facility.it.to("W") - devices), plan.facility.budget.to("W")
-        yield _rule(
-            "SitePower", f"sum({_POWER}) + {rest:g} > {budget:g}", "5m", "critical",
-            f"The site draws more than its {plan.facility.budget}", "Cap the power of accelerators, or hold queues.",
+        rest, budget = max(0.0, plan.facility.it_power.to("W") - devices), plan.facility.power_budget.to("W")
+        yield _build_alert(
+            "SitePower", f"sum({_POWER_METRIC}) + {rest:g} > {budget:g}", "5m", "critical",
+            f"The site draws more than its {plan.facility.power_budget}", "Cap the power of accelerators, or hold queues.",
         )  # fmt: skip
 
 
-def _camel(name: str) -> str:
+def _to_camel_case(name: str) -> str:
     return "".join(part.capitalize() for part in name.split("-"))

@@ -6,70 +6,70 @@ very write that resumes it, and puts it on the pods to come: no two starts of a 
 
 from __future__ import annotations
 
-from ....plan.build.kubernetes.names import KEY, MANAGED_BY, PRODUCT, STARTS
+from ....plan.build.kubernetes.names import KEY_ANNOTATION, MANAGED_BY_LABEL, MANAGER_NAME, STARTS_ANNOTATION
 from ....plan.model.plan import Plan
-from .given import facts_of
-from .manifest import Object, obj
+from .given import require_kubernetes_plan
+from .manifest import Object, build_object
 
-__all__ = ["objects"]
+__all__ = ["build_objects"]
 
-_NAME = "supercloud-starts"
-_OWN = "metadata.annotations"
-_TEMPLATE = "spec.replicatedJobs[0].template.spec.template.metadata.annotations"
+_POLICY_NAME = "supercloud-starts"
+_ANNOTATIONS_PATH = "metadata.annotations"
+_TEMPLATE_ANNOTATIONS_PATH = "spec.replicatedJobs[0].template.spec.template.metadata.annotations"
 
 
-def objects(plan: Plan) -> list[Object]:
+def build_objects(plan: Plan) -> list[Object]:
     """The policy and its binding; none where the release has no such policies.
 
     It touches nothing but JobSets that jobs were made of: in the write that resumes one, and in a write by anybody that
     would change the count, which stays what it was. Refusing a resumption is the safe side: the queue tries again, and
     a start without its number might undo the work of another.
     """
-    served = facts_of(plan).changing_policies
+    served = require_kubernetes_plan(plan).mutating_policies
     if served is None:
         return []
     api = f"admissionregistration.k8s.io/{served.version}"
     return [
-        obj(api, "MutatingAdmissionPolicy", _NAME, spec={
+        build_object(api, "MutatingAdmissionPolicy", _POLICY_NAME, spec={
             "failurePolicy": "Fail",
             "reinvocationPolicy": "Never",
             "matchConstraints": {
-                "objectSelector": {"matchLabels": {MANAGED_BY: PRODUCT}},
+                "objectSelector": {"matchLabels": {MANAGED_BY_LABEL: MANAGER_NAME}},
                 "resourceRules": [{"apiGroups": ["jobset.x-k8s.io"], "apiVersions": ["*"], "operations": ["UPDATE"],
                                    "resources": ["jobsets"]}],
             },
             "matchConditions": [
                 {"name": "begins-or-is-told-otherwise",
-                 "expression": f"({_BEGINS}) || {_count('object')} != {_count('oldObject')}"},
-                {"name": "is-a-job", "expression": f"has(object.metadata.annotations) && '{KEY}' in "
-                                                   f"object.metadata.annotations && has(object.{_TEMPLATE})"},
+                 "expression": f"({_IS_RESUMED}) || {_build_count_expression('object')} != {_build_count_expression('oldObject')}"},
+                {"name": "is-a-job", "expression": f"has(object.metadata.annotations) && '{KEY_ANNOTATION}' in "
+                                                   f"object.metadata.annotations && has(object.{_TEMPLATE_ANNOTATIONS_PATH})"},
             ],
             "variables": [
-                {"name": "begins", "expression": _BEGINS},
-                {"name": "known", "expression": _count("oldObject")},
+                {"name": "begins", "expression": _IS_RESUMED},
+                {"name": "known", "expression": _build_count_expression("oldObject")},
                 {"name": "starts", "expression": "string((variables.known.matches('^[0-9]{1,8}$') ? "
                                                  "int(variables.known) : 0) + (variables.begins ? 1 : 0))"},
             ],
             "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
-                "expression": f"variables.begins ? [{_set(_OWN)}, {_set(_TEMPLATE)}] : [{_set(_OWN)}]",
+                "expression": f"variables.begins ? [{_build_patch_expression(_ANNOTATIONS_PATH)}, {_build_patch_expression(_TEMPLATE_ANNOTATIONS_PATH)}] : [{_build_patch_expression(_ANNOTATIONS_PATH)}]",
             }}],
         }),
-        obj(api, "MutatingAdmissionPolicyBinding", _NAME, spec={"policyName": _NAME}),
+        build_object(api, "MutatingAdmissionPolicyBinding", _POLICY_NAME, spec={"policyName": _POLICY_NAME}),
     ]  # fmt: skip
 
 
-def _suspended(what: str) -> str:
-    return f"has({what}.spec.suspend) && {what}.spec.suspend"
+def _build_suspended_expression(variable: str) -> str:
+    return f"has({variable}.spec.suspend) && {variable}.spec.suspend"
 
 
-def _count(what: str) -> str:
-    return f"(has({what}.{_OWN}) ? {what}.{_OWN}[?'{STARTS}'].orValue('') : '')"
+def _build_count_expression(variable: str) -> str:
+    return f"(has({variable}.{_ANNOTATIONS_PATH}) ? {variable}.{_ANNOTATIONS_PATH}[?'{STARTS_ANNOTATION}'].orValue('') : '')"
 
 
-def _set(path: str) -> str:
+def _build_patch_expression(path: str) -> str:
     """The count put below a path, which JSON Patch writes in its own way."""
-    pointer = "/".join(["", *path.replace("[", ".").replace("]", "").split("."), STARTS.replace("/", "~1")])
+    pointer = "/".join(["", *path.replace("[", ".").replace("]", "").split("."), STARTS_ANNOTATION.replace("/", "~1")])
     return f"JSONPatch{{op: 'add', path: '{pointer}', value: variables.starts}}"
 
 
-_BEGINS = f"{_suspended('oldObject')} && !({_suspended('object')})"
+_IS_RESUMED = f"{_build_suspended_expression('oldObject')} && !({_build_suspended_expression('object')})"

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....plan.build.kubernetes.labels import is_mounted
-from ....plan.build.kubernetes.names import claim_of, mount_label, namespace_of
-from ....plan.build.storage.clients import unreached_pools
+from ....plan.build.kubernetes.names import format_claim_name, mount_label, format_namespace_name
+from ....plan.build.storage.clients import list_unreached_pools
 from ....plan.model.plan import Plan, StoragePlan
 from ....primitives.quantity import Size
-from .given import facts_of, tenant_names
-from .manifest import Object, obj
+from .given import require_kubernetes_plan, list_tenant_names
+from .manifest import Object, build_object
 
-__all__ = ["mounted", "objects", "partly_mounted"]
+__all__ = ["list_mounted_storage", "build_objects", "partly_mounted"]
 
-_FALLBACK = Size("1 TiB")
+_DEFAULT_SIZE = Size("1 TiB")
 
 
-def mounted(plan: Plan) -> list[StoragePlan]:
+def list_mounted_storage(plan: Plan) -> list[StoragePlan]:
     """What nodes see as a directory."""
     return [item for item in plan.storage if is_mounted(item)]
 
@@ -30,28 +30,28 @@ def mounted(plan: Plan) -> list[StoragePlan]:
 def partly_mounted(plan: Plan) -> dict[str, str]:
     """File systems that some nodes do not mount -> the label of those that do."""
     return {item.name: mount_label(item.name) for index, item in enumerate(plan.storage)
-            if is_mounted(item) and unreached_pools(plan, index)}  # fmt: skip
+            if is_mounted(item) and list_unreached_pools(plan, index)}  # fmt: skip
 
 
-def objects(plan: Plan) -> Iterator[Object]:
+def build_objects(plan: Plan) -> Iterator[Object]:
     """A class that provisions nothing, then a volume and its claim for each tenant; object stores as settings."""
     if plan.site.kind != "onprem":
         return
-    for item in mounted(plan):
+    for item in list_mounted_storage(plan):
         # expansion: without it the API server lets no claim grow with the store
-        yield obj("storage.k8s.io/v1", "StorageClass", claim_of(item.name), provisioner="kubernetes.io/no-provisioner",
+        yield build_object("storage.k8s.io/v1", "StorageClass", format_claim_name(item.name), provisioner="kubernetes.io/no-provisioner",
                   reclaimPolicy="Retain", volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
-        if driver := facts_of(plan).volumes.get(item.kind):
+        if driver := require_kubernetes_plan(plan).volumes.get(item.kind):
             parameters = {key: value.format(storage=item.name) for key, value in driver.parameters.items()}
-            yield obj("storage.k8s.io/v1", "StorageClass", f"{claim_of(item.name)}-on-demand",
+            yield build_object("storage.k8s.io/v1", "StorageClass", f"{format_claim_name(item.name)}-on-demand",
                       provisioner=driver.driver, parameters=parameters, reclaimPolicy="Delete",
                       volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
-        for tenant in tenant_names(plan):
-            yield from _volume(item, tenant)
+        for tenant in list_tenant_names(plan):
+            yield from _build_volume(item, tenant)
     for item in plan.storage:
         if item.kind == "object":
-            for tenant in tenant_names(plan):
-                yield _bucket(plan, item, tenant)
+            for tenant in list_tenant_names(plan):
+                yield _build_bucket_settings(plan, item, tenant)
 
 
 def _nodes_of(item: StoragePlan) -> dict[str, Any]:
@@ -63,20 +63,20 @@ def _nodes_of(item: StoragePlan) -> dict[str, Any]:
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
 
 
-def _volume(item: StoragePlan, tenant: str | None) -> Iterator[Object]:
-    claim, namespace = claim_of(item.name), namespace_of(tenant)
-    size = f"{(item.capacity or _FALLBACK).floor('GiB')}Gi"
-    mount = item.mount or f"/{item.name}"
+def _build_volume(storage: StoragePlan, tenant: str | None) -> Iterator[Object]:
+    claim, namespace = format_claim_name(storage.name), format_namespace_name(tenant)
+    size = f"{(storage.capacity or _DEFAULT_SIZE).floor('GiB')}Gi"
+    mount = storage.mount or f"/{storage.name}"
     path = f"{mount}/{tenant}" if tenant else mount
-    yield obj("v1", "PersistentVolume", f"{namespace}-{claim}", spec={
+    yield build_object("v1", "PersistentVolume", f"{namespace}-{claim}", spec={
         "capacity": {"storage": size},
         "accessModes": ["ReadWriteMany"],
         "persistentVolumeReclaimPolicy": "Retain",
         "storageClassName": claim,
         "claimRef": {"namespace": namespace, "name": claim},
         "hostPath": {"path": path, "type": "DirectoryOrCreate"},
-    } | _nodes_of(item))  # fmt: skip
-    yield obj("v1", "PersistentVolumeClaim", claim, namespace, spec={
+    } | _nodes_of(storage))  # fmt: skip
+    yield build_object("v1", "PersistentVolumeClaim", claim, namespace, spec={
         "accessModes": ["ReadWriteMany"],
         "resources": {"requests": {"storage": size}},
         "storageClassName": claim,
@@ -84,11 +84,11 @@ def _volume(item: StoragePlan, tenant: str | None) -> Iterator[Object]:
     })  # fmt: skip
 
 
-def _bucket(plan: Plan, item: StoragePlan, tenant: str | None) -> Object:
+def _build_bucket_settings(plan: Plan, storage: StoragePlan, tenant: str | None) -> Object:
     """Where the store answers and which bucket is the tenant's; the keys are a Secret of the tenant's own."""
-    group = item.servers[0] if item.servers else None
-    host = f"{next(iter(group.hosts))}.{plan.network.domain}" if group else f"{item.name}.{plan.network.domain}"
-    return obj("v1", "ConfigMap", f"object-{item.name}", namespace_of(tenant), data={
+    group = storage.servers[0] if storage.servers else None
+    host = f"{next(iter(group.hosts))}.{plan.network.domain}" if group else f"{storage.name}.{plan.network.domain}"
+    return build_object("v1", "ConfigMap", f"object-{storage.name}", format_namespace_name(tenant), data={
         "AWS_ENDPOINT_URL": f"https://{host}:9000",
-        "BUCKET": f"{plan.name}-{item.name}-{tenant}" if tenant else f"{plan.name}-{item.name}",
+        "BUCKET": f"{plan.name}-{storage.name}-{tenant}" if tenant else f"{plan.name}-{storage.name}",
     })  # fmt: skip

@@ -8,133 +8,133 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.build.kubernetes.egress import closed_blocks
-from ....plan.build.kubernetes.names import namespace_of
+from ....plan.build.kubernetes.egress import compute_blocked_cidrs
+from ....plan.build.kubernetes.names import format_namespace_name
 from ....plan.model.plan import Plan, TenantPlan
 from ....primitives.addresses import Block
-from .given import declared_of, facts_of
-from .manifest import Object, obj
-from .pod_security import level_of
+from .given import require_kubernetes_spec, require_kubernetes_plan
+from .manifest import Object, build_object
+from .pod_security import select_security_level
 
-__all__ = ["CLOSED_NOTE", "PRIORITY_LABEL", "ROLE", "TENANT_LABEL", "TIME_LABEL", "files", "shared"]
+__all__ = ["BLOCKED_RANGES_ANNOTATION", "MAX_PRIORITY_LABEL", "TENANT_ROLE", "TENANT_LABEL", "MAX_TIME_LABEL", "build_files", "build_shared_roles"]
 
-ROLE = "supercloud-tenant"
-_VIEW = "supercloud-view"
+TENANT_ROLE = "supercloud-tenant"
+_VIEW_ROLE = "supercloud-view"
 TENANT_LABEL = "supercloud.dev/tenant"
-PRIORITY_LABEL = "supercloud.dev/highest-priority"
-TIME_LABEL = "supercloud.dev/longest-seconds"
-CLOSED_NOTE = "supercloud.dev/not-reached"
+MAX_PRIORITY_LABEL = "supercloud.dev/highest-priority"
+MAX_TIME_LABEL = "supercloud.dev/longest-seconds"
+BLOCKED_RANGES_ANNOTATION = "supercloud.dev/not-reached"
 """Annotation of a network policy: what is in each range that it leaves out."""
-_EVERYTHING = Block("0.0.0.0/0")
+_ALL_ADDRESSES = Block("0.0.0.0/0")
 _RBAC = "rbac.authorization.k8s.io"
-_READ = ["get", "list", "watch"]
-_ALL = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+_READ_VERBS = ["get", "list", "watch"]
+_ALL_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
 
 
-def files(plan: Plan) -> dict[str, list[Object]]:
+def build_files(plan: Plan) -> dict[str, list[Object]]:
     """A file for each tenant."""
-    return {tenant.name: list(_tenant(plan, tenant)) for tenant in plan.tenants}
+    return {tenant.name: list(_build_tenant_objects(plan, tenant)) for tenant in plan.tenants}
 
 
-def shared(plan: Plan) -> list[Object]:
+def build_shared_roles(plan: Plan) -> list[Object]:
     """Roles that all tenants' users are bound to."""
     queue = [
         # the priority of a workload stands in it: who may write it has any
-        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": _READ},
+        {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": _READ_VERBS},
     ]
-    if declared_of(plan).queue == "volcano":
+    if require_kubernetes_spec(plan).queue == "volcano":
         queue = [
-            {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": _ALL},
-            {"apiGroups": ["bus.volcano.sh"], "resources": ["commands"], "verbs": _ALL},
-            {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": _READ},
+            {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": _ALL_VERBS},
+            {"apiGroups": ["bus.volcano.sh"], "resources": ["commands"], "verbs": _ALL_VERBS},
+            {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": _READ_VERBS},
         ]
     seen = ["topologies", "resourceflavors", "clusterqueues", "cohorts", "workloadpriorityclasses"]
     roles = [
-        obj(f"{_RBAC}/v1", "ClusterRole", ROLE, rules=[
-            {"apiGroups": [""], "resources": ["pods", "configmaps", "secrets", "services"], "verbs": _ALL},
+        build_object(f"{_RBAC}/v1", "ClusterRole", TENANT_ROLE, rules=[
+            {"apiGroups": [""], "resources": ["pods", "configmaps", "secrets", "services"], "verbs": _ALL_VERBS},
             {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
             {"apiGroups": [""], "resources": ["pods/exec", "pods/portforward"], "verbs": ["create", "get"]},
-            {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": _READ},
+            {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": _READ_VERBS},
             # claims are rendered: one that a tenant makes could bind another's volume
-            {"apiGroups": [""], "resources": ["persistentvolumeclaims", "resourcequotas"], "verbs": _READ},
-            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL},
-            {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL},
-            {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": _ALL},
+            {"apiGroups": [""], "resources": ["persistentvolumeclaims", "resourcequotas"], "verbs": _READ_VERBS},
+            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL_VERBS},
+            {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL_VERBS},
+            {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": _ALL_VERBS},
             {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaimtemplates"],
-             "verbs": _ALL},
-            {"apiGroups": ["resource.nvidia.com"], "resources": ["computedomains"], "verbs": _ALL},
+             "verbs": _ALL_VERBS},
+            {"apiGroups": ["resource.nvidia.com"], "resources": ["computedomains"], "verbs": _ALL_VERBS},
             *queue,
         ]),
-        obj(f"{_RBAC}/v1", "ClusterRole", _VIEW, rules=[
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": _READ},
-            {"apiGroups": ["kueue.x-k8s.io"], "resources": seen, "verbs": _READ}
-            if declared_of(plan).queue == "kueue"
+        build_object(f"{_RBAC}/v1", "ClusterRole", _VIEW_ROLE, rules=[
+            {"apiGroups": [""], "resources": ["nodes"], "verbs": _READ_VERBS},
+            {"apiGroups": ["kueue.x-k8s.io"], "resources": seen, "verbs": _READ_VERBS}
+            if require_kubernetes_spec(plan).queue == "kueue"
             else {"apiGroups": ["topology.volcano.sh", "scheduling.volcano.sh"],
-                  "resources": ["hypernodes", "queues"], "verbs": _READ},
+                  "resources": ["hypernodes", "queues"], "verbs": _READ_VERBS},
         ]),
     ]  # fmt: skip
-    subjects = [_group(tenant) for tenant in plan.tenants]
-    subjects += [_user(name) for name in sorted({name for tenant in plan.tenants for name in tenant.users})]
-    return [*roles, obj(f"{_RBAC}/v1", "ClusterRoleBinding", _VIEW, roleRef=_role(_VIEW), subjects=subjects)]
+    subjects = [_build_group_subject(tenant) for tenant in plan.tenants]
+    subjects += [_build_user_subject(name) for name in sorted({name for tenant in plan.tenants for name in tenant.users})]
+    return [*roles, build_object(f"{_RBAC}/v1", "ClusterRoleBinding", _VIEW_ROLE, roleRef=_build_role_reference(_VIEW_ROLE), subjects=subjects)]
 
 
-def _role(name: str) -> Object:
+def _build_role_reference(name: str) -> Object:
     return {"apiGroup": _RBAC, "kind": "ClusterRole", "name": name}
 
 
-def _group(tenant: TenantPlan) -> Object:
+def _build_group_subject(tenant: TenantPlan) -> Object:
     """What the identity provider calls the tenant's users together."""
     return {"apiGroup": _RBAC, "kind": "Group", "name": f"supercloud:{tenant.name}"}
 
 
-def _user(name: str) -> Object:
+def _build_user_subject(name: str) -> Object:
     return {"apiGroup": _RBAC, "kind": "User", "name": name}
 
 
-def _tenant(plan: Plan, tenant: TenantPlan) -> Iterator[Object]:
-    namespace = namespace_of(tenant.name)
-    release = facts_of(plan).release
+def _build_tenant_objects(plan: Plan, tenant: TenantPlan) -> Iterator[Object]:
+    namespace = format_namespace_name(tenant.name)
+    release = require_kubernetes_plan(plan).release
     assert release is not None, "a plan whose Kubernetes release is unknown has an error finding"
-    labels = {TENANT_LABEL: tenant.name, PRIORITY_LABEL: tenant.priority}
+    labels = {TENANT_LABEL: tenant.name, MAX_PRIORITY_LABEL: tenant.priority}
     if tenant.limits.max_time:
-        labels[TIME_LABEL] = str(tenant.limits.max_time.floor("s"))
-    for mode, level in (("enforce", level_of(plan)), ("audit", "restricted"), ("warn", "restricted")):
+        labels[MAX_TIME_LABEL] = str(tenant.limits.max_time.floor("s"))
+    for mode, level in (("enforce", select_security_level(plan)), ("audit", "restricted"), ("warn", "restricted")):
         labels[f"pod-security.kubernetes.io/{mode}"] = level
         labels[f"pod-security.kubernetes.io/{mode}-version"] = f"v{release.name}"
-    yield obj("v1", "Namespace", namespace, labels=labels)
-    if quota := _quota(plan, tenant):
-        yield obj("v1", "ResourceQuota", "tenant", namespace, spec={"hard": quota})
-    yield obj(f"{_RBAC}/v1", "RoleBinding", "tenant", namespace, roleRef=_role(ROLE),
-              subjects=[_group(tenant), *map(_user, tenant.users)])  # fmt: skip
-    yield from _network(plan, namespace)
+    yield build_object("v1", "Namespace", namespace, labels=labels)
+    if quota := _build_quota(plan, tenant):
+        yield build_object("v1", "ResourceQuota", "tenant", namespace, spec={"hard": quota})
+    yield build_object(f"{_RBAC}/v1", "RoleBinding", "tenant", namespace, roleRef=_build_role_reference(TENANT_ROLE),
+              subjects=[_build_group_subject(tenant), *map(_build_user_subject, tenant.users)])  # fmt: skip
+    yield from _build_network_policies(plan, namespace)
 
 
-def _quota(plan: Plan, tenant: TenantPlan) -> Object:
+def _build_quota(plan: Plan, tenant: TenantPlan) -> Object:
     """What the namespace may hold at one time, whatever queue it came through."""
     limits = tenant.limits
     hard: Object = {}
     if limits.accelerators is not None:
-        for resource in facts_of(plan).stacks:
+        for resource in require_kubernetes_plan(plan).stacks:
             hard[f"requests.{resource}"] = str(limits.accelerators)
     if limits.submitted is not None:
         hard["count/jobs.batch"] = str(limits.submitted)
         hard["count/jobsets.jobset.x-k8s.io"] = str(limits.submitted)
-        if declared_of(plan).queue == "volcano":
+        if require_kubernetes_spec(plan).queue == "volcano":
             hard["count/jobs.batch.volcano.sh"] = str(limits.submitted)
     return hard
 
 
-def _network(plan: Plan, namespace: str) -> Iterator[Object]:
+def _build_network_policies(plan: Plan, namespace: str) -> Iterator[Object]:
     """Nothing in or out, but among the tenant's own pods, to name service, and out of the cluster."""
     api = "networking.k8s.io/v1"
     own: list[Object] = [{"podSelector": {}}]
-    yield obj(api, "NetworkPolicy", "default-deny", namespace,
+    yield build_object(api, "NetworkPolicy", "default-deny", namespace,
               spec={"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})  # fmt: skip
-    yield obj(api, "NetworkPolicy", "own-pods", namespace, spec={
+    yield build_object(api, "NetworkPolicy", "own-pods", namespace, spec={
         "podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": own}], "egress": [{"to": own}],
     })  # fmt: skip
-    platform = facts_of(plan).platform
-    yield obj(api, "NetworkPolicy", "names", namespace, spec={
+    platform = require_kubernetes_plan(plan).platform_ranges
+    yield build_object(api, "NetworkPolicy", "names", namespace, spec={
         "podSelector": {},
         "policyTypes": ["Egress"],
         "egress": [{
@@ -144,11 +144,11 @@ def _network(plan: Plan, namespace: str) -> Iterator[Object]:
             "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
         }],
     })  # fmt: skip
-    closed = closed_blocks(plan)
-    if _EVERYTHING not in closed:  # no exception may be as large as the rule
+    closed = compute_blocked_cidrs(plan)
+    if _ALL_ADDRESSES not in closed:  # no exception may be as large as the rule
         # IPv6 has no rule of its own: default-deny holds for all of it
-        rule = {"ipBlock": {"cidr": str(_EVERYTHING), "except": [str(block) for block in closed]}}
+        rule = {"ipBlock": {"cidr": str(_ALL_ADDRESSES), "except": [str(block) for block in closed]}}
         note = "; ".join(f"{block} ({', '.join(names)})" for block, names in closed.items())
-        yield obj(api, "NetworkPolicy", "outside", namespace, annotations={CLOSED_NOTE: note}, spec={
+        yield build_object(api, "NetworkPolicy", "outside", namespace, annotations={BLOCKED_RANGES_ANNOTATION: note}, spec={
             "podSelector": {}, "policyTypes": ["Egress"], "egress": [{"to": [rule]}],
         })  # fmt: skip

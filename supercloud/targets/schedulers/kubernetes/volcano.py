@@ -6,36 +6,36 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ....plan.build.kubernetes.levels import place_of, tiers_of
-from ....plan.build.kubernetes.names import POOL, cluster_queue_of, level_label, scheduling_class_of, topology_of
-from ....plan.build.kubernetes.quota import MEMORY, allotments, bounds, pool_capacity
+from ....plan.build.kubernetes.levels import build_topology_labels, compute_label_tiers
+from ....plan.build.kubernetes.names import POOL_LABEL, format_cluster_queue_name, format_level_label, format_scheduling_class_name, build_topology
+from ....plan.build.kubernetes.quota import MEMORY, compute_tenant_quotas, bounds, compute_pool_capacity
 from ....plan.model.plan import Level, Plan, PoolPlan
-from .given import facts_of
-from .manifest import Object, obj
+from .given import require_kubernetes_plan
+from .manifest import Object, build_object
 
-__all__ = ["discovery", "files", "scheduler_configuration"]
+__all__ = ["build_discovery_configuration", "build_files", "build_scheduler_configuration"]
 
-_PRIORITY = {"low": 0, "normal": 500, "high": 1000}
+_PRIORITY_VALUES = {"low": 0, "normal": 500, "high": 1000}
 
 
-def files(plan: Plan) -> dict[str, list[Object]]:
+def build_files(plan: Plan) -> dict[str, list[Object]]:
     """Queues and, where we know the wiring, HyperNodes. On a cloud Volcano finds them (:func:`discovery`)."""
-    volcano = facts_of(plan).volcano
+    volcano = require_kubernetes_plan(plan).volcano
     assert volcano is not None, "a plan whose Volcano release is unknown has an error finding"
-    found = {"queues": list(_queues(plan, volcano.queues))}
+    found = {"queues": list(_build_queues(plan, volcano.queues))}
     if plan.site.kind == "onprem":
-        found["hypernodes"] = list(_hyper_nodes(plan, volcano.topology, volcano.abilities.tier_names))
+        found["hypernodes"] = list(_build_hyper_nodes(plan, volcano.topology, volcano.abilities.tier_names))
     found["priorities"] = [
-        obj("scheduling.k8s.io/v1", "PriorityClass", scheduling_class_of(name), value=value, globalDefault=False,
+        build_object("scheduling.k8s.io/v1", "PriorityClass", format_scheduling_class_name(name), value=value, globalDefault=False,
             description=f"jobs of {name} priority")
-        for name, value in _PRIORITY.items()
+        for name, value in _PRIORITY_VALUES.items()
     ]  # fmt: skip
     return found
 
 
-def scheduler_configuration(plan: Plan) -> Object:
+def build_scheduler_configuration(plan: Plan) -> Object:
     """Actions and plugins of the scheduler, as volcano-scheduler.conf has them."""
-    devices = sorted({name for pool in plan.pools for name in pool_capacity(pool) if "/" in name})
+    devices = sorted({name for pool in plan.pools for name in compute_pool_capacity(pool) if "/" in name})
     near: Object = {"name": "network-topology-aware"}
     if devices:
         near["arguments"] = {
@@ -44,8 +44,8 @@ def scheduler_configuration(plan: Plan) -> Object:
             **{f"hypernode.binpack.resources.{name}": 2 for name in devices},
         }
     fits: Object = {"name": "predicates"}
-    release = facts_of(plan).release
-    if release and release.abilities.devices and any(pool.imex for pool in plan.pools):
+    release = require_kubernetes_plan(plan).release
+    if release and release.abilities.devices and any(pool.has_imex for pool in plan.pools):
         fits["arguments"] = {"predicate.DynamicResourceAllocationEnable": True}  # channels are claimed
     return {
         # Without "enqueue", which lets nobody in while the nodes are taken, so that nothing would ever give way.
@@ -60,11 +60,11 @@ def scheduler_configuration(plan: Plan) -> Object:
     }  # fmt: skip
 
 
-def discovery(plan: Plan) -> Object:
+def build_discovery_configuration(plan: Plan) -> Object:
     """What makes HyperNodes of labels that the provider gives nodes, as volcano-controller.conf has it."""
     if plan.site.kind == "onprem":
         return {}
-    places = dict.fromkeys(place_of(plan, pool) for pool in plan.pools)
+    places = dict.fromkeys(build_topology_labels(plan, pool) for pool in plan.pools)
     found = {place.name: [{"nodeLabel": label} for label in place.labels] for place in places if place.labels[1:]}
     if not found:
         return {}
@@ -73,58 +73,58 @@ def discovery(plan: Plan) -> Object:
     ]}  # fmt: skip
 
 
-def _queues(plan: Plan, version: str) -> Iterator[Object]:
-    shares = allotments(plan)
+def _build_queues(plan: Plan, version: str) -> Iterator[Object]:
+    shares = compute_tenant_quotas(plan)
     for tenant in plan.tenants:
         deserved: dict[str, int] = {}
         for own in shares[tenant.name]:
             for name, number in own.nominal.items():
                 deserved[name] = deserved.get(name, 0) + number
         spec: Object = {"weight": max(1, tenant.share), "reclaimable": True, "parent": "root",
-                        "deserved": _list(deserved)}  # fmt: skip
+                        "deserved": _format_resources(deserved)}  # fmt: skip
         if capability := bounds(shares[tenant.name]):
-            spec["capability"] = _list(capability)
-        yield obj(f"scheduling.volcano.sh/{version}", "Queue", cluster_queue_of(tenant.name), spec=spec)
+            spec["capability"] = _format_resources(capability)
+        yield build_object(f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(tenant.name), spec=spec)
     if not plan.tenants:
-        yield obj(f"scheduling.volcano.sh/{version}", "Queue", cluster_queue_of(None),
+        yield build_object(f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(None),
                   spec={"weight": 1, "reclaimable": True})  # fmt: skip
 
 
-def _list(resources: dict[str, int]) -> dict[str, str]:
+def _format_resources(resources: dict[str, int]) -> dict[str, str]:
     return {name: f"{number}Mi" if name == MEMORY and number else str(number) for name, number in resources.items()}
 
 
-def _hyper_nodes(plan: Plan, version: str, named: bool) -> Iterator[Object]:
+def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterator[Object]:
     """The innermost level of a pool takes nodes by their label, every further one the groups below it by name.
 
     Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is one HyperNode.
     """
-    chains = [(pool, topology_of(plan, pool).levels) for pool in plan.pools]
-    tiers = tiers_of(plan)
+    chains = [(pool, build_topology(plan, pool).levels) for pool in plan.pools]
+    tiers = compute_label_tiers(plan)
     names = dict.fromkeys(level.name for _, levels in chains for level in levels)
     halved = {level.name for _, levels in chains for level in levels[:-1]}
     members: dict[str, dict[str, list[Object]]] = {
-        name: {} for name in sorted(names, key=lambda name: tiers[level_label(name)])
+        name: {} for name in sorted(names, key=lambda name: tiers[format_level_label(name)])
     }
     for pool, levels in chains:
         for outer, inner in pairwise(levels):
-            for group, found in _members(outer, inner).items():
+            for group, found in _group_members(outer, inner).items():
                 own = members[outer.name].setdefault(group, [])
                 own += [item for item in found if item not in own]
-        for group in _holding(levels[-1], pool) if levels else ():
-            labels = {level_label(levels[-1].name): group}
+        for group in _iter_pool_groups(levels[-1], pool) if levels else ():
+            labels = {format_level_label(levels[-1].name): group}
             if levels[-1].name in halved:
-                labels[POOL] = pool.name
+                labels[POOL_LABEL] = pool.name
             member = {"type": "Node", "selector": {"labelMatch": {"matchLabels": labels}}}
             own = members[levels[-1].name].setdefault(group, [])
             own += [] if member in own else [member]
     for level, groups in members.items():
         for group, own in groups.items():
-            spec: Object = {"tier": tiers[level_label(level)], **({"tierName": level} if named else {}), "members": own}
-            yield obj(f"topology.volcano.sh/{version}", "HyperNode", _name(level, group), spec=spec)
+            spec: Object = {"tier": tiers[format_level_label(level)], **({"tierName": level} if has_tier_names else {}), "members": own}
+            yield build_object(f"topology.volcano.sh/{version}", "HyperNode", _format_name(level, group), spec=spec)
 
 
-def _holding(level: Level, pool: PoolPlan) -> Iterator[str]:
+def _iter_pool_groups(level: Level, pool: PoolPlan) -> Iterator[str]:
     """The groups that nodes of a pool lie in."""
     for group in level.groups:
         if any(part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
@@ -132,11 +132,11 @@ def _holding(level: Level, pool: PoolPlan) -> Iterator[str]:
             yield group.name
 
 
-def _name(level: str, group: str) -> str:
+def _format_name(level: str, group: str) -> str:
     return f"{level}-{group}"
 
 
-def _members(outer: Level, inner: Level) -> dict[str, list[Object]]:
+def _group_members(outer: Level, inner: Level) -> dict[str, list[Object]]:
     """outer group -> the inner groups whose first host lies in it."""
     starts: dict[str, list[tuple[int, int, str]]] = {}
     for group in outer.groups:
@@ -150,6 +150,6 @@ def _members(outer: Level, inner: Level) -> dict[str, list[Object]]:
         known = starts.get(first.prefix, [])
         position = bisect_right(known, first.first, key=lambda item: item[0]) - 1
         if position >= 0 and first.first <= known[position][1]:
-            member = {"type": "HyperNode", "selector": {"exactMatch": {"name": _name(inner.name, group.name)}}}
+            member = {"type": "HyperNode", "selector": {"exactMatch": {"name": _format_name(inner.name, group.name)}}}
             members.setdefault(known[position][2], []).append(member)
     return members

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 from ....plan.model.plan import Plan, TenantPlan
 from ....spec.tenant import Priority
-from .conf import Value, span
-from .given import slurm_of
-from .settings import token_settings
+from .conf import Value, format_duration
+from .given import require_slurm_spec
+from .settings import build_token_settings
 
-__all__ = ["QOS", "Account", "accounts_of", "qos_of", "slurmdbd_settings"]
+__all__ = ["QOS_PRIORITIES", "Account", "build_accounts", "build_qos_levels", "build_slurmdbd_settings"]
 
 # Qualities of service, from the least to the most urgent, with their part in a job's priority. Slurm divides by the
 # largest; ``normal`` exists in every fresh database.
-QOS: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
+QOS_PRIORITIES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
 
 
-def slurmdbd_settings(plan: Plan) -> dict[str, Value]:
+def build_slurmdbd_settings(plan: Plan) -> dict[str, Value]:
     """slurmdbd.conf. The database is on the same host and knows the slurm user by its socket: there is no password."""
     host = plan.scheduler.database
     assert host is not None, "accounting without a database host"
     return {
-        "AuthType": "auth/slurm" if slurm_of(plan).auth == "slurm" else "auth/munge",
-        **token_settings(plan),
+        "AuthType": "auth/slurm" if require_slurm_spec(plan).auth == "slurm" else "auth/munge",
+        **build_token_settings(plan),
         "DbdHost": host.name,
         "SlurmUser": "slurm",
         "LogFile": "/var/log/slurm/slurmdbd.log",
@@ -56,48 +56,48 @@ class Account:
     users: tuple[str, ...]
 
 
-def qos_of(plan: Plan) -> list[tuple[str, int, str]]:
+def build_qos_levels(plan: Plan) -> list[tuple[str, int, str]]:
     """Name, priority, and what it preempts: everything less urgent."""
-    names: list[str] = list(QOS)
-    preempts = slurm_of(plan).preemption
+    names: list[str] = list(QOS_PRIORITIES)
+    preempts = require_slurm_spec(plan).preemption
     return [
         (name, priority, ",".join(names[:index]) if preempts else "")
-        for index, (name, priority) in enumerate(QOS.items())
+        for index, (name, priority) in enumerate(QOS_PRIORITIES.items())
     ]
 
 
-def accounts_of(plan: Plan) -> list[Account]:
+def build_accounts(plan: Plan) -> list[Account]:
     """One account a tenant."""
-    return [_account(plan, tenant) for tenant in plan.tenants]
+    return [_build_account(plan, tenant) for tenant in plan.tenants]
 
 
-def _account(plan: Plan, tenant: TenantPlan) -> Account:
+def _build_account(plan: Plan, tenant: TenantPlan) -> Account:
     limits = tenant.limits
-    allowed = list(QOS)[: list(QOS).index(tenant.priority) + 1]
+    allowed = list(QOS_PRIORITIES)[: list(QOS_PRIORITIES).index(tenant.priority) + 1]
     return Account(
         name=tenant.name,
         share=tenant.share,
-        tres=",".join(f"{name}={number}" for name, number in _tres(plan, tenant).items() if number is not None),
-        jobs=_shown(limits.jobs),
-        submitted=_shown(limits.submitted),
-        wall=span(limits.max_time) if limits.max_time else "",
+        tres=",".join(f"{name}={number}" for name, number in _compute_tres_limits(plan, tenant).items() if number is not None),
+        jobs=_format_limit(limits.jobs),
+        submitted=_format_limit(limits.submitted),
+        wall=format_duration(limits.max_time) if limits.max_time else "",
         qos=",".join(sorted(allowed)),
         default_qos="normal" if "normal" in allowed else allowed[-1],
         users=tenant.users,
     )
 
 
-def _tres(plan: Plan, tenant: TenantPlan) -> dict[str, int | None]:
+def _compute_tres_limits(plan: Plan, tenant: TenantPlan) -> dict[str, int | None]:
     """What a tenant may hold at one time; one that may not borrow holds its own part and no more."""
     gpus, nodes = tenant.limits.accelerators, tenant.limits.nodes
-    if not tenant.borrow and plan.accelerators:
+    if not tenant.can_borrow and plan.accelerators:
         own = int(plan.accelerators * tenant.fraction)
         gpus = own if gpus is None else min(gpus, own)
-    elif not tenant.borrow:
+    elif not tenant.can_borrow:
         own = int(plan.nodes * tenant.fraction)
         nodes = own if nodes is None else min(nodes, own)
     return {"gres/gpu": gpus if plan.accelerators else None, "node": nodes}
 
 
-def _shown(number: int | None) -> str:
+def _format_limit(number: int | None) -> str:
     return "" if number is None else str(number)

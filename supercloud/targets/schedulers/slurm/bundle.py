@@ -7,61 +7,61 @@ from collections.abc import Iterable, Iterator
 
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
-from .accounting import slurmdbd_settings
-from .conf import Lines, Value, head
-from .given import is_dynamic, release_of
-from .gres import gres_lines
-from .imex import imex_files
-from .install import install_text
-from .nccl import nccl_files
-from .nodes import cloud_lines, joining_line, node_lines, node_set_lines
-from .partitions import partition_lines
-from .programs import programs
-from .settings import JOB_CONTAINER, setting_lines
-from .topology import default_locality, supported
-from .topology_cloud import cloud_topology, grows
-from .topology_conf import topology_conf_lines
-from .topology_yaml import topology_yaml
+from .accounting import build_slurmdbd_settings
+from .conf import ConfigWriter, Value, format_header
+from .given import has_dynamic_nodes, require_slurm_release
+from .gres import render_gres_lines
+from .imex import render_imex_files
+from .install import render_install_guide
+from .nccl import render_nccl_files
+from .nodes import render_cloud_node_lines, render_join_line, render_node_lines, render_node_set_lines
+from .partitions import render_partition_lines
+from .programs import render_programs
+from .settings import JOB_CONTAINER_DIRECTORY, render_setting_lines
+from .topology import select_default_locality, list_supported_localities
+from .topology_cloud import render_cloud_topology, has_dynamic_topology
+from .topology_conf import render_topology_conf
+from .topology_yaml import render_topology_yaml
 
 __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
     """The whole configuration of a Slurm cluster."""
-    lines = Lines(release_of(plan))
+    lines = ConfigWriter(require_slurm_release(plan))
     files: dict[str, File | str] = {
-        "slurm.conf": _file(plan, _slurm_conf(plan, lines)),
-        "cgroup.conf": _file(plan, _cgroup_conf(lines)),
-        **_job_container(plan, lines),
-        **_gres(plan, lines),
-        **_topology(plan, lines),
-        **programs(plan),
-        **nccl_files(plan),
-        **imex_files(plan),
+        "slurm.conf": _render_file(plan, _render_slurm_conf(plan, lines)),
+        "cgroup.conf": _render_file(plan, _render_cgroup_conf(lines)),
+        **_render_job_container_conf(plan, lines),
+        **_render_gres_files(plan, lines),
+        **_render_topology_files(plan, lines),
+        **render_programs(plan),
+        **render_nccl_files(plan),
+        **render_imex_files(plan),
     }
     if plan.scheduler.database is not None:
-        text = _file(plan, lines.settings("slurmdbd", slurmdbd_settings(plan)))
+        text = _render_file(plan, lines.format_settings("slurmdbd", build_slurmdbd_settings(plan)))
         files["slurmdbd.conf"] = File(text, secret=True)  # slurmdbd insists on it
-    files["INSTALL.md"] = install_text(plan, [*files, "INSTALL.md"])
-    if is_dynamic(plan):  # machines fetch what it lists, and believe nothing else
+    files["INSTALL.md"] = render_install_guide(plan, [*files, "INSTALL.md"])
+    if has_dynamic_nodes(plan):  # machines fetch what it lists, and believe nothing else
         files["SHA256SUMS"] = "".join(
             f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n" for path, text in Bundle(files).items()
         )
     return Bundle(files)
 
 
-def _file(plan: Plan, lines: Iterable[str]) -> str:
-    return "\n".join([head(plan.name), *lines]) + "\n"
+def _render_file(plan: Plan, lines: Iterable[str]) -> str:
+    return "\n".join([format_header(plan.name), *lines]) + "\n"
 
 
-def _slurm_conf(plan: Plan, lines: Lines) -> Iterator[str]:
-    yield from setting_lines(plan, lines)
-    yield from ("", "# nodes", *node_lines(plan, lines), *node_set_lines(plan, lines))
-    yield from ("", "# partitions", *partition_lines(plan, lines))
+def _render_slurm_conf(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
+    yield from render_setting_lines(plan, writer)
+    yield from ("", "# nodes", *render_node_lines(plan, writer), *render_node_set_lines(plan, writer))
+    yield from ("", "# partitions", *render_partition_lines(plan, writer))
 
 
-def _cgroup_conf(lines: Lines) -> list[str]:
-    return lines.settings("cgroup", {
+def _render_cgroup_conf(writer: ConfigWriter) -> list[str]:
+    return writer.format_settings("cgroup", {
         "ConstrainCores": True,
         "ConstrainDevices": True,
         "ConstrainRAMSpace": True,
@@ -69,31 +69,31 @@ def _cgroup_conf(lines: Lines) -> list[str]:
     })  # fmt: skip
 
 
-def _job_container(plan: Plan, lines: Lines) -> dict[str, str]:
+def _render_job_container_conf(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
     """A job's own /tmp and /dev/shm; namespace/tmpfs of later releases reads the same file."""
-    if not lines.release.abilities.container_tmp:
+    if not writer.release.abilities.container_tmp:
         return {}
-    settings: dict[str, Value] = {"AutoBasePath": True, "BasePath": JOB_CONTAINER}
-    return {"job_container.conf": _file(plan, lines.settings("job_container", settings))}
+    settings: dict[str, Value] = {"AutoBasePath": True, "BasePath": JOB_CONTAINER_DIRECTORY}
+    return {"job_container.conf": _render_file(plan, writer.format_settings("job_container", settings))}
 
 
-def _gres(plan: Plan, lines: Lines) -> dict[str, str]:
+def _render_gres_files(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
     """gres.conf; where nodes join by themselves, also what Slurm is told of them before, and they say when they join.
 
     The one gres.conf of the controller holds for both: 26.05 takes no node whose devices it does not find there.
     """
-    every = [line for pool in plan.pools for line in gres_lines(pool, lines, str(pool.hosts), is_dynamic(plan))]
+    every = [line for pool in plan.pools for line in render_gres_lines(pool, writer, str(pool.hosts), has_dynamic_nodes(plan))]
     found = {"gres.conf": every}
-    if is_dynamic(plan):
-        found["cloud-nodes.conf"] = list(cloud_lines(plan, lines))
-        found |= {f"join-{pool.name}.conf": [joining_line(pool, plan, lines)] for pool in plan.pools}
-    return {name: _file(plan, own) for name, own in found.items()}
+    if has_dynamic_nodes(plan):
+        found["cloud-nodes.conf"] = list(render_cloud_node_lines(plan, writer))
+        found |= {f"join-{pool.name}.conf": [render_join_line(pool, plan, writer)] for pool in plan.pools}
+    return {name: _render_file(plan, own) for name, own in found.items()}
 
 
-def _topology(plan: Plan, lines: Lines) -> dict[str, str]:
-    if grows(plan):
-        return {"topology.yaml": _file(plan, cloud_topology(plan))}
-    if release_of(plan).abilities.topology_yaml:
-        return {"topology.yaml": _file(plan, topology_yaml(plan))} if len(supported(plan)) > 1 else {}
-    found = list(topology_conf_lines(default_locality(plan), lines))
-    return {"topology.conf": _file(plan, found)} if found else {}
+def _render_topology_files(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
+    if has_dynamic_topology(plan):
+        return {"topology.yaml": _render_file(plan, render_cloud_topology(plan))}
+    if require_slurm_release(plan).abilities.topology_yaml:
+        return {"topology.yaml": _render_file(plan, render_topology_yaml(plan))} if len(list_supported_localities(plan)) > 1 else {}
+    found = list(render_topology_conf(select_default_locality(plan), writer))
+    return {"topology.conf": _render_file(plan, found)} if found else {}

@@ -9,24 +9,24 @@ from __future__ import annotations
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.addresses import AddressRun
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from .conf import head
-from .given import release_of
+from ....primitives.templates import render_template
+from .conf import format_header
+from .given import require_slurm_release
 
-__all__ = ["imex_files", "imex_pools"]
+__all__ = ["render_imex_files", "list_imex_pools"]
 
 
-def imex_pools(plan: Plan) -> list[PoolPlan]:
+def list_imex_pools(plan: Plan) -> list[PoolPlan]:
     """Pools of our own whose jobs get channels of switch/nvidia_imex; on clouds addresses are not known before."""
-    if plan.site.kind != "onprem" or not release_of(plan).abilities.imex:
+    if plan.site.kind != "onprem" or not require_slurm_release(plan).abilities.imex:
         return []
-    return [pool for pool in plan.pools if pool.imex]
+    return [pool for pool in plan.pools if pool.has_imex]
 
 
-def imex_files(plan: Plan) -> dict[str, File | str]:
+def render_imex_files(plan: Plan) -> dict[str, File | str]:
     """One script for all nodes: each works out its domain and the addresses, with the arithmetic of the plan."""
-    pools = imex_pools(plan)
+    pools = list_imex_pools(plan)
     if not pools:
         return {}
-    text = fill("slurm/imex-config.sh.j2", head=head(plan.name), pools=pools, per_256=AddressRun.PER_256)
+    text = render_template("slurm/imex-config.sh.j2", head=format_header(plan.name), pools=pools, per_256=AddressRun.HOSTS_PER_256)
     return {"imex-config.sh": File(text, executable=True)}

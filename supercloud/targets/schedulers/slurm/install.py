@@ -6,54 +6,54 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....catalog.slurm_packages import SlurmPackageNames
-from ....plan.build.fabric.nccl import collectives_file
-from ....plan.build.storage.clients import client_pools, has_service_hosts
+from ....plan.build.fabric.nccl import find_collectives_file
+from ....plan.build.storage.clients import list_client_pools, has_service_hosts
 from ....plan.model.plan import Plan, PoolPlan
-from ....primitives.templates import fill
-from .conf import head
-from .given import is_dynamic, release_of, slurm_of
-from .gres import accelerator_units
-from .imex import imex_pools
-from .settings import token_settings
+from ....primitives.templates import render_template
+from .conf import format_header
+from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
+from .gres import count_accelerator_units
+from .imex import list_imex_pools
+from .settings import build_token_settings
 
-__all__ = ["install_text"]
+__all__ = ["render_install_guide"]
 
 # Where the packages lie on every host that no archive has.
-BUILT = "/root/slurm-packages"
+PACKAGE_DIRECTORY = "/root/slurm-packages"
 
 # What does not go into /etc/slurm of every host that reads the configuration.
-_ELSEWHERE = ("INSTALL.md", "slurmdbd.conf")
+_EXCLUDED_FILES = ("INSTALL.md", "slurmdbd.conf")
 
 
-def install_text(plan: Plan, files: list[str]) -> str:
+def render_install_guide(plan: Plan, files: list[str]) -> str:
     """The way from the bundle to a running cluster."""
-    tokens = bool(token_settings(plan)["AuthAltTypes"])
-    nccl = [item for pool in plan.pools for item in _collectives(pool, files)]
-    munge = slurm_of(plan).auth != "slurm"
-    return fill(
+    tokens = bool(build_token_settings(plan)["AuthAltTypes"])
+    nccl = [item for pool in plan.pools for item in _list_collective_files(pool, files)]
+    munge = require_slurm_spec(plan).auth != "slurm"
+    return render_template(
         "slurm/INSTALL.md.j2",
-        head=head(plan.name).removeprefix("# "),
+        head=format_header(plan.name).removeprefix("# "),
         plan=plan,
-        release=release_of(plan),
-        slurm=slurm_of(plan),
-        dynamic=is_dynamic(plan),
+        release=require_slurm_release(plan),
+        slurm=require_slurm_spec(plan),
+        dynamic=has_dynamic_nodes(plan),
         files=sorted(files),
         texts=sorted(
             name
             for name in files
-            if name not in (*_ELSEWHERE, *(item[0] for item in nccl)) and not name.endswith(".sh")
+            if name not in (*_EXCLUDED_FILES, *(item[0] for item in nccl)) and not name.endswith(".sh")
         ),
         nccl_files=nccl,
-        imex=[pool.name for pool in imex_pools(plan)],
+        imex=[pool.name for pool in list_imex_pools(plan)],
         tokens=tokens,
         jwt=["jwt"] if tokens else [],
-        packages=_Packages.of_plan(plan),
+        packages=_PackageSource.from_plan(plan),
         number=plan.scheduler.slurm_user,
         munge_package=" munge" if munge else "",
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
         onprem=plan.site.kind == "onprem",
         drivers=[pool for pool in plan.pools
-                 if pool.accelerator and pool.accelerator.devices and accelerator_units(pool)],
+                 if pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool)],
         links=[item.name for item in plan.fabrics if item.kind == "infiniband" and item.role == "compute"],
         mounts=list(_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
@@ -70,7 +70,7 @@ def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
 
 
 def _mounting_hosts(plan: Plan, index: int) -> str:
-    clients = client_pools(plan, index)
+    clients = list_client_pools(plan, index)
     nodes = "nodes" if clients == plan.pools else ", ".join(str(pool.hosts) for pool in clients) or "no node"
     if has_service_hosts(plan, index):
         return f"{nodes} and login hosts"
@@ -78,30 +78,30 @@ def _mounting_hosts(plan: Plan, index: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Packages:
+class _PackageSource:
     """What INSTALL.md says of packages: the names of one family, and where they come from."""
 
     names: SlurmPackageNames
     release: str
     suite: str | None
     """The suite of the distribution that has the release."""
-    built: bool
+    is_built: bool
     """Whether they are built from the source of the release."""
 
     @classmethod
-    def of_plan(cls, plan: Plan) -> _Packages:
-        family, release = plan.scheduler.packages, release_of(plan).name
+    def from_plan(cls, plan: Plan) -> _PackageSource:
+        family, release = plan.scheduler.packages, require_slurm_release(plan).name
         assert family is not None, "the catalog has packages of a distribution"
         return cls(family.names, release, family.suites.get(release), release in family.built_from)
 
-    def of(self, parts: Sequence[str]) -> list[str]:
+    def list_packages(self, parts: Sequence[str]) -> list[str]:
         """What apt is told to install for these parts, each once: names, or the files of packages that were built."""
         names = dict.fromkeys(name for part in parts for name in getattr(self.names, part))
-        return [f"{BUILT}/{name}_{self.release}.*.deb" if self.built else name for name in names]
+        return [f"{PACKAGE_DIRECTORY}/{name}_{self.release}.*.deb" if self.is_built else name for name in names]
 
 
-def _collectives(pool: PoolPlan, files: list[str]) -> list[tuple[str, str, str]]:
+def _list_collective_files(pool: PoolPlan, files: list[str]) -> list[tuple[str, str, str]]:
     """The file of a pool's collective library as the bundle has it, what it is called in /etc, and the pool."""
-    file = collectives_file(pool)
+    file = find_collectives_file(pool)
     path = f"{file.removesuffix('.conf')}-{pool.name}.conf" if file else ""
     return [(path, file, pool.name)] if file and path in files else []

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from ....plan.build.fabric.nccl import collective_fabrics, collectives_file, nccl_settings
+from ....plan.build.fabric.nccl import list_collective_fabrics, find_collectives_file, build_nccl_settings
 from ....plan.model.plan import Plan
-from .conf import head
+from .conf import format_header
 
-__all__ = ["nccl_files"]
+__all__ = ["render_nccl_files"]
 
 
-def nccl_files(plan: Plan) -> dict[str, str]:
+def render_nccl_files(plan: Plan) -> dict[str, str]:
     """A file for each pool, for /etc of its nodes; on clouds the image or the provider has it."""
     found: dict[str, str] = {}
     for pool in plan.pools if plan.site.kind == "onprem" else ():
-        if any(fabric.kind == "infiniband" for fabric in collective_fabrics(plan, pool)):
-            settings = [f"{key}={value}" for key, value in nccl_settings(plan, pool).items()]
-            file = collectives_file(pool)
+        if any(fabric.kind == "infiniband" for fabric in list_collective_fabrics(plan, pool)):
+            settings = [f"{key}={value}" for key, value in build_nccl_settings(plan, pool).items()]
+            file = find_collectives_file(pool)
             assert file is not None, "a pool with such fabrics has a library that reads one"
             path = f"{file.removesuffix('.conf')}-{pool.name}.conf"
-            found[path] = "\n".join([head(plan.name), *_notes(pool.name, file), *settings]) + "\n"
+            found[path] = "\n".join([format_header(plan.name), *_format_comments(pool.name, file), *settings]) + "\n"
     return found
 
 
-def _notes(pool: str, file: str) -> tuple[str, ...]:
+def _format_comments(pool: str, file: str) -> tuple[str, ...]:
     return (
         f"# /etc/{file} on the nodes of {pool}; variables of a job's environment go before it.",
         "# NCCL_IB_PKEY is an index: entry 0 of a port's P_Key table is the key of its tenant (target infiniband).",

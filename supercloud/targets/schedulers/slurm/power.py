@@ -5,18 +5,18 @@ from __future__ import annotations
 from ....plan.model.plan import Plan
 from .conf import Value
 
-__all__ = ["PROGRAMS", "power_settings"]
+__all__ = ["PROGRAM_DIRECTORY", "build_power_settings"]
 
 # Where the boot bundle is on the controllers.
-PROGRAMS = "/opt/supercloud/boot"
+PROGRAM_DIRECTORY = "/opt/supercloud/boot"
 
 
-def power_settings(plan: Plan) -> dict[str, Value]:
+def build_power_settings(plan: Plan) -> dict[str, Value]:
     """Keys of slurm.conf. Every release has them; ``scheduler.options`` replaces any of them."""
     return {
-        "ResumeProgram": f"{PROGRAMS}/resume.sh",
-        "SuspendProgram": f"{PROGRAMS}/suspend.sh",
-        "ResumeFailProgram": f"{PROGRAMS}/resume-fail.sh",
+        "ResumeProgram": f"{PROGRAM_DIRECTORY}/resume.sh",
+        "SuspendProgram": f"{PROGRAM_DIRECTORY}/suspend.sh",
+        "ResumeFailProgram": f"{PROGRAM_DIRECTORY}/resume-fail.sh",
         # long enough for the next job of a series, short against the minutes that a start takes
         "SuspendTime": 600,
         "SuspendTimeout": 120,

@@ -7,47 +7,47 @@ from collections.abc import Iterator
 
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from .accounting import accounts_of, qos_of
-from .conf import head
-from .given import is_dynamic
-from .gres import accelerator_units, sliced_devices
-from .imex import imex_pools
-from .settings import SCRATCH
+from ....primitives.templates import render_template
+from .accounting import build_accounts, build_qos_levels
+from .conf import format_header
+from .given import has_dynamic_nodes
+from .gres import count_accelerator_units, select_sliced_devices
+from .imex import list_imex_pools
+from .settings import SCRATCH_DIRECTORY
 
-__all__ = ["programs"]
+__all__ = ["render_programs"]
 
 
-def programs(plan: Plan) -> dict[str, File | str]:
+def render_programs(plan: Plan) -> dict[str, File | str]:
     """Every program and the tables they read."""
     xids = plan.scheduler.xids
     files: dict[str, File | str] = {
-        name: _program(plan, name, scratch=SCRATCH, xids=xids.codes("critical") if xids else ())
+        name: _render_program(plan, name, scratch=SCRATCH_DIRECTORY, xids=xids.list_codes("critical") if xids else ())
         for name in ("prolog.sh", "task-prolog.sh", "epilog.sh", "health-check.sh")
     }
-    files["node-facts.txt"] = "\n".join([head(plan.name), *_facts(plan)]) + "\n"
+    files["node-facts.txt"] = "\n".join([format_header(plan.name), *_render_node_facts(plan)]) + "\n"
     if plan.scheduler.database is not None:
-        files["accounts.sh"] = _program(plan, "accounts.sh", cluster=plan.name, qos=qos_of(plan),
-                                        accounts=accounts_of(plan))  # fmt: skip
-    if any(pool.spares for pool in plan.pools) and not is_dynamic(plan):
-        files["reserve-spares.sh"] = _program(plan, "reserve-spares.sh", pools=list(_spares(plan)))
-    sliced = [pool for pool in plan.pools if pool.slicing and pool.slicing.mig and accelerator_units(pool)]
+        files["accounts.sh"] = _render_program(plan, "accounts.sh", cluster=plan.name, qos=build_qos_levels(plan),
+                                        accounts=build_accounts(plan))  # fmt: skip
+    if any(pool.spares for pool in plan.pools) and not has_dynamic_nodes(plan):
+        files["reserve-spares.sh"] = _render_program(plan, "reserve-spares.sh", pools=list(_iter_spare_reservations(plan)))
+    sliced = [pool for pool in plan.pools if pool.slicing and pool.slicing.mig and count_accelerator_units(pool)]
     if sliced:
-        files["mig-parted.yaml"] = "\n".join([head(plan.name), *_mig_parted(sliced)]) + "\n"
+        files["mig-parted.yaml"] = "\n".join([format_header(plan.name), *_render_mig_config(sliced)]) + "\n"
     return files
 
 
-def _program(plan: Plan, name: str, **values: object) -> File:
-    return File(fill(f"slurm/{name}.j2", head=head(plan.name), **values), executable=True)
+def _render_program(plan: Plan, name: str, **values: object) -> File:
+    return File(render_template(f"slurm/{name}.j2", head=format_header(plan.name), **values), executable=True)
 
 
-def _facts(plan: Plan) -> Iterator[str]:
+def _render_node_facts(plan: Plan) -> Iterator[str]:
     """What each node must have: a row a pool, ``-`` for nothing."""
     yield "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX"
-    imex = [pool.name for pool in imex_pools(plan)]
+    imex = [pool.name for pool in list_imex_pools(plan)]
     for pool in plan.pools:
         devices = pool.accelerator.devices if pool.accelerator else None
-        count = pool.per_node if devices else 0
+        count = pool.accelerators_per_node if devices else 0
         adapters = [
             device for adapter in pool.machine.adapters if adapter.role == "compute" for device in adapter.devices
         ]
@@ -58,7 +58,7 @@ def _facts(plan: Plan) -> Iterator[str]:
         yield " ".join(map(str, row))
 
 
-def _spares(plan: Plan) -> Iterator[tuple[str, str, int, str]]:
+def _iter_spare_reservations(plan: Plan) -> Iterator[tuple[str, str, int, str]]:
     """Pool, a partition that has its nodes, spares, nodes."""
     for pool in plan.pools:
         partition = next((item.name for item in plan.scheduler.partitions if pool.name in item.pools), None)
@@ -66,12 +66,12 @@ def _spares(plan: Plan) -> Iterator[tuple[str, str, int, str]]:
             yield pool.name, partition, pool.spares, str(pool.hosts)
 
 
-def _mig_parted(pools: list[PoolPlan]) -> Iterator[str]:
+def _render_mig_config(pools: list[PoolPlan]) -> Iterator[str]:
     """How the accelerators of each pool are cut: the configuration of nvidia-mig-parted."""
     yield from ("version: v1", "mig-configs:")
     for pool in pools:
         assert pool.slicing is not None
-        sliced = sliced_devices(pool)
+        sliced = select_sliced_devices(pool)
         yield f"  {pool.name}:"
         if sliced.start:
             yield from (f"    - devices: {list(range(sliced.start))}", "      mig-enabled: false")

@@ -10,73 +10,73 @@ from ....catalog import SlurmRelease
 from ....plan.model.plan import Group, Locality, Plan
 from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
-from .given import is_dynamic, release_of, slurm_of
+from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 
-__all__ = ["FLAT", "block_sizes", "blocks_of", "default_locality", "folded", "partition_locality", "supported"]
+__all__ = ["FLAT_LOCALITY", "compute_block_sizes", "select_blocks", "select_default_locality", "fold_names", "select_partition_locality", "list_supported_localities"]
 
-FLAT = Locality("flat", "flat", ())
+FLAT_LOCALITY = Locality("flat", "flat", ())
 
 
-def supported(plan: Plan) -> list[Locality]:
+def list_supported_localities(plan: Plan) -> list[Locality]:
     """Localities the release can express, in the plan's order; flat is always among them."""
-    if is_dynamic(plan):  # nodes say where they are when they register
-        return [FLAT]
-    kinds = release_of(plan).abilities.topologies
+    if has_dynamic_nodes(plan):  # nodes say where they are when they register
+        return [FLAT_LOCALITY]
+    kinds = require_slurm_release(plan).abilities.topologies
     found = [locality for locality in plan.localities if locality.kind in kinds and locality.kind != "flat"]
-    return [*found, next((locality for locality in plan.localities if locality.kind == "flat"), FLAT)]
+    return [*found, next((locality for locality in plan.localities if locality.kind == "flat"), FLAT_LOCALITY)]
 
 
-def default_locality(plan: Plan) -> Locality:
+def select_default_locality(plan: Plan) -> Locality:
     """What the cluster uses: what was asked for, else the first that covers every node."""
-    able = supported(plan)
-    wanted = slurm_of(plan).topology
+    able = list_supported_localities(plan)
+    wanted = require_slurm_spec(plan).topology
     asked = [locality for locality in able if locality.kind == wanted]
     every = {pool.name for pool in plan.pools}
-    return next(iter(asked), None) or next(locality for locality in able if every <= _covered(plan, locality))
+    return next(iter(asked), None) or next(locality for locality in able if every <= _find_covered_pools(plan, locality))
 
 
-def partition_locality(plan: Plan, partition: Partition) -> Locality:
+def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
     """What a partition uses: the kind it or the cluster asks for, else the first that covers all its nodes.
 
     Blocks come first: they cover no other nodes than those that have scale-up domains.
     """
-    able = sorted(supported(plan), key=lambda locality: locality.kind != "block")
-    wanted = partition.topology or slurm_of(plan).topology
+    able = sorted(list_supported_localities(plan), key=lambda locality: locality.kind != "block")
+    wanted = partition.topology or require_slurm_spec(plan).topology
     asked = [locality for locality in able if locality.kind == wanted]
     pools = set(partition.pools)
-    return next(iter(asked), None) or next(locality for locality in able if pools <= _covered(plan, locality))
+    return next(iter(asked), None) or next(locality for locality in able if pools <= _find_covered_pools(plan, locality))
 
 
-def blocks_of(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
+def select_blocks(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
     """Blocks the release can be told of: some do not start when one has fewer nodes than the others."""
-    groups, base = locality.levels[0].groups, _base(locality)
+    groups, base = locality.levels[0].groups, _compute_base_size(locality)
     return groups if release.abilities.short_blocks else tuple(item for item in groups if len(item.hosts) == base)
 
 
-def block_sizes(locality: Locality, blocks: int) -> list[int]:
+def compute_block_sizes(locality: Locality, blocks: int) -> list[int]:
     """Sizes at which blocks are joined: the block, and its doubles as long as there are blocks to join.
 
     Slurm knows 16 levels of them.
     """
-    return [_base(locality) << level for level in range(16) if not level or 1 << level <= blocks]
+    return [_compute_base_size(locality) << level for level in range(16) if not level or 1 << level <= blocks]
 
 
-def _base(locality: Locality) -> int:
+def _compute_base_size(locality: Locality) -> int:
     return min(locality.block_nodes, max(len(group.hosts) for group in locality.levels[0].groups))
 
 
-def _covered(plan: Plan, locality: Locality) -> set[str]:
+def _find_covered_pools(plan: Plan, locality: Locality) -> set[str]:
     """Pools of which every node is in the locality."""
     if locality.kind == "flat":
         return {pool.name for pool in plan.pools}
-    groups = blocks_of(locality, release_of(plan)) if locality.kind == "block" else locality.levels[0].groups
+    groups = select_blocks(locality, require_slurm_release(plan)) if locality.kind == "block" else locality.levels[0].groups
     found: dict[str, int] = {}
     for hosts in (part for group in groups for part in group.hosts.ranges):
         found[hosts.prefix] = found.get(hosts.prefix, 0) + len(hosts)
     return {pool.name for pool in plan.pools if found.get(pool.hosts.prefix) == pool.nodes}
 
 
-def folded(names: list[str]) -> str:
+def fold_names(names: list[str]) -> str:
     """Names in order with runs of numbers in brackets.
 
     >>> folded(["su1", "su2", "su3", "net-login"])

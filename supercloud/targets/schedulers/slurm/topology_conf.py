@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....plan.model.plan import Locality
-from .conf import Lines
-from .topology import block_sizes, blocks_of, folded
+from .conf import ConfigWriter
+from .topology import compute_block_sizes, select_blocks, fold_names
 
-__all__ = ["children_of", "leaves_of", "topology_conf_lines"]
+__all__ = ["iter_children", "iter_leaves", "render_topology_conf"]
 
 
-def topology_conf_lines(locality: Locality, lines: Lines) -> Iterator[str]:
+def render_topology_conf(locality: Locality, writer: ConfigWriter) -> Iterator[str]:
     """Lines of topology.conf."""
     if locality.kind == "block":
-        yield from _block(locality, lines)
+        yield from _render_blocks(locality, writer)
     elif locality.kind == "tree":
-        for name, hosts in leaves_of(locality):
-            yield lines.record("topology", {"SwitchName": name, "Nodes": hosts})
-        for name, children in children_of(locality):
-            yield lines.record("topology", {"SwitchName": name, "Switches": folded(children)})
+        for name, hosts in iter_leaves(locality):
+            yield writer.format_record("topology", {"SwitchName": name, "Nodes": hosts})
+        for name, children in iter_children(locality):
+            yield writer.format_record("topology", {"SwitchName": name, "Switches": fold_names(children)})
 
 
-def leaves_of(locality: Locality) -> Iterator[tuple[str, str]]:
+def iter_leaves(locality: Locality) -> Iterator[tuple[str, str]]:
     """Innermost groups with their nodes."""
     return ((group.name, str(group.hosts)) for group in locality.levels[0].groups if len(group.hosts))
 
 
-def children_of(locality: Locality) -> Iterator[tuple[str, list[str]]]:
+def iter_children(locality: Locality) -> Iterator[tuple[str, list[str]]]:
     """Groups of all outer levels with the groups inside each, inside first."""
     for inner, outer in zip(locality.levels, locality.levels[1:], strict=False):
         members: list[list[str]] = [[] for _ in outer.groups]
@@ -37,12 +37,12 @@ def children_of(locality: Locality) -> Iterator[tuple[str, list[str]]]:
         yield from ((group.name, names) for group, names in zip(outer.groups, members, strict=True) if names)
 
 
-def _block(locality: Locality, lines: Lines) -> Iterator[str]:
-    blocks = blocks_of(locality, lines.release)
+def _render_blocks(locality: Locality, writer: ConfigWriter) -> Iterator[str]:
+    blocks = select_blocks(locality, writer.release)
     for group in blocks:
-        yield lines.record("topology", {"BlockName": group.name, "Nodes": str(group.hosts)})
-    key = lines.release.abilities.block_sizes_key
+        yield writer.format_record("topology", {"BlockName": group.name, "Nodes": str(group.hosts)})
+    key = writer.release.abilities.block_sizes_key
     assert key is not None, "a block topology for a release without blocks"
-    sizes = block_sizes(locality, len(blocks))
+    sizes = compute_block_sizes(locality, len(blocks))
     # 23.11 counts doublings, later releases count nodes
-    yield lines.record("topology", {key: list(map(str, range(len(sizes)) if key == "BlockLevels" else sizes))})
+    yield writer.format_record("topology", {key: list(map(str, range(len(sizes)) if key == "BlockLevels" else sizes))})

@@ -13,31 +13,31 @@ from pydantic import Field, TypeAdapter, model_validator
 from ....catalog import SlurmRelease
 from ....plan.model.plan import Locality, Plan
 from ....spec.base import Model
-from .given import release_of
-from .topology import block_sizes, blocks_of, default_locality, folded, supported
-from .topology_conf import children_of, leaves_of
+from .given import require_slurm_release
+from .topology import compute_block_sizes, select_blocks, select_default_locality, fold_names, list_supported_localities
+from .topology_conf import iter_children, iter_leaves
 
-__all__ = ["Topology", "check", "topology_yaml"]
+__all__ = ["Topology", "validate_topologies", "render_topology_yaml"]
 
-Nodes = Annotated[str, Field(min_length=1)]
-Size = Annotated[int, Field(ge=1)]
+NodeList = Annotated[str, Field(min_length=1)]
+PositiveInt = Annotated[int, Field(ge=1)]
 
 
 class Block(Model):
     """A scale-up domain."""
 
     block: str
-    nodes: Nodes
+    nodes: NodeList
 
 
-class Blocks(Model):
+class BlockTopology(Model):
     """Scale-up domains and the sizes at which they are joined."""
 
-    block_sizes: Annotated[list[Size], Field(min_length=1, max_length=16)]
+    block_sizes: Annotated[list[PositiveInt], Field(min_length=1, max_length=16)]
     blocks: Annotated[list[Block], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _doubles(self) -> Blocks:
+    def _check_block_sizes(self) -> BlockTopology:
         ratios = [size / self.block_sizes[0] for size in self.block_sizes]
         if any(not ratio.is_integer() or int(ratio).bit_count() != 1 for ratio in ratios):
             raise ValueError(f"block_sizes {self.block_sizes}: each is a power of two times the first")
@@ -48,46 +48,46 @@ class Switch(Model):
     """A group of nodes, or of other groups."""
 
     switch: str
-    nodes: Nodes | None = None
-    children: Nodes | None = None
+    nodes: NodeList | None = None
+    children: NodeList | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Switch:
+    def _check_members(self) -> Switch:
         if (self.nodes is None) == (self.children is None):
             raise ValueError(f"switch {self.switch}: either nodes or children")
         return self
 
 
-class Tree(Model):
+class TreeTopology(Model):
     """Switches under one root."""
 
     switches: Annotated[list[Switch], Field(min_length=1)]
 
 
-class Dims(Model):
+class TorusDimensions(Model):
     """Lengths of a box."""
 
-    x: Size
-    y: Size
-    z: Size
+    x: PositiveInt
+    y: PositiveInt
+    z: PositiveInt
 
 
-class Placement(Model):
+class TorusPlacement(Model):
     """A box that jobs may be given."""
 
-    dims: Dims
+    dims: TorusDimensions
 
 
 class Torus(Model):
     """A box of nodes wired round."""
 
     name: str
-    dims: Dims
-    nodes: Nodes
-    placements: Annotated[list[Placement], Field(min_length=1)]
+    dims: TorusDimensions
+    nodes: NodeList
+    placements: Annotated[list[TorusPlacement], Field(min_length=1)]
 
 
-class Tori(Model):
+class TorusTopology(Model):
     """Boxes."""
 
     toruses: Annotated[list[Torus], Field(min_length=1)]
@@ -98,24 +98,24 @@ class Topology(Model):
 
     topology: str
     cluster_default: bool
-    block: Blocks | None = None
-    tree: Tree | None = None
-    torus3d: Tori | None = None
+    block: BlockTopology | None = None
+    tree: TreeTopology | None = None
+    torus3d: TorusTopology | None = None
     flat: bool | None = None
 
     @model_validator(mode="after")
-    def _one(self) -> Topology:
+    def _check_kind(self) -> Topology:
         if sum(value is not None for value in (self.block, self.tree, self.torus3d, self.flat)) != 1:
             raise ValueError(f"topology {self.topology}: exactly one of block, tree, torus3d, flat")
         return self
 
 
-_FILE: TypeAdapter[list[Topology]] = TypeAdapter(list[Topology])
+_FILE_ADAPTER: TypeAdapter[list[Topology]] = TypeAdapter(list[Topology])
 
 
-def check(data: Any) -> list[Topology]:
+def validate_topologies(data: Any) -> list[Topology]:
     """The file's content, checked; raises ValueError for what Slurm would pass over, or die of."""
-    topologies = _FILE.validate_python(data)
+    topologies = _FILE_ADAPTER.validate_python(data)
     names = [item.topology for item in topologies]
     if len(set(names)) != len(names):
         raise ValueError(f"two topologies have one name: {names}")
@@ -124,41 +124,41 @@ def check(data: Any) -> list[Topology]:
     return topologies
 
 
-def topology_yaml(plan: Plan) -> list[str]:
+def render_topology_yaml(plan: Plan) -> list[str]:
     """Lines of topology.yaml."""
-    default, release = default_locality(plan), release_of(plan)
+    default, release = select_default_locality(plan), require_slurm_release(plan)
     data = [
-        {"topology": locality.name, "cluster_default": locality == default, locality.kind: _body(locality, release)}
-        for locality in supported(plan)
+        {"topology": locality.name, "cluster_default": locality == default, locality.kind: _build_topology(locality, release)}
+        for locality in list_supported_localities(plan)
     ]
-    check(data)
-    return list(_written(data))
+    validate_topologies(data)
+    return list(_render_topologies(data))
 
 
-def _body(locality: Locality, release: SlurmRelease) -> Any:
+def _build_topology(locality: Locality, release: SlurmRelease) -> Any:
     if locality.kind == "block":
-        blocks = [{"block": group.name, "nodes": str(group.hosts)} for group in blocks_of(locality, release)]
-        return {"block_sizes": block_sizes(locality, len(blocks)), "blocks": blocks}
+        blocks = [{"block": group.name, "nodes": str(group.hosts)} for group in select_blocks(locality, release)]
+        return {"block_sizes": compute_block_sizes(locality, len(blocks)), "blocks": blocks}
     if locality.kind == "tree":
-        inner = [{"switch": name, "nodes": hosts} for name, hosts in leaves_of(locality)]
-        outer = [{"switch": name, "children": folded(names)} for name, names in children_of(locality)]
+        inner = [{"switch": name, "nodes": hosts} for name, hosts in iter_leaves(locality)]
+        outer = [{"switch": name, "children": fold_names(names)} for name, names in iter_children(locality)]
         return {"switches": [*inner, *outer]}
     if locality.kind == "torus3d":
-        return {"toruses": [_torus(locality)]}
+        return {"toruses": [_build_torus(locality)]}
     return True
 
 
-def _torus(locality: Locality) -> dict[str, Any]:
-    boxes = [{"dims": _dims(box)} for box in _boxes(locality.dims)]
-    return {"name": locality.name, "dims": _dims(locality.dims), "nodes": str(locality.hosts), "placements": boxes}
+def _build_torus(locality: Locality) -> dict[str, Any]:
+    boxes = [{"dims": _build_dimensions(box)} for box in _iter_boxes(locality.dims)]
+    return {"name": locality.name, "dims": _build_dimensions(locality.dims), "nodes": str(locality.hosts), "placements": boxes}
 
 
-def _dims(lengths: tuple[int, ...]) -> dict[str, int]:
+def _build_dimensions(lengths: tuple[int, ...]) -> dict[str, int]:
     """Lengths under Slurm's names: its nodes run along x first, the plan's along the last dimension."""
     return dict(zip("xyz", (*reversed(lengths), 1, 1), strict=False))
 
 
-def _boxes(lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _iter_boxes(lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """The whole box, and what is left by halving the longest side again and again: sizes jobs may have."""
     box = list(lengths)
     while True:
@@ -170,7 +170,7 @@ def _boxes(lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         box[longest] //= divisor
 
 
-def _written(topologies: list[dict[str, Any]]) -> Iterator[str]:
+def _render_topologies(topologies: list[dict[str, Any]]) -> Iterator[str]:
     for topology in topologies:
         for number, (key, value) in enumerate(topology.items()):
             lead = "  " if number else "- "
@@ -178,19 +178,19 @@ def _written(topologies: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"{lead}{key}:"
                 for inner, items in value.items():
                     if inner == "block_sizes":
-                        yield f"    {inner}: {_flow(items)}"
+                        yield f"    {inner}: {_format_flow_value(items)}"
                         continue
                     yield f"    {inner}:"
-                    yield from (f"      - {_flow(item)}" for item in items)
+                    yield from (f"      - {_format_flow_value(item)}" for item in items)
             else:
-                yield f"{lead}{key}: {_flow(value)}"
+                yield f"{lead}{key}: {_format_flow_value(value)}"
 
 
-def _flow(value: Any) -> str:
+def _format_flow_value(value: Any) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {_format_flow_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
+        return "[" + ", ".join(map(_format_flow_value, value)) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
     return f'"{value}"' if isinstance(value, str) else str(value)

@@ -6,23 +6,23 @@ from dataclasses import astuple
 
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle
-from ....primitives.tables import csv_text
-from .items import FIELDS, Item, items_of
+from ....primitives.tables import format_csv
+from .items import FIELDS, BomItem, build_items
 
 __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
     """bom.csv and bom.txt."""
-    items = items_of(plan)
-    return Bundle({"bom.csv": _csv(items), "bom.txt": _table(plan, items)})
+    items = build_items(plan)
+    return Bundle({"bom.csv": _render_csv(items), "bom.txt": _render_table(plan, items)})
 
 
-def _csv(items: list[Item]) -> str:
-    return csv_text(FIELDS, (astuple(item) for item in items))
+def _render_csv(items: list[BomItem]) -> str:
+    return format_csv(FIELDS, (astuple(item) for item in items))
 
 
-def _table(plan: Plan, items: list[Item]) -> str:
+def _render_table(plan: Plan, items: list[BomItem]) -> str:
     lines = [f"Bill of material of {plan.name}", ""]
     for section in dict.fromkeys(item.section for item in items):
         rows = [("item", "count", "spares", "part number", "note")]

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from .planned import Planned
-from .readers import Seen, SeenEnd
+from .planned import PlannedLinks
+from .readers import DiscoveredLinks, LinkEnd
 
 __all__ = ["Difference", "compare"]
 
-_ANY = "?"
+_UNKNOWN_PORT = "?"
 
 
 @dataclass(frozen=True)
@@ -28,76 +28,76 @@ class Difference:
     """Where it was read."""
 
 
-Link = tuple[SeenEnd, SeenEnd]
-Wrong = tuple[Link, int | None, int | None, str]
+Link = tuple[LinkEnd, LinkEnd]
+WrongLink = tuple[Link, int | None, int | None, str]
 """A link that is there, the planned links of its two ends, and where it was read."""
-Swap = tuple[int, int, str]
+SwappedLinks = tuple[int, int, str]
 # So many cables in each other's ports are one mistake, not many.
-_MANY = 4
+_MIN_SHUFFLED_CABLES = 4
 
 
 class _Comparison:
-    def __init__(self, planned: Planned, seen: Seen):
-        self.planned, self.seen = planned, seen
-        self.owner: dict[SeenEnd, int] = {}
-        self.known: set[str] = set()
+    def __init__(self, planned: PlannedLinks, discovered: DiscoveredLinks):
+        self.planned, self.seen = planned, discovered
+        self.link_by_end: dict[LinkEnd, int] = {}
+        self.known_devices: set[str] = set()
         for number, ends in enumerate(planned.ends):
             for end in ends:
-                self.owner[end] = number
-                self.known.add(end[0])
-        self.right: set[int] = set()
-        self.wrong: list[Wrong] = []
-        self.explained: set[int] = set()
+                self.link_by_end[end] = number
+                self.known_devices.add(end[0])
+        self.correct_links: set[int] = set()
+        self.wrong_links: list[WrongLink] = []
+        self.explained_links: set[int] = set()
         """Planned links that a finding speaks of."""
-        self.between: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self.links_between: dict[tuple[str, str], list[int]] = defaultdict(list)
         if planned.machines:
             for number, (one, other) in enumerate(planned.ends):
-                self.between[one[0], f"{other[0]} {other[1]}"].append(number)
-                self.between[one[0], other[0]].append(number)
+                self.links_between[one[0], f"{other[0]} {other[1]}"].append(number)
+                self.links_between[one[0], other[0]].append(number)
 
-    def sort(self) -> None:
+    def classify_links(self) -> None:
         """Tell right links from wrong ones."""
-        said: set[frozenset[SeenEnd]] = set()
+        said: set[frozenset[LinkEnd]] = set()
         for (raw_one, raw_other), place in self.seen.links.items():
             one, other = (self.planned.aliases.get(end, end) for end in (raw_one, raw_other))
             both = frozenset((one, other))
             if both in said:
                 continue  # both ends told of it, each in its own words
             said.add(both)
-            first, second = self._owner(one, other), self._owner(other, one)
+            first, second = self._find_planned_link(one, other), self._find_planned_link(other, one)
             if first is not None and first == second:
-                self.right.add(first)
+                self.correct_links.add(first)
                 continue
-            self.wrong.append(((one, other), first, second, place))
+            self.wrong_links.append(((one, other), first, second, place))
         given: set[int] = set()
-        for number, ((one, other), first, second, place) in enumerate(self.wrong):
+        for number, ((one, other), first, second, place) in enumerate(self.wrong_links):
             if first is None:
-                first = self._left(one, other, given)
+                first = self._find_missing_link(one, other, given)
             if second is None:
-                second = self._left(other, one, given)
-            self.wrong[number] = ((one, other), first, second, place)
+                second = self._find_missing_link(other, one, given)
+            self.wrong_links[number] = ((one, other), first, second, place)
 
-    def _left(self, end: SeenEnd, peer: SeenEnd, given: set[int]) -> int | None:
+    def _find_missing_link(self, end: LinkEnd, peer: LinkEnd, assigned: set[int]) -> int | None:
         """Of the links a machine should have to that switch, one that is not there: its port has no name to go by."""
-        if end in self.owner or end[0] not in self.planned.machines:
+        if end in self.link_by_end or end[0] not in self.planned.machines:
             return None
-        free = [item for item in self.between.get((end[0], peer[0]), []) if item not in self.right | given]
-        given |= set(free[:1])
+        free = [item for item in self.links_between.get((end[0], peer[0]), []) if item not in self.correct_links | assigned]
+        assigned |= set(free[:1])
         return free[0] if free else None
 
-    def _owner(self, end: SeenEnd, peer: SeenEnd) -> int | None:
-        found = self.owner.get(end)
+    def _find_planned_link(self, end: LinkEnd, peer: LinkEnd) -> int | None:
+        found = self.link_by_end.get(end)
         if found is None and end[0] in self.planned.machines:
             # the operating system's name of a port says nothing: the switch port must lead to this machine
-            exact = self.between.get((end[0], f"{peer[0]} {peer[1]}"), [])
-            nearly = self.between.get((end[0], peer[0]), [])
+            exact = self.links_between.get((end[0], f"{peer[0]} {peer[1]}"), [])
+            nearly = self.links_between.get((end[0], peer[0]), [])
             return exact[0] if exact else nearly[0] if len(nearly) == 1 else None
         return found
 
-    def move(self, wrong: Wrong) -> tuple[int, SeenEnd, SeenEnd] | None:
+    def find_move(self, wrong: WrongLink) -> tuple[int, LinkEnd, LinkEnd] | None:
         """Which planned link it should be, the end that is right and the end that is not; None where nothing is."""
         (one, other), first, second, _ = wrong
-        if (first is None and second is None) or one[0] not in self.known or other[0] not in self.known:
+        if (first is None and second is None) or one[0] not in self.known_devices or other[0] not in self.known_devices:
             return None
         # the end nearer to the nodes is taken for the right one: the far end is one of many alike
         keep, moved, number = (one, other, first)
@@ -107,98 +107,98 @@ class _Comparison:
         assert number is not None
         return number, keep, moved
 
-    def move_of(self, wrong: Wrong) -> tuple[int, SeenEnd, SeenEnd]:
+    def require_move(self, wrong: WrongLink) -> tuple[int, LinkEnd, LinkEnd]:
         """The same where it is known that something is right."""
-        found = self.move(wrong)
+        found = self.find_move(wrong)
         assert found is not None
         return found
 
-    def label(self, end: SeenEnd) -> str:
+    def format_end(self, end: LinkEnd) -> str:
         """An end as it is printed."""
-        number = self.owner.get(end)
+        number = self.link_by_end.get(end)
         if number is None:
             if end[0] in self.planned.ports and end[1].isascii() and end[1].isdigit():
                 names = self.planned.ports[end[0]]
                 return f"{end[0]}:{names[int(end[1]) - 1]}" if int(end[1]) <= len(names) else f"{end[0]}:{end[1]}"
-            return f"{end[0]}:{end[1]}" if end[1] != _ANY else end[0]
+            return f"{end[0]}:{end[1]}" if end[1] != _UNKNOWN_PORT else end[0]
         return self.planned.labels[number][0 if self.planned.ends[number][0] == end else 1]
 
-    def pair(self, number: int) -> str:
+    def format_link(self, number: int) -> str:
         return " > ".join(self.planned.labels[number])
 
-    def expected(self, ends: list[SeenEnd]) -> str:
+    def find_expected_device(self, ends: list[LinkEnd]) -> str:
         """The one device that all these ends should lead to; empty where there is none."""
         found = set()
         for end in ends:
-            number = self.owner.get(end)
+            number = self.link_by_end.get(end)
             peers = [item for item in self.planned.ends[number] if item != end] if number is not None else []
-            found.add(_host(peers[0][0]) if peers else "")
+            found.add(_parse_host(peers[0][0]) if peers else "")
         return found.pop() if len(found) == 1 else ""
 
-    def checked(self, number: int) -> bool:
+    def is_checked(self, number: int) -> bool:
         """Whether one of its ends would have been heard."""
-        return any(end[0] in self.seen.reporting for end in self.planned.ends[number])
+        return any(end[0] in self.seen.reporting_devices for end in self.planned.ends[number])
 
 
-def compare(planned: Planned, seen: Seen) -> list[Difference]:
+def compare(planned: PlannedLinks, discovered: DiscoveredLinks) -> list[Difference]:
     """Every difference, the ones that explain most first."""
-    work = _Comparison(planned, seen)
-    work.sort()
+    work = _Comparison(planned, discovered)
+    work.classify_links()
     found: list[Difference] = []
-    rest = _swaps(work, found)
-    _wrong(work, rest, found)
-    _missing(work, found)
+    rest = _find_swaps(work, found)
+    _find_wrong_cables(work, rest, found)
+    _find_missing_cables(work, found)
     order = ("device", "exchanged", "shuffled", "swapped", "wrong", "missing", "extra", "unknown")
     return sorted(found, key=lambda item: order.index(item.kind))
 
 
-def checked_links(planned: Planned, seen: Seen) -> int:
+def count_checked_links(planned: PlannedLinks, discovered: DiscoveredLinks) -> int:
     """Links of the plan that the output would have shown."""
-    return sum(any(end[0] in seen.reporting for end in ends) for ends in planned.ends)
+    return sum(any(end[0] in discovered.reporting_devices for end in ends) for ends in planned.ends)
 
 
-def _swaps(work: _Comparison, found: list[Difference]) -> list[Wrong]:
+def _find_swaps(comparison: _Comparison, differences: list[Difference]) -> list[WrongLink]:
     """Pairs of links that have each other's ends, alone or as what a greater mistake looks like; what is left of the
     wrong ones."""
-    by_pair: dict[frozenset[int], list[Wrong]] = defaultdict(list)
-    rest: list[Wrong] = []
-    for item in work.wrong:
+    by_pair: dict[frozenset[int], list[WrongLink]] = defaultdict(list)
+    rest: list[WrongLink] = []
+    for item in comparison.wrong_links:
         if item[1] is not None and item[2] is not None:
             by_pair[frozenset((item[1], item[2]))].append(item)
         else:
             rest.append(item)
-    swaps: list[Swap] = []
+    swaps: list[SwappedLinks] = []
     for numbers, items in by_pair.items():
         if len(items) == 2:
             first, second = sorted(numbers)
             swaps.append((first, second, items[0][3]))
-            work.explained |= numbers
+            comparison.explained_links |= numbers
         else:
             rest += items
-    swaps = _exchanged(work, swaps, found)
-    swaps, rest = _shuffled(work, swaps, rest, found)
-    found += [_swap(work, *swap) for swap in swaps]
+    swaps = _find_exchanged_devices(comparison, swaps, differences)
+    swaps, rest = _find_shuffled_cables(comparison, swaps, rest, differences)
+    differences += [_describe_swap(comparison, *swap) for swap in swaps]
     return rest
 
 
-def _exchanged(work: _Comparison, swaps: list[Swap], found: list[Difference]) -> list[Swap]:
+def _find_exchanged_devices(comparison: _Comparison, swaps: list[SwappedLinks], differences: list[Difference]) -> list[SwappedLinks]:
     """Two devices most of whose cables are exchanged have each other's name or place; the swaps that are left."""
     total: dict[str, int] = defaultdict(int)
     switches: set[str] = set()
-    for one, other in work.planned.ends:
-        total[_host(one[0])] += 1
-        total[_host(other[0])] += 1
-        switches.add(_host(other[0]))
-    groups: dict[frozenset[str], list[Swap]] = defaultdict(list)
+    for one, other in comparison.planned.ends:
+        total[_parse_host(one[0])] += 1
+        total[_parse_host(other[0])] += 1
+        switches.add(_parse_host(other[0]))
+    groups: dict[frozenset[str], list[SwappedLinks]] = defaultdict(list)
     for swap in swaps:
-        for a, b in zip(work.planned.ends[swap[0]], work.planned.ends[swap[1]], strict=True):
-            if _host(a[0]) != _host(b[0]):
-                groups[frozenset((_host(a[0]), _host(b[0])))].append(swap)
-    told: set[Swap] = set()
+        for a, b in zip(comparison.planned.ends[swap[0]], comparison.planned.ends[swap[1]], strict=True):
+            if _parse_host(a[0]) != _parse_host(b[0]):
+                groups[frozenset((_parse_host(a[0]), _parse_host(b[0])))].append(swap)
+    told: set[SwappedLinks] = set()
     for devices, group in sorted(groups.items(), key=lambda item: (-len(item[1]), sorted(item[0]))):
         own = [swap for swap in group if swap not in told]
         most = len(own) > 1 and all(2 * len(own) > total[device] for device in devices)
-        if not most and (len(own) < _MANY or not devices <= switches):
+        if not most and (len(own) < _MIN_SHUFFLED_CABLES or not devices <= switches):
             continue
         told |= set(own)
         one_name, other_name = sorted(devices)
@@ -206,163 +206,163 @@ def _exchanged(work: _Comparison, swaps: list[Swap], found: list[Difference]) ->
         because = f"the two {what} have each other's name or place" if most else "a bundle for one went to the other"
         remedy = f"exchange their names, or the {what}" if most else "exchange the two bundles, port by port"
         count = f"{'all ' if all(total[name] == len(own) for name in devices) else ''}{len(own)}"
-        found.append(Difference(
+        differences.append(Difference(
             "exchanged", f"{count} cables of {one_name} are those of {other_name}, and the other way round",
-            because, remedy, tuple(work.planned.cables[number] for swap in own for number in swap[:2]), own[0][2],
+            because, remedy, tuple(comparison.planned.cables[number] for swap in own for number in swap[:2]), own[0][2],
         ))  # fmt: skip
     return [swap for swap in swaps if swap not in told]
 
 
-def _shuffled(
-    work: _Comparison, swaps: list[Swap], rest: list[Wrong], found: list[Difference]
-) -> tuple[list[Swap], list[Wrong]]:  # fmt: skip
+def _find_shuffled_cables(
+    comparison: _Comparison, swaps: list[SwappedLinks], rest: list[WrongLink], differences: list[Difference]
+) -> tuple[list[SwappedLinks], list[WrongLink]]:  # fmt: skip
     """Many cables of one machine, or at one switch, in each other's ports: one mistake; what is left of both lists."""
-    loose: dict[str, list[Wrong]] = defaultdict(list)
-    paired: dict[str, list[Swap]] = defaultdict(list)
-    ends = work.planned.ends
+    loose: dict[str, list[WrongLink]] = defaultdict(list)
+    paired: dict[str, list[SwappedLinks]] = defaultdict(list)
+    ends = comparison.planned.ends
     for item in rest:
-        if (move := work.move(item)) is None:
+        if (move := comparison.find_move(item)) is None:
             continue
         number, keep, moved = move
         target = next(end for end in ends[number] if end != keep)
-        theirs = work.owner.get(moved)
+        theirs = comparison.link_by_end.get(moved)
         if moved[0] == target[0]:
             loose[moved[0]].append(item)
-        elif theirs is not None and any(_host(end[0]) == _host(keep[0]) for end in ends[theirs]):
-            loose[_host(keep[0])].append(item)
+        elif theirs is not None and any(_parse_host(end[0]) == _parse_host(keep[0]) for end in ends[theirs]):
+            loose[_parse_host(keep[0])].append(item)
     for swap in swaps:
         for a, b in zip(ends[swap[0]], ends[swap[1]], strict=True):
-            if _host(a[0]) == _host(b[0]):
-                paired[_host(a[0])].append(swap)
+            if _parse_host(a[0]) == _parse_host(b[0]):
+                paired[_parse_host(a[0])].append(swap)
     total: dict[str, int] = defaultdict(int)
     for end in (end for both in ends for end in both):
-        total[_host(end[0])] += 1
-    switches = {_host(other[0]) for _, other in ends}
+        total[_parse_host(end[0])] += 1
+    switches = {_parse_host(other[0]) for _, other in ends}
     told: set[int] = set()
-    taken: set[Swap] = set()
+    taken: set[SwappedLinks] = set()
     for device in sorted({*loose, *paired}, key=lambda name: (-len(loose[name]) - 2 * len(paired[name]), name)):
         wrong = [item for item in loose[device] if id(item) not in told]
         pairs = [swap for swap in paired[device] if swap not in taken]
         # pairs alone are one mistake where half of a machine is turned round; at a switch they are as many mistakes
         turned = device not in switches and len(pairs) > 1 and 4 * len(pairs) >= total[device]
-        if len(wrong) < _MANY and not turned:
+        if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
             continue
         told |= {id(item) for item in wrong}
         taken |= set(pairs)
-        moves = [(number, work.label(keep), work.label(moved)) for number, keep, moved in map(work.move_of, wrong)]
+        moves = [(number, comparison.format_end(keep), comparison.format_end(moved)) for number, keep, moved in map(comparison.require_move, wrong)]
         for first, second, _ in pairs:
-            moves += [(first, work.planned.labels[first][0], work.planned.labels[second][1]),
-                      (second, work.planned.labels[second][0], work.planned.labels[first][1])]  # fmt: skip
+            moves += [(first, comparison.planned.labels[first][0], comparison.planned.labels[second][1]),
+                      (second, comparison.planned.labels[second][0], comparison.planned.labels[first][1])]  # fmt: skip
         moves.sort()
-        work.explained |= {number for number, _, _ in moves}
+        comparison.explained_links |= {number for number, _, _ in moves}
         lines = [
-            f"{keep}: from {moved} to {_other(work.planned.labels[number], keep)}" for number, keep, moved in moves
+            f"{keep}: from {moved} to {_select_other_label(comparison.planned.labels[number], keep)}" for number, keep, moved in moves
         ]
-        found.append(Difference(
+        differences.append(Difference(
             "shuffled", f"{len(moves)} cables of {device} are in each other's ports, or in ports beside their own",
             "its cables were plugged in out of order: turned round, or begun one port too far",
             "move each end:\n      " + "\n      ".join(lines),
-            tuple(work.planned.cables[number] for number, _, _ in moves), (wrong or pairs)[0][-1],
+            tuple(comparison.planned.cables[number] for number, _, _ in moves), (wrong or pairs)[0][-1],
         ))  # fmt: skip
     return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
 
 
-def _other(labels: tuple[str, str], one: str) -> str:
-    return labels[1] if labels[0] == one else labels[0]
+def _select_other_label(labels: tuple[str, str], label: str) -> str:
+    return labels[1] if labels[0] == label else labels[0]
 
 
-def _host(name: str) -> str:
+def _parse_host(name: str) -> str:
     return name.partition(" ")[0]
 
 
-def _swap(work: _Comparison, first: int, second: int, place: str) -> Difference:
-    one, other = work.planned.ends[first], work.planned.ends[second]
+def _describe_swap(comparison: _Comparison, first: int, second: int, location: str) -> Difference:
+    one, other = comparison.planned.ends[first], comparison.planned.ends[second]
     shared = next((a[0] for a, b in zip(reversed(one), reversed(other), strict=True) if a[0] == b[0]), None)
     where = f"at {shared}" if shared else "at one end"
-    ends = [work.planned.labels[number] for number in (first, second)]
+    ends = [comparison.planned.labels[number] for number in (first, second)]
     side = 1 if shared is None or shared == one[1][0] else 0
     return Difference(
-        "swapped", f"{work.pair(first)} and {work.pair(second)} have each other's ends",
+        "swapped", f"{comparison.format_link(first)} and {comparison.format_link(second)} have each other's ends",
         f"the two cables were exchanged {where}", f"exchange {ends[0][side]} and {ends[1][side]}",
-        (work.planned.cables[first], work.planned.cables[second]), place,
+        (comparison.planned.cables[first], comparison.planned.cables[second]), location,
     )  # fmt: skip
 
 
-def _wrong(work: _Comparison, rest: list[Wrong], found: list[Difference]) -> None:
-    strangers: dict[str, list[tuple[SeenEnd, SeenEnd, str]]] = defaultdict(list)
+def _find_wrong_cables(comparison: _Comparison, rest: list[WrongLink], differences: list[Difference]) -> None:
+    strangers: dict[str, list[tuple[LinkEnd, LinkEnd, str]]] = defaultdict(list)
     for (one, other), first, second, place in rest:
-        unknown = [(mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in work.known]
+        unknown = [(mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in comparison.known_devices]
         if unknown:
-            strangers[_host(unknown[0][0][0])].append((unknown[0][0], unknown[0][1], place))
-            work.explained |= {item for item in (first, second) if item is not None}
+            strangers[_parse_host(unknown[0][0][0])].append((unknown[0][0], unknown[0][1], place))
+            comparison.explained_links |= {item for item in (first, second) if item is not None}
             continue
         if first is None and second is None:
-            found.append(Difference(
-                "extra", f"{work.label(one)} > {work.label(other)} is not in the plan",
+            differences.append(Difference(
+                "extra", f"{comparison.format_end(one)} > {comparison.format_end(other)} is not in the plan",
                 "a cable too many, or one of another network", "pull it, or declare it", (), place,
             ))  # fmt: skip
             continue
-        number, keep, moved = work.move_of(((one, other), first, second, place))
-        work.explained.add(number)
-        target = next(end for end in work.planned.ends[number] if end != keep)
-        found.append(Difference(
-            "wrong", f"{work.label(keep)} leads to {work.label(moved)}, not to {work.label(target)}",
-            "the cable is in the wrong port", f"move its end from {work.label(moved)} to {work.label(target)}",
-            (work.planned.cables[number],), place,
+        number, keep, moved = comparison.require_move(((one, other), first, second, place))
+        comparison.explained_links.add(number)
+        target = next(end for end in comparison.planned.ends[number] if end != keep)
+        differences.append(Difference(
+            "wrong", f"{comparison.format_end(keep)} leads to {comparison.format_end(moved)}, not to {comparison.format_end(target)}",
+            "the cable is in the wrong port", f"move its end from {comparison.format_end(moved)} to {comparison.format_end(target)}",
+            (comparison.planned.cables[number],), place,
         ))  # fmt: skip
     for host, links in strangers.items():
         name = host if len(links) > 1 else links[0][0][0]
-        ports = ", ".join(sorted(work.label(end) for _, end, _ in links)[:4])
+        ports = ", ".join(sorted(comparison.format_end(end) for _, end, _ in links)[:4])
         more = f" and {len(links) - 4} more" if len(links) > 4 else ""
-        meant = work.expected([end for _, end, _ in links])
+        meant = comparison.find_expected_device([end for _, end, _ in links])
         if meant and len(links) > 1:
-            found.append(Difference(
+            differences.append(Difference(
                 "unknown", f"{name} is not in the plan; it hangs where {meant} should, on {ports}{more}",
                 f"it is {meant} and has not been given its name yet", f"call it {meant}, and compare again",
                 (), links[0][2],
             ))  # fmt: skip
             continue
-        found.append(Difference(
+        differences.append(Difference(
             "unknown", f"{name} is not in the plan; it hangs on {ports}{more}",
             "a device of another name, or one that does not belong here",
             "give it its name, put its adapters into the catalog (adapters.devices), or declare it", (), links[0][2],
         ))  # fmt: skip
 
 
-def _missing(work: _Comparison, found: list[Difference]) -> None:
+def _find_missing_cables(comparison: _Comparison, differences: list[Difference]) -> None:
     absent = [
         number
-        for number in range(len(work.planned.ends))
-        if number not in work.right and number not in work.explained and work.checked(number)
+        for number in range(len(comparison.planned.ends))
+        if number not in comparison.correct_links and number not in comparison.explained_links and comparison.is_checked(number)
     ]
     total: dict[str, int] = defaultdict(int)
     gone: dict[str, list[int]] = defaultdict(list)
-    for ends in work.planned.ends:
+    for ends in comparison.planned.ends:
         for end in ends:
-            total[_host(end[0])] += 1
+            total[_parse_host(end[0])] += 1
     for number in absent:
-        for end in work.planned.ends[number]:
-            gone[_host(end[0])].append(number)
+        for end in comparison.planned.ends[number]:
+            gone[_parse_host(end[0])].append(number)
     # a device with none of its links is one finding, and explains them all
     silent = [device for device, numbers in gone.items() if len(numbers) == total[device] > 1]
     for device in sorted(silent, key=lambda item: (-total[item], item)):
-        numbers = [number for number in gone[device] if number not in work.explained]
+        numbers = [number for number in gone[device] if number not in comparison.explained_links]
         if not numbers:
             continue
-        work.explained |= set(numbers)
-        found.append(Difference(
+        comparison.explained_links |= set(numbers)
+        differences.append(Difference(
             "device", f"{device} is not there: none of its {total[device]} links",
             "it is switched off, has another name, or its driver is not loaded", "start it and compare again",
-            tuple(work.planned.cables[number] for number in numbers),
+            tuple(comparison.planned.cables[number] for number in numbers),
         ))  # fmt: skip
-    taken = {end for link, _, _, _ in work.wrong for end in link}
+    taken = {end for link, _, _, _ in comparison.wrong_links for end in link}
     for number in absent:
-        if number in work.explained:
+        if number in comparison.explained_links:
             continue
-        busy = [work.label(end) for end in work.planned.ends[number] if end in taken]
+        busy = [comparison.format_end(end) for end in comparison.planned.ends[number] if end in taken]
         cause = f"another cable is in {busy[0]}" if busy else "it is not plugged in at one end, or broken"
-        found.append(Difference(
-            "missing", f"{work.pair(number)} is not there", cause,
+        differences.append(Difference(
+            "missing", f"{comparison.format_link(number)} is not there", cause,
             "put that one right first" if busy else "plug it in, clean it, or replace it",
-            (work.planned.cables[number],),
+            (comparison.planned.cables[number],),
         ))  # fmt: skip

@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 
 from ....errors import InputError
 
-__all__ = ["NeighbourTable", "is_table", "read_tables"]
+__all__ = ["NeighbourTable", "is_neighbour_table", "parse_tables"]
 
 # Titles of the columns for the port here, the device there, and its port.
-_FORMS = (
+_TABLE_FORMATS = (
     ("LocalPort", "RemoteDevice", "RemotePortID"),  # SONiC: show lldp table
     ("Interface", "Remote Host", "Remote Port"),  # NVUE: nv show interface lldp
     ("LocalPort", "RemoteHost", "RemotePort"),  # NCLU: net show lldp
 )
 _PROMPT = re.compile(r"^\S+@([^:\s]+):\S*[#$]\s")
-_RULE = re.compile(r"^-+(\s+-+)+\s*$")
+_SEPARATOR_LINE = re.compile(r"^-+(\s+-+)+\s*$")
 _TOTAL = re.compile(r"^Total entries displayed:\s+(\d+)\s*$")
-_CUT = "…"
+_TRUNCATION_MARK = "…"
 
 
 @dataclass
@@ -35,12 +35,12 @@ class NeighbourTable:
     rows: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def is_table(text: str) -> bool:
+def is_neighbour_table(text: str) -> bool:
     """Whether a text may hold such tables."""
-    return any(all(title in line for title in form) for line in text.splitlines() for form in _FORMS)
+    return any(all(title in line for title in form) for line in text.splitlines() for form in _TABLE_FORMATS)
 
 
-def read_tables(text: str, file: str) -> list[NeighbourTable]:
+def parse_tables(text: str, file: str) -> list[NeighbourTable]:
     """Every table in a text. Raises InputError with the line of what is cut off or cannot be read."""
     lines = text.splitlines()
     if not text.endswith("\n"):
@@ -58,15 +58,15 @@ def read_tables(text: str, file: str) -> list[NeighbourTable]:
                 raise InputError(f"{file}:{number}: {total[1]} entries are announced, {len(found[-1].rows)} are there; "
                                  "the text was cut off")  # fmt: skip
             spans = []
-        elif form := next((form for form in _FORMS if all(title in line for title in form)), None):
-            if number == len(lines) or not _RULE.match(lines[number]):
+        elif form := next((form for form in _TABLE_FORMATS if all(title in line for title in form)), None):
+            if number == len(lines) or not _SEPARATOR_LINE.match(lines[number]):
                 raise InputError(f"{file}:{number + 1}: no line under the titles of the columns; the text was cut off")
-            spans = list(_columns(line, lines[number], form, f"{file}:{number}"))
+            spans = list(_find_columns(line, lines[number], form, f"{file}:{number}"))
             found.append(NeighbourTable(device))
         elif spans and line.strip() and not set(line.strip()) <= {"-", " "}:
             port, other, other_port = (line[start:stop].strip() for start, stop in spans)
             if port and other:
-                cut = next((cell for cell in (port, other, other_port) if cell.endswith(_CUT)), None)
+                cut = next((cell for cell in (port, other, other_port) if cell.endswith(_TRUNCATION_MARK)), None)
                 if cut:
                     raise InputError(
                         f"{file}:{number}: {cut!r} was cut by a narrow terminal; print it wider, or as JSON"
@@ -75,7 +75,7 @@ def read_tables(text: str, file: str) -> list[NeighbourTable]:
     return found
 
 
-def _columns(header: str, rule: str, titles: tuple[str, ...], place: str) -> Iterator[tuple[int, int | None]]:
+def _find_columns(header: str, rule: str, titles: tuple[str, ...], location: str) -> Iterator[tuple[int, int | None]]:
     """From where to where each of the columns wanted goes; the last column has no end."""
     starts = [match.start() for match in re.finditer(r"-+", rule)]
     edges = [*starts[1:], None]
@@ -83,5 +83,5 @@ def _columns(header: str, rule: str, titles: tuple[str, ...], place: str) -> Ite
         at = header.index(title)
         place_of = next((number for number, start in enumerate(starts) if start == at), None)
         if place_of is None:
-            raise InputError(f"{place}: the columns do not stand under their titles; print the table again")
+            raise InputError(f"{location}: the columns do not stand under their titles; print the table again")
         yield starts[place_of], edges[place_of]

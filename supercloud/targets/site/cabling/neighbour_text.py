@@ -9,21 +9,21 @@ import re
 
 from ....errors import InputError
 
-__all__ = ["is_text", "read_text"]
+__all__ = ["is_neighbour_list", "parse_neighbours"]
 
 _TITLE = re.compile(r"^LLDP neighbou?rs:\s*$", re.MULTILINE)
 _INTERFACE = re.compile(r"^Interface:\s+([^,\s]+)")
 _FIELD = re.compile(r"^\s+(ChassisID|SysName|PortID|PortDescr):\s*(.*?)\s*$")
-_RULE = re.compile(r"^-{10,}\s*$")
-_ANY = "?"
+_SEPARATOR_LINE = re.compile(r"^-{10,}\s*$")
+_UNKNOWN_PORT = "?"
 
 
-def is_text(text: str) -> bool:
+def is_neighbour_list(text: str) -> bool:
     """Whether a text may be such a list."""
     return bool(_TITLE.search(text))
 
 
-def read_text(text: str, file: str) -> list[tuple[str, str, str]]:
+def parse_neighbours(text: str, file: str) -> list[tuple[str, str, str]]:
     """Port here, neighbour, its port. Raises InputError with the line where the text was cut off."""
     lines = text.splitlines()
     found: list[tuple[str, str, str]] = []
@@ -31,9 +31,9 @@ def read_text(text: str, file: str) -> list[tuple[str, str, str]]:
     port, began = "", 0
     for number, line in enumerate([*lines, ""], 1):
         head, field = _INTERFACE.match(line), _FIELD.match(line)
-        if head or (_RULE.match(line) and port):
+        if head or (_SEPARATOR_LINE.match(line) and port):
             if port:
-                found.append(_neighbour(port, block, f"{file}:{began}"))
+                found.append(_parse_neighbour(port, block, f"{file}:{began}"))
             port, began, block = (head[1] if head else ""), number, {}
         elif field and port:
             block.setdefault(field[1], field[2])
@@ -42,10 +42,10 @@ def read_text(text: str, file: str) -> list[tuple[str, str, str]]:
     return found
 
 
-def _neighbour(port: str, block: dict[str, str], place: str) -> tuple[str, str, str]:
+def _parse_neighbour(port: str, block: dict[str, str], location: str) -> tuple[str, str, str]:
     """The neighbour's name, else its chassis; its port by the name of an interface, else by its description."""
     if "PortID" not in block:
-        raise InputError(f"{place}: the neighbour of {port} has no PortID; the text was cut off or damaged")
+        raise InputError(f"{location}: the neighbour of {port} has no PortID; the text was cut off or damaged")
     kind, _, value = block["PortID"].partition(" ")
-    name = block.get("SysName") or block.get("ChassisID", "").partition(" ")[2] or _ANY
-    return port, name, value if kind == "ifname" else block.get("PortDescr") or value or _ANY
+    name = block.get("SysName") or block.get("ChassisID", "").partition(" ")[2] or _UNKNOWN_PORT
+    return port, name, value if kind == "ifname" else block.get("PortDescr") or value or _UNKNOWN_PORT

@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 
 from ....plan.model.cables import CableTable
 
-__all__ = ["Ends", "ends_of", "netlist"]
+__all__ = ["NumberedLinks", "build_numbered_links", "render_netlist"]
 
-Ints = NDArray[np.int64]
+IntArray = NDArray[np.int64]
 
 
-class Ends:
+class NumberedLinks:
     """Both ends of every link as an InfiniBand network numbers them: devices by description, ports from 1."""
 
-    def __init__(self, names: NDArray[Any], sizes: Ints, one: Ints, one_port: Ints, other: Ints, other_port: Ints):
+    def __init__(self, names: NDArray[Any], sizes: IntArray, source: IntArray, source_port: IntArray, target: IntArray, target_port: IntArray):
         self.names = names
         self.sizes = sizes
         """Ports of each device; 0 for an adapter of a machine."""
-        self.one, self.one_port = one, one_port
-        self.other, self.other_port = other, other_port
+        self.one, self.one_port = source, source_port
+        self.other, self.other_port = target, target_port
 
 
-def ends_of(table: CableTable) -> Ends:
+def build_numbered_links(table: CableTable) -> NumberedLinks:
     """The links of a table between adapters and switches."""
     names: list[NDArray[Any]] = []
-    sizes: list[Ints] = []
+    sizes: list[IntArray] = []
     starts: list[int] = []
     base = 0
     halved = bool(table.lane.any())
@@ -48,7 +48,7 @@ def ends_of(table: CableTable) -> Ends:
             lanes = 2 if halved and item.kind == "leaf" else 1
             sizes.append(np.full(item.count, len(item.ports) * lanes, dtype=np.int64))
         base += len(names[-1])
-    columns: list[Ints] = []
+    columns: list[IntArray] = []
     for side in ("one", "other"):
         sets, index, port = (getattr(table, f"{side}{part}") for part in ("_set", "", "_port"))
         device, number = np.empty(table.count, dtype=np.int64), np.ones(table.count, dtype=np.int64)
@@ -62,12 +62,12 @@ def ends_of(table: CableTable) -> Ends:
                 # a switch whose ports are split has two numbers for each of them
                 number[here] = port[here] * lanes + (np.maximum(table.lane[here], 1) if lanes == 2 else 1)
         columns += [device, number]
-    return Ends(np.concatenate(names), np.concatenate(sizes), *columns)
+    return NumberedLinks(np.concatenate(names), np.concatenate(sizes), *columns)
 
 
-def netlist(table: CableTable) -> str:
+def render_netlist(table: CableTable) -> str:
     """The network file of one fabric."""
-    ends = ends_of(table)
+    ends = build_numbered_links(table)
     device = np.concatenate([ends.one, ends.other])
     port = np.concatenate([ends.one_port, ends.other_port])
     peer = np.concatenate([ends.other, ends.one])

@@ -16,34 +16,34 @@ from typing import Any
 
 from ....errors import InputError
 from ....primitives import ibnetdiscover
-from ....primitives.files import FileProblem
+from ....primitives.files import FileReadError
 from ....primitives.files import read_text as file_text
-from .neighbour_tables import is_table, read_tables
-from .neighbour_text import is_text, read_text
+from .neighbour_tables import is_neighbour_table, parse_tables
+from .neighbour_text import is_neighbour_list, parse_neighbours
 
-__all__ = ["Seen", "read_output"]
+__all__ = ["DiscoveredLinks", "read_output"]
 
-_ANY = "?"
+_UNKNOWN_PORT = "?"
 # ibnetdiscover prints some hundred bytes a link: of a million links this is 256 MB.
-_LARGEST = 256 * 2**20
+_MAX_FILE_SIZE = 256 * 2**20
 
-SeenEnd = tuple[str, str]
+LinkEnd = tuple[str, str]
 
 
 @dataclass
-class Seen:
+class DiscoveredLinks:
     """Links that are there: ends are a device and a port, ``?`` for a port nobody named."""
 
     network: str
-    links: dict[tuple[SeenEnd, SeenEnd], str] = field(default_factory=dict)
+    links: dict[tuple[LinkEnd, LinkEnd], str] = field(default_factory=dict)
     """Both ends -> where it was read."""
     devices: dict[str, str] = field(default_factory=dict)
     """Every device named -> where first."""
-    reporting: set[str] = field(default_factory=set)
+    reporting_devices: set[str] = field(default_factory=set)
     """Devices that say all they see."""
 
 
-def read_output(path: Path) -> Seen:
+def read_output(path: Path) -> DiscoveredLinks:
     """Read a file or a folder. Raises InputError with file and line."""
     if path.is_dir():
         files = sorted(item for item in path.iterdir() if item.is_file() and not item.name.startswith("."))
@@ -51,37 +51,37 @@ def read_output(path: Path) -> Seen:
             raise InputError(f"{path}: no file in it")
     else:
         files = [path]
-    seen: Seen | None = None
+    seen: DiscoveredLinks | None = None
     for file in files:
         try:
-            text = file_text(file, _LARGEST)
-        except FileProblem as error:
+            text = file_text(file, _MAX_FILE_SIZE)
+        except FileReadError as error:
             raise InputError(f"{file}: {error}") from None
-        seen = _read(text, file, seen)
+        seen = _parse_file(text, file, seen)
     assert seen is not None
     return seen
 
 
-def _read(text: str, file: Path, seen: Seen | None) -> Seen:
+def _parse_file(text: str, file: Path, discovered: DiscoveredLinks | None) -> DiscoveredLinks:
     if not text.strip():
         raise InputError(f"{file}:1: is empty")
-    if ibnetdiscover.looks_like(text):
-        found = seen or Seen("infiniband")
-        _infiniband(text, file, found)
+    if ibnetdiscover.is_ibnetdiscover_output(text):
+        found = discovered or DiscoveredLinks("infiniband")
+        _add_infiniband(text, file, found)
         return found
-    found = seen or Seen("ethernet")
+    found = discovered or DiscoveredLinks("ethernet")
     if found.network != "ethernet":
         raise InputError(f"{file}:1: is not what ibnetdiscover prints, as the other files are")
     if text.lstrip()[0] in "{[":
-        for device, data in _several(_json(text, file), file.stem):
-            _neighbours(device, data, file, found)
-    elif is_text(text):
-        _note(file.stem, iter(read_text(text, str(file))), file, found)
+        for device, data in _split_devices(_parse_json(text, file), file.stem):
+            _add_json_neighbours(device, data, file, found)
+    elif is_neighbour_list(text):
+        _add_neighbours(file.stem, iter(parse_neighbours(text, str(file))), file, found)
     elif re.match(r"\s*lldp\.", text):
-        _keyvalue(text, file, found)
-    elif is_table(text):
-        for table in read_tables(text, str(file)):
-            _note(table.device or file.stem, iter(table.rows), file, found)
+        _add_keyvalue(text, file, found)
+    elif is_neighbour_table(text):
+        for table in parse_tables(text, str(file)):
+            _add_neighbours(table.device or file.stem, iter(table.rows), file, found)
     else:
         line = next(number for number, item in enumerate(text.splitlines(), 1) if item.strip())
         raise InputError(
@@ -91,129 +91,129 @@ def _read(text: str, file: Path, seen: Seen | None) -> Seen:
     return found
 
 
-def _infiniband(text: str, file: Path, seen: Seen) -> None:
-    data = ibnetdiscover.read(text, str(file))
+def _add_infiniband(text: str, file: Path, discovered: DiscoveredLinks) -> None:
+    data = ibnetdiscover.parse_output(text, str(file))
     for name, line in data.lines.items():
-        seen.devices.setdefault(name, f"{file}:{line}")
-        seen.reporting.add(name)
+        discovered.devices.setdefault(name, f"{file}:{line}")
+        discovered.reporting_devices.add(name)
     for (one, port), (other, other_port), line in data.links:
-        seen.links[(one, str(port)), (other, str(other_port))] = f"{file}:{line}"
+        discovered.links[(one, str(port)), (other, str(other_port))] = f"{file}:{line}"
 
 
-def _json(text: str, file: Path) -> Any:
+def _parse_json(text: str, file: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(f"{file}:{error.lineno}: {error.msg}; the text was cut off or damaged") from None
 
 
-def _several(data: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _split_devices(data: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The output itself, or outputs by device."""
-    if isinstance(data, dict) and not any(key in data for key in _FORMS) and not _of_one(data):
+    if isinstance(data, dict) and not any(key in data for key in _PARSERS) and not _is_one_switch(data):
         several = {device: inner for device, inner in data.items()
-                   if isinstance(inner, dict) and (any(key in inner for key in _FORMS) or _is_nvue(inner))}  # fmt: skip
+                   if isinstance(inner, dict) and (any(key in inner for key in _PARSERS) or _is_nvue(inner))}  # fmt: skip
         yield from several.items() if several else [(name, data)]
     else:
         yield name, data
 
 
-def _of_one(data: dict[str, Any]) -> bool:
+def _is_one_switch(data: dict[str, Any]) -> bool:
     """Whether these are interfaces of one switch, as NVUE has them: ``lldp`` holds neighbours, and no list of them."""
     found = [item["lldp"] for item in data.values() if isinstance(item, dict) and "lldp" in item]
     return any(isinstance(item, dict) and "neighbor" in item for item in found)
 
 
-def _neighbours(device: str, data: Any, file: Path, seen: Seen) -> None:
-    key = next((key for key in _FORMS if isinstance(data, dict) and key in data), None)
+def _add_json_neighbours(device: str, data: Any, file: Path, discovered: DiscoveredLinks) -> None:
+    key = next((key for key in _PARSERS if isinstance(data, dict) and key in data), None)
     if key is None and not _is_nvue(data):
         raise InputError(f"{file}:1: no LLDP neighbours in it (lldp, lldpNeighbors, interfaces with lldp)")
     try:
-        _note(device, _FORMS[key](data[key]) if key else _nvue(data), file, seen)
+        _add_neighbours(device, _PARSERS[key](data[key]) if key else _parse_nvue(data), file, discovered)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration):
         raise InputError(f"{file}:1: the LLDP neighbours of {device} are not in a form that is known") from None
 
 
-def _note(device: str, neighbours: Iterator[tuple[str, str, str]], file: Path, seen: Seen) -> None:
+def _add_neighbours(device: str, neighbours: Iterator[tuple[str, str, str]], file: Path, discovered: DiscoveredLinks) -> None:
     name = device.partition(".")[0]
-    seen.devices.setdefault(name, str(file))
-    seen.reporting.add(name)
+    discovered.devices.setdefault(name, str(file))
+    discovered.reporting_devices.add(name)
     for port, other, other_port in neighbours:
         one, two = (name, port), (other.partition(".")[0], other_port)
-        seen.devices.setdefault(two[0], str(file))
-        if (two, one) not in seen.links:
-            seen.links[one, two] = str(file)
+        discovered.devices.setdefault(two[0], str(file))
+        if (two, one) not in discovered.links:
+            discovered.links[one, two] = str(file)
 
 
-def _lldpctl(data: Any) -> Iterator[tuple[str, str, str]]:
+def _parse_lldpctl(data: Any) -> Iterator[tuple[str, str, str]]:
     """lldpd's JSON: one mapping whose names are keys (json), or lists all the way down (json0)."""
-    for whole in _list(data):
-        for item in _list(whole.get("interface", [])):
+    for whole in _to_list(data):
+        for item in _to_list(whole.get("interface", [])):
             entries = [(item["name"], item)] if "name" in item and "port" in item else list(item.items())
             for port, entry in entries:
-                for neighbour in _list(entry):
-                    yield str(port), _chassis(neighbour.get("chassis", {})), _port(neighbour["port"])
+                for neighbour in _to_list(entry):
+                    yield str(port), _parse_chassis(neighbour.get("chassis", {})), _parse_port(neighbour["port"])
 
 
-def _list(data: Any) -> list[Any]:
+def _to_list(data: Any) -> list[Any]:
     return data if isinstance(data, list) else [data]
 
 
-def _chassis(data: Any) -> str:
+def _parse_chassis(data: Any) -> str:
     """The name a neighbour gives itself, else the identifier of its chassis; a neighbour may give neither."""
-    for item in _list(data):
+    for item in _to_list(data):
         if not item:
             continue
         name = item.get("name")
         if name is not None:
-            return _value(name)
-        if "id" in item and set(item) <= _CHASSIS:
-            return _value(item["id"])
+            return _parse_value(name)
+        if "id" in item and set(item) <= _CHASSIS_KEYS:
+            return _parse_value(item["id"])
         return str(next(iter(item)))
-    return _ANY
+    return _UNKNOWN_PORT
 
 
 # What lldpd says of a chassis; a mapping of one other key is the name of a neighbour.
-_CHASSIS = {"id", "name", "descr", "mgmt-ip", "mgmt-iface", "capability", "local"}
+_CHASSIS_KEYS = {"id", "name", "descr", "mgmt-ip", "mgmt-iface", "capability", "local"}
 
 
-def _value(data: Any) -> str:
+def _parse_value(data: Any) -> str:
     """A text, or the value of a mapping, or of the first of several."""
-    first = _list(data)[0]
+    first = _to_list(data)[0]
     return str(first["value"] if isinstance(first, dict) else first)
 
 
-def _port(data: Any) -> str:
-    found = _list(data)[0]
-    given = _list(found.get("id", {}))[0]
+def _parse_port(data: Any) -> str:
+    found = _to_list(data)[0]
+    given = _to_list(found.get("id", {}))[0]
     if given.get("type") == "ifname":
         return str(given["value"])
     described = found.get("descr") or found.get("ifname")
-    return _value(described) if described else str(given.get("value") or _ANY)
+    return _parse_value(described) if described else str(given.get("value") or _UNKNOWN_PORT)
 
 
 def _is_nvue(data: Any) -> bool:
     return isinstance(data, dict) and any(isinstance(item, dict) and "lldp" in item for item in data.values())
 
 
-def _nvue(data: Any) -> Iterator[tuple[str, str, str]]:
+def _parse_nvue(data: Any) -> Iterator[tuple[str, str, str]]:
     """NVUE's JSON: interface -> lldp -> neighbor -> name -> chassis and port."""
     for port, item in data.items():
         neighbours = (item.get("lldp") or {}).get("neighbor") if isinstance(item, dict) else None
         for name, neighbour in (neighbours or {}).items():
             chassis, far = neighbour.get("chassis") or {}, neighbour.get("port") or {}
             described = far.get("name") or far.get("id") or far.get("description")
-            yield str(port), str(chassis.get("system-name") or name), str(described or _ANY)
+            yield str(port), str(chassis.get("system-name") or name), str(described or _UNKNOWN_PORT)
 
 
-def _eos(data: Any) -> Iterator[tuple[str, str, str]]:
+def _parse_eos(data: Any) -> Iterator[tuple[str, str, str]]:
     for item in data:
         yield str(item["port"]), str(item["neighborDevice"]), str(item["neighborPort"])
 
 
-_FORMS: dict[str, Callable[[Any], Iterator[tuple[str, str, str]]]] = {"lldp": _lldpctl, "lldpNeighbors": _eos}
+_PARSERS: dict[str, Callable[[Any], Iterator[tuple[str, str, str]]]] = {"lldp": _parse_lldpctl, "lldpNeighbors": _parse_eos}
 
 
-def _keyvalue(text: str, file: Path, seen: Seen) -> None:
+def _add_keyvalue(text: str, file: Path, discovered: DiscoveredLinks) -> None:
     found: dict[str, dict[str, str]] = {}
     if not text.endswith("\n"):
         count = text.count("\n") + 1
@@ -229,8 +229,8 @@ def _keyvalue(text: str, file: Path, seen: Seen) -> None:
         if where is not None:
             found.setdefault(".".join(parts[1:where]), {})[".".join(parts[where:])] = value
     rows = [
-        (port, data["chassis.name"], data.get("port.ifname") or data.get("port.descr") or _ANY)
+        (port, data["chassis.name"], data.get("port.ifname") or data.get("port.descr") or _UNKNOWN_PORT)
         for port, data in found.items()
         if "chassis.name" in data
     ]
-    _note(file.stem, iter(rows), file, seen)
+    _add_neighbours(file.stem, iter(rows), file, discovered)

@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 
 from ....plan.model.cables import CableTable
 from ....plan.model.plan import Plan
-from ....primitives.tables import csv_text
-from .netlist import ends_of
+from ....primitives.tables import format_csv
+from .netlist import build_numbered_links
 
-__all__ = ["HEAD", "end_names", "labels", "lane_names", "laned", "summary", "system_names", "table_text"]
+__all__ = ["COLUMNS", "list_end_names", "format_labels", "iter_lane_names", "append_lanes", "build_summary", "list_system_names", "render_table"]
 
-HEAD = (
+COLUMNS = (
     "cable", "label_a", "label_b", "a_device", "a_port", "a_system_port", "a_rack", "b_device", "b_port",
     "b_system_port", "b_rack", "medium", "product", "part_number", "run_m", "order_m",
 )  # fmt: skip
 
 
-def table_text(plan: Plan, table: CableTable) -> str:
+def render_table(plan: Plan, table: CableTable) -> str:
     """CSV of one fabric. Links of one twin-port cable or splitter have the same number in the first column."""
     racks = np.array([rack.name for rack in plan.layout.racks] + [""] if plan.layout else [""], dtype=object)
-    name, width = table.fabric.name, max(5, len(str(table.cables)))
+    name, width = table.fabric.name, max(5, len(str(table.cable_count)))
     kinds: list[tuple[str, str, dict[str, str]]] = [
         (item.medium, item.name, item.part_numbers) for item in table.kinds
     ] + [("", "", {})]
@@ -34,11 +34,11 @@ def table_text(plan: Plan, table: CableTable) -> str:
         for text, part in parts.items()
         for size in [float(next(item.base for item in table.kinds[kind].lengths if str(item) == text))]
     }
-    ends = zip(table.names("one"), end_names(table, "one"), system_names(table, "one"), racks[table.racks("one")],
-               table.names("other"), end_names(table, "other"), system_names(table, "other"),
-               racks[table.racks("other")], strict=True)  # fmt: skip
-    rows = zip(table.cable.tolist(), *labels(table), ends, table.kind.tolist(), table.length.tolist(),
-               table.stock.tolist(), strict=True)  # fmt: skip
+    ends = zip(table.get_device_names("one"), list_end_names(table, "one"), list_system_names(table, "one"), racks[table.get_racks("one")],
+               table.get_device_names("other"), list_end_names(table, "other"), list_system_names(table, "other"),
+               racks[table.get_racks("other")], strict=True)  # fmt: skip
+    rows = zip(table.cable_number.tolist(), *format_labels(table), ends, table.kind_index.tolist(), table.length.tolist(),
+               table.stock_length.tolist(), strict=True)  # fmt: skip
     lines: list[Sequence[object]] = []
     for cable, one, other, (a, a_port, a_system, a_rack, b, b_port, b_system, b_rack), kind, run, order in rows:
         medium, product, _ = kinds[kind]
@@ -48,55 +48,55 @@ def table_text(plan: Plan, table: CableTable) -> str:
             medium, product, numbers.get((kind, order), ""),
             "" if run != run else f"{run:.1f}", "" if order != order else f"{order:g}",
         ))  # fmt: skip
-    return csv_text(HEAD, lines)
+    return format_csv(COLUMNS, lines)
 
 
-def labels(table: CableTable) -> tuple[list[str], list[str]]:
+def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
     """Both ends of every link as they are printed: the port as it stands on the device, and in brackets what the
     operating system of a switch calls it, where that is another name."""
     found = []
     for side in ("one", "other"):
-        printed = laned(table, side, table.pick(side, lambda item: np.array(item.printed, dtype=object)))
+        printed = append_lanes(table, side, table.select_column(side, lambda item: np.array(item.port_labels, dtype=object)))
         if side == "other":
-            for row, system, _ in lane_names(table):
-                port = table.devices[table.other_set[row]].ports[table.other_port[row]]
+            for row, system, _ in iter_lane_names(table):
+                port = table.devices[table.target_set[row]].ports[table.target_port[row]]
                 printed[row] = f"{port}/{table.lane[row]} ({system})"
-        found.append([f"{name}:{port}" for name, port in zip(table.names(side), printed, strict=True)])
+        found.append([f"{name}:{port}" for name, port in zip(table.get_device_names(side), printed, strict=True)])
     return found[0], found[1]
 
 
-def system_names(table: CableTable, side: str) -> NDArray[Any]:
+def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
     """What the system at one side calls each port: interface, number on InfiniBand, RDMA device of a machine."""
-    names = table.pick(side, lambda item: np.array(item.system or ("",) * len(item.ports), dtype=object))
+    names = table.select_column(side, lambda item: np.array(item.system_names or ("",) * len(item.ports), dtype=object))
     if table.fabric.kind == "infiniband" and table.lane.any():  # halves of a port have numbers of their own
-        numbers = getattr(ends_of(table), f"{side}_port")
+        numbers = getattr(build_numbered_links(table), f"{side}_port")
         switched = np.isin(getattr(table, f"{side}_set"),
                            [at for at, item in enumerate(table.devices) if item.side == "switch"])  # fmt: skip
         names[switched] = [str(number) for number in numbers[switched].tolist()]
     if side == "other":
-        for row, system, _ in lane_names(table):
+        for row, system, _ in iter_lane_names(table):
             names[row] = system
     return names
 
 
-def lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
+def iter_lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
     """Ethernet: row of each link at an end of a port that is split, what the switch's system calls that end, and what
     neighbours hear it called where that is another name."""
     splits = {service.name: service.split for service in table.fabric.services}
     for row in np.flatnonzero(table.lane > 0).tolist():
-        run = table.devices[table.other_set[row]].run
+        run = table.devices[table.target_set[row]].run
         if run is not None and run.system is not None:
-            port, lane = int(table.other_port[row]), int(table.lane[row])
-            split = splits[table.devices[table.one_set[row]].kind]
+            port, lane = int(table.target_port[row]), int(table.lane[row])
+            split = splits[table.devices[table.source_set[row]].kind]
             yield row, run.port(port, split, lane), run.alias(port, split, lane)
 
 
-def end_names(table: CableTable, side: str) -> NDArray[Any]:
+def list_end_names(table: CableTable, side: str) -> NDArray[Any]:
     """Port names at one side; an end of a splitter has its number after the port's."""
-    return laned(table, side, table.ports(side))
+    return append_lanes(table, side, table.get_port_names(side))
 
 
-def laned(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
+def append_lanes(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
     """Names of ports at one side, with the number of the end of a splitter after them."""
     if side == "one" or not table.lane.any():
         return ports
@@ -106,14 +106,14 @@ def laned(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
     return ports
 
 
-def summary(table: CableTable) -> dict[str, object]:
+def build_summary(table: CableTable) -> dict[str, object]:
     """What one fabric needs, in a few words."""
-    unit = int((table.kind < 0).sum())
+    unit = int((table.kind_index < 0).sum())
     known = table.length[~np.isnan(table.length)]
     return {
         "fabric": table.fabric.name,
         "links": table.count,
-        "cables": table.cables,
+        "cables": table.cable_count,
         "longest": f"{known.max():.1f} m" if len(known) else "not known",
         "unknown": unit,
     }

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from ....errors import InputError
 from ....plan.model.plan import Plan
-from .compare import Difference, checked_links, compare
-from .planned import planned_for
+from .compare import Difference, count_checked_links, compare
+from .planned import build_planned_links
 from .readers import read_output
 
-__all__ = ["Answer", "verify"]
+__all__ = ["VerificationResult", "verify_output"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class VerificationResult:
     """What a comparison found."""
 
     fabrics: tuple[str, ...]
@@ -26,11 +26,11 @@ class Answer:
     differences: tuple[Difference, ...]
 
 
-def verify(plan: Plan, output: Path) -> Answer:
+def verify_output(plan: Plan, output: Path) -> VerificationResult:
     """Compare an output with the plan. Raises InputError where it cannot be read."""
     if not output.exists():
         raise InputError(f"{output}: there is no such file")
     seen = read_output(output)
-    planned = planned_for(plan, seen)
+    planned = build_planned_links(plan, seen)
     differences = compare(planned, seen)
-    return Answer(tuple(planned.fabrics), len(planned.ends), checked_links(planned, seen), tuple(differences))
+    return VerificationResult(tuple(planned.fabrics), len(planned.ends), count_checked_links(planned, seen), tuple(differences))

@@ -6,31 +6,31 @@ from collections.abc import Callable, Mapping
 
 from ....catalog import NetworkOs
 from ....plan.build.network.address_servers import address_servers
-from ....plan.build.network.bridge_needs import bridge_lack
-from ....plan.build.network.bridges import Bridged, BridgeSwitch, bridges_of
+from ....plan.build.network.bridge_needs import describe_missing_feature
+from ....plan.build.network.bridges import BridgedNetwork, BridgeSwitch, build_bridged_networks
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
-from ....primitives.tables import csv_text
-from ....primitives.templates import fill
-from .dialects import eos, linux, nvue, sonic
-from .hosts import bond_file
+from ....primitives.tables import format_csv
+from ....primitives.templates import render_template
+from .dialects import render_eos, render_linux, render_nvue, render_sonic
+from .hosts import render_bond_script
 
 __all__ = ["DIALECTS", "render"]
 
 Files = dict[str, File | str]
 
-DIALECTS: Mapping[str, Callable[[BridgeSwitch, Bridged], Files]] = {
-    "eos": eos,
-    "frr": linux,
-    "nvue": nvue,
-    "sonic": sonic,
+DIALECTS: Mapping[str, Callable[[BridgeSwitch, BridgedNetwork], Files]] = {
+    "eos": render_eos,
+    "frr": render_linux,
+    "nvue": render_nvue,
+    "sonic": render_sonic,
 }
 
 
 def render(plan: Plan) -> Bundle:
     """Every bridged network of a plan: its switches, the bonds of its hosts, its VLANs, and how to load it all."""
     assert plan.networks is not None
-    networks = bridges_of(plan)
+    networks = build_bridged_networks(plan)
     files: Files = {}
     tiers: dict[str, list[tuple[object, str]]] = {}
     loads: dict[str, NetworkOs] = {}
@@ -39,25 +39,25 @@ def render(plan: Plan) -> Bundle:
         for run in plan.networks.switches:
             if run.fabric != name:
                 continue
-            lack = bridge_lack(plan, network.fabric, run)
+            lack = describe_missing_feature(plan, network.fabric, run)
             tiers.setdefault(name, []).append((run, lack))
-            if run.system and not lack:
-                loads[run.system.dialect] = run.system
+            if run.network_os and not lack:
+                loads[run.network_os.dialect] = run.network_os
                 for view in network.switches:
                     if view.run is run:
-                        own = DIALECTS[run.system.dialect](view, network)
+                        own = DIALECTS[run.network_os.dialect](view, network)
                         files |= {f"{name}/{run.tier.name}/{path}": file for path, file in own.items()}
         for bond in network.bonds:
             same = [item for item in network.bonds if item.group == bond.group]
-            files[f"{name}/hosts/{bond.group}/bond.sh"] = bond_file(plan, network, same)
+            files[f"{name}/hosts/{bond.group}/bond.sh"] = render_bond_script(plan, network, same)
     vlans = sorted({vlan for network in networks for vlan in network.vlans}, key=lambda vlan: vlan.number)
-    files["vlans.csv"] = csv_text(
+    files["vlans.csv"] = format_csv(
         ("vlan", "name", "subnet", "gateway"),
         ((str(vlan.number), vlan.name, str(vlan.subnet.block), vlan.subnet.gateway or "") for vlan in vlans),
     )
     names = {network.fabric.name for network in networks}
     exits = sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names)
-    files["INSTALL.md"] = fill("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
+    files["INSTALL.md"] = render_template("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
                                loads=dict(sorted(loads.items())), exits=exits,
                                servers=address_servers(plan))  # fmt: skip
     return Bundle(files)

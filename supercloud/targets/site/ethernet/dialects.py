@@ -5,53 +5,53 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ....plan.build.network.bridges import PEER_CHANNEL, Bridged, BridgeSwitch
+from ....plan.build.network.bridges import PEER_CHANNEL, BridgedNetwork, BridgeSwitch
 from ....plan.build.network.vlans import PEER_VLAN
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import head, release_head
+from ....primitives.templates import render_template
+from ..head import format_header, format_release_header
 from ..sonic_ports import speed_of
 
-__all__ = ["eos", "linux", "nvue", "sonic"]
+__all__ = ["render_eos", "render_linux", "render_nvue", "render_sonic"]
 
 Files = dict[str, File | str]
 # NVIDIA reserves 44:38:39:ff:00:00 to 44:38:39:ff:ff:ff for pairs.
-_PAIR_MAC = "44:38:39:ff:{:02x}:{:02x}"
+_PAIR_MAC_FORMAT = "44:38:39:ff:{:02x}:{:02x}"
 
 
-def eos(view: BridgeSwitch, network: Bridged) -> Files:
+def render_eos(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
     """Arista EOS."""
     speed = network.fabric.speed
-    text = fill("ethernet/eos.cfg.j2", head=head(view.name, "!"), view=view, peer_vlan=PEER_VLAN,
+    text = render_template("ethernet/eos.cfg.j2", head=format_header(switch.name, "!"), view=switch, peer_vlan=PEER_VLAN,
                 peer_channel=PEER_CHANNEL, gigabits=speed.to("Gb/s") if speed else 0)  # fmt: skip
-    return {f"{view.name}.cfg": text}
+    return {f"{switch.name}.cfg": text}
 
 
-def nvue(view: BridgeSwitch, network: Bridged) -> Files:
+def render_nvue(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
     """Cumulus Linux."""
-    mac = _PAIR_MAC.format(*divmod(view.pair, 256))
-    assert view.run.system is not None, "a plan with errors is not rendered"
-    first = release_head(view.name, "#", view.run.system)
-    text = fill("ethernet/nvue.yaml.j2", head=first, view=view, peer_vlan=PEER_VLAN, pair_mac=mac)
-    return {f"{view.name}.yaml": text}
+    mac = _PAIR_MAC_FORMAT.format(*divmod(switch.pair, 256))
+    assert switch.run.network_os is not None, "a plan with errors is not rendered"
+    first = format_release_header(switch.name, "#", switch.run.network_os)
+    text = render_template("ethernet/nvue.yaml.j2", head=first, view=switch, peer_vlan=PEER_VLAN, pair_mac=mac)
+    return {f"{switch.name}.yaml": text}
 
 
-def linux(view: BridgeSwitch, network: Bridged) -> Files:
+def render_linux(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
     """A bridge of the Linux kernel."""
-    text = fill("ethernet/linux.sh.j2", head=head(view.name, "#"), view=view)
-    return {f"{view.name}.sh": File(text, executable=True)}
+    text = render_template("ethernet/linux.sh.j2", head=format_header(switch.name, "#"), view=switch)
+    return {f"{switch.name}.sh": File(text, executable=True)}
 
 
-def sonic(view: BridgeSwitch, network: Bridged) -> Files:
+def render_sonic(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
     """A fragment of SONiC's config_db.json: values are strings, the parts of a key are joined by ``|``."""
-    length = view.run.subnet.block.prefixlen
+    length = switch.run.subnet.block.prefixlen
     tables: dict[str, dict[str, Any]] = {
-        "DEVICE_METADATA": {"localhost": {"hostname": view.name}},
+        "DEVICE_METADATA": {"localhost": {"hostname": switch.name}},
         "PORT": {}, "PORTCHANNEL": {}, "PORTCHANNEL_MEMBER": {}, "VLAN": {}, "VLAN_MEMBER": {},
     }  # fmt: skip
     tables["VLAN"] = {f"Vlan{vlan.number}": {"vlanid": str(vlan.number), "description": vlan.name}
-                      for vlan in view.vlans}  # fmt: skip
-    for trunk in view.trunks:
+                      for vlan in switch.vlans}  # fmt: skip
+    for trunk in switch.trunks:
         name = f"PortChannel{trunk.number}" if trunk.number else trunk.ports[0]
         for port in trunk.ports:
             tables["PORT"][port] = {"description": trunk.description, "admin_status": "up"} | speed_of(trunk.speed)
@@ -63,12 +63,12 @@ def sonic(view: BridgeSwitch, network: Bridged) -> Files:
         members = [(trunk.vlan, "untagged")] if trunk.vlan else [(vlan, "tagged") for vlan in trunk.tagged]
         for vlan, mode in members:
             tables["VLAN_MEMBER"][f"Vlan{vlan.number}|{name}"] = {"tagging_mode": mode}
-    address, gateway = f"{view.management}/{length}", view.run.management_gateway
-    if view.inside:
-        inside = f"Vlan{view.inside.number}"
+    address, gateway = f"{switch.management}/{length}", switch.run.management_gateway
+    if switch.management_vlan:
+        inside = f"Vlan{switch.management_vlan.number}"
         tables["VLAN_INTERFACE"] = {inside: {}, f"{inside}|{address}": {}}
         tables["STATIC_ROUTE"] = {"default|0.0.0.0/0": {"nexthop": gateway, "ifname": inside}}
     else:
         tables["MGMT_INTERFACE"] = {f"eth0|{address}": {"gwaddr": gateway}}
     known = {name: entries for name, entries in tables.items() if entries}
-    return {f"{view.name}.json": json.dumps(known, indent=1, sort_keys=True) + "\n"}
+    return {f"{switch.name}.json": json.dumps(known, indent=1, sort_keys=True) + "\n"}

@@ -10,15 +10,15 @@ from ....plan.build.fabric.roles import is_routed
 from ....plan.build.network.address_servers import address_servers
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
-from ....primitives.tables import csv_text
-from ....primitives.templates import fill
-from .inventory import inventory_text
-from .names import named, reserved, served
+from ....primitives.tables import format_csv
+from ....primitives.templates import render_template
+from .inventory import render_inventory
+from .names import iter_named_addresses, iter_dhcp_reservations, list_dhcp_subnets
 
 __all__ = ["render"]
 
-_HEAD = f"# made by supercloud {__version__}; edits are lost"
-_LEASE = 12 * 3600
+_HEADER = f"# made by supercloud {__version__}; edits are lost"
+_LEASE_SECONDS = 12 * 3600
 
 
 def render(plan: Plan) -> Bundle:
@@ -26,61 +26,61 @@ def render(plan: Plan) -> Bundle:
     networks = plan.networks
     assert networks is not None
     files: dict[str, File | str] = {
-        "hosts": _hosts(plan),
-        "dnsmasq.conf": fill("hosts/dnsmasq.conf.j2", head=_HEAD, plan=plan, subnets=served(plan), lease=_LEASE),
-        "dhcp-hosts": _dhcp_hosts(plan),
-        "inventory.yaml": inventory_text(plan, _HEAD),
-        "subnets.csv": _subnets(plan),
-        "INSTALL.md": fill("hosts/INSTALL.md.j2", plan=plan, networks=networks, bridged=_bridged(plan),
+        "hosts": _render_hosts(plan),
+        "dnsmasq.conf": render_template("hosts/dnsmasq.conf.j2", head=_HEADER, plan=plan, subnets=list_dhcp_subnets(plan), lease=_LEASE_SECONDS),
+        "dhcp-hosts": _render_dhcp_hosts(plan),
+        "inventory.yaml": render_inventory(plan, _HEADER),
+        "subnets.csv": _render_subnets(plan),
+        "INSTALL.md": render_template("hosts/INSTALL.md.j2", plan=plan, networks=networks, bridged=_list_bridged_fabrics(plan),
                            servers=address_servers(plan)),
     }  # fmt: skip
     if networks.macs:
-        files["kea-dhcp4.json"] = _kea(plan)
+        files["kea-dhcp4.json"] = _render_kea(plan)
     return Bundle(files)
 
 
-def _bridged(plan: Plan) -> list[FabricPlan]:
+def _list_bridged_fabrics(plan: Plan) -> list[FabricPlan]:
     """Fabrics whose hosts have ordinary addresses."""
     joined = [item for item in plan.fabrics if item.tiers and item.kind != "infiniband"]
     return [item for item in joined if not is_routed(item.kind, item.role)]
 
 
-def _hosts(plan: Plan) -> str:
+def _render_hosts(plan: Plan) -> str:
     domain = plan.network.domain
-    lines = [f"{item.address} {item.name}.{domain} {item.name}" for item in named(plan)]
-    return "\n".join([_HEAD, "127.0.0.1 localhost", "::1 localhost", *lines]) + "\n"
+    lines = [f"{item.address} {item.name}.{domain} {item.name}" for item in iter_named_addresses(plan)]
+    return "\n".join([_HEADER, "127.0.0.1 localhost", "::1 localhost", *lines]) + "\n"
 
 
-def _dhcp_hosts(plan: Plan) -> str:
+def _render_dhcp_hosts(plan: Plan) -> str:
     """By MAC address where it is known, else by the name a host says when it asks."""
     lines = (f"{mac},{item.address},{item.name}" if mac else f"{item.name},{item.address}"
-             for item, mac in reserved(plan))  # fmt: skip
-    return "\n".join([_HEAD, *lines]) + "\n"
+             for item, mac in iter_dhcp_reservations(plan))  # fmt: skip
+    return "\n".join([_HEADER, *lines]) + "\n"
 
 
-def _subnets(plan: Plan) -> str:
+def _render_subnets(plan: Plan) -> str:
     assert plan.networks is not None
     rows = ((item.name, item.role, str(item.block), item.gateway or "", item.hosts) for item in plan.networks.subnets)
-    return csv_text(("name", "role", "subnet", "gateway", "used"), rows)
+    return format_csv(("name", "role", "subnet", "gateway", "used"), rows)
 
 
-def _kea(plan: Plan) -> str:
+def _render_kea(plan: Plan) -> str:
     """Kea's DHCPv4 server, with every reservation whose MAC address is known."""
-    known = [(item, mac) for item, mac in reserved(plan) if mac]
+    known = [(item, mac) for item, mac in iter_dhcp_reservations(plan) if mac]
     subnets: list[dict[str, Any]] = []
-    for number, subnet in enumerate(served(plan), 1):
+    for number, subnet in enumerate(list_dhcp_subnets(plan), 1):
         low, high = int(subnet.block.network_address), int(subnet.block.broadcast_address)
         own = [
             {"hw-address": mac, "ip-address": item.address, "hostname": item.name}
             for item, mac in known
-            if low <= _number(item.address) <= high
+            if low <= _to_integer(item.address) <= high
         ]
         options = [{"name": "routers", "data": subnet.gateway}] if subnet.gateway else []
         subnets.append({"id": number, "subnet": str(subnet.block), "option-data": options, "reservations": own})
     return json.dumps({"Dhcp4": {
         "interfaces-config": {"interfaces": ["*"]},
         "lease-database": {"type": "memfile"},
-        "valid-lifetime": _LEASE,
+        "valid-lifetime": _LEASE_SECONDS,
         "option-data": [
             {"name": "domain-name", "data": plan.network.domain},
             {"name": "domain-name-servers", "data": plan.scheduler.controllers[0].address},
@@ -89,6 +89,6 @@ def _kea(plan: Plan) -> str:
     }}, indent=1) + "\n"  # fmt: skip
 
 
-def _number(address: str) -> int:
+def _to_integer(address: str) -> int:
     first, second, third, fourth = map(int, address.split("."))
     return (first << 24) + (second << 16) + (third << 8) + fourth

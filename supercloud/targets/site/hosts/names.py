@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ....plan.build.network.server_links import server_ends
-from ....plan.build.storage.client_names import named_clients
+from ....plan.build.network.server_links import iter_server_ends
+from ....plan.build.storage.client_names import iter_named_clients
 from ....plan.model.network import Subnet
 from ....plan.model.plan import Plan
 
-__all__ = ["Named", "named", "reserved", "served"]
+__all__ = ["NamedAddress", "iter_named_addresses", "iter_dhcp_reservations", "list_dhcp_subnets"]
 
 
-class Named(NamedTuple):
+class NamedAddress(NamedTuple):
     """A name with its address."""
 
     name: str
@@ -24,7 +24,7 @@ class Named(NamedTuple):
     """Whose MAC address counts: the machine of a BMC, else the thing itself."""
 
 
-def named(plan: Plan) -> Iterator[Named]:
+def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
     """Service hosts, nodes, storage servers and service machines, ports on fabrics that have names, BMCs, switches."""
     networks = plan.networks
     assert networks is not None
@@ -35,32 +35,32 @@ def named(plan: Plan) -> Iterator[Named]:
         if host.name not in seen:
             seen.add(host.name)
             # a service machine asks for its address, and is given that of the controller it is
-            yield Named(host.name, host.address, "in-band" if host.name in machines else "", host.name)
+            yield NamedAddress(host.name, host.address, "in-band" if host.name in machines else "", host.name)
     for pool in plan.pools:
         for index, name in enumerate(pool.hosts):
-            yield Named(name, pool.addresses[index], "in-band", name)
+            yield NamedAddress(name, pool.addresses[index], "in-band", name)
     for group in plan.servers:
         for index, name in enumerate(group.hosts):
-            yield Named(name, group.addresses[index], "in-band", name)
+            yield NamedAddress(name, group.addresses[index], "in-band", name)
     for run in networks.machines:
         for index, name in enumerate(run.hosts if run.addresses else ()):
             if run.addresses and name not in seen:  # a controller on one of them has the address it was given
-                yield Named(name, run.addresses[index], "in-band", name)
+                yield NamedAddress(name, run.addresses[index], "in-band", name)
     for fabric in plan.fabrics:
-        for end in server_ends(fabric, networks.served(fabric.name)):
-            yield Named(end.name, end.address, "", end.name)
-    for name, address in named_clients(plan):
-        yield Named(name, address, "", name)
+        for end in iter_server_ends(fabric, networks.list_servers(fabric.name)):
+            yield NamedAddress(end.name, end.address, "", end.name)
+    for name, address in iter_named_clients(plan):
+        yield NamedAddress(name, address, "", name)
     for bmcs in networks.bmcs:
         for index, (name, node) in enumerate(zip(bmcs.names, bmcs.owners, strict=True)):
-            yield Named(name, bmcs.addresses[index], "bmc", node)
+            yield NamedAddress(name, bmcs.addresses[index], "bmc", node)
     for switches in networks.switches:
         for index in range(switches.tier.count):
-            name = switches.name(index)
-            yield Named(name, switches.management_address(index), "switch", name)
+            name = switches.format_name(index)
+            yield NamedAddress(name, switches.get_management_address(index), "switch", name)
 
 
-def served(plan: Plan) -> list[Subnet]:
+def list_dhcp_subnets(plan: Plan) -> list[Subnet]:
     """Subnets whose hosts ask for their address."""
     assert plan.networks is not None
     roles = {"in-band", "storage", "bmc", "switch"}
@@ -69,8 +69,8 @@ def served(plan: Plan) -> list[Subnet]:
     return [subnet for subnet in plan.networks.subnets if subnet.role in roles]
 
 
-def reserved(plan: Plan) -> Iterator[tuple[Named, str | None]]:
+def iter_dhcp_reservations(plan: Plan) -> Iterator[tuple[NamedAddress, str | None]]:
     """What DHCP knows: each with its MAC address where the user gave one."""
     assert plan.networks is not None
     macs = plan.networks.macs
-    return ((item, macs.get((item.owner, item.network))) for item in named(plan) if item.network)
+    return ((item, macs.get((item.owner, item.network))) for item in iter_named_addresses(plan) if item.network)

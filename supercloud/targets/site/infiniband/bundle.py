@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.build.cabling.ends import switch_names
+from ....plan.build.cabling.ends import list_switch_names
 from ....plan.build.fabric.partitions import find_manager_node, has_tenant_hosts, keeps_tenants_apart, manager_hosts
-from ....plan.build.fabric.subnet import engines
+from ....plan.build.fabric.subnet import list_routing_engines
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import Bundle, File
 from ....primitives.nodes import HostRange
-from ....primitives.templates import fill
+from ....primitives.templates import render_template
 from ....spec import Fabric as Declared
-from .ipoib import ipoib_script
-from .manager import count_subnets, manager_unit, render_manager
-from .partitions import partitions_text
+from .ipoib import render_ipoib_script
+from .manager import count_subnets, format_manager_unit, render_manager
+from .partitions import render_partitions
 
 __all__ = ["render"]
 
-_FOLDER = "/etc/opensm"
-_HOSTS = "/etc/supercloud/infiniband"
-_UFM = "/opt/ufm/files/conf/opensm"
+_OPENSM_DIRECTORY = "/etc/opensm"
+_HOST_DIRECTORY = "/etc/supercloud/infiniband"
+_UFM_DIRECTORY = "/opt/ufm/files/conf/opensm"
 # sm_priority, 0 to 15 (opensm(8)): the higher one is master. One that nobody set has 0: it takes over from neither.
 _MASTER, _STANDBY = 14, 7
 
@@ -32,11 +32,11 @@ def render(plan: Plan) -> Bundle:
     for fabric in plan.fabrics:
         if fabric.kind == "infiniband" and fabric.tiers:
             declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
-            files |= {f"{fabric.name}/{path}": text for path, text in _files(plan, fabric, declared)}
+            files |= {f"{fabric.name}/{path}": text for path, text in _render_files(plan, fabric, declared)}
             if _addressed(plan, fabric):
-                files[f"{fabric.name}/ipoib.sh"] = ipoib_script(plan, fabric)
-                files[f"{fabric.name}/ipoib-{fabric.name}.service"] = fill(
-                    "infiniband/ipoib.service.j2", name=plan.name, fabric=fabric.name, folder=f"{_HOSTS}/{fabric.name}"
+                files[f"{fabric.name}/ipoib.sh"] = render_ipoib_script(plan, fabric)
+                files[f"{fabric.name}/ipoib-{fabric.name}.service"] = render_template(
+                    "infiniband/ipoib.service.j2", name=plan.name, fabric=fabric.name, folder=f"{_HOST_DIRECTORY}/{fabric.name}"
                 )
     return Bundle(files)
 
@@ -46,7 +46,7 @@ def _addressed(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
     networks = plan.networks
     if networks is None or all(item.fabric != fabric.name for item in networks.subnets):
         return []
-    return [*(plan.pool(name).hosts for name in fabric.pools), *(item.hosts for item in networks.served(fabric.name))]
+    return [*(plan.get_pool(name).hosts for name in fabric.pools), *(item.hosts for item in networks.list_servers(fabric.name))]
 
 
 @dataclass(frozen=True)
@@ -59,84 +59,84 @@ class _Subnet:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        return engines(self.fabric, self.declared)
+        return list_routing_engines(self.fabric, self.declared)
 
     @property
     def tiers(self) -> list[tuple[str, list[str]]]:
-        return [(tier.name, switch_names(self.fabric.name, tier.name, tier.count)) for tier in self.fabric.tiers]
+        return [(tier.name, list_switch_names(self.fabric.name, tier.name, tier.count)) for tier in self.fabric.tiers]
 
     @property
-    def roots(self) -> list[str]:
+    def root_guids(self) -> list[str]:
         """GUIDs of the topmost switches, where all of them are known."""
         names = self.tiers[-1][1]
         known = [self.fabric.guids[name] for name in names if name in self.fabric.guids]
         return known if len(known) == len(names) else []
 
     @property
-    def names(self) -> list[tuple[str, str]]:
+    def named_guids(self) -> list[tuple[str, str]]:
         """GUID and name of each switch, as far as they are known."""
         guids = self.fabric.guids
         return [(guids[name], name) for _, names in self.tiers for name in names if name in guids]
 
     @property
-    def standbys(self) -> int:
+    def standby_count(self) -> int:
         """Hosts of the subnet manager beside the master."""
         manager = self.declared.manager
         return max(0, (manager.appliances or manager.links) - 1) if manager else 0
 
-    def fill(self, template: str, **values: object) -> str:
-        return fill(f"infiniband/{template}", name=self.plan.name, fabric=self.fabric.name, **values)
+    def render_template(self, template: str, **values: object) -> str:
+        return render_template(f"infiniband/{template}", name=self.plan.name, fabric=self.fabric.name, **values)
 
 
-def _files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, File | str]]:
+def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, File | str]]:
     """Of the one subnet manager that is declared: nothing in them starts the other."""
     subnet = _Subnet(plan, fabric, declared)
     nvidia = declared.subnet_manager == "nvidia"
-    yield from (_ufm_files if nvidia else _opensm_files)(subnet)
+    yield from (_render_ufm_files if nvidia else _render_opensm_files)(subnet)
     top = subnet.tiers[-1][1]
-    yield "GUIDE.md", subnet.fill(
-        "GUIDE.md.j2", folder=f"{_FOLDER}/{fabric.name}", hosts=f"{_HOSTS}/{fabric.name}", engine=subnet.engines[0],
-        subnets=count_subnets(fabric), unit=manager_unit(fabric), roots=bool(subnet.roots), nvidia=nvidia,
-        missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM,
-        standbys=subnet.standbys, m_key=declared.m_key, divided=has_tenant_hosts(declared),
+    yield "GUIDE.md", subnet.render_template(
+        "GUIDE.md.j2", folder=f"{_OPENSM_DIRECTORY}/{fabric.name}", hosts=f"{_HOST_DIRECTORY}/{fabric.name}", engine=subnet.engines[0],
+        subnets=count_subnets(fabric), unit=format_manager_unit(fabric), roots=bool(subnet.root_guids), nvidia=nvidia,
+        missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM_DIRECTORY,
+        standbys=subnet.standby_count, m_key=declared.m_key, divided=has_tenant_hosts(declared),
         apart=keeps_tenants_apart(declared), managers=manager_hosts(fabric), clients=_addressed(plan, fabric),
         node=find_manager_node(plan, fabric),
     )  # fmt: skip
 
 
-def _opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
+def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
     """A folder for /etc/opensm; hosts differ in priority, and in the port that the script finds."""
-    folder = f"{_FOLDER}/{subnet.fabric.name}"
-    priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standbys else {})
+    folder = f"{_OPENSM_DIRECTORY}/{subnet.fabric.name}"
+    priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standby_count else {})
     for path, priority in priorities.items():
-        yield path, subnet.fill(
+        yield path, subnet.render_template(
             "opensm.conf.j2", folder=folder, engines=(*subnet.engines, "no_fallback"), nvidia=False,
-            roots=bool(subnet.roots), names=bool(subnet.names), priority=priority,
+            roots=bool(subnet.root_guids), names=bool(subnet.named_guids), priority=priority,
         )  # fmt: skip
-    yield "partitions.conf", partitions_text(subnet.plan, subnet.fabric, subnet.declared)
-    yield from _guid_files(subnet, "")
+    yield "partitions.conf", render_partitions(subnet.plan, subnet.fabric, subnet.declared)
+    yield from _render_guid_files(subnet, "")
     yield from render_manager(subnet.plan, subnet.fabric, subnet.declared.m_key, folder)
 
 
-def _ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
+def _render_ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
     """What is put into UFM's own files: it writes opensm.conf and partitions.conf itself."""
     tiers, declared = subnet.tiers, subnet.declared
-    yield "ufm/opensm.conf", subnet.fill(
-        "opensm.conf.j2", folder=_UFM, engines=subnet.engines, nvidia=True, roots=bool(subnet.roots),
-        names=bool(subnet.names), sharp=declared.sharp, policy=len(tiers) > 1,
+    yield "ufm/opensm.conf", subnet.render_template(
+        "opensm.conf.j2", folder=_UFM_DIRECTORY, engines=subnet.engines, nvidia=True, roots=bool(subnet.root_guids),
+        names=bool(subnet.named_guids), sharp=declared.sharp, policy=len(tiers) > 1,
     )  # fmt: skip
-    yield "ufm/gv.cfg", subnet.fill("gv.cfg.j2", sharp=declared.sharp)
-    yield "ufm/partitions.conf.user_ext", partitions_text(subnet.plan, subnet.fabric, declared)
-    yield from _guid_files(subnet, "ufm/")
+    yield "ufm/gv.cfg", subnet.render_template("gv.cfg.j2", sharp=declared.sharp)
+    yield "ufm/partitions.conf.user_ext", render_partitions(subnet.plan, subnet.fabric, declared)
+    yield from _render_guid_files(subnet, "ufm/")
     if len(tiers) > 1:
         yield (
             "ufm/pgrp_policy.conf",
-            subnet.fill("pgrp_policy.conf.j2", regexp=f"{subnet.fabric.name}-{tiers[-1][0]}-.*"),
+            subnet.render_template("pgrp_policy.conf.j2", regexp=f"{subnet.fabric.name}-{tiers[-1][0]}-.*"),
         )
 
 
-def _guid_files(subnet: _Subnet, folder: str) -> Iterator[tuple[str, str]]:
-    if subnet.roots:
-        yield f"{folder}root-guids.conf", "".join(f"{guid}\n" for guid in subnet.roots)
-    if subnet.names:
-        yield f"{folder}node-name-map", "".join(f'{guid} "{name}"\n' for guid, name in subnet.names)
+def _render_guid_files(subnet: _Subnet, folder: str) -> Iterator[tuple[str, str]]:
+    if subnet.root_guids:
+        yield f"{folder}root-guids.conf", "".join(f"{guid}\n" for guid in subnet.root_guids)
+    if subnet.named_guids:
+        yield f"{folder}node-name-map", "".join(f'{guid} "{name}"\n' for guid, name in subnet.named_guids)

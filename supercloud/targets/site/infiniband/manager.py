@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ....plan.build.fabric.nccl import rdma_devices
+from ....plan.build.fabric.nccl import list_rdma_devices
 from ....plan.build.fabric.partitions import manager_hosts
 from ....plan.build.fabric.port_guids import PortGuids
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import File
-from ....primitives.templates import fill
+from ....primitives.templates import render_template
 from ....topology import Fabric as Wiring
 
-__all__ = ["count_subnets", "manager_unit", "render_manager"]
+__all__ = ["count_subnets", "format_manager_unit", "render_manager"]
 
 
-class _Manager(NamedTuple):
+class _ManagerHost(NamedTuple):
     """A host of the subnet manager."""
 
     host: str
@@ -24,7 +24,7 @@ class _Manager(NamedTuple):
     """GUID of its port; empty where it is not known."""
 
 
-class _Pool(NamedTuple):
+class _CandidatePool(NamedTuple):
     """Nodes, one of which may run the subnet manager where no machine is declared for it."""
 
     prefix: str
@@ -34,11 +34,11 @@ class _Pool(NamedTuple):
 def count_subnets(fabric: FabricPlan) -> int:
     """Subnets of a fabric that never meet: planes, and rails where nothing joins them."""
     wiring = fabric.wiring
-    apart = isinstance(wiring, Wiring) and wiring.rails_are_disjoint
+    apart = isinstance(wiring, Wiring) and wiring.has_disjoint_rails
     return fabric.planes * (fabric.rails if apart else 1)
 
 
-def manager_unit(fabric: FabricPlan) -> str:
+def format_manager_unit(fabric: FabricPlan) -> str:
     """The unit without ``.service``; of several subnets it is a template whose instances are ports."""
     return f"opensm-{fabric.name}{'@' if count_subnets(fabric) > 1 else ''}"
 
@@ -47,25 +47,25 @@ def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: st
     """The script and the unit; ``folder`` is where they are on a host."""
     several = count_subnets(fabric) > 1
     yield "start-opensm.sh", File(
-        fill("infiniband/start-opensm.sh.j2", name=plan.name, fabric=fabric.name, m_key=m_key, several=several,
-             managers=_managers(plan, fabric, several), pools=() if several else list(_pools(plan, fabric))),
+        render_template("infiniband/start-opensm.sh.j2", name=plan.name, fabric=fabric.name, m_key=m_key, several=several,
+             managers=_list_managers(plan, fabric, several), pools=() if several else list(_iter_candidate_pools(plan, fabric))),
         executable=True,
     )  # fmt: skip
     yield (
-        f"{manager_unit(fabric)}.service",
-        fill("infiniband/opensm.service.j2", name=plan.name, fabric=fabric.name, folder=folder, several=several),
+        f"{format_manager_unit(fabric)}.service",
+        render_template("infiniband/opensm.service.j2", name=plan.name, fabric=fabric.name, folder=folder, several=several),
     )
 
 
-def _managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_Manager]:
+def _list_managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_ManagerHost]:
     """The declared hosts of the subnet manager, the master first."""
     guids = PortGuids(plan, fabric)
-    return [_Manager(host, "" if several else next(iter(guids.guids(host)), "")) for host in manager_hosts(fabric)]
+    return [_ManagerHost(host, "" if several else next(iter(guids.list_guids(host)), "")) for host in manager_hosts(fabric)]
 
 
-def _pools(plan: Plan, fabric: FabricPlan) -> Iterator[_Pool]:
+def _iter_candidate_pools(plan: Plan, fabric: FabricPlan) -> Iterator[_CandidatePool]:
     for name in fabric.pools:
-        pool = plan.pool(name)
-        devices = rdma_devices(pool, fabric)
+        pool = plan.get_pool(name)
+        devices = list_rdma_devices(pool, fabric)
         if devices:
-            yield _Pool(pool.hosts.prefix, devices[0])
+            yield _CandidatePool(pool.hosts.prefix, devices[0])

@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....errors import InputError
-from ....plan.build.fabric.partitions import PartitionRule, partition_rules
-from ....plan.build.fabric.port_guids import PortGuids, find_lacking_guids
+from ....plan.build.fabric.partitions import PartitionRule, build_partition_rules
+from ....plan.build.fabric.port_guids import PortGuids, iter_missing_guids
 from ....plan.model.plan import FabricPlan, Plan
 from ....spec import Fabric as Declared
 
-__all__ = ["partitions_text"]
+__all__ = ["render_partitions"]
 
 
-def partitions_text(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
+def render_partitions(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
     """The file. Raises InputError where the GUIDs of hosts in a partition are not known."""
-    lacking = next(find_lacking_guids(plan, fabric, declared), None)
+    lacking = next(iter_missing_guids(plan, fabric, declared), None)
     if lacking:
-        raise InputError(f"fabrics: {fabric.name}{lacking.place}: {lacking.problem}; {lacking.hint}")
+        raise InputError(f"fabrics: {fabric.name}{lacking.path}: {lacking.problem}; {lacking.hint}")
     ports = PortGuids(plan, fabric)
     lines = [f"# {plan.name}, {fabric.name}: made from the spec; edits are lost"]
-    for rule in partition_rules(plan, fabric, declared):
-        lines += _rule_lines(rule, ports)
+    for rule in build_partition_rules(plan, fabric, declared):
+        lines += _render_rule(rule, ports)
     return "\n".join(lines) + "\n"
 
 
-def _rule_lines(rule: PartitionRule, ports: PortGuids) -> Iterator[str]:
-    flags = f"{rule.name}=0x{rule.pkey:04x}, {'indx0, ' * rule.at_index_0}ipoib, "
+def _render_rule(rule: PartitionRule, ports: PortGuids) -> Iterator[str]:
+    flags = f"{rule.name}=0x{rule.pkey:04x}, {'indx0, ' * rule.is_at_index_0}ipoib, "
     if rule.hosts is not None:
-        guids = ",\n    ".join(_guids(rule.hosts, ports))
+        guids = ",\n    ".join(_list_guids(rule.hosts, ports))
         yield f"{flags}defmember=full :\n    {guids} ;"
     elif rule.is_full:
         yield f"{flags}defmember=full : {'ALL' if rule.name == 'Default' else 'ALL_CAS'} ;"
     else:
         yield "# Nodes are limited members: they reach the subnet manager and the machines of services, not each other."
-        full = "".join(f",\n    {guid}=full" for guid in _guids(rule.full_hosts, ports))
+        full = "".join(f",\n    {guid}=full" for guid in _list_guids(rule.full_hosts, ports))
         yield f"{flags}defmember=limited : ALL, ALL_SWITCHES=full, SELF=full{full} ;"
 
 
-def _guids(hosts: tuple[str, ...], ports: PortGuids) -> list[str]:
-    return [guid for host in hosts for guid in ports.guids(host)]
+def _list_guids(hosts: tuple[str, ...], ports: PortGuids) -> list[str]:
+    return [guid for host in hosts for guid in ports.list_guids(host)]

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from ....plan.build.network.server_links import server_ends
+from ....plan.build.network.server_links import iter_server_ends
 from ....plan.model.network import SwitchRun, Underlay
 from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle, File
 from . import eos, frr, nodes, nvue, sonic
-from .install import install_text
-from .servers import server_files
-from .switches import SwitchView, switches_of
+from .install import render_install_guide
+from .servers import render_server_files
+from .switches import SwitchView, iter_switches
 
 __all__ = ["DIALECTS", "render"]
 
 Files = dict[str, File | str]
 
 
-Own = Callable[[SwitchView, Underlay], Files]
-Shared = Callable[[SwitchRun, Underlay, Sequence[str]], Files]
+SwitchRenderer = Callable[[SwitchView, Underlay], Files]
+TierRenderer = Callable[[SwitchRun, Underlay, Sequence[str]], Files]
 
-DIALECTS: Mapping[str, tuple[Own, Shared]] = {
-    "eos": (eos.own, eos.shared),
-    "frr": (frr.own, frr.shared),
-    "nvue": (nvue.own, nvue.shared),
-    "sonic": (sonic.own, sonic.shared),
+DIALECTS: Mapping[str, tuple[SwitchRenderer, TierRenderer]] = {
+    "eos": (eos.render_switch, eos.render_tier),
+    "frr": (frr.render_switch, frr.render_tier),
+    "nvue": (nvue.render_switch, nvue.render_tier),
+    "sonic": (sonic.render_switch, sonic.render_tier),
 }
 
 
@@ -35,31 +35,31 @@ def render(plan: Plan) -> Bundle:
     underlays = plan.networks.underlays if plan.networks else ()
     for underlay in underlays:
         for run in underlay.switches:
-            assert run.system is not None, "a plan with errors is not rendered"
-            text = DIALECTS[run.system.dialect][1](run, underlay, ports_used(plan, run, underlay))
+            assert run.network_os is not None, "a plan with errors is not rendered"
+            text = DIALECTS[run.network_os.dialect][1](run, underlay, list_used_ports(plan, run, underlay))
             files |= {f"{underlay.fabric}/{run.tier.name}/{path}": file for path, file in text.items()}
-        for view in switches_of(plan, underlay):
-            assert view.run.system is not None
-            for path, file in DIALECTS[view.run.system.dialect][0](view, underlay).items():
+        for view in iter_switches(plan, underlay):
+            assert view.run.network_os is not None
+            for path, file in DIALECTS[view.run.network_os.dialect][0](view, underlay).items():
                 files[f"{underlay.fabric}/{view.run.tier.name}/{path}"] = file
         for pool in plan.pools:
             if underlay.fabric in pool.fabrics:
-                own = nodes.node_files(plan, underlay, pool)
+                own = nodes.render_node_files(plan, underlay, pool)
                 files |= {f"{underlay.fabric}/nodes/{pool.name}/{path}": file for path, file in own.items()}
         for group in underlay.servers:
-            own = server_files(plan, underlay, group)
+            own = render_server_files(plan, underlay, group)
             files |= {f"{underlay.fabric}/servers/{group.name}/{path}": file for path, file in own.items()}
-    files["INSTALL.md"] = install_text(plan, underlays)
+    files["INSTALL.md"] = render_install_guide(plan, underlays)
     return Bundle(files)
 
 
-def ports_used(plan: Plan, run: SwitchRun, underlay: Underlay) -> list[str]:
+def list_used_ports(plan: Plan, run: SwitchRun, underlay: Underlay) -> list[str]:
     """The ports of a tier that carry the fabric: the first ones down, those of servers on leaves, the last ones up.
 
     A port that is split on one leaf need not be on another: its ends are in the file of their switch.
     """
     tier = run.tier
     fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
-    served = {end.leaf_port for end in server_ends(fabric, underlay.servers) if tier.name == "leaf" and not end.lane}
+    served = {end.leaf_port for end in iter_server_ends(fabric, underlay.servers) if tier.name == "leaf" and not end.lane}
     used = dict.fromkeys([*range(tier.down), *sorted(served), *range(tier.radix - tier.up, tier.radix)])
-    return [run.port(index) for index in used]
+    return [run.format_port_name(index) for index in used]

@@ -6,34 +6,34 @@ from collections.abc import Sequence
 
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import head
+from ....primitives.templates import render_template
+from ..head import format_header
 from .switches import SwitchView
 
-__all__ = ["own", "shared"]
+__all__ = ["render_switch", "render_tier"]
 
 
-def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
+def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     """What differs from switch to switch."""
     return {
-        f"{view.name}.cfg": fill(
+        f"{switch.name}.cfg": render_template(
             "roce/eos.cfg.j2",
-            head=head(view.name, "!"),
-            view=view,
+            head=format_header(switch.name, "!"),
+            view=switch,
             underlay=underlay,
             gigabits=underlay.speed.to("Gb/s"),
         )
     }
 
 
-def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
+def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
     """What all switches of a tier have in common."""
     tier = run.tier.name
-    text = fill(
+    text = render_template(
         "roce/eos-qos.cfg.j2",
-        head=head(f"{underlay.fabric} {tier}", "!"),
-        contract=underlay.lossless,
-        ecn=underlay.lossless.ecn[tier],
+        head=format_header(f"{underlay.fabric} {tier}", "!"),
+        contract=underlay.qos_policy,
+        ecn=underlay.qos_policy.ecn[tier],
         ports=ports,
     )
     return {"qos.cfg": text}

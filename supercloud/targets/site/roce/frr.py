@@ -10,31 +10,31 @@ from collections.abc import Sequence
 
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import head
+from ....primitives.templates import render_template
+from ..head import format_header
 from .switches import SwitchView
 
-__all__ = ["own", "routing", "shared"]
+__all__ = ["render_switch", "render_routing", "render_tier"]
 
 
-def routing(view: SwitchView, underlay: Underlay, addresses: bool = True) -> str:
+def render_routing(switch: SwitchView, underlay: Underlay, has_addresses: bool = True) -> str:
     """frr.conf of a switch; ``addresses`` says whether FRR also gives the ports theirs."""
-    return fill("roce/frr.conf.j2", head=head(view.name, "!"), view=view, underlay=underlay, addresses=addresses)
+    return render_template("roce/frr.conf.j2", head=format_header(switch.name, "!"), view=switch, underlay=underlay, addresses=has_addresses)
 
 
-def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
+def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     """What differs from switch to switch."""
-    return {f"{view.name}/frr.conf": routing(view, underlay)}
+    return {f"{switch.name}/frr.conf": render_routing(switch, underlay)}
 
 
-def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
+def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
     """What all switches of a tier have in common."""
     tier = run.tier.name
-    text = fill(
+    text = render_template(
         "roce/frr-qos.sh.j2",
-        head=head(f"{underlay.fabric} {tier}", "#"),
-        contract=underlay.lossless,
-        ecn=underlay.lossless.ecn[tier],
+        head=format_header(f"{underlay.fabric} {tier}", "#"),
+        contract=underlay.qos_policy,
+        ecn=underlay.qos_policy.ecn[tier],
         ports=ports,
         megabits=round(underlay.speed.to("Gb/s") * 1000),
     )

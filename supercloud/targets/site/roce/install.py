@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.build.fabric.nccl import collectives_file
-from ....plan.build.network.adapter_qos import nodes_key, servers_key
+from ....plan.build.fabric.nccl import find_collectives_file
+from ....plan.build.network.adapter_qos import format_nodes_key, format_servers_key
 from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan
-from ....primitives.templates import fill
+from ....primitives.templates import render_template
 from .nodes import are_rails_joined
 
-__all__ = ["install_text"]
+__all__ = ["render_install_guide"]
 
 
-def install_text(plan: Plan, underlays: Sequence[Underlay]) -> str:
+def render_install_guide(plan: Plan, underlays: Sequence[Underlay]) -> str:
     """How to load what was rendered, and how to see that it works."""
-    systems = [run.system for underlay in underlays for run in underlay.switches if run.system]
+    systems = [run.network_os for underlay in underlays for run in underlay.switches if run.network_os]
     loads = {system.dialect: system for system in systems}
-    return fill("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())),
-                without_qos={underlay.fabric: _without_qos(plan, underlay) for underlay in underlays},
-                software={underlay.fabric: _software(underlay) for underlay in underlays},
-                services={underlay.fabric: _services(underlay) for underlay in underlays},
-                conf={underlay.fabric: _collectives(plan, underlay) for underlay in underlays},
+    return render_template("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())),
+                without_qos={underlay.fabric: _list_folders_without_qos(plan, underlay) for underlay in underlays},
+                software={underlay.fabric: _group_software(underlay) for underlay in underlays},
+                services={underlay.fabric: _list_driver_services(underlay) for underlay in underlays},
+                conf={underlay.fabric: _list_collective_files(plan, underlay) for underlay in underlays},
                 joined={underlay.fabric: are_rails_joined(underlay) for underlay in underlays})  # fmt: skip
 
 
-def _without_qos(plan: Plan, underlay: Underlay) -> list[str]:
+def _list_folders_without_qos(plan: Plan, underlay: Underlay) -> list[str]:
     """Folders of hosts that have no script for their adapters."""
-    keys = [nodes_key(pool.name) for pool in plan.pools if underlay.fabric in pool.fabrics]
-    return [key for key in (*keys, *(servers_key(item.name) for item in underlay.servers)) if key not in underlay.tools]
+    keys = [format_nodes_key(pool.name) for pool in plan.pools if underlay.fabric in pool.fabrics]
+    return [key for key in (*keys, *(format_servers_key(item.name) for item in underlay.servers)) if key not in underlay.adapter_tools]
 
 
-def _software(underlay: Underlay) -> dict[str, list[str]]:
+def _group_software(underlay: Underlay) -> dict[str, list[str]]:
     """What hosts have to have installed -> the folders of these hosts."""
     found: dict[str, list[str]] = {}
-    for key, tool in sorted(underlay.tools.items()):
+    for key, tool in sorted(underlay.adapter_tools.items()):
         found.setdefault(tool.software, []).append(f"`{key}`")
     return found
 
 
-def _services(underlay: Underlay) -> list[str]:
+def _list_driver_services(underlay: Underlay) -> list[str]:
     """Units that load the drivers of its hosts."""
-    return sorted({tool.driver_service for tool in underlay.tools.values() if tool.driver_service})
+    return sorted({tool.driver_service for tool in underlay.adapter_tools.values() if tool.driver_service})
 
 
-def _collectives(plan: Plan, underlay: Underlay) -> list[str]:
+def _list_collective_files(plan: Plan, underlay: Underlay) -> list[str]:
     """Files of the collective libraries of its nodes."""
     pools = [pool for pool in plan.pools if underlay.fabric in pool.fabrics and underlay.role == "compute"]
-    return sorted({file for pool in pools if (file := collectives_file(pool))})
+    return sorted({file for pool in pools if (file := find_collectives_file(pool))})

@@ -8,84 +8,84 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from ....plan.build.fabric.nccl import collectives_file
-from ....plan.build.network.adapter_qos import nodes_key
+from ....plan.build.fabric.nccl import find_collectives_file
+from ....plan.build.network.adapter_qos import format_nodes_key
 from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import head
-from .qos import qos_files
+from ....primitives.templates import render_template
+from ..head import format_header
+from .qos import render_qos_files
 
-__all__ = ["are_rails_joined", "contract_values", "interface", "node_files", "reached"]
+__all__ = ["are_rails_joined", "build_common_values", "format_interface_name", "render_node_files", "list_reachable_blocks"]
 
 # Route tables of a host, one a link: each fabric has so many, from the first one on.
 _TABLES, _LINKS = 100, 64
 
 
-def prefix(underlay: Underlay) -> str:
+def select_interface_prefix(underlay: Underlay) -> str:
     """What interfaces of the fabric begin with, where the catalog does not know their RDMA devices."""
     return "rail" if underlay.role == "compute" else underlay.role
 
 
-def interface(underlay: Underlay, nic: int, plane: int) -> str:
+def format_interface_name(underlay: Underlay, nic: int, plane: int) -> str:
     """What a node's link is called where the catalog does not know its RDMA device."""
-    return f"{prefix(underlay)}{nic}" + (f"p{plane + 1}" if underlay.rails.hosts.planes > 1 else "")
+    return f"{select_interface_prefix(underlay)}{nic}" + (f"p{plane + 1}" if underlay.rails.node_links.planes > 1 else "")
 
 
-def contract_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
+def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
     """What the scripts of nodes and of servers say alike."""
     position = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
     return {
         "underlay": underlay,
-        "contract": underlay.lossless,
-        "prefix": prefix(underlay),
+        "contract": underlay.qos_policy,
+        "prefix": select_interface_prefix(underlay),
         "table": _TABLES + position * _LINKS,
         "joined": are_rails_joined(underlay),
-        "reached": [reached(underlay, plane) for plane in range(underlay.rails.hosts.planes)],
-        "tos": underlay.lossless.dscp << 2,
+        "reached": [list_reachable_blocks(underlay, plane) for plane in range(underlay.rails.node_links.planes)],
+        "tos": underlay.qos_policy.dscp << 2,
     }
 
 
-def node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File | str]:
+def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File | str]:
     """Scripts, units and environment of one pool's nodes."""
-    hosts = underlay.rails.hosts
+    hosts = underlay.rails.node_links
     title = f"{underlay.fabric} on {pool.name}"
     assert plan.networks is not None
     own = next(item for item in plan.networks.joined(underlay.fabric) if item.pool == pool.name)
     links = [(nic, plane) for plane in range(hosts.planes) for nic in range(hosts.nics)]
-    devices = _devices(pool, underlay)
-    values = contract_values(plan, underlay) | {
-        "head": head(title, "#"),
+    devices = _find_devices(pool, underlay)
+    values = build_common_values(plan, underlay) | {
+        "head": format_header(title, "#"),
         "pool": pool,
         "machine": pool.machine.name,
         "first": own.first,
         "hosts": hosts,
         "rails": underlay.rails,
-        "links": [(plane, nic, interface(underlay, nic, plane)) for nic, plane in links],
+        "links": [(plane, nic, format_interface_name(underlay, nic, plane)) for nic, plane in links],
         "devices": [devices[nic * hosts.planes + plane] for nic, plane in links] if devices else [],
         "bases": [int(block.network_address) for block in underlay.rails.blocks],
-        "disjoint": underlay.wiring.rails_are_disjoint,
+        "disjoint": underlay.wiring.has_disjoint_rails,
     }
     files: dict[str, File | str] = {
-        "roce-rails.sh": File(fill("roce/roce-rails.sh.j2", **values), executable=True),
-        **qos_files(underlay.tools.get(nodes_key(pool.name)), underlay, values),
+        "roce-rails.sh": File(render_template("roce/roce-rails.sh.j2", **values), executable=True),
+        **render_qos_files(underlay.adapter_tools.get(format_nodes_key(pool.name)), underlay, values),
     }
-    file = collectives_file(pool)
+    file = find_collectives_file(pool)
     if underlay.role == "compute" and file:  # collectives run over no other
-        tool = underlay.tools.get(nodes_key(pool.name))
-        files[file] = fill("roce/nccl.conf.j2", file=file, gid_index=tool.gid_index if tool else None, **values)
+        tool = underlay.adapter_tools.get(format_nodes_key(pool.name))
+        files[file] = render_template("roce/nccl.conf.j2", file=file, gid_index=tool.gid_index if tool else None, **values)
     return files
 
 
 def are_rails_joined(underlay: Underlay) -> bool:
     """Whether every link of a host reaches every rail of its plane, so that any of them will do."""
-    return underlay.rails.hosts.sides == 1 or not underlay.wiring.rails_are_disjoint
+    return underlay.rails.node_links.leaves_per_block == 1 or not underlay.wiring.has_disjoint_rails
 
 
-def _devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
+def _find_devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
     """RDMA devices of the fabric's links, NIC by NIC and within it plane by plane; empty where nobody sourced them."""
-    hosts = underlay.rails.hosts
+    hosts = underlay.rails.node_links
     for adapter in pool.machine.adapters:
         if (
             adapter.role == underlay.role
@@ -96,8 +96,8 @@ def _devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
     return ()
 
 
-def reached(underlay: Underlay, plane: int) -> list[str]:
+def list_reachable_blocks(underlay: Underlay, plane: int) -> list[str]:
     """What is reached over a plane: the rails of that plane and no others."""
-    sides = underlay.rails.hosts.sides
+    sides = underlay.rails.node_links.leaves_per_block
     blocks = underlay.rails.blocks[plane * sides : (plane + 1) * sides]
     return [str(block) for block in ipaddress.collapse_addresses(blocks)]

@@ -6,28 +6,28 @@ from collections.abc import Sequence
 
 from ....plan.model.network import SwitchRun, Underlay
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import release_head
+from ....primitives.templates import render_template
+from ..head import format_release_header
 from .switches import SwitchView
 
-__all__ = ["own", "shared"]
+__all__ = ["render_switch", "render_tier"]
 
 
-def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
+def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     """What differs from switch to switch."""
-    assert view.run.system is not None, "a plan with errors is not rendered"
-    first = release_head(view.name, "#", view.run.system)
-    text = fill("roce/nvue.yaml.j2", head=first, view=view, underlay=underlay, mtu=underlay.lossless.mtu)
-    return {f"{view.name}.yaml": text}
+    assert switch.run.network_os is not None, "a plan with errors is not rendered"
+    first = format_release_header(switch.name, "#", switch.run.network_os)
+    text = render_template("roce/nvue.yaml.j2", head=first, view=switch, underlay=underlay, mtu=underlay.qos_policy.mtu)
+    return {f"{switch.name}.yaml": text}
 
 
-def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
+def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
     """What all switches of a tier have in common."""
-    assert run.system is not None, "a plan with errors is not rendered"
-    tier, contract = run.tier.name, underlay.lossless
-    text = fill(
+    assert run.network_os is not None, "a plan with errors is not rendered"
+    tier, contract = run.tier.name, underlay.qos_policy
+    text = render_template(
         "roce/nvue-qos.yaml.j2",
-        head=release_head(f"{underlay.fabric} {tier}", "#", run.system),
+        head=format_release_header(f"{underlay.fabric} {tier}", "#", run.network_os),
         contract=contract,
         mtu=contract.mtu,
         ecn=contract.ecn[tier],

@@ -5,41 +5,41 @@ There are few of them and their cables are spread over leaves and planes, so the
 
 from __future__ import annotations
 
-from ....plan.build.network.adapter_qos import servers_key
-from ....plan.build.network.server_links import server_ends
+from ....plan.build.network.adapter_qos import format_servers_key
+from ....plan.build.network.server_links import iter_server_ends
 from ....plan.model.network import ServerLinks, Underlay
 from ....plan.model.plan import Plan
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import head
-from .nodes import contract_values, prefix
-from .qos import qos_files
+from ....primitives.templates import render_template
+from ..head import format_header
+from .nodes import build_common_values, select_interface_prefix
+from .qos import render_qos_files
 
-__all__ = ["server_files", "server_interface"]
+__all__ = ["render_server_files", "format_server_interface"]
 
 
-def server_interface(underlay: Underlay, port: int) -> str:
+def format_server_interface(underlay: Underlay, port: int) -> str:
     """What a server's port is called where the catalog does not know its RDMA device."""
-    return f"{prefix(underlay)}{port}"
+    return f"{select_interface_prefix(underlay)}{port}"
 
 
-def server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> dict[str, File | str]:
+def render_server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> dict[str, File | str]:
     """Scripts and unit of one group's machines."""
     fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
     devices = fabric.services[group.service].devices
     ends: dict[str, list[str]] = {}
-    for end in server_ends(fabric, (group,)):
-        name, device = server_interface(underlay, end.port), devices[end.port] if end.port < len(devices) else "-"
+    for end in iter_server_ends(fabric, (group,)):
+        name, device = format_server_interface(underlay, end.port), devices[end.port] if end.port < len(devices) else "-"
         link = f"{end.plane} {end.port} {name} {device} {end.address} {end.gateway}"
         ends.setdefault(end.host, []).append(link)
-    values = contract_values(plan, underlay) | {
-        "head": head(f"{underlay.fabric} on {group.name}", "#"),
+    values = build_common_values(plan, underlay) | {
+        "head": format_header(f"{underlay.fabric} on {group.name}", "#"),
         "group": group,
         "machine": fabric.services[group.service].product or group.name,
         "ends": ends,
         "devices": list(devices[: group.ports]),
     }
     return {
-        "roce-rails.sh": File(fill("roce/roce-rails-servers.sh.j2", **values), executable=True),
-        **qos_files(underlay.tools.get(servers_key(group.name)), underlay, values),
+        "roce-rails.sh": File(render_template("roce/roce-rails-servers.sh.j2", **values), executable=True),
+        **render_qos_files(underlay.adapter_tools.get(format_servers_key(group.name)), underlay, values),
     }

@@ -10,62 +10,62 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from ....plan.model.network import Lossless, SwitchRun, Underlay
+from ....plan.model.network import QosPolicy, SwitchRun, Underlay
 from ....primitives.bundle import File
-from ....primitives.templates import fill
-from ..head import head
+from ....primitives.templates import render_template
+from ..head import format_header
 from ..sonic_ports import speed_of
-from .frr import routing
+from .frr import render_routing
 from .switches import SwitchView
 
-__all__ = ["own", "shared"]
+__all__ = ["render_switch", "render_tier"]
 
-_MAP = "ROCE"
+_MAP_NAME = "ROCE"
 
 
-def own(view: SwitchView, underlay: Underlay) -> dict[str, File | str]:
+def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
     """What differs from switch to switch."""
     interfaces: dict[str, dict[str, str]] = {}
     ports: dict[str, dict[str, str]] = {}
-    for node in view.nodes:
-        ports[node.port] = {"description": f"{node.node} nic {node.nic}"} | speed_of(node.speed)
+    for node in switch.host_ports:
+        ports[node.port] = {"description": f"{node.host} nic {node.nic}"} | speed_of(node.speed)
         interfaces[node.port] = {}
         interfaces[f"{node.port}|{node.address}/31"] = {}
-    for peer in view.peers:
-        ports[peer.port] = {"description": f"{peer.switch} {peer.their_port}"}
+    for peer in switch.peer_ports:
+        ports[peer.port] = {"description": f"{peer.switch} {peer.peer_port}"}
         interfaces[peer.port] = {"ipv6_use_link_local_only": "enable"}
     tables: dict[str, dict[str, Any]] = {
         "DEVICE_METADATA": {"localhost": {
-            "hostname": view.name,
-            "bgp_asn": str(view.asn),
-            "type": {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}[view.run.tier.name],
+            "hostname": switch.name,
+            "bgp_asn": str(switch.asn),
+            "type": {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}[switch.run.tier.name],
             "docker_routing_config_mode": "split-unified",
         }},
         "INTERFACE": interfaces,
-        "LOOPBACK_INTERFACE": {"Loopback0": {}, f"Loopback0|{view.loopback}/32": {}},
-        "MGMT_INTERFACE": {f"eth0|{view.management}/{view.run.subnet.block.prefixlen}": {
-            "gwaddr": view.run.management_gateway}},
+        "LOOPBACK_INTERFACE": {"Loopback0": {}, f"Loopback0|{switch.loopback}/32": {}},
+        "MGMT_INTERFACE": {f"eth0|{switch.management}/{switch.run.subnet.block.prefixlen}": {
+            "gwaddr": switch.run.management_gateway}},
         "PORT": ports,
     }  # fmt: skip
-    tails = [node.port for node in view.nodes if node.split > 1]
-    for name, entries in _port_tables(tails, underlay.lossless).items() if tails else ():
+    tails = [node.port for node in switch.host_ports if node.split_count > 1]
+    for name, entries in _build_port_tables(tails, underlay.qos_policy).items() if tails else ():
         for key, entry in entries.items():
             tables.setdefault(name, {})[key] = tables.get(name, {}).get(key, {}) | entry
     files: dict[str, File | str] = {
-        f"{view.name}/switch.json": _text(tables), f"{view.name}/frr.conf": routing(view, underlay, False),
+        f"{switch.name}/switch.json": _format_tables(tables), f"{switch.name}/frr.conf": render_routing(switch, underlay, False),
     }  # fmt: skip
-    if view.breakouts:
-        speed = underlay.speed.to("Gb/s") * view.run.parts
-        slower = {node.port: speed_of(node.speed)["speed"] for node in view.nodes if node.speed}
-        text = fill("roce/sonic-breakout.sh.j2", head=head(view.name, "#"), cages=view.breakouts, speed=speed,
+    if switch.breakouts:
+        speed = underlay.speed.to("Gb/s") * switch.run.ports_per_cage
+        slower = {node.port: speed_of(node.speed)["speed"] for node in switch.host_ports if node.speed}
+        text = render_template("roce/sonic-breakout.sh.j2", head=format_header(switch.name, "#"), cages=switch.breakouts, speed=speed,
                     slower=slower)  # fmt: skip
-        files[f"{view.name}/breakout.sh"] = File(text, executable=True)
+        files[f"{switch.name}/breakout.sh"] = File(text, executable=True)
     return files
 
 
-def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
+def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
     """What all switches of a tier have in common."""
-    contract, ecn = underlay.lossless, underlay.lossless.ecn[run.tier.name]
+    contract, ecn = underlay.qos_policy, underlay.qos_policy.ecn[run.tier.name]
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     classes = [str(number) for number in range(8)]
     colours = ("green", "yellow", "red")
@@ -79,28 +79,28 @@ def shared(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str
         }
     # the map that comes with SONiC sends DSCP 26 to a lossy class: every value is said here
     dscp = {str(value): "0" for value in range(64)} | {str(contract.dscp): data, str(contract.cnp_dscp): cnp}
-    of_ports = _port_tables(ports, contract)
+    of_ports = _build_port_tables(ports, contract)
     tables: dict[str, dict[str, Any]] = {
         "CABLE_LENGTH": of_ports["CABLE_LENGTH"],
-        "DSCP_TO_TC_MAP": {_MAP: dscp},
-        "MAP_PFC_PRIORITY_TO_QUEUE": {_MAP: {item: item for item in classes}},
+        "DSCP_TO_TC_MAP": {_MAP_NAME: dscp},
+        "MAP_PFC_PRIORITY_TO_QUEUE": {_MAP_NAME: {item: item for item in classes}},
         "PFC_WD": {"GLOBAL": {"POLL_INTERVAL": str(contract.poll.ceil("ms"))}} | of_ports["PFC_WD"],
         "PORT": of_ports["PORT"],
-        "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": _MAP}} | of_ports["PORT_QOS_MAP"],
+        "PORT_QOS_MAP": {"global": {"dscp_to_tc_map": _MAP_NAME}} | of_ports["PORT_QOS_MAP"],
         "QUEUE": of_ports["QUEUE"],
         "SCHEDULER": {
             "roce.cnp": {"type": "STRICT"},
             "roce.data": {"type": "DWRR", "weight": str(contract.weight)},
             "roce.rest": {"type": "DWRR", "weight": str(100 - contract.weight)},
         },
-        "TC_TO_PRIORITY_GROUP_MAP": {_MAP: {item: item if item == data else "0" for item in classes}},
-        "TC_TO_QUEUE_MAP": {_MAP: {item: item for item in classes}},
+        "TC_TO_PRIORITY_GROUP_MAP": {_MAP_NAME: {item: item if item == data else "0" for item in classes}},
+        "TC_TO_QUEUE_MAP": {_MAP_NAME: {item: item for item in classes}},
         "WRED_PROFILE": {"ROCE_ECN": marks},
     }  # fmt: skip
-    return {"qos.json": _text(tables)}
+    return {"qos.json": _format_tables(tables)}
 
 
-def _port_tables(ports: Sequence[str], contract: Lossless) -> dict[str, dict[str, Any]]:
+def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, dict[str, Any]]:
     """What the contract says of each port, table by table."""
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     queues: dict[str, dict[str, str]] = {}
@@ -111,7 +111,7 @@ def _port_tables(ports: Sequence[str], contract: Lossless) -> dict[str, dict[str
     milliseconds = {"detection_time": contract.detection, "restoration_time": contract.restoration}
     watch = {"action": "drop"} | {key: str(value.ceil("ms")) for key, value in milliseconds.items()}
     mapped = {
-        "dscp_to_tc_map": _MAP, "tc_to_pg_map": _MAP, "tc_to_queue_map": _MAP, "pfc_to_queue_map": _MAP,
+        "dscp_to_tc_map": _MAP_NAME, "tc_to_pg_map": _MAP_NAME, "tc_to_queue_map": _MAP_NAME, "pfc_to_queue_map": _MAP_NAME,
         "pfc_enable": data, "pfcwd_sw_enable": data,
     }  # fmt: skip
     return {
@@ -123,7 +123,7 @@ def _port_tables(ports: Sequence[str], contract: Lossless) -> dict[str, dict[str
     }
 
 
-def _text(tables: dict[str, dict[str, Any]]) -> str:
+def _format_tables(tables: dict[str, dict[str, Any]]) -> str:
     """A line an entry: readable, and quick to write for a thousand switches."""
     parts = []
     for name, entries in tables.items():

@@ -6,33 +6,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ....plan.build.network.server_links import ServerEnd, server_ends
+from ....plan.build.network.server_links import ServerEnd, iter_server_ends
 from ....plan.model.network import SwitchRun, Underlay
 from ....plan.model.plan import Plan
 from ....primitives.addresses import Block
 from ....primitives.nodes import HostSet
 from ....primitives.quantity import Rate
 
-__all__ = ["Peer", "SwitchView", "NodePort", "switches_of"]
+__all__ = ["PeerPort", "SwitchView", "HostPort", "iter_switches"]
 
 
-class Peer(NamedTuple):
+class PeerPort(NamedTuple):
     """A link to another switch."""
 
     port: str
     asn: int
     switch: str
-    their_port: str
+    peer_port: str
 
 
-class NodePort(NamedTuple):
+class HostPort(NamedTuple):
     """A link to a node or a server."""
 
     port: str
     address: str
-    node: str
+    host: str
     nic: int
-    split: int = 1
+    split_count: int = 1
     """Of how many ends of one port it is one."""
     speed: Rate | None = None
     """Where it is another one than the fabric's."""
@@ -48,8 +48,8 @@ class SwitchView:
     asn: int
     loopback: str
     management: str
-    peers: list[Peer]
-    nodes: list[NodePort]
+    peer_ports: list[PeerPort]
+    host_ports: list[HostPort]
     prefix: Block | None
     """What it announces for its nodes; leaves only."""
     servers: Block | None
@@ -59,51 +59,51 @@ class SwitchView:
     breakouts: dict[str, int]
     """Cages that are split, by name, and into how many parts."""
 
-    def lanes(self, split: int = 1) -> int:
+    def count_lanes(self, split: int = 1) -> int:
         """Electrical lanes of a port, or of one of ``split`` ends of it; 0 where its cage is whole."""
-        parts = self.run.parts * split
-        return max(1, self.run.system.lanes_of(self.run.switch) // parts) if self.run.system and parts > 1 else 0
+        parts = self.run.ports_per_cage * split
+        return max(1, self.run.network_os.count_lanes(self.run.switch) // parts) if self.run.network_os and parts > 1 else 0
 
 
-def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
+def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
     """Every switch of a fabric, tier by tier."""
     runs = {run.tier.name: run for run in underlay.switches}
-    names = {tier: [run.name(index) for index in range(run.tier.count)] for tier, run in runs.items()}
-    numbers = {tier: [run.as_number(index) for index in range(run.tier.count)] for tier, run in runs.items()}
-    ports = {tier: [run.port(index) for index in range(run.tier.radix)] for tier, run in runs.items()}
+    names = {tier: [run.format_name(index) for index in range(run.tier.count)] for tier, run in runs.items()}
+    numbers = {tier: [run.get_as_number(index) for index in range(run.tier.count)] for tier, run in runs.items()}
+    ports = {tier: [run.format_port_name(index) for index in range(run.tier.radix)] for tier, run in runs.items()}
     places = {tier: {name: index for index, name in enumerate(found)} for tier, found in ports.items()}
-    peers: dict[str, list[list[Peer]]] = {tier: [[] for _ in range(run.tier.count)] for tier, run in runs.items()}
+    peers: dict[str, list[list[PeerPort]]] = {tier: [[] for _ in range(run.tier.count)] for tier, run in runs.items()}
     up: dict[str, int] = {}
     for group in underlay.wiring.link_groups:
         low, high = group.source_kind, group.target_kind
         if low not in runs or high not in runs:
             continue
         up[low] = runs[low].tier.up
-        columns = group.columns()
+        columns = group.build_columns()
         for one, one_port, other, other_port in zip(
             columns.source.tolist(), columns.source_port.tolist(), columns.target.tolist(),
             columns.target_port.tolist(), strict=True,
         ):  # fmt: skip
             here, there = ports[low][one_port], ports[high][other_port]
-            peers[high][other].append(Peer(there, numbers[low][one], names[low][one], here))
-            peers[low][one].append(Peer(here, numbers[high][other], names[high][other], there))
+            peers[high][other].append(PeerPort(there, numbers[low][one], names[low][one], here))
+            peers[low][one].append(PeerPort(here, numbers[high][other], names[high][other], there))
     fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
     ends: dict[int, list[ServerEnd]] = {}
-    for end in server_ends(fabric, underlay.servers):
+    for end in iter_server_ends(fabric, underlay.servers):
         ends.setdefault(end.leaf, []).append(end)
     members = HostSet(tuple(pool.hosts for pool in plan.pools if underlay.fabric in pool.fabrics))
     hosts = list(members)
     speeds = {host: fabric.pool_speeds[pool.name] for pool in plan.pools if pool.name in fabric.pool_speeds
               for host in pool.hosts}  # fmt: skip
     for tier, run in runs.items():
-        limit = run.system.max_paths if run.system else 1
+        limit = run.network_os.max_paths if run.network_os else 1
         for index in range(run.tier.count):
             leaf = tier == "leaf"
             found = peers[tier][index]
-            nodes = list(_node_ports(underlay, index, ports[tier], hosts, speeds)) if leaf else []
+            nodes = list(_iter_host_ports(underlay, index, ports[tier], hosts, speeds)) if leaf else []
             served = ends.get(index, []) if leaf else []
             nodes += [
-                NodePort(run.port(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split)
+                HostPort(run.format_port_name(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split)
                 for end in served
             ]
             used = sorted(
@@ -112,26 +112,26 @@ def switches_of(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
                 if name in places[tier]
             )
             yield SwitchView(
-                run, index, names[tier][index], numbers[tier][index], run.loopback(index),
-                run.management_address(index), found, nodes,
-                underlay.rails.prefix(index) if leaf else None,
-                underlay.server_blocks[run.place(index)[0]] if served else None,
-                max(1, min(limit, up.get(tier, 0) or _parallel(found))), _breakouts(run, used, served),
+                run, index, names[tier][index], numbers[tier][index], run.get_loopback(index),
+                run.get_management_address(index), found, nodes,
+                underlay.rails.get_leaf_block(index) if leaf else None,
+                underlay.server_blocks[run.find_position(index)[0]] if served else None,
+                max(1, min(limit, up.get(tier, 0) or _count_parallel_links(found))), _compute_breakouts(run, used, served),
             )  # fmt: skip
 
 
-def _breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[ServerEnd]) -> dict[str, int]:
+def _compute_breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[ServerEnd]) -> dict[str, int]:
     """How the cages in use are split: all alike, unless a splitter asks for more parts."""
-    if not run.switch.cages or run.system is None:
+    if not run.switch.cages or run.network_os is None:
         return {}
-    found = {run.cage(index): run.parts for index in used if run.parts > 1}
+    found = {run.format_cage_name(index): run.ports_per_cage for index in used if run.ports_per_cage > 1}
     for end in served:
         if end.lane:
-            found[run.cage(end.leaf_port)] = run.parts * end.split
+            found[run.format_cage_name(end.leaf_port)] = run.ports_per_cage * end.split
     return found
 
 
-def _parallel(peers: list[Peer]) -> int:
+def _count_parallel_links(peers: list[PeerPort]) -> int:
     """The most links to one neighbour."""
     counts: dict[str, int] = {}
     for peer in peers:
@@ -139,17 +139,17 @@ def _parallel(peers: list[Peer]) -> int:
     return max(counts.values(), default=1)
 
 
-def _node_ports(
+def _iter_host_ports(
     underlay: Underlay, leaf: int, ports: list[str], hosts: list[str], speeds: Mapping[str, Rate]
-) -> Iterator[NodePort]:  # fmt: skip
+) -> Iterator[HostPort]:  # fmt: skip
     rails = underlay.rails
-    wired = rails.hosts
-    _, side, number = rails.leaf_place(leaf)
-    unit, block = divmod(number, rails.per_unit)
-    first = unit * wired.unit + block * wired.block
-    start = rails.prefix(leaf).network_address
-    for port in rails.ports(leaf):
-        node, nic = divmod(port, wired.nics_per_side)
+    wired = rails.node_links
+    _, side, number = rails.find_leaf_position(leaf)
+    unit, block = divmod(number, rails.leaves_per_unit)
+    first = unit * wired.unit_nodes + block * wired.block_nodes
+    start = rails.get_leaf_block(leaf).network_address
+    for port in rails.list_node_ports(leaf):
+        node, nic = divmod(port, wired.nics_per_leaf)
         host = hosts[first + node]
-        yield NodePort(ports[port], str(start + 2 * port), host, side * wired.nics_per_side + nic,
+        yield HostPort(ports[port], str(start + 2 * port), host, side * wired.nics_per_leaf + nic,
                        speed=speeds.get(host))  # fmt: skip

@@ -12,7 +12,7 @@ from samples import EXAMPLES
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets.site.bom.items import Item, items_of
+from supercloud.targets.site.bom.items import BomItem, build_items
 
 
 @pytest.fixture(params=EXAMPLES, ids=lambda path: path.parent.name)
@@ -25,20 +25,20 @@ def onprem(request: pytest.FixtureRequest) -> Plan:
 
 
 def test_every_group_of_machines_is_ordered_once_and_in_full(onprem: Plan) -> None:
-    lines = [item for item in items_of(onprem) if item.section == "machines"]
+    lines = [item for item in build_items(onprem) if item.section == "machines"]
     names = Counter(_name(item) for item in lines)
     assert max(names.values()) == 1, names
     groups = {pool.name: pool.nodes for pool in onprem.pools}
     groups |= {group.name: group.count for group in onprem.servers}
-    groups |= {group.name: group.count for group in (onprem.facility.service if onprem.facility else ())}
+    groups |= {group.name: group.count for group in (onprem.facility.service_groups if onprem.facility else ())}
     ordered = {_name(item): item.count for item in lines}
-    services = {service.name: service.count for fabric in onprem.fabrics for service in fabric.services if service.ours}
+    services = {service.name: service.count for fabric in onprem.fabrics for service in fabric.services if service.is_managed}
     assert {name: ordered.get(name) for name in groups} == groups
     assert {name: count for name, count in ordered.items() if services.get(name) != count}.keys() <= groups.keys()
 
 
 def test_every_switch_and_rack_of_the_plan_is_ordered_once(onprem: Plan) -> None:
-    items = items_of(onprem)
+    items = build_items(onprem)
     boxes: Counter[str] = Counter()
     for fabric in onprem.fabrics:
         for tier in fabric.tiers:
@@ -52,7 +52,7 @@ def test_every_switch_and_rack_of_the_plan_is_ordered_once(onprem: Plan) -> None
     assert sum(item.count for item in bought) == racks
 
 
-def _name(item: Item) -> str:
+def _name(item: BomItem) -> str:
     found = re.search(r"\(([^()]+)\)$", item.item)
     assert found, item
     return found[1]

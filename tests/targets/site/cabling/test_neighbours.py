@@ -10,14 +10,14 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.build.cabling.cables import cables_of
-from supercloud.plan.build.cabling.ends import Spots
+from supercloud.plan.build.cabling.cables import build_cable_table
+from supercloud.plan.build.cabling.ends import DeviceLocator
 from supercloud.plan.model.cables import CableTable
 from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render
-from supercloud.targets.site.cabling.table import lane_names
-from supercloud.targets.site.cabling.verify import verify
+from supercloud.targets.site.cabling.table import iter_lane_names
+from supercloud.targets.site.cabling.verify import verify_output
 
 SPEC = """
 name: small
@@ -43,16 +43,16 @@ def plan_with(system: str, split: bool = False) -> Plan:
 
 def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
     """What each switch hears by the names of its operating system; neighbours say their ports' names or aliases."""
-    table: CableTable = cables_of(plan, plan.fabrics[0], Spots(plan))
+    table: CableTable = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
     found: dict[str, list[Row]] = {}
     ends = []
     for side in ("one", "other"):
         devices = [table.devices[number] for number in getattr(table, f"{side}_set").tolist()]
         ports = getattr(table, f"{side}_port").tolist()
         ends.append(
-            [(str(name), item, port) for name, item, port in zip(table.names(side), devices, ports, strict=True)]
+            [(str(name), item, port) for name, item, port in zip(table.get_device_names(side), devices, ports, strict=True)]
         )
-    tails = {row: (system, alias or system) for row, system, alias in lane_names(table)}
+    tails = {row: (system, alias or system) for row, system, alias in iter_lane_names(table)}
     for row, ((a, here, port), (b, there, other)) in enumerate(zip(*ends, strict=True)):
         if row in tails:
             found.setdefault(b, []).append((tails[row][0], a, "b8:3f:d2:12:34:57"))
@@ -165,13 +165,13 @@ def written(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[Row]]
 def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path) -> None:
     plan = plan_with(system)
     rows = heard(plan, far)
-    found = verify(plan, written(tmp_path / "right", rows, form))
+    found = verify_output(plan, written(tmp_path / "right", rows, form))
     assert found.differences == () and found.checked == found.links
     leaf, spine = "compute-leaf-001", "compute-spine-001"
     # two machines in each other's port of one leaf
     first, second, *rest = rows[leaf]
     swapped = {leaf: [(first[0], *second[1:]), (second[0], *first[1:]), *rest]}
-    (one,) = verify(plan, written(tmp_path / "swapped", swapped, form)).differences
+    (one,) = verify_output(plan, written(tmp_path / "swapped", swapped, form)).differences
     assert one.kind == "swapped" and one.cause == f"the two cables were exchanged at {leaf}"
     # a cable less at a spine, told by both of its ends
     gone = next(row for row in rows[spine] if row[1] == leaf)
@@ -179,7 +179,7 @@ def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[
     ends = {(gone[0], spine)}
     fewer[leaf] = [row for row in rows[leaf] if not (row[1] == spine and _same(plan, row[2], gone[0]))]
     assert len(fewer[leaf]) == len(rows[leaf]) - 1 and ends
-    (missing,) = verify(plan, written(tmp_path / "missing", fewer, form)).differences
+    (missing,) = verify_output(plan, written(tmp_path / "missing", fewer, form)).differences
     assert missing.kind == "missing" and missing.problem.startswith(f"{leaf}:") and spine in missing.problem
 
 
@@ -191,13 +191,13 @@ def test_ends_of_a_split_port_are_told_apart(
 ) -> None:
     plan = plan_with(system, split=True)
     rows = heard(plan, far)
-    found = verify(plan, written(tmp_path / "right", rows, form))
+    found = verify_output(plan, written(tmp_path / "right", rows, form))
     assert found.differences == () and found.checked == found.links
     leaf, mine = next((name, mine) for name, mine in rows.items() if sum("half" in row[1] for row in mine) == 2)
     first, second = (row for row in mine if "half" in row[1])
     swapped = [row for row in mine if row not in (first, second)]
     swapped += [(first[0], *second[1:]), (second[0], *first[1:])]
-    (one,) = verify(plan, written(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
+    (one,) = verify_output(plan, written(tmp_path / "swapped", rows | {leaf: swapped}, form)).differences
     assert one.kind == "swapped" and f"/1 ({first[0]})" in one.remedy and f"/2 ({second[0]})" in one.remedy
     bundle = render(plan, "cabling")
     assert f",{first[0]}," in bundle["compute.csv"]
@@ -208,8 +208,8 @@ def test_ends_of_a_split_port_are_told_apart(
 def _same(plan: Plan, one: str, other: str) -> bool:
     """Whether two names mean the same port of a spine."""
     assert plan.networks
-    run = plan.networks.run("compute", "spine")
-    numbers = {name: index for index in range(run.tier.radix) for name in (run.port(index), run.alias(index)) if name}
+    run = plan.networks.get_switch_run("compute", "spine")
+    numbers = {name: index for index in range(run.tier.radix) for name in (run.format_port_name(index), run.format_port_alias(index)) if name}
     return numbers[one] == numbers[other]
 
 
@@ -232,16 +232,16 @@ def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
 def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
     networks = plan_with("sonic").networks
     assert networks
-    run = networks.run("compute", "leaf")
-    assert [run.port(index) for index in (0, 1, 2, 127)] == ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet508"]
-    assert [run.alias(index) for index in (0, 1, 2, 127)] == ["etp1a", "etp1b", "etp2a", "etp64b"]
+    run = networks.get_switch_run("compute", "leaf")
+    assert [run.format_port_name(index) for index in (0, 1, 2, 127)] == ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet508"]
+    assert [run.format_port_alias(index) for index in (0, 1, 2, 127)] == ["etp1a", "etp1b", "etp2a", "etp64b"]
 
 
 def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
     plan = plan_with("nvue")
     parts = [f"cumulus@{name}:mgmt:~$ nv show interface lldp\n{nvue(rows)}\n" for name, rows in heard(plan).items()]
     (tmp_path / "all.txt").write_text("".join(parts))
-    found = verify(plan, tmp_path / "all.txt")
+    found = verify_output(plan, tmp_path / "all.txt")
     assert found.differences == () and found.checked == found.links
 
 
@@ -261,7 +261,7 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
 def test_tables_that_were_cut(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
-        verify(plan_with("nvue"), tmp_path / "found.txt")
+        verify_output(plan_with("nvue"), tmp_path / "found.txt")
 
 
 def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> N
         "port": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:23"}]}],
     })  # fmt: skip
     (tmp_path / "compute-leaf-001.json").write_text(json.dumps(data))
-    (stranger,) = verify(plan, tmp_path / "compute-leaf-001.json").differences
+    (stranger,) = verify_output(plan, tmp_path / "compute-leaf-001.json").differences
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem
 
 
@@ -284,4 +284,4 @@ def test_plain_text_that_was_cut(cut: int, said: str, tmp_path: Path) -> None:
     whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"
     (tmp_path / "compute-leaf-001.txt").write_text(whole)
     with pytest.raises(InputError, match=rf"compute-leaf-001.txt:\d+: .*{said}"):
-        verify(plan_with("nvue"), tmp_path / "compute-leaf-001.txt")
+        verify_output(plan_with("nvue"), tmp_path / "compute-leaf-001.txt")

@@ -15,7 +15,7 @@ from samples import EXAMPLES
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 # Written from schema/devicetype.json and schema/components.json of github.com/netbox-community/devicetype-library: the
 # same keys, lengths and patterns; of the types of interfaces those for links of 1 to 800 Gb/s.
@@ -60,7 +60,7 @@ def plan(request: pytest.FixtureRequest) -> Plan:
 
 @pytest.fixture(scope="module")
 def files(plan: Plan) -> dict[str, Any]:
-    if "cabling" not in targets_for(plan):
+    if "cabling" not in list_targets(plan):
         return {}
     bundle = render(plan, "cabling")
     return {path.removeprefix("netbox/"): text for path, text in bundle.items() if path.startswith("netbox/")}

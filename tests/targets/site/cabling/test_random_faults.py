@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import supercloud as sc
-from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
-from supercloud.targets.site.cabling.netlist import ends_of
-from supercloud.targets.site.cabling.verify import Answer, verify
+from supercloud.targets.site.cabling.netlist import build_numbered_links
+from supercloud.targets.site.cabling.verify import VerificationResult, verify_output
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 KINDS = ("cut", "swap", "move", "extra")
@@ -29,22 +29,22 @@ Link = tuple[End, End]
 def superpod() -> tuple[Plan, str, dict[frozenset[End], str]]:
     """The plan, its network file, and the number of the cable of every link."""
     plan = sc.resolve(sc.load(EXAMPLES / "02-superpod" / "cluster.yaml"))
-    table = cables_of(plan, plan.fabrics[0])
-    ends = ends_of(table)
+    table = build_cable_table(plan, plan.fabrics[0])
+    ends = build_numbered_links(table)
     names = ends.names
     cables = {
         frozenset(((names[a], a_port), (names[b], b_port))): f"compute-{cable + 1:05d}"
         for a, a_port, b, b_port, cable in zip(ends.one.tolist(), ends.one_port.tolist(), ends.other.tolist(),
-                                               ends.other_port.tolist(), table.cable.tolist(), strict=True)
+                                               ends.other_port.tolist(), table.cable_number.tolist(), strict=True)
     }  # fmt: skip
     return plan, render(plan, "cabling")["compute.net"], cables
 
 
-def ask(plan: Plan, text: str) -> Answer:
+def ask(plan: Plan, text: str) -> VerificationResult:
     with tempfile.TemporaryDirectory() as folder:
         found = Path(folder) / "found.txt"
         found.write_text(text)
-        return verify(plan, found)
+        return verify_output(plan, found)
 
 
 @settings(max_examples=40, deadline=None)
@@ -129,9 +129,9 @@ def test_no_fault_goes_unsaid_however_they_fall(chance: random.Random, count: in
 @cache
 def small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
     plan = sc.resolve(sc.load(EXAMPLES / "06-roce-small" / "cluster.yaml"))
-    table = cables_of(plan, plan.fabrics[0])
-    rows = zip(table.names("one"), table.ports("one"), table.names("other"), table.ports("other"),
-               (f"compute-{cable + 1:05d}" for cable in table.cable.tolist()), strict=True)  # fmt: skip
+    table = build_cable_table(plan, plan.fabrics[0])
+    rows = zip(table.get_device_names("one"), table.get_port_names("one"), table.get_device_names("other"), table.get_port_names("other"),
+               (f"compute-{cable + 1:05d}" for cable in table.cable_number.tolist()), strict=True)  # fmt: skip
     return plan, [tuple(row) for row in rows]
 
 
@@ -154,6 +154,6 @@ def test_lldp_heard_by_switches_only_says_the_same(chance: random.Random, count:
                 continue
             found = [{"port": port, "neighborDevice": other, "neighborPort": far} for port, other, far in rows]
             (Path(name) / f"{device}.json").write_text(json.dumps({"lldpNeighbors": found}))
-        answer = verify(plan, Path(name))
+        answer = verify_output(plan, Path(name))
     assert {cable for item in answer.differences for cable in item.cables} == {links[number][4] for number in at}
     assert {item.kind for item in answer.differences} <= {"missing"}

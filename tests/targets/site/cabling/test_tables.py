@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import supercloud as sc
-from supercloud.plan.build.cabling.cables import cables_of
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.cables import CableTable
 from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
-from supercloud.targets import render, targets_for
+from supercloud.targets import render, list_targets
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 SUPERPOD = EXAMPLES / "02-superpod" / "cluster.yaml"
@@ -33,7 +33,7 @@ def plan_of(path: Path = SUPERPOD, *changes: tuple[str, str]) -> Plan:
 
 
 def table_of(plan: Plan, name: str = "compute") -> CableTable:
-    return cables_of(plan, next(item for item in plan.fabrics if item.name == name))
+    return build_cable_table(plan, next(item for item in plan.fabrics if item.name == name))
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -84,15 +84,15 @@ def test_cables_are_as_long_as_the_way_and_reach(superpod: list[dict[str, str]])
 
 def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
     table = table_of(plan_of(EXAMPLES / "03-nvl72" / "cluster.yaml"))
-    twin = np.array([item.links > 1 for item in table.kinds] + [False])[table.kind]
+    twin = np.array([item.links > 1 for item in table.kinds] + [False])[table.kind_index]
     assert twin.any()
     ends: dict[int, set[Any]] = {}
-    cages = zip(table.cable[twin].tolist(), table.names("one")[twin], table.one_port[twin] // 2,
-                table.names("other")[twin], table.other_port[twin] // 2, strict=True)  # fmt: skip
+    cages = zip(table.cable_number[twin].tolist(), table.get_device_names("one")[twin], table.source_port[twin] // 2,
+                table.get_device_names("other")[twin], table.target_port[twin] // 2, strict=True)  # fmt: skip
     for cable, *pair in cages:
         ends.setdefault(cable, set()).add(tuple(pair))
     assert all(len(found) == 1 for found in ends.values())
-    assert set(Counter(table.cable[twin].tolist()).values()) == {2}
+    assert set(Counter(table.cable_number[twin].tolist()).values()) == {2}
 
 
 def test_media_are_obeyed_and_what_is_too_far_is_a_finding() -> None:
@@ -120,21 +120,21 @@ def test_two_cables_in_one_port_are_refused() -> None:
 
 def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:
     table = table_of(plan_of(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
-    assert table.count == 56184 and (table.kind < 0).all()
-    assert table.ports("other")[0] == "1"
+    assert table.count == 56184 and (table.kind_index < 0).all()
+    assert table.get_port_names("other")[0] == "1"
 
 
 @pytest.mark.parametrize("example", sorted(item.name for item in EXAMPLES.iterdir() if item.is_dir()))
 def test_every_example_is_cabled_without_conflicts(example: str) -> None:
     plan = plan_of(EXAMPLES / example / "cluster.yaml")
     switched = [fabric for fabric in plan.fabrics if fabric.tiers]
-    assert not plan.errors and ("cabling" in targets_for(plan)) == bool(switched)
+    assert not plan.errors and ("cabling" in list_targets(plan)) == bool(switched)
     for fabric in switched:
-        table = cables_of(plan, fabric)
+        table = build_cable_table(plan, fabric)
         links = sum(item.links for item in fabric.services)
-        wired = sum(fabric.cables[key] for key in ("node_leaf", "leaf_spine", "spine_core"))
+        wired = sum(fabric.link_counts[key] for key in ("node_leaf", "leaf_spine", "spine_core"))
         assert table.count >= wired + links
-        assert len(set(zip(table.names("one").tolist(), table.ports("one").tolist(), strict=True))) == table.count
+        assert len(set(zip(table.get_device_names("one").tolist(), table.get_port_names("one").tolist(), strict=True))) == table.count
 
 
 def test_netbox_files_hang_together() -> None:

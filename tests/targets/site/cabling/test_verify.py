@@ -15,7 +15,7 @@ from supercloud.cli import app
 from supercloud.errors import InputError
 from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
-from supercloud.targets.site.cabling.verify import Answer, verify
+from supercloud.targets.site.cabling.verify import VerificationResult, verify_output
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 SPEC = EXAMPLES / "02-superpod" / "cluster.yaml"
@@ -32,20 +32,20 @@ def net(plan: Plan) -> Net:
 
 
 @pytest.fixture
-def answer(plan: Plan, tmp_path: Path) -> Callable[[Net], Answer]:
-    def ask(net: Net) -> Answer:
+def answer(plan: Plan, tmp_path: Path) -> Callable[[Net], VerificationResult]:
+    def ask(net: Net) -> VerificationResult:
         (tmp_path / "found.txt").write_text(net.printed())
-        return verify(plan, tmp_path / "found.txt")
+        return verify_output(plan, tmp_path / "found.txt")
 
     return ask
 
 
-def test_all_right(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_all_right(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     found = answer(net)
     assert found.differences == () and found.checked == found.links == 2044 and found.fabrics == ("compute",)
 
 
-def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.swap(("train-0005 mlx5_11", 1), ("train-0006 mlx5_11", 1))
     (found,) = answer(net).differences
     assert found.kind == "swapped" and found.cause == "the two cables were exchanged at compute-leaf-001"
@@ -53,13 +53,13 @@ def test_a_swapped_pair_is_one_finding(net: Net, answer: Callable[[Net], Answer]
     assert len(found.cables) == 2 and ":" in found.place
 
 
-def test_swapped_between_leaf_and_spine(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_swapped_between_leaf_and_spine(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.swap(("compute-leaf-001", 33), ("compute-leaf-009", 40))
     (found,) = answer(net).differences
     assert found.kind == "swapped"
 
 
-def test_a_missing_cable(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_a_missing_cable(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.cut(("compute-leaf-010", 40))
     (found,) = answer(net).differences
     assert (found.kind, found.problem) == (
@@ -67,14 +67,14 @@ def test_a_missing_cable(net: Net, answer: Callable[[Net], Answer]) -> None:
     )  # fmt: skip
 
 
-def test_a_wrong_port(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_a_wrong_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.move(("train-0100 mlx5_11", 1), ("compute-leaf-032", 32))
     (found,) = answer(net).differences
     assert found.kind == "wrong"
     assert found.problem == "train-0100:OSFP1P1 leads to compute-leaf-032:1/16/2, not to compute-leaf-025:1/2/2"
 
 
-def test_a_cable_in_the_port_of_a_missing_one(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_a_cable_in_the_port_of_a_missing_one(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.cut(("train-0002 mlx5_11", 1))
     net.move(("train-0001 mlx5_11", 1), ("compute-leaf-001", 2))
     wrong, missing = answer(net).differences
@@ -84,7 +84,7 @@ def test_a_cable_in_the_port_of_a_missing_one(net: Net, answer: Callable[[Net], 
     assert missing.kind == "missing" and missing.cause == "another cable is in compute-leaf-001:1/1/2"
 
 
-def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     ends = [(f"train-000{node} mlx5_11", 1) for node in (1, 2, 3)]
     others = [net.cut(end) for end in ends]
     for end, other in zip(ends, others[1:] + others[:1], strict=True):
@@ -92,7 +92,7 @@ def test_three_cables_in_a_ring_are_three_wrong_ones(net: Net, answer: Callable[
     assert [item.kind for item in answer(net).differences] == ["wrong"] * 3
 
 
-def test_an_extra_cable_and_a_stranger(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_an_extra_cable_and_a_stranger(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     net.join(("compute-leaf-031", 32), ("compute-leaf-032", 32))
     net.devices["visitor mlx5_0"] = "Hca 1"
     net.join(("visitor mlx5_0", 1), ("compute-leaf-030", 32))
@@ -104,7 +104,7 @@ def test_an_extra_cable_and_a_stranger(net: Net, answer: Callable[[Net], Answer]
     assert "compute-leaf-030:1/16/2" in unknown.problem
 
 
-def test_a_machine_that_is_off_is_one_finding_and_the_first(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_a_machine_that_is_off_is_one_finding_and_the_first(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     for end in [end for end in net.links if end[0].startswith("train-0042 ")]:
         net.cut(end)
     net.cut(("compute-leaf-010", 40))
@@ -113,7 +113,7 @@ def test_a_machine_that_is_off_is_one_finding_and_the_first(net: Net, answer: Ca
     assert len(device.cables) == 8 and missing.kind == "missing"
 
 
-def test_two_machines_exchanged_are_one_finding(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_two_machines_exchanged_are_one_finding(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     for rail in (11, 6, 10, 9, 4, 3, 5, 0):
         net.swap((f"train-0001 mlx5_{rail}", 1), (f"train-0002 mlx5_{rail}", 1))
     (found,) = answer(net).differences
@@ -136,7 +136,7 @@ def renamed(net: Net, names: dict[str, str]) -> None:
     ("compute-leaf-001", "compute-leaf-002", 63), ("compute-spine-001", "compute-spine-016", 64),
 ])  # fmt: skip
 def test_two_switches_exchanged_are_one_finding(
-    net: Net, answer: Callable[[Net], Answer], one: str, other: str, cables: int
+    net: Net, answer: Callable[[Net], VerificationResult], one: str, other: str, cables: int
 ) -> None:
     renamed(net, {one: other, other: one})
     found, *rest = answer(net).differences
@@ -147,7 +147,7 @@ def test_two_switches_exchanged_are_one_finding(
 
 @pytest.mark.parametrize("turn", [1, 3, -1, 0])
 def test_the_rails_of_a_whole_node_in_disorder_are_one_finding(
-    net: Net, answer: Callable[[Net], Answer], turn: int
+    net: Net, answer: Callable[[Net], VerificationResult], turn: int
 ) -> None:
     ends = [(f"train-0009 mlx5_{rail}", 1) for rail in RAILS]
     far = [net.cut(end) for end in ends]
@@ -160,7 +160,7 @@ def test_the_rails_of_a_whole_node_in_disorder_are_one_finding(
     assert f"train-0009:OSFP1P1: from {wanted[5:]}" in found.remedy if turn == 0 else wanted in found.remedy
 
 
-def test_a_row_of_cables_begun_one_port_too_far(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_a_row_of_cables_begun_one_port_too_far(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     leaf = "compute-leaf-008"
     ports = sorted(port for (device, port), (other, _) in net.links.items() if device == leaf and "train" in other)
     far = {port: net.cut((leaf, port)) for port in ports[:10]}
@@ -173,7 +173,7 @@ def test_a_row_of_cables_begun_one_port_too_far(net: Net, answer: Callable[[Net]
     assert missing.kind == "missing" and "put that one right first" in missing.remedy
 
 
-def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], Answer]) -> None:
+def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
     for node in range(1, 33):
         net.swap((f"train-{node:04d} mlx5_11", 1), (f"train-{node:04d} mlx5_6", 1))
     (found,) = answer(net).differences
@@ -182,7 +182,7 @@ def test_two_rails_exchanged_for_a_whole_unit(net: Net, answer: Callable[[Net], 
 
 @pytest.mark.parametrize("device", ["train-0003", "compute-leaf-003", "compute-spine-004"])
 def test_a_device_without_its_name_is_known_by_its_place(
-    net: Net, answer: Callable[[Net], Answer], device: str
+    net: Net, answer: Callable[[Net], VerificationResult], device: str
 ) -> None:
     renamed(net, {device: "localhost"})
     (found,) = answer(net).differences
@@ -192,7 +192,7 @@ def test_a_device_without_its_name_is_known_by_its_place(
 def test_managed_switches_are_known_by_the_name_inside(net: Net, plan: Plan, tmp_path: Path) -> None:
     text = net.printed().replace('# "compute-leaf-001"', '# "MF0;compute-leaf-001:MQM9700/U1"')
     (tmp_path / "found.txt").write_text(text)
-    assert verify(plan, tmp_path / "found.txt").differences == ()
+    assert verify_output(plan, tmp_path / "found.txt").differences == ()
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.5, 0.9])
@@ -200,10 +200,10 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
     text = net.printed()
     (tmp_path / "found.txt").write_text(text[: int(len(text) * cut)])
     with pytest.raises(InputError, match=r"found\.txt:\d+: .*cut off|damaged"):
-        verify(plan, tmp_path / "found.txt")
+        verify_output(plan, tmp_path / "found.txt")
     (tmp_path / "found.txt").write_text(text[: text.index("\n", int(len(text) * cut)) + 1])
     with pytest.raises(InputError, match=r"found\.txt:\d+: "):
-        verify(plan, tmp_path / "found.txt")
+        verify_output(plan, tmp_path / "found.txt")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
 def test_bad_input(plan: Plan, tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
-        verify(plan, tmp_path / "found.txt")
+        verify_output(plan, tmp_path / "found.txt")
 
 
 def test_the_verb_has_exit_codes_and_json(net: Net, tmp_path: Path) -> None:
@@ -250,11 +250,11 @@ facility: {rack: {type: orv3-48u, nodes: 4}}
 
 def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     """What each switch hears: its port, the neighbour, the neighbour's port by the operating system's name."""
-    from supercloud.plan.build.cabling.cables import cables_of
+    from supercloud.plan.build.cabling.cables import build_cable_table
 
-    table = cables_of(plan, plan.fabrics[0])
+    table = build_cable_table(plan, plan.fabrics[0])
     heard: dict[str, list[tuple[str, str, str]]] = {}
-    for a, a_port, b, b_port in zip(table.names("one"), table.ports("one"), table.names("other"), table.ports("other"),
+    for a, a_port, b, b_port in zip(table.get_device_names("one"), table.get_port_names("one"), table.get_device_names("other"), table.get_port_names("other"),
                                     strict=True):  # fmt: skip
         heard.setdefault(b, []).append((b_port, a, "ens1f0np0" if a.startswith("train") else a_port))
         if not a.startswith("train"):
@@ -294,9 +294,9 @@ def test_lldp_of_all_switches(form: Callable[[list[tuple[str, str, str]]], str],
     folder.mkdir()
     for name, rows in heard.items():
         (folder / f"{name}.json").write_text(form(rows))
-    assert verify(plan, folder).differences == ()
+    assert verify_output(plan, folder).differences == ()
     first, second, *rest = heard["compute-leaf-001"]
     swapped = [(first[0], *second[1:]), (second[0], *first[1:]), *rest[1:]]
     (folder / "compute-leaf-001.json").write_text(form(swapped))
-    kinds = [item.kind for item in verify(plan, folder).differences]
+    kinds = [item.kind for item in verify_output(plan, folder).differences]
     assert kinds == ["swapped", "missing"]

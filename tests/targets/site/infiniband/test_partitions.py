@@ -13,10 +13,10 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.build.fabric.partitions import PortKeys, compute_pkey, find_key_match, partition_rules, port_keys
+from supercloud.plan.build.fabric.partitions import PortKeys, compute_pkey, find_key_match, build_partition_rules, build_port_keys
 from supercloud.plan.build.fabric.port_guids import PortGuids
 from supercloud.plan.model.plan import Plan
-from supercloud.plan.publish.diff import diff
+from supercloud.plan.publish.diff import diff_plans
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
@@ -66,8 +66,8 @@ def guided(*partitions: str, **more: str) -> str:
 
 
 def keys_of(plan: Plan, index: int = 0) -> dict[str, PortKeys]:
-    rules = partition_rules(plan, plan.fabrics[index], plan.spec.fabrics[index])
-    return {host: port_keys(rules, host) for host in HOSTS}
+    rules = build_partition_rules(plan, plan.fabrics[index], plan.spec.fabrics[index])
+    return {host: build_port_keys(rules, host) for host in HOSTS}
 
 
 def findings_of(plan: Plan, check: str) -> list[str]:
@@ -91,7 +91,7 @@ def test_tenants_without_hosts_have_all_nodes_reach_each_other_at_index_0(
     text = render(plan, "infiniband")["compute/partitions.conf"]
     assert "Default=0x7fff, indx0, ipoib, defmember=full : ALL ;" in text and "limited" not in text
     keys = keys_of(plan)
-    assert {item.first for item in keys.values()} == {0xFFFF}
+    assert {item.index_0_key for item in keys.values()} == {0xFFFF}
     assert ("vision=0x0005, ipoib, defmember=full : ALL_CAS ;" in text) == (len(partitions) == 2)
 
 
@@ -121,8 +121,8 @@ def test_storage_servers_match_every_tenant_at_index_0(tmp_path: Path) -> None:
     fabric = "role: storage\n    guids: guids.txt\n    services: [{name: filer, count: 1, links: 2}]"
     plan = plan_of(spec_of(LLM, VISION, fabric=fabric), tmp_path)
     assert not plan.errors
-    rules = partition_rules(plan, plan.fabrics[0], plan.spec.fabrics[0])
-    filer, keys = port_keys(rules, "filer-01"), keys_of(plan)
+    rules = build_partition_rules(plan, plan.fabrics[0], plan.spec.fabrics[0])
+    filer, keys = build_port_keys(rules, "filer-01"), keys_of(plan)
     assert all(find_key_match(filer, item)[0] for item in keys.values())
     assert not find_key_match(keys["train-0001"], keys["train-0004"])[1]
     assert find_key_match(keys["train-0001"], keys["train-0002"]) == (False, frozenset({compute_pkey("llm")}))
@@ -144,7 +144,7 @@ def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
     rest = plan_of(guided(LLM, "tenant: vision"), folder)  # has all nodes
     assert not findings_of(rest, "subnet-reach")
     keys = keys_of(rest)
-    assert keys["train-0004"].first == 0x8000 | compute_pkey("vision")
+    assert keys["train-0004"].index_0_key == 0x8000 | compute_pkey("vision")
     assert find_key_match(keys["train-0001"], keys["train-0004"]) == (False, frozenset({compute_pkey("vision")}))
 
 
@@ -158,8 +158,8 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
         == (render(plans[1], "infiniband")["compute/partitions.conf"])
     )
     keys = keys_of(plans[0])
-    assert keys["train-0003"].first == 0x8000 | compute_pkey("llm")
-    assert 0x8000 | compute_pkey("vision") in keys["train-0003"].others
+    assert keys["train-0003"].index_0_key == 0x8000 | compute_pkey("llm")
+    assert 0x8000 | compute_pkey("vision") in keys["train-0003"].other_keys
 
 
 def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
@@ -169,12 +169,12 @@ def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
         fewer = plan_of(guided(*partitions, tenants="llm, vision, audio"), folder)
         text = render(fewer, "infiniband")["compute/partitions.conf"]
         assert f"vision=0x{compute_pkey('vision'):04x}," in text
-        assert not any(item.path.endswith(".pkey") for item in diff(plan_of(three, folder), fewer))
+        assert not any(item.path.endswith(".pkey") for item in diff_plans(plan_of(three, folder), fewer))
 
 
 def test_a_changed_key_is_in_the_diff(folder: Path) -> None:
     one, other = (plan_of(guided(LLM, f"{VISION}, pkey: {key}"), folder) for key in (7, 8))
-    (change,) = diff(one, other)
+    (change,) = diff_plans(one, other)
     assert (change.path, change.old, change.new) == (
         "fabrics[compute].partitions[vision].pkey", "0x0007", "0x0008",
     )  # fmt: skip
@@ -228,11 +228,11 @@ def test_ports_of_machines_without_known_devices_are_all_that_the_file_has_of_th
     text = guided(LLM, VISION).replace("dgx-h100", "mi300x-8gpu")
     plan = plan_of(text, tmp_path)
     assert not plan.errors
-    assert len(PortGuids(plan, plan.fabrics[0]).guids("train-0003")) == 8
+    assert len(PortGuids(plan, plan.fabrics[0]).list_guids("train-0003")) == 8
     assert render(plan, "infiniband")["compute/partitions.conf"].count("0x00000000") == 64
 
 
 def test_hosts_that_are_no_list_of_hosts_are_a_finding(folder: Path) -> None:
     plan = plan_of(guided('tenant: llm, hosts: "train-[0001"'), folder)
     assert "is no list of hosts" in findings_of(plan, "subnet-partitions")[0]
-    assert json.loads(sc.document(plan).model_dump_json())["fabrics"][0]["partitions"][0]["hosts"] == ""
+    assert json.loads(sc.build_document(plan).model_dump_json())["fabrics"][0]["partitions"][0]["hosts"] == ""

@@ -9,7 +9,7 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.build.fabric.guids import read_guids
+from supercloud.plan.build.fabric.guids import parse_guids
 from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
 from supercloud.targets import render
@@ -73,7 +73,7 @@ def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["a\n", "a 0x12345678901234567\n", "a b c 0x1\n"])
 def test_what_is_no_guid_is_an_error_with_its_line(text: str) -> None:
     with pytest.raises(InputError, match="guids:1: this line is not a name and a GUID"):
-        read_guids(text, "guids")
+        parse_guids(text, "guids")
 
 
 def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
