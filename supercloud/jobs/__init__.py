@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 # Imported on first use: the agent of the local engine starts in this package and must start fast.
 _MODULES = {
-    "Executor": "functions",
-    "Fenced": "fencing",
+    "Executor": "executor",
+    "FencedError": "runtime.fencing",
     "Job": "api",
-    "Placement": "placement",
-    "Refusal": "placement",
-    "State": "states",
-    "Store": "store",
+    "Placement": "placement.place",
+    "Refusal": "placement.place",
+    "State": "store.states",
+    "Store": "store.store",
     "as_completed": "api",
     "get": "api",
-    "jobs": "api",
-    "place": "placement",
+    "list_jobs": "api",
+    "place": "placement.place",
     "submit": "api",
     "wait": "api",
-    "why_not": "placement",
+    "why_not": "placement.place",
 }
 
 __all__ = [

@@ -49,16 +49,16 @@ __all__ = [
 
 _MODULES = {
     "domains": ("Level",),
-    "errors": ("NoFreePorts", "TopologyError"),
+    "errors": ("NoFreePortsError", "TopologyError"),
     "graph": ("Axis", "Fabric", "FabricColumns", "Tier"),
-    "grid": ("Grid", "faces"),
-    "links": ("Columns", "Link", "LinkGroup"),
-    "shapes.clos": ("clos",),
-    "shapes.fat_tree": ("fat_tree",),
-    "shapes.rail": ("rail_optimized",),
-    "shapes.scale_up": ("ScaleUp", "scale_up_mesh", "scale_up_switched", "scale_up_torus"),
-    "shapes.torus": ("torus",),
-    "sharing": ("Arrangement", "Ports", "compute_arrangements"),
+    "grid": ("Grid", "count_surface_links"),
+    "links": ("Link", "LinkColumns", "LinkGroup"),
+    "shapes.clos": ("build_clos",),
+    "shapes.fat_tree": ("build_fat_tree",),
+    "shapes.rail": ("build_rail_optimized",),
+    "shapes.scale_up": ("ScaleUp", "build_mesh_scale_up", "build_switched_scale_up", "build_torus_scale_up"),
+    "shapes.torus": ("build_torus",),
+    "sharing": ("LeafArrangement", "LeafRequirements", "compute_arrangements"),
 }
 
 

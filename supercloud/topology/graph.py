@@ -75,7 +75,7 @@ class Tier:
         return index
 
 
-_NamedT = TypeVar("_Named", Tier, Level)
+_NamedT = TypeVar("_NamedT", Tier, Level)
 
 
 class FabricColumns(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .errors import NoFreePortsError, require_at_least
 from .links import LinkGroup, NodeLinks
 
-__all__ = ["PortRequest", "PlacedPorts", "ReservedLinks", "ReservedPorts", "to_port_requests", "check_reserved",
+__all__ = ["PortRequest", "PortReservation", "ReservedLinks", "ReservedPorts", "to_port_requests", "check_reserved",
            "count_free_ports", "assign_reserved_ports"]  # fmt: skip
 
 
@@ -25,10 +25,10 @@ class PortRequest(NamedTuple):
     """So many ports at a time in one cage; more than 1 must find such a cage."""
 
 
-PlacedPorts: TypeAlias = int | Sequence[PortRequest]
+PortReservation: TypeAlias = int | Sequence[PortRequest]
 
 
-def to_port_requests(reserved: PlacedPorts) -> tuple[PortRequest, ...]:
+def to_port_requests(reserved: PortReservation) -> tuple[PortRequest, ...]:
     """A plain number of ports, or several asks, as asks. Raises TopologyError for less than none."""
     if isinstance(reserved, int):
         require_at_least(0, reserved=reserved)
@@ -94,7 +94,7 @@ class ReservedLinks(LinkGroup):
     """Per plane."""
 
     @property
-    def places(self) -> tuple[tuple[int, int], ...]:
+    def leaf_ports(self) -> tuple[tuple[int, int], ...]:
         """A (leaf, port) of one plane for each link. They are placed only when asked for: a search for the size of
         units that fits builds a network many times, and counts its switches only."""
         return assign_reserved_ports(self.ports)
@@ -103,8 +103,8 @@ class ReservedLinks(LinkGroup):
     def count(self) -> int:
         return sum(ask.ports for ask in self.ports.asks) * self.planes
 
-    def ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
-        places = self.places
+    def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
+        places = self.leaf_ports
         plane, place = number // len(places), number % len(places)
         if isinstance(number, int):
             leaf, port = places[place]

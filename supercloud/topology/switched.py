@@ -8,7 +8,7 @@ from .domains import Level
 from .errors import TopologyError
 from .graph import Axis, Fabric, Tier
 from .links import LinkGroup, NodeLinks, TierLinks
-from .reserved import PlacedPorts, ReservedLinks, ReservedPorts, to_port_requests, check_reserved
+from .reserved import PortReservation, ReservedLinks, ReservedPorts, to_port_requests, check_reserved
 from .tiers import TierLayout, Radix, LeafUnits, UpperTiers, compute_max_down, expand_radix, compute_uplinks
 
 
@@ -93,7 +93,7 @@ def assemble_fabric(
     leaf_axes: tuple[Axis, ...],
     unit_name: str,
     rails: int = 1,
-    reserved: PlacedPorts = 0,
+    reserved: PortReservation = 0,
     cage_ports: int = 1,
     peer_ports: int = 0,
     cross_rail_hops: int | None = 1,

@@ -175,10 +175,10 @@ def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkey
     opened = Database(path, TABLE)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError), opened.transaction(soon=True):
+    with pytest.raises(StoreError), opened.transaction(relaxed=True):
         pass
     other.close()
-    with opened.transaction(soon=True) as connection:
+    with opened.transaction(relaxed=True) as connection:
         connection.execute("INSERT INTO things VALUES ('a')")
     assert opened.read("PRAGMA synchronous")[0][0] == 2, "FULL"
     opened.close()

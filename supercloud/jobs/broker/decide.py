@@ -79,9 +79,9 @@ def decide(
             continue
         reason, kept = found
         if not reason:
-            barred = [cluster if cluster.unavailable_reason else replace(cluster, barred=UNRESPONSIVE_REASON) for cluster in unresponsive]
+            barred = [cluster if cluster.unavailable_reason else replace(cluster, unavailable_reason=UNRESPONSIVE_REASON) for cluster in unresponsive]
             barred += [
-                replace(cluster, barred=avoided[cluster.plan.name], barred_until_corrected=False)
+                replace(cluster, unavailable_reason=avoided[cluster.plan.name], barred_until_corrected=False)
                 for cluster in fleet.clusters
                 if cluster.plan.name in avoided
             ]

@@ -66,7 +66,7 @@ def request_recall(store: Store, record: JobRecord, reason: str) -> bool:
 def record_hold_reason(store: Store, record: JobRecord, reason: str) -> None:
     """Write down why a job is still held, where that is news."""
     if reason != record.reason:
-        with store.transaction(soon=True) as database:
+        with store.transaction(relaxed=True) as database:
             sql = "UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND launch = ?"
             database.execute(sql, (reason, record.id, State.HELD, record.launch))
 

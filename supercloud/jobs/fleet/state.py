@@ -125,7 +125,7 @@ class Cluster:
             own = {item.name for item in self.plan.scheduler.partitions if name in item.pools}
             queued = sum(item.nodes for item in waiting if item.partition in own or not own)
             pools[name] = PoolState(state.pool, state.domains, bytes(healthy), bytes(free), until, queued)
-        return replace(self, pools=pools, taken_at=observed_at)
+        return replace(self, pools=pools, observed_at=observed_at)
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def barred_by(cluster: Cluster, error: Exception) -> Cluster:
     what = "it cannot be asked now"
     problem = error if isinstance(error, SupercloudError) else defect_of(what, error)
     reason = f"{what}: {error}" if problem is error else str(problem)
-    return replace(cluster, barred=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine))
+    return replace(cluster, unavailable_reason=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine))
 
 
 def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:

@@ -198,7 +198,7 @@ class Database:
     def transaction(self, relaxed: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction that is on the disk when the block has been left; may be nested, the outermost counts.
 
-        ``soon`` is for what can be asked for again: it survives the end of every process, not that of the machine.
+        ``relaxed`` is for what can be asked for again: it survives the end of every process, not that of the machine.
         """
         with self._lock, self._translate_errors():
             if self.write_error:

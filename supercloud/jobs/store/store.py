@@ -238,7 +238,7 @@ class Store:
 
     def explain_submission(self, number: int, owner: str, reason: str) -> None:
         """Write down why a job is still being submitted, unless it no longer is, or by another process."""
-        with self.transaction(soon=True) as connection:
+        with self.transaction(relaxed=True) as connection:
             connection.execute("UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
                                (reason, number, State.SUBMITTING, owner))  # fmt: skip
 
@@ -258,7 +258,7 @@ class Store:
 
         ``launch`` is the one that was asked about, where that was not just now.
         """
-        with self.transaction(soon=True) as connection:
+        with self.transaction(relaxed=True) as connection:
             cursor = connection.execute(
                 "UPDATE jobs SET state = ?, ref = ?, owner = '', reason = '', submitted = ?"
                 " WHERE id = ? AND state IN (?, ?) AND launch = coalesce(?, launch)",

@@ -125,7 +125,7 @@ def _build_link_group(name: str, group: LinkGroup) -> dict[str, Any]:
         return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.iter_links()]}
     own = {item.name: getattr(group, item.name) for item in fields(group) if not item.name.endswith("_kind")}
     if isinstance(group, ReservedLinks):
-        own = {"places": group.places, "planes": group.planes, "leaves": group.leaves}
+        own = {"places": group.leaf_ports, "planes": group.planes, "leaves": group.leaves}
     return found | {"rule": rule} | own
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import PlacedPorts
+from ..reserved import PortReservation
 from ..switched import assemble_fabric, require_fit, compute_leaf_ports
 from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, expand_oversubscription, expand_radix
 
@@ -28,7 +28,7 @@ def build_clos(
     tiers: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: PlacedPorts = 0,
+    reserved: PortReservation = 0,
     cage_ports: int = 1,
     peer_ports: int = 0,
 ) -> Fabric:

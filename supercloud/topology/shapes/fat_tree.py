@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import PlacedPorts, to_port_requests
+from ..reserved import PortReservation, to_port_requests
 from ..switched import assemble_fabric, require_fit, compute_leaf_ports
 from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, compute_max_down, expand_oversubscription, expand_radix
 
@@ -27,7 +27,7 @@ def build_fat_tree(
     pod_leaves: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: PlacedPorts = 0,
+    reserved: PortReservation = 0,
     cage_ports: int = 1,
     peer_ports: int = 0,
 ) -> Fabric:

@@ -12,7 +12,7 @@ from typing import Literal
 from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
-from ..reserved import PlacedPorts
+from ..reserved import PortReservation
 from ..switched import assemble_fabric, require_fit, compute_leaf_ports
 from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, compute_max_down, expand_oversubscription, expand_radix
 
@@ -34,7 +34,7 @@ def build_rail_optimized(
     pod_units: int | None = None,
     spines: int | None = None,
     oversubscription: Oversubscription = 1.0,
-    reserved: PlacedPorts = 0,
+    reserved: PortReservation = 0,
     cage_ports: int = 1,
     peer_ports: int = 0,
 ) -> Fabric:

@@ -37,7 +37,7 @@ def find_mixed_ports(fabric: FabricPlan) -> dict[str, list[tuple[int, int]]]:
 
 def _find_port_owners(fabric: FabricPlan, wiring: Wiring) -> dict[tuple[int, int], str]:
     """(leaf, port) of the reserved links of the first plane -> the service that has it."""
-    places = next((group.places for group in wiring.link_groups if isinstance(group, ReservedLinks)), ())
+    places = next((group.leaf_ports for group in wiring.link_groups if isinstance(group, ReservedLinks)), ())
     found: dict[tuple[int, int], str] = {}
     start = 0
     for service in fabric.services:

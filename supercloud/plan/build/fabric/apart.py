@@ -6,7 +6,7 @@ from ....topology import Fabric as Wiring
 from ....topology import TopologyError
 from ....topology.graph import Axis
 from ....topology.links import NodeLinks
-from ....topology.reserved import PlacedPorts, to_port_requests
+from ....topology.reserved import PortReservation, to_port_requests
 from ....topology.switched import assemble_fabric
 from ....topology.tiers import TierLayout, LeafUnits
 
@@ -14,7 +14,7 @@ __all__ = ["build_joined_leaves"]
 
 
 def build_joined_leaves(
-    nodes: int, *, nics: int, radix: int, down: int | None, reserved: PlacedPorts, max_leaf_nodes: int | None = None,
+    nodes: int, *, nics: int, radix: int, down: int | None, reserved: PortReservation, max_leaf_nodes: int | None = None,
     peer_ports: int = 0,
 ) -> Wiring:  # fmt: skip
     """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.

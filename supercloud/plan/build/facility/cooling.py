@@ -54,7 +54,7 @@ def compute_heat(
     things = [(item.machine, item.nodes, racks.get(item.name)) for item in pools]
     for machine, count, rack in [*things, *((item.machine, item.count, None) for item in servers)]:
         used = compute_node_power(machine)
-        drawn, kind = (rack.node, rack.cooling) if rack else (used, cooling)
+        drawn, kind = (rack.node_power, rack.cooling) if rack else (used, cooling)
         one, known = compute_machine_heat(machine, used if kind == "direct-liquid" else drawn, kind)
         heat += (one + Heat(air=drawn - one.total)) * count
         if not known and machine.name not in assumed:

@@ -65,7 +65,7 @@ def build_facility_plan(
     cooling = build_cooling_plan(facility, it, power, pools, fabrics, (*servers, *service), groups, energy.carbon, folder,
                          catalog, problems)  # fmt: skip
     if energy.sources and cooling.pue:
-        energy = replace(energy, sources=tuple(replace(item, average=it * cooling.pue * item.share)
+        energy = replace(energy, sources=tuple(replace(item, average_power=it * cooling.pue * item.share)
                                                for item in energy.sources))  # fmt: skip
     year = compute_annual_energy(it, cooling.pue, energy.price, energy.carbon)
     return FacilityPlan(

@@ -277,7 +277,7 @@ def with_leaves(group: RackGroup, fabrics: Iterable[FabricPlan]) -> RackGroup:
             units=group.units + units,
             weight=load,
             heat=group.heat + compute_switch_heat(leaf.switch, power, group.cooling),
-            top=(*group.leaf_fabrics, fabric.name),
-            power_is_least=group.is_power_lower_bound or not is_power_known(leaf.switch),
+            leaf_fabrics=(*group.leaf_fabrics, fabric.name),
+            is_power_lower_bound=group.is_power_lower_bound or not is_power_known(leaf.switch),
         )
     return group

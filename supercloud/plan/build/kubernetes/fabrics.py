@@ -123,7 +123,7 @@ def _has_named_ports(plan: Plan, adapter: Adapter) -> bool:
 
 def _with_functions(plan: Plan, attachment: FabricAttachment) -> FabricAttachment:
     """As many functions of each port as the rails' subnets have addresses for."""
-    tried = (replace(attachment, functions=each) for each in range(_MAX_PORT_FUNCTIONS, 1, -1))
+    tried = (replace(attachment, port_functions=each) for each in range(_MAX_PORT_FUNCTIONS, 1, -1))
     return next((item for item in tried if all(compute_pod_blocks(plan, item))), attachment)
 
 
@@ -160,7 +160,7 @@ def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block |
     joined = plan.networks.joined(fabric.name) if plan.networks else ()
     nodes = compute_block_size(max((run.start + run.count for links in joined for run in links.runs), default=1))
     used = sum(pool.nodes for pool, _ in _list_matching_pools(plan, attachment)) * count_addresses_per_node(plan, attachment)
-    mixed = way == "host-device" and bool(_list_matching_pools(plan, replace(attachment, named=not attachment.has_named_ports)))
+    mixed = way == "host-device" and bool(_list_matching_pools(plan, replace(attachment, has_named_ports=not attachment.has_named_ports)))
     halves = 2 if plan.networks and plan.networks.list_servers(fabric.name) else 1
     found: list[Block | None] = []
     for subnet in plan.networks.subnets if plan.networks else ():

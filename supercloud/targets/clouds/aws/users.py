@@ -39,7 +39,7 @@ def create_user_role(context: BuildContext, buckets: Mapping[str, s3.Bucket], ma
     granted = [
         grant(context, f"{key}-users", machine.name, [allow(assume, [role.arn])]) for key, machine in machines.items()
     ]
-    return replace(role, rights=(*role.policies, *granted))
+    return replace(role, policies=(*role.policies, *granted))
 
 
 def _allow_tenant_data(buckets: Sequence[s3.Bucket], has_tenants: bool) -> list[Statement]:
