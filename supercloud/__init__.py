@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .errors import Finding as Finding
     from .errors import InputError as InputError
     from .errors import JobFailedError as JobFailedError
+    from .errors import OperationError as OperationError
     from .errors import SpecError as SpecError
     from .errors import SupercloudError as SupercloudError
-    from .errors import OperationError as OperationError
     from .jobs import Executor as Executor
     from .jobs import Job as Job
     from .jobs import as_completed as as_completed

@@ -20,7 +20,7 @@ from supercloud.plan.publish.summary import build_rows
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 __all__ = ["LateRefusal", "is_small", "outcome", "parse_files"]
 

@@ -316,7 +316,11 @@ class Generator:
             return self.random.choice(known)
         if pattern.startswith(r"^\d+(\.\d+)"):
             return self.random.choice(
-                [*self.catalog.list_names("slurm"), *self.catalog.list_names("kubernetes"), *self.catalog.list_names("kueue")]
+                [
+                    *self.catalog.list_names("slurm"),
+                    *self.catalog.list_names("kubernetes"),
+                    *self.catalog.list_names("kueue"),
+                ]
             )
         if pattern.startswith("^[a-z]([-a-z0-9]*") and self.random.random() < 0.95:
             return (

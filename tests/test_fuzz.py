@@ -26,7 +26,7 @@ from supercloud.plan.publish.document import build_document
 from supercloud.plan.publish.summary import build_rows
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 SEEDS = [yaml.safe_load(path.read_text()) for path in EXAMPLES]
 OVERLAY = next(path.parent / "catalog" for path in EXAMPLES if (path.parent / "catalog").is_dir())

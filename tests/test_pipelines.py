@@ -37,9 +37,13 @@ def find_early_readers(text: str) -> list[str]:
 def list_scripts() -> list[Path]:
     templates = [path for path in (ROOT / "templates").rglob("*.j2") if path.suffixes[:1] not in ([".md"], [".html"])]
     rendered = [path for path in (ROOT / "tests/golden").rglob("*.*") if path.suffix in (".sh", ".py", ".yaml")]
-    return [*templates, *(ROOT / "templates").rglob("*.sh"), *(ROOT / "supercloud").rglob("*.sh"),
-            *(ROOT / "supercloud/jobs").rglob("*.py"),
-            *(path for path in rendered if "pipefail" in path.read_text())]  # fmt: skip
+    return [
+        *templates,
+        *(ROOT / "templates").rglob("*.sh"),
+        *(ROOT / "supercloud").rglob("*.sh"),
+        *(ROOT / "supercloud/jobs").rglob("*.py"),
+        *(path for path in rendered if "pipefail" in path.read_text()),
+    ]
 
 
 def test_no_program_of_a_pipeline_stops_reading_before_its_end() -> None:
@@ -52,19 +56,39 @@ def test_no_program_of_a_pipeline_stops_reading_before_its_end() -> None:
     assert not wrong, "read the answer into a variable first, then match it"
 
 
-@pytest.mark.parametrize("line", [
-    "sshd -T 2>/dev/null | grep -qix 'usepam yes'", "a | grep -v x -q y", "a | grep -F -m1 x",
-    "a |\n    grep x >/dev/null",
-    "a | LC_ALL=C grep -iq x", "a | head -n 1", "a | sed -n '/x/{p;q}'", "a | sed 3q", "a | sed '1q'", "a | read -r x",
-    "a | awk '/x/ {\n print; exit }'", "a | while read -r b; do\n [ $b = c ] && break\ndone", "a | grep x &>/dev/null",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "sshd -T 2>/dev/null | grep -qix 'usepam yes'",
+        "a | grep -v x -q y",
+        "a | grep -F -m1 x",
+        "a |\n    grep x >/dev/null",
+        "a | LC_ALL=C grep -iq x",
+        "a | head -n 1",
+        "a | sed -n '/x/{p;q}'",
+        "a | sed 3q",
+        "a | sed '1q'",
+        "a | read -r x",
+        "a | awk '/x/ {\n print; exit }'",
+        "a | while read -r b; do\n [ $b = c ] && break\ndone",
+        "a | grep x &>/dev/null",
+    ],
+)
 def test_programs_that_stop_early_are_found(line: str) -> None:
     assert find_early_readers(line)
 
 
-@pytest.mark.parametrize("line", [
-    "a || grep -q x file", "grep -q x <<<\"$answer\"", "a | grep x 2>/dev/null", "a | grep . | sed -n 1p",
-    "a | awk 'NR == 1' || exit 1", "a | while read -r b; do echo $b; done; break", "{{ head | comment }}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a || grep -q x file",
+        'grep -q x <<<"$answer"',
+        "a | grep x 2>/dev/null",
+        "a | grep . | sed -n 1p",
+        "a | awk 'NR == 1' || exit 1",
+        "a | while read -r b; do echo $b; done; break",
+        "{{ head | comment }}",
+    ],
+)
 def test_programs_that_read_to_the_end_are_not(line: str) -> None:
     assert not find_early_readers(line)

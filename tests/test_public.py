@@ -52,22 +52,37 @@ def test_unknown_names_are_attribute_errors() -> None:
         raise AssertionError("found something that is not there")
 
 
-@pytest.mark.parametrize(("call", "says"), [
-    (lambda: supercloud.load({"name": "pod1"}), "load takes the path of a file, not the dict; what is in memory "
-     "becomes a ClusterSpec by ClusterSpec.model_validate"),
-    (lambda: supercloud.load_job(None), "load_job takes the path of a file, not the NoneType"),
-    (lambda: supercloud.load_fleet([]), "load_fleet takes the path of a file, not the list"),
-    (lambda: supercloud.resolve("cluster.yaml"), "resolve takes a cluster spec, not the str 'cluster.yaml'; read one"),
-    (lambda: supercloud.render("cluster.yaml", "slurm"), "render takes a plan, not the str 'cluster.yaml'; make one"),
-    (lambda: supercloud.build_document("cluster.yaml"), "document and diff take plans, not the str 'cluster.yaml'"),
-    (lambda: supercloud.place(JOB, "cluster.yaml"), "place takes a job and a plan, a cluster or a fleet, not the str "
-     "'cluster.yaml'; make a plan: resolve(load(\"cluster.yaml\"))"),
-    (lambda: supercloud.why_not(JOB, Path("cluster.yaml")), "a cluster or a fleet, not the PosixPath; make a plan"),
-    (lambda: supercloud.place({"name": "job"}, "cluster.yaml"), "not the dict; make a job: JobSpec"),
-    (lambda: prepare(JOB, "cluster.yaml"), "prepare takes a job and a plan, not the str 'cluster.yaml'"),
-    (lambda: supercloud.submit(JOB, "cluster.yaml"), "submit takes a job and a plan or a fleet, not the str"),
-    (lambda: supercloud.Executor("cluster.yaml"), "Executor takes a plan or a fleet, not the str 'cluster.yaml'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda: supercloud.load({"name": "pod1"}),
+            "load takes the path of a file, not the dict; what is in memory "
+            "becomes a ClusterSpec by ClusterSpec.model_validate",
+        ),
+        (lambda: supercloud.load_job(None), "load_job takes the path of a file, not the NoneType"),
+        (lambda: supercloud.load_fleet([]), "load_fleet takes the path of a file, not the list"),
+        (
+            lambda: supercloud.resolve("cluster.yaml"),
+            "resolve takes a cluster spec, not the str 'cluster.yaml'; read one",
+        ),
+        (
+            lambda: supercloud.render("cluster.yaml", "slurm"),
+            "render takes a plan, not the str 'cluster.yaml'; make one",
+        ),
+        (lambda: supercloud.build_document("cluster.yaml"), "document and diff take plans, not the str 'cluster.yaml'"),
+        (
+            lambda: supercloud.place(JOB, "cluster.yaml"),
+            "place takes a job and a plan, a cluster or a fleet, not the str "
+            "'cluster.yaml'; make a plan: resolve(load(\"cluster.yaml\"))",
+        ),
+        (lambda: supercloud.why_not(JOB, Path("cluster.yaml")), "a cluster or a fleet, not the PosixPath; make a plan"),
+        (lambda: supercloud.place({"name": "job"}, "cluster.yaml"), "not the dict; make a job: JobSpec"),
+        (lambda: prepare(JOB, "cluster.yaml"), "prepare takes a job and a plan, not the str 'cluster.yaml'"),
+        (lambda: supercloud.submit(JOB, "cluster.yaml"), "submit takes a job and a plan or a fleet, not the str"),
+        (lambda: supercloud.Executor("cluster.yaml"), "Executor takes a plan or a fleet, not the str 'cluster.yaml'"),
+    ],
+)
 def test_an_argument_of_another_kind_is_told_what_the_function_takes(call: Callable[[], object], says: str) -> None:
     with pytest.raises(supercloud.InputError, match=re.escape(says)):
         call()

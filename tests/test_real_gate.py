@@ -58,9 +58,11 @@ def test_a_flaky_test_passes_and_is_listed_with_its_first_error(checkout: Path) 
 
     def history(*words: str) -> str:
         return subprocess.run(
-            [sys.executable, checkout / "tests/real/history.py", *words], capture_output=True, text=True,
+            [sys.executable, checkout / "tests/real/history.py", *words],
+            capture_output=True,
+            text=True,
             env={"SUPERCLOUD_CACHE": str(checkout.parent / "cache")},
-        ).stdout  # fmt: skip
+        ).stdout
 
     assert "| all | | 2 | 1 |" in history("table")
     assert "| all | | 0 | 0 |" in history("table", f"{time.time() + 1}"), "what a run did not run is not in its table"

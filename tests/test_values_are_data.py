@@ -30,10 +30,10 @@ from supercloud.errors import SupercloudError
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
-from supercloud.primitives.templates import Quoted, render_template, quote_shell, quote_yaml
+from supercloud.primitives.templates import Quoted, quote_shell, quote_yaml, render_template
 from supercloud.spec import ClusterSpec
 from supercloud.spec.schema import DOCUMENTS
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 from supercloud.targets.report import render_report
 
 MARK = "canary"
@@ -342,7 +342,9 @@ def test_yaml_reads_a_quoted_scalar_as_it_is(value: str) -> None:
 def test_a_script_takes_no_value_that_is_not_quoted() -> None:
     with pytest.raises(ValueError, match="use the filter"):
         render_template("boot/user-data.sh.j2", head="", environment="$(id)", cloud="", metadata="")
-    assert "$(id)" in render_template("boot/user-data.sh.j2", head="", environment=Quoted("$(id)"), cloud="", metadata="")
+    assert "$(id)" in render_template(
+        "boot/user-data.sh.j2", head="", environment=Quoted("$(id)"), cloud="", metadata=""
+    )
 
 
 @pytest.mark.parametrize("template", sorted((ROOT / "templates").rglob("*.sh.j2")), ids=lambda path: path.name)

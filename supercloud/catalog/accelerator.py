@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..primitives.quantity import Operations, Power, Rate, Size
 from ..spec.base import MIG_PROFILE, Count, Natural, Text
-from .fact import CatalogEntry, EntryName, LabelKey, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName, LabelKey
 
 __all__ = ["Accelerator", "DeviceFiles", "MigProfile", "ScaleUpLink"]
 
@@ -65,8 +65,12 @@ class Accelerator(CatalogEntry):
     memory_reported: Size | None = None
     """What the driver reports, for fit checks."""
     memory_bandwidth: Rate | None = None
-    dense: dict[Literal["fp64", "fp64_tensor", "fp64_matrix", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4",
-                        "int8", "int4"], Operations] = {}  # fmt: skip
+    dense: dict[
+        Literal[
+            "fp64", "fp64_tensor", "fp64_matrix", "fp32", "tf32", "bf16", "fp16", "fp8", "fp6", "fp4", "int8", "int4"
+        ],
+        Operations,
+    ] = {}
     """Peak rate per number format without structured sparsity."""
     tdp: Power | None = None
     scale_up: ScaleUpLink | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..primitives.quantity import Duration, Length, Rate, Size
-from ..spec.base import Count, Natural, IntegerRange
+from ..spec.base import Count, IntegerRange, Natural
 from .fact import CatalogEntry, CatalogModel
 
 __all__ = ["RoceProfile", "EcnProfile"]

@@ -9,10 +9,20 @@ from pydantic import Field
 
 from ..primitives.quantity import Size
 from ..spec.base import Count, Flag, ReleaseText, Text
-from .fact import CatalogEntry, EntryName, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName
 
-__all__ = ["ControlPlane", "KubernetesAbilities", "KubernetesRelease", "KueueAbilities", "KueueApis", "KueueRelease",
-           "PolicyApi", "RequestLimits", "VolcanoAbilities", "VolcanoRelease"]  # fmt: skip
+__all__ = [
+    "ControlPlane",
+    "KubernetesAbilities",
+    "KubernetesRelease",
+    "KueueAbilities",
+    "KueueApis",
+    "KueueRelease",
+    "PolicyApi",
+    "RequestLimits",
+    "VolcanoAbilities",
+    "VolcanoRelease",
+]
 
 ApiVersion = Annotated[str, Field(pattern=r"^v\d+((alpha|beta)\d+)?$")]
 

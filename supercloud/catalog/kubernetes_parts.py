@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ..spec.base import Flag, Natural, Text
 from ..spec.fabric import Cidr
-from .fact import CatalogEntry, EntryName, LabelKey, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName, LabelKey
 
 __all__ = [
     "Alert",

@@ -8,12 +8,23 @@ from pydantic import Field
 
 from ..primitives.quantity import Flow, Length, Mass, Power, Rate, Size, Temperature
 from ..spec.base import Count, DeviceName, Natural, Ratio, Text
-from .fact import CatalogEntry, EntryName, CatalogModel
+from .fact import CatalogEntry, CatalogModel, EntryName
 from .instance import Instance
 from .rack import Feed, Mount
 
-__all__ = ["Adapter", "Chassis", "Cpu", "MachineCooling", "InstalledAccelerators", "LocalDisk", "Machine", "RackProduct", "ScalableUnit",
-           "RackSlot", "PowerSupplies"]  # fmt: skip
+__all__ = [
+    "Adapter",
+    "Chassis",
+    "Cpu",
+    "MachineCooling",
+    "InstalledAccelerators",
+    "LocalDisk",
+    "Machine",
+    "RackProduct",
+    "ScalableUnit",
+    "RackSlot",
+    "PowerSupplies",
+]
 
 
 class Cpu(CatalogModel):

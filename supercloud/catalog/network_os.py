@@ -88,6 +88,11 @@ class NetworkOs(CatalogEntry):
             first = cage * lanes + part * max(1, lanes // parts)
         pattern = whole if parts == 1 else split
         return pattern.format(
-            cage=cage + 1, cage0=cage, part=part + 1, part0=part, letter=chr(ord("a") + part),
-            lane=part * max(1, lanes // parts) + 1, lane0=first,
-        )  # fmt: skip
+            cage=cage + 1,
+            cage0=cage,
+            part=part + 1,
+            part0=part,
+            letter=chr(ord("a") + part),
+            lane=part * max(1, lanes // parts) + 1,
+            lane0=first,
+        )

@@ -8,10 +8,22 @@ from typing import Literal
 from ..primitives.names import NameRule
 from ..primitives.quantity import Size
 from ..spec.base import Count, Flag, Natural, Text
-from .fact import CatalogEntry, EntryName, CatalogModel, CidrBlock, RegularExpression
+from .fact import CatalogEntry, CatalogModel, CidrBlock, EntryName, RegularExpression
 
-__all__ = ["Addon", "RangeConflict", "CapacityRule", "ProviderDefaults", "Endpoints", "MachineImage", "ChangeImpact", "ProviderLimit", "ManagedDatabase",
-           "NetworkRule", "CloudPartition", "Provider"]  # fmt: skip
+__all__ = [
+    "Addon",
+    "RangeConflict",
+    "CapacityRule",
+    "ProviderDefaults",
+    "Endpoints",
+    "MachineImage",
+    "ChangeImpact",
+    "ProviderLimit",
+    "ManagedDatabase",
+    "NetworkRule",
+    "CloudPartition",
+    "Provider",
+]
 
 
 Endpoints = dict[Text, Literal["gateway", "interface"]]

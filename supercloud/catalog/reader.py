@@ -56,15 +56,25 @@ __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 
 _SINGULAR_NAMES = {
     "adapter-qos": "quality of service of adapters",
-    "alerts": "set of alerts", "cooling": "way of cooling", "metrics": "set of metrics",
-    "node-topologies": "node-topology", "platform-ranges": "set of platform ranges",
-    "prices": "list of prices", "storage": "storage product", "xids": "list of XIDs",
+    "alerts": "set of alerts",
+    "cooling": "way of cooling",
+    "metrics": "set of metrics",
+    "node-topologies": "node-topology",
+    "platform-ranges": "set of platform ranges",
+    "prices": "list of prices",
+    "storage": "storage product",
+    "xids": "list of XIDs",
     "heat-rejection": "way of heat rejection",
-    "kubernetes": "release of Kubernetes", "kueue": "release of Kueue", "power-shelves": "power-shelf",
-    "slurm": "release of Slurm", "slurm-packages": "family of Slurm packages",
-    "switches": "switch", "thermal-classes": "thermal-class", "ups": "UPS",
+    "kubernetes": "release of Kubernetes",
+    "kueue": "release of Kueue",
+    "power-shelves": "power-shelf",
+    "slurm": "release of Slurm",
+    "slurm-packages": "family of Slurm packages",
+    "switches": "switch",
+    "thermal-classes": "thermal-class",
+    "ups": "UPS",
     "volcano": "release of Volcano",
-}  # fmt: skip
+}
 """What one of a kind is called, where that is not the kind without its s."""
 
 KINDS: dict[str, type[CatalogEntry]] = {

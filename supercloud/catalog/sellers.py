@@ -24,7 +24,8 @@ def select_regions(catalog: Catalog, machine: Machine) -> list[str]:
         priced = {item.region for item in cast(Prices, catalog.get("prices", machine.name)).prices}
     regions = [cast(Region, item) for item in catalog.iter_entries("regions")]
     return sorted(
-        item.name for item in regions
+        item.name
+        for item in regions
         if item.provider == machine.provider
         and (machine.accelerators is None or item.name in priced or (family and family in (item.families or ())))
-    )  # fmt: skip
+    )

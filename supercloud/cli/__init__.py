@@ -14,7 +14,7 @@ import typer
 
 from .._version import __version__
 from ..errors import SupercloudError
-from .commands import JobCommand, CommandGroup
+from .commands import CommandGroup, JobCommand
 
 __all__ = ["COMMANDS", "app", "main"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .options import JobId, JsonOption
-from .output import print_note, print_result, print_json
+from .output import print_json, print_note, print_result
 
 EPILOG = "Example: supercloud cancel 1 · next: supercloud jobs"
 
@@ -18,4 +18,6 @@ def cancel(job_id: JobId, as_json: JsonOption = False) -> None:
         print_json({"id": job.id, "state": state})
     else:
         print_result(str(state))
-        print_note("next: supercloud jobs" if state.is_final else f"it was asked to end · next: supercloud wait {job_id}")
+        print_note(
+            "next: supercloud jobs" if state.is_final else f"it was asked to end · next: supercloud wait {job_id}"
+        )

@@ -8,7 +8,7 @@ import typer
 
 from ..errors import InputError
 from .options import JsonOption
-from .output import format_columns, print_note, print_result, print_json
+from .output import format_columns, print_json, print_note, print_result
 
 EPILOG = "Example: supercloud catalog machines dgx-h100 · next: name it in a spec"
 
@@ -51,8 +51,10 @@ def catalog(
             print_json([thing.model_dump(mode="json", exclude_unset=True) for thing in things])
             return
         holds = ((item.accelerators if isinstance(item, Machine) else None) for item in things)
-        for line in format_columns((item.name, item.title, f"{inside.count} × {inside.type}" if inside else "")
-                            for item, inside in zip(things, holds, strict=True)):  # fmt: skip
+        for line in format_columns(
+            (item.name, item.title, f"{inside.count} × {inside.type}" if inside else "")
+            for item, inside in zip(things, holds, strict=True)
+        ):
             print_result(line)
         print_note(f"{len(things)} {kind} · next: supercloud catalog {kind} NAME")
     else:

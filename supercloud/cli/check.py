@@ -7,7 +7,7 @@ from dataclasses import asdict
 import typer
 
 from .options import JsonOption, SpecFile, load_plan
-from .output import print_findings, print_note, print_json
+from .output import print_findings, print_json, print_note
 
 EPILOG = "Example: supercloud check cluster.yaml && git commit · next: supercloud plan cluster.yaml"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import JsonOption, load_plan
-from .output import format_columns, print_note, print_result, print_json
+from .output import format_columns, print_json, print_note, print_result
 
 EPILOG = "Example: supercloud diff main.yaml branch.yaml · next: supercloud render branch.yaml"
 
@@ -27,7 +27,8 @@ def diff(
         print_json([asdict(change) for change in changes])
         return
     for line in format_columns(
-        (change.impact, change.path, f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why) for change in changes
+        (change.impact, change.path, f"{_format_value(change.old)} -> {_format_value(change.new)}", change.why)
+        for change in changes
     ):
         print_result(line)
     replaced = sum(change.impact == "replaces" for change in changes)

@@ -18,9 +18,21 @@ if TYPE_CHECKING:
 EPILOG = "Example: supercloud init cluster.yaml --machine dgx-b200 --nodes 32 · next: supercloud plan cluster.yaml"
 
 _EMPTY_VALUES = dict.fromkeys(
-    ("location", "region", "domain", "capacity", "example", "fabric", "shape", "switch", "cooling", "rack",
-     "rack_nodes", "manager")
-)  # fmt: skip
+    (
+        "location",
+        "region",
+        "domain",
+        "capacity",
+        "example",
+        "fabric",
+        "shape",
+        "switch",
+        "cooling",
+        "rack",
+        "rack_nodes",
+        "manager",
+    )
+)
 
 
 def init(
@@ -43,8 +55,14 @@ def init(
     for flag, given, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
         if given and not fits:
             raise InputError(f"{flag} {given} does not go with {machine}: it is a machine of {where}")
-    fixed = {"name": name, "machine": machine, "nodes": nodes, "provider": where, "scheduler": scheduler,
-             "version": facts.list_names(scheduler)[-1]}  # fmt: skip
+    fixed = {
+        "name": name,
+        "machine": machine,
+        "nodes": nodes,
+        "provider": where,
+        "scheduler": scheduler,
+        "version": facts.list_names(scheduler)[-1],
+    }
     ways = list_spec_options(facts, of, location, region)
     text, open_points = render_best_spec([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
@@ -56,10 +74,16 @@ def init(
     print_note(f"next: supercloud plan {file}")
 
 
-def list_spec_options(catalog: Catalog, machine: Machine, location: str | None, region: str | None) -> list[dict[str, Any]]:
+def list_spec_options(
+    catalog: Catalog, machine: Machine, location: str | None, region: str | None
+) -> list[dict[str, Any]]:
     """What is written besides name and number, one way for each switch that fits. Raises InputError where no
     region is known."""
-    return _list_onprem_options(catalog, machine, location) if machine.provider == "onprem" else [_build_cloud_option(catalog, machine, region)]
+    return (
+        _list_onprem_options(catalog, machine, location)
+        if machine.provider == "onprem"
+        else [_build_cloud_option(catalog, machine, region)]
+    )
 
 
 def render_best_spec(options: list[dict[str, Any]], file: str, catalog: Catalog) -> tuple[str, str]:
@@ -112,10 +136,17 @@ def _render_candidate(values: dict[str, Any], file: str, catalog: Catalog) -> _S
 def _reduce_nodes_per_rack(candidate: _SpecCandidate, file: str, catalog: Catalog) -> _SpecCandidate:
     """The same with as many nodes in a rack as leave the fewest warnings, where there are any about the hall."""
     groups = [group.nodes_per_rack for group in candidate.plan.facility.racks] if candidate.plan.facility else []
-    if not candidate.values["rack"] or not any(item.path.startswith("facility") for item in _list_warnings(candidate.plan)):
+    if not candidate.values["rack"] or not any(
+        item.path.startswith("facility") for item in _list_warnings(candidate.plan)
+    ):
         return candidate
-    fewer = (_render_candidate(candidate.values | {"rack_nodes": nodes}, file, catalog) for nodes in range(max(groups) - 1, 0, -1))
-    return min((candidate, *(item for item in fewer if not item.plan.errors)), key=lambda item: len(_list_warnings(item.plan)))
+    fewer = (
+        _render_candidate(candidate.values | {"rack_nodes": nodes}, file, catalog)
+        for nodes in range(max(groups) - 1, 0, -1)
+    )
+    return min(
+        (candidate, *(item for item in fewer if not item.plan.errors)), key=lambda item: len(_list_warnings(item.plan))
+    )
 
 
 def _list_warnings(plan: Plan) -> list[Finding]:
@@ -151,8 +182,11 @@ def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | Non
     adapter = next((item for item in machine.adapters if item.role == "compute"), None)
     kind = adapter and {"infiniband": "infiniband", "vpi": "infiniband", "ethernet": "roce"}.get(adapter.kind)
     made = "infiniband" if kind == "infiniband" else "ethernet"
-    switches = sorted(item.name for item in map(catalog.get_switch, catalog.list_names("switches"))
-                      if adapter and item.kind == made and item.find_radix(adapter.speed))  # fmt: skip
+    switches = sorted(
+        item.name
+        for item in map(catalog.get_switch, catalog.list_names("switches"))
+        if adapter and item.kind == made and item.find_radix(adapter.speed)
+    )
     methods = machine.heat.methods
     same = _EMPTY_VALUES | {
         "location": location or "stockholm",
@@ -174,8 +208,11 @@ def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
     least = 0 if machine.rack else (machine.body.units or 0) * max(shown, default=1)
     if machine.rack is None and machine.body.units is None:
         return None
-    fitting = [item for item in map(catalog.get_rack, catalog.list_names("racks"))
-               if isinstance(item, Rack) and "ac" in item.feeds and item.units >= least]  # fmt: skip
+    fitting = [
+        item
+        for item in map(catalog.get_rack, catalog.list_names("racks"))
+        if isinstance(item, Rack) and "ac" in item.feeds and item.units >= least
+    ]
     best = min(fitting, key=lambda item: (item.vendor is not None, item.units, item.name), default=None)
     return best.name if best else None
 
@@ -188,13 +225,18 @@ def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) 
     known_cloud = machine.provider in catalog.list_names("providers")
     provider = cast(Provider, catalog.get("providers", machine.provider)) if known_cloud else None
     instance, kinds = machine.instance, machine.capacity_kinds
-    regions = [item.name for item in catalog.iter_entries("regions")
-               if isinstance(item, Region) and item.provider == machine.provider]  # fmt: skip
+    regions = [
+        item.name
+        for item in catalog.iter_entries("regions")
+        if isinstance(item, Region) and item.provider == machine.provider
+    ]
     if region is not None and regions and region not in regions:
         raise UnknownNameError(f"region of {machine.provider}", region, regions)
     if region is None:
         sellers = select_regions(catalog, machine)
-        prices = cast(Prices, catalog.get("prices", machine.name)) if machine.name in catalog.list_names("prices") else None
+        prices = (
+            cast(Prices, catalog.get("prices", machine.name)) if machine.name in catalog.list_names("prices") else None
+        )
         known = [(price.price, name) for name in sellers if prices and (price := prices.find_price(name, "on-demand"))]
         if not sellers:
             why = provider.unlisted.get(instance.family, "") if provider and instance else ""
@@ -203,7 +245,11 @@ def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) 
     ways = provider.capacity if provider and "on-demand" not in kinds else ()
     way = next((item for item in ways if item.kind in kinds), None)
     adapter = next((item.kind for item in machine.adapters if item.role == "compute"), None)
-    fabric = adapter if adapter in ADAPTER_KINDS else next((kind for kind, fits in ADAPTER_KINDS.items() if adapter in fits), None)
+    fabric = (
+        adapter
+        if adapter in ADAPTER_KINDS
+        else next((kind for kind, fits in ADAPTER_KINDS.items() if adapter in fits), None)
+    )
     return _EMPTY_VALUES | {
         "region": region,
         "fabric": fabric,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import MAX_JOB_ID, JsonOption
-from .output import format_columns, print_note, print_result, print_json
+from .output import format_columns, print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from ..errors import StoreError, SupercloudError
@@ -69,10 +69,27 @@ def jobs(
 
 
 def _format_row(record: JobRecord, usage: bool) -> tuple[str, ...]:
-    used = (_format_figure(record.compute_run_time() / 3600), _format_figure(record.compute_energy(), 3.6e6), _format_figure(record.compute_cost())) if usage else ()
+    used = (
+        (
+            _format_figure(record.compute_run_time() / 3600),
+            _format_figure(record.compute_energy(), 3.6e6),
+            _format_figure(record.compute_cost()),
+        )
+        if usage
+        else ()
+    )
     engine = record.engine if record.state != "HELD" else "-"
     reason = record.reason or (_NO_BROKER_REASON if record.state == "HELD" else "")
-    return (str(record.id), record.name, str(record.state), str(record.total_attempts), engine, record.location, *used, reason)
+    return (
+        str(record.id),
+        record.name,
+        str(record.state),
+        str(record.total_attempts),
+        engine,
+        record.location,
+        *used,
+        reason,
+    )
 
 
 def _format_figure(value: float | None, unit: float = 1.0) -> str:
@@ -89,8 +106,9 @@ def _print_history(job_id: int, as_json: bool) -> None:
     if as_json:
         print_json([asdict(event) for event in events])
         return
-    rows = [(time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at)), str(event.state), event.note)
-            for event in events]  # fmt: skip
+    rows = [
+        (time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.at)), str(event.state), event.note) for event in events
+    ]
     for line in format_columns(rows):
         print_result(line)
 
@@ -99,8 +117,20 @@ def _build_json(record: JobRecord) -> dict[str, object]:
     """A job for programs: without the texts it was made from."""
     from dataclasses import fields
 
-    hidden = {"spec", "placement", "connection", "submission", "owner", "joules", "dollars", "earlier", "recalled",
-              "units", "unit_seconds", "promised"}  # fmt: skip
+    hidden = {
+        "spec",
+        "placement",
+        "connection",
+        "submission",
+        "owner",
+        "joules",
+        "dollars",
+        "earlier",
+        "recalled",
+        "units",
+        "unit_seconds",
+        "promised",
+    }
     shown = {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}
     energy = record.compute_energy()
     return shown | {

@@ -10,7 +10,16 @@ import typer
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
 
-__all__ = ["MAX_JOB_ID", "ClusterOption", "JobFile", "JobId", "JsonOption", "SpecFile", "load_plan", "require_valid_plan"]
+__all__ = [
+    "MAX_JOB_ID",
+    "ClusterOption",
+    "JobFile",
+    "JobId",
+    "JsonOption",
+    "SpecFile",
+    "load_plan",
+    "require_valid_plan",
+]
 
 SpecFile = Annotated[Path, typer.Argument(help="The cluster's spec, YAML or JSON.", metavar="SPEC")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -13,8 +13,20 @@ from typing import Any
 
 from ..errors import Finding, InputError, SupercloudError
 
-__all__ = ["format_columns", "discard_output", "report_error", "report_system_error", "print_findings", "print_note", "escape_controls", "escape_json_controls", "prepare_streams",
-           "print_result", "print_json", "fall_back_to_stderr"]  # fmt: skip
+__all__ = [
+    "format_columns",
+    "discard_output",
+    "report_error",
+    "report_system_error",
+    "print_findings",
+    "print_note",
+    "escape_controls",
+    "escape_json_controls",
+    "prepare_streams",
+    "print_result",
+    "print_json",
+    "fall_back_to_stderr",
+]
 
 _COLORS = {"error": "31", "warning": "33", "note": "36"}
 

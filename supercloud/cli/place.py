@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import JobFile, JsonOption
-from .output import print_note, print_result, print_json
+from .output import print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from ..jobs.fleet.state import Cluster, Fleet
@@ -87,7 +87,9 @@ def load_destination(path: Path, live: bool) -> Cluster | Fleet:
     from ..jobs.fleet.state import load_fleet_state
     from ..jobs.store.database import locate_state_folder
 
-    fleet = load_fleet_state(path, (lambda connection: open_engine(connection, locate_state_folder())) if live else None)
+    fleet = load_fleet_state(
+        path, (lambda connection: open_engine(connection, locate_state_folder())) if live else None
+    )
     if live and not any(cluster.member.connect for cluster in fleet.clusters):
         raise InputError(
             f"{path}: --live asks the clusters of a fleet, and no cluster here says how it is reached; write a "
@@ -118,8 +120,10 @@ def _explain_placement(placement: Placement) -> Iterator[str]:
     if placement.shape:
         yield "box      " + " × ".join(map(str, placement.shape)) + " nodes"
     for span in placement.spans:
-        yield (f"{span.axis:<8} {span.count} groups of {span.size}, each fits one {span.needs}, "
-               f"spans {span.worst} at most, {span.mean:g} on average")  # fmt: skip
+        yield (
+            f"{span.axis:<8} {span.count} groups of {span.size}, each fits one {span.needs}, "
+            f"spans {span.worst} at most, {span.mean:g} on average"
+        )
     if placement.memory:
         yield f"memory   {placement.memory}"
     if not placement.fits_now:

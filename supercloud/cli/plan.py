@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from .options import JsonOption, SpecFile, load_plan
-from .output import format_columns, print_findings, print_note, escape_json_controls, print_result
+from .output import escape_json_controls, format_columns, print_findings, print_note, print_result
 
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
@@ -44,7 +44,9 @@ def _print_next_step(name: str, spec: str, decided: Plan) -> None:
     if decided.cloud is not None:
         said = "no problems found" if not decided.findings else "nothing that forbids creating it"
         file = spec if Path("Pulumi.yaml").exists() else Path(spec).resolve()
-        print_note(f"{said} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up")
+        print_note(
+            f"{said} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up"
+        )
         return
     from ..plan.publish.open_points import describe_open_points
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import JsonOption, load_plan
-from .output import print_note, print_result, print_json
+from .output import print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from ..plan.model.plan import Plan
@@ -59,8 +59,8 @@ def render(
 
 def _render_cluster(plan: Plan, target: list[str] | None) -> tuple[str, Bundle]:
     from ..primitives.bundle import Bundle
-    from ..targets import render as render_target
     from ..targets import list_targets
+    from ..targets import render as render_target
     from ..targets.installation import render_order
 
     # what is rendered for some targets only leaves the page of all of them as it is

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from .options import JsonOption, SpecFile, load_plan
-from .output import print_note, print_result, print_json
+from .output import print_json, print_note, print_result
 
 EPILOG = "Example: supercloud report cluster.yaml -o report.html · next: open it in a browser"
 

@@ -54,8 +54,13 @@ def serve(
     if not any(cluster.member.connect for cluster in fleet.clusters):
         raise InputError(f"{on}: no cluster says how it is reached; write connect: {{engine: slurm, via: ssh:HOST}}")
     if as_unit:
-        options = {"--engine": engine, "--via": via, "--every": every, "--move-after": move_after,
-                   "--lost-after": lost_after}  # fmt: skip
+        options = {
+            "--engine": engine,
+            "--via": via,
+            "--every": every,
+            "--move-after": move_after,
+            "--lost-after": lost_after,
+        }
         _print_unit(fleet.spec.name, on, {name: str(value) for name, value in options.items() if value is not None})
         return
     with loop.handle_stop_signals() as ended:
@@ -64,8 +69,14 @@ def serve(
         if store is None:
             return
         with acquire_broker_lock(store.folder):
-            broker = Broker(store, fleet, move_after=move_after, lost_after=lost_after,
-                            say=print_note, reporter=None if once else reporter)  # fmt: skip
+            broker = Broker(
+                store,
+                fleet,
+                move_after=move_after,
+                lost_after=lost_after,
+                say=print_note,
+                reporter=None if once else reporter,
+            )
             if once:
                 broker.step()
                 return
@@ -103,17 +114,25 @@ def _print_unit(name: str, path: Path, options: dict[str, str]) -> None:
     import shlex
     import sys
 
-    from ..jobs.broker.unit import select_environment, render_unit
+    from ..jobs.broker.unit import render_unit, select_environment
     from ..jobs.store.database import locate_state_folder
 
     words = [word for pair in options.items() for word in pair]
     passed_on, secret = select_environment(os.environ)
     environment = passed_on | {"SUPERCLOUD_STATE": str(locate_state_folder().absolute()), "PYTHONUNBUFFERED": "1"}
-    print_result(render_unit(name, [sys.executable, "-m", "supercloud", "serve", str(path.absolute()), *words], environment).rstrip())
+    print_result(
+        render_unit(
+            name, [sys.executable, "-m", "supercloud", "serve", str(path.absolute()), *words], environment
+        ).rstrip()
+    )
     if secret:
-        print_note(f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
-             f"each to ~/.config/supercloud/serve-{name}.env, and run chmod 600 on it")  # fmt: skip
+        print_note(
+            f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
+            f"each to ~/.config/supercloud/serve-{name}.env, and run chmod 600 on it"
+        )
     # the command that writes the unit must have the options that this one was given
     again = shlex.join(["supercloud", "serve", str(path), *words, "--unit"])
-    print_note(f"next: mkdir -p ~/.config/systemd/user && {again} > ~/.config/systemd/user/supercloud-{name}.service && "
-         f"systemctl --user enable --now supercloud-{name}.service")  # fmt: skip
+    print_note(
+        f"next: mkdir -p ~/.config/systemd/user && {again} > ~/.config/systemd/user/supercloud-{name}.service && "
+        f"systemctl --user enable --now supercloud-{name}.service"
+    )

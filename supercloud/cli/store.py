@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from .output import print_note, print_result, fall_back_to_stderr
+from .output import fall_back_to_stderr, print_note, print_result
 
 EPILOG = "Example: supercloud store backup jobs.backup · next: supercloud store restore jobs.backup"
 
@@ -77,6 +77,8 @@ def _parse_age(text: str) -> float:
 
     age = Duration(text).to("s")
     if age < 0:
-        raise InputError(f"--older {text!r} is negative: every job that has ended would be forgotten; write for "
-                         "example '180 d', or '0 d' to forget them all")  # fmt: skip
+        raise InputError(
+            f"--older {text!r} is negative: every job that has ended would be forgotten; write for "
+            "example '180 d', or '0 d' to forget them all"
+        )
     return age

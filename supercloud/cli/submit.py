@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import JobFile, JsonOption
-from .output import print_note, print_result, print_json, fall_back_to_stderr
+from .output import fall_back_to_stderr, print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from ..jobs.fleet.state import Cluster, Fleet
@@ -112,10 +112,14 @@ def build_connection(destination: Cluster | Fleet, engine: str | None, via: str 
         said = {"engine": engine, "via": via}
         if engine == "kubernetes" and via:
             name = via.rpartition("/")[2]
-            raise InputError(f"--via {via!r} does not say how Kubernetes is reached; write context:{name} "
-                             "for a context that kubectl config get-contexts lists") from None  # fmt: skip
-        problems = [f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
-                    for _, finding in build_findings(error, said, Connection)]  # fmt: skip
+            raise InputError(
+                f"--via {via!r} does not say how Kubernetes is reached; write context:{name} "
+                "for a context that kubectl config get-contexts lists"
+            ) from None
+        problems = [
+            f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
+            for _, finding in build_findings(error, said, Connection)
+        ]
         raise InputError(f"--engine or --via: {'; '.join(problems)}") from None
 
 

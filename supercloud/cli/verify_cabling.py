@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import JsonOption, SpecFile, require_valid_plan
-from .output import print_note, print_result, print_json
+from .output import print_json, print_note, print_result
 
 EPILOG = "Example: supercloud verify-cabling cluster.yaml found.txt · next: mend what it names, and compare again"
 

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import OperationError
 from .options import MAX_JOB_ID, JsonOption
-from .output import print_note, print_result, print_json
+from .output import print_json, print_note, print_result
 
 if TYPE_CHECKING:
     from ..jobs import Job
@@ -20,7 +20,9 @@ EPILOG = "Example: supercloud wait 1 && next-step.sh · next: supercloud logs 1"
 def wait(
     job_ids: Annotated[
         list[int],
-        typer.Argument(min=1, max=MAX_JOB_ID, help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID..."),
+        typer.Argument(
+            min=1, max=MAX_JOB_ID, help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID..."
+        ),
     ],
     timeout: Annotated[float | None, typer.Option(min=0, help="Give up after so many seconds.")] = None,
     as_json: JsonOption = False,
@@ -30,22 +32,28 @@ def wait(
 
     jobs = [api.get(number) for number in dict.fromkeys(job_ids)]
     if held := [str(job.id) for job in jobs if job.record.state is State.HELD]:
-        print_note(f"held, until a broker gives it to a cluster: {', '.join(held)}; where none runs: supercloud serve SPEC")
+        print_note(
+            f"held, until a broker gives it to a cluster: {', '.join(held)}; where none runs: supercloud serve SPEC"
+        )
     _wait_with_progress(jobs, timeout)
     left = [job for job in jobs if not job.record.state.is_final]
     if left:
         still = ", ".join(f"job {job.id} ({job.record.name}) is still {job.record.state}" for job in left[:5])
         raise OperationError(f"{still}; it goes on" if len(left) == 1 else f"{len(left)} jobs go on: {still}")
     if as_json:
-        shown = [{"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code,
-                  "reason": job.record.reason} for job in jobs]  # fmt: skip
+        shown = [
+            {"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code, "reason": job.record.reason}
+            for job in jobs
+        ]
         print_json(shown[0] if len(shown) == 1 else shown)
     else:
         for job in jobs:
             said = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
             print_result(said if len(jobs) == 1 else f"{job.id}  {said}")
         played = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
-        print_note(f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs")
+        print_note(
+            f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs"
+        )
     raise typer.Exit(0 if all(job.record.state is State.COMPLETED for job in jobs) else 1)
 
 
@@ -62,8 +70,13 @@ def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     end = None if timeout is None else time.monotonic() + timeout
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TimeElapsedColumn())  # fmt: skip
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task("", total=len(jobs))
         left = set(jobs)

@@ -9,8 +9,8 @@ import typer
 
 from ..errors import UnknownNameError
 from .options import JobFile, JsonOption
-from .output import format_columns, print_note, print_result, print_json
-from .place import LiveOption, DestinationOption, load_destination
+from .output import format_columns, print_json, print_note, print_result
+from .place import DestinationOption, LiveOption, load_destination
 
 if TYPE_CHECKING:
     from ..jobs.placement.place import Placement
@@ -47,7 +47,9 @@ def why_not(
         print_json({name: {"fits": name in fits} | asdict(answer) for name, answer in answers.items()})
         return
     for line in format_columns(
-        (name, _format_wait(answer), str(answer)) if isinstance(answer, Placement) else (name, answer.reason, answer.remedy)
+        (name, _format_wait(answer), str(answer))
+        if isinstance(answer, Placement)
+        else (name, answer.reason, answer.remedy)
         for name, answer in answers.items()
     ):
         print_result(line)

@@ -6,13 +6,20 @@ One file an idea: ``racks`` (what fits), ``electricity`` (circuits and losses), 
 """
 
 from .efficiency import SiteOverhead, compute_chiller_power, compute_cue, compute_wue
-from .electricity import Circuits, interpolate_efficiency, compute_breaker_rating, compute_circuit_power, compute_losses
-from .energy import EnergyShare, AnnualEnergy, compute_hourly_averages, compute_mix_carbon, compute_mix_price, compute_annual_energy
+from .electricity import Circuits, compute_breaker_rating, compute_circuit_power, compute_losses, interpolate_efficiency
+from .energy import (
+    AnnualEnergy,
+    EnergyShare,
+    compute_annual_energy,
+    compute_hourly_averages,
+    compute_mix_carbon,
+    compute_mix_price,
+)
 from .heat import Heat, compute_flow, split_heat
-from .loop import LiquidLoop, find_thermal_class, compute_outdoor_limit, count_cdus
-from .racks import RackFit, RackLimits, EquipmentRun, compute_rack_fit, count_racks, distribute
+from .loop import LiquidLoop, compute_outdoor_limit, count_cdus, find_thermal_class
+from .racks import EquipmentRun, RackFit, RackLimits, compute_rack_fit, count_racks, distribute
 from .redundancy import SCHEMES, Feeds, RedundancyScheme, count_paths, count_remaining_supplies
-from .weather import Weather, WeatherError, parse_column, count_free_hours, parse_weather, compute_wet_bulb
+from .weather import Weather, WeatherError, compute_wet_bulb, count_free_hours, parse_column, parse_weather
 
 __all__ = [
     "SCHEMES",

@@ -31,7 +31,9 @@ def compute_circuit_power(
     return Power.from_base(root * float(voltage.base) * float(current.base) * power_factor * continuous_factor)
 
 
-def compute_breaker_rating(power: Power, voltage: Voltage, power_factor: float = 1.0, continuous_factor: float = 0.8) -> Current:
+def compute_breaker_rating(
+    power: Power, voltage: Voltage, power_factor: float = 1.0, continuous_factor: float = 0.8
+) -> Current:
     """The least rating of one three-phase breaker: I = P / (√3 · V · pf · k)."""
     return Current.from_base(float(power.base) / (_SQRT3 * float(voltage.base) * power_factor * continuous_factor))
 

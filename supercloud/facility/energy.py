@@ -8,7 +8,14 @@ from fractions import Fraction
 
 from ..primitives.quantity import Carbon, CarbonIntensity, Duration, Energy, Money, Power, UnitPrice
 
-__all__ = ["EnergyShare", "AnnualEnergy", "compute_hourly_averages", "compute_mix_carbon", "compute_mix_price", "compute_annual_energy"]
+__all__ = [
+    "EnergyShare",
+    "AnnualEnergy",
+    "compute_hourly_averages",
+    "compute_mix_carbon",
+    "compute_mix_price",
+    "compute_annual_energy",
+]
 
 _YEAR = Duration(365, "d")
 
@@ -22,7 +29,9 @@ class AnnualEnergy:
     carbon: Carbon | None
 
 
-def compute_annual_energy(it_power: Power, pue: float | None, price: UnitPrice | None, carbon_intensity: CarbonIntensity | None) -> AnnualEnergy:
+def compute_annual_energy(
+    it_power: Power, pue: float | None, price: UnitPrice | None, carbon_intensity: CarbonIntensity | None
+) -> AnnualEnergy:
     """Energy = power × 365 d; cost and carbon = energy × PUE × factor.
 
     PUE is facility energy over IT energy (ISO/IEC 30134-2). Where it is not given, cost and carbon are of the IT load
@@ -30,7 +39,9 @@ def compute_annual_energy(it_power: Power, pue: float | None, price: UnitPrice |
     """
     energy: Energy = it_power * _YEAR
     facility = energy * (pue or 1)
-    return AnnualEnergy(energy, price * facility if price else None, carbon_intensity * facility if carbon_intensity else None)
+    return AnnualEnergy(
+        energy, price * facility if price else None, carbon_intensity * facility if carbon_intensity else None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,9 @@ def count_racks(runs: Sequence[EquipmentRun[Any]], limits: RackLimits) -> int:
     return _count_filled_racks(runs, limits)
 
 
-def distribute(runs: Sequence[EquipmentRun[Key]], racks: int, limits: RackLimits | None = None) -> list[list[EquipmentRun[Key]]]:
+def distribute(
+    runs: Sequence[EquipmentRun[Key]], racks: int, limits: RackLimits | None = None
+) -> list[list[EquipmentRun[Key]]]:
     """The same things in the same order over so many racks: evenly by number where that keeps to the limits, else so
     that the fullest is as little full as can be."""
     even = _distribute_evenly(runs, racks)
@@ -164,7 +166,10 @@ def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[t
             take = max(room, 1)
             if not things and (times := (run.count - at) // take) > 1:
                 # the last of them stays open for what comes after
-                result[-1:] = [([EquipmentRun(run.key, run.first + at, take, run.units, run.power)], times - 1), ([], 1)]
+                result[-1:] = [
+                    ([EquipmentRun(run.key, run.first + at, take, run.units, run.power)], times - 1),
+                    ([], 1),
+                ]
                 at += take * (times - 1)
             result[-1][0].append(EquipmentRun(run.key, run.first + at, take, run.units, run.power))
             at, things = at + take, things + take

@@ -101,7 +101,9 @@ def _parse_csv(text: str) -> Weather:
         raise WeatherError("its first line names no column 'dry_bulb'; an EPW file begins with 'LOCATION,'")
     second_at = humid_at if wet_at is None else wet_at
     dry, wet = array("d"), array("d")
-    for number, row in _iter_rows(csv.reader(rows[start + 1 : end], delimiter=_detect_delimiter(rows[start])), start + 2):
+    for number, row in _iter_rows(
+        csv.reader(rows[start + 1 : end], delimiter=_detect_delimiter(rows[start])), start + 2
+    ):
         try:
             air = float(row[dry_at])
             second = float(row[second_at]) if second_at is not None else None

@@ -24,8 +24,16 @@ from ..spec.fleet import Connection
 from ..spec.tenant import TenantLimits
 from . import job_rules as support
 from .arguments import require_job_and_destination
-from .engines.base import ChecksReachability, SupportsDependencies, Engine, FindsByKey, BindsTokens, SubmissionUnknownError, open_engine
-from .engines.identity import find_digests, explain_mismatch
+from .engines.base import (
+    BindsTokens,
+    ChecksReachability,
+    Engine,
+    FindsByKey,
+    SubmissionUnknownError,
+    SupportsDependencies,
+    open_engine,
+)
+from .engines.identity import explain_mismatch, find_digests
 from .engines.submission import Submission
 from .fleet.connections import require_used_options
 from .fleet.stack_outputs import read_connection_from_stack
@@ -35,25 +43,42 @@ from .job import Job
 from .placement.energy import compute_power_draw
 from .placement.place import Placement, place
 from .placement.steps.cost import compute_reserved_cost
-from .reconcile import submit_recorded, submission_in_progress, reconcile
+from .reconcile import reconcile, submission_in_progress, submit_recorded
 from .runtime.epochs import parse_launch
 from .runtime.remote_call import READING_VARIABLE
 from .store.database import locate_state_folder, strip_advice
 from .store.records import JobRecord
 from .store.spending import compute_spending
 from .store.states import State
-from .store.store import Store, open_default_store, has_store
+from .store.store import Store, has_store, open_default_store
 
-__all__ = ["Job", "as_completed", "require_dependencies", "open_default_store", "get", "list_jobs", "bind_tokens", "open_engine",
-           "prepare", "reconcile", "submit", "wait"]  # fmt: skip
+__all__ = [
+    "Job",
+    "as_completed",
+    "require_dependencies",
+    "open_default_store",
+    "get",
+    "list_jobs",
+    "bind_tokens",
+    "open_engine",
+    "prepare",
+    "reconcile",
+    "submit",
+    "wait",
+]
 
 _KEY_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def prepare(
-    job: JobSpec, plan: Plan, *, engine: str | Connection | None = None, key: str | None = None,
-    store: Store | None = None, catalog: Catalog | None = None,
-) -> tuple[Placement, Submission]:  # fmt: skip
+    job: JobSpec,
+    plan: Plan,
+    *,
+    engine: str | Connection | None = None,
+    key: str | None = None,
+    store: Store | None = None,
+    catalog: Catalog | None = None,
+) -> tuple[Placement, Submission]:
     """Where a job would go and exactly what its engine would be told: print the submission for a dry run.
 
     ``engine`` left out is the plan's own scheduler. Changes nothing anywhere. Raises :class:`SpecError` with the reason
@@ -77,9 +102,14 @@ def require_dependencies(job: JobSpec) -> None:
 
 
 def submit(
-    job: JobSpec, destination: Plan | Fleet, *, engine: str | Connection | None = None, key: str | None = None,
-    store: Store | None = None, catalog: Catalog | None = None,
-) -> Job:  # fmt: skip
+    job: JobSpec,
+    destination: Plan | Fleet,
+    *,
+    engine: str | Connection | None = None,
+    key: str | None = None,
+    store: Store | None = None,
+    catalog: Catalog | None = None,
+) -> Job:
     """Place a job, record it, hand it to its engine; given a fleet, record it for the fleet's broker to place.
 
     ``engine`` left out is the plan's own scheduler; ``"local"`` simulates the cluster on this machine. Where the
@@ -89,14 +119,22 @@ def submit(
     run twice, whatever is killed; if it is killed before, the job may be there or not, and the key tells.
     """
     if script := os.environ.get(READING_VARIABLE):
-        raise InputError(f"{script} submits jobs while a job reads it for its functions; put what submits jobs under "
-                         "if __name__ == \"__main__\":")  # fmt: skip
+        raise InputError(
+            f"{script} submits jobs while a job reads it for its functions; put what submits jobs under "
+            'if __name__ == "__main__":'
+        )
     require_job_and_destination(job, destination, (Plan, Fleet), "submit takes a job and a plan or a fleet")
     store = store or open_default_store()
     named, key = key is not None, secrets.token_hex(8) if key is None else key
     spec = job.model_dump_json(exclude_defaults=True)
-    whose: dict[str, Any] = {"key": key, "name": job.name, "spec": spec, "tenant": job.tenant or "",
-                             "priority": job.priority, "retries": job.retries}  # fmt: skip
+    whose: dict[str, Any] = {
+        "key": key,
+        "name": job.name,
+        "spec": spec,
+        "tenant": job.tenant or "",
+        "priority": job.priority,
+        "retries": job.retries,
+    }
     if (known := store.find_by_key(key)) and known.spec == spec:
         if known.ref is None:  # its submitter may have died
             reconcile(store, [known.id])
@@ -109,17 +147,25 @@ def submit(
     bind_tokens(connection, store.folder)
     if isinstance(opened := open_engine(connection, store.folder), ChecksReachability):
         opened.require_reachable()
-    known_there = _find_submission_before_restore(opened, destination.name, key, job.name, spec, store) if named else None
+    known_there = (
+        _find_submission_before_restore(opened, destination.name, key, job.name, spec, store) if named else None
+    )
     ready = _resolve_dependency_refs(job, connection, store)
     placement, submission = _place_and_prepare(ready, destination, connection, key, store.folder, catalog)
     with submission_in_progress(store, key):
         with store.transaction():  # one write to the disk for both steps
             record, new = store.record(
-                **whose, placement=placement.to_json(), submission=submission.to_json(), cluster=destination.name,
-                connection=connection.model_dump_json(exclude_defaults=True), engine=connection.engine,
-                watts=compute_power_draw(destination, placement), hourly=placement.price, units=placement.units,
+                **whose,
+                placement=placement.to_json(),
+                submission=submission.to_json(),
+                cluster=destination.name,
+                connection=connection.model_dump_json(exclude_defaults=True),
+                engine=connection.engine,
+                watts=compute_power_draw(destination, placement),
+                hourly=placement.price,
+                units=placement.units,
                 promised=compute_reserved_cost(job, placement),
-            )  # fmt: skip
+            )
             mine = new and store.begin_submission(record.id)
         try:
             if mine and known_there:
@@ -142,7 +188,9 @@ def bind_tokens(connection: Connection, folder: Path) -> None:
         engine.bind_tokens()
 
 
-def _find_submission_before_restore(engine: Engine, cluster: str, key: str, name: str, spec: str, store: Store) -> str | None:
+def _find_submission_before_restore(
+    engine: Engine, cluster: str, key: str, name: str, spec: str, store: Store
+) -> str | None:
     """What an engine calls a job of this key that it got before a copy was put in the place of the store; None where it
     finds none. Raises :class:`InputError` where that job is another one, or may be.
     """
@@ -168,19 +216,35 @@ def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[
     awaited = [require_completable(record).id for record in resolve_dependencies(job, store)]  # decided now, and once
     connected = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
     if not connected:
-        raise InputError(f"no cluster of {fleet.spec.name} says how it is reached",
-                         [Finding("fleet-connect", "error", "clusters", "none has 'connect'",
-                                  "write connect: {engine: slurm, via: ssh:HOST}, or take --engine")])  # fmt: skip
+        raise InputError(
+            f"no cluster of {fleet.spec.name} says how it is reached",
+            [
+                Finding(
+                    "fleet-connect",
+                    "error",
+                    "clusters",
+                    "none has 'connect'",
+                    "write connect: {engine: slurm, via: ssh:HOST}, or take --engine",
+                )
+            ],
+        )
     limits = next((item.limits for item in fleet.spec.tenants if item.name == job.tenant), TenantLimits())
-    mine = sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.list_live(damaged=[])) \
-        if limits.submitted is not None else 0  # fmt: skip
+    mine = (
+        sum(record.tenant == job.tenant and record.fleet == fleet.spec.name for record in store.list_live(damaged=[]))
+        if limits.submitted is not None
+        else 0
+    )
     if limits.submitted is not None and mine >= limits.submitted:
-        raise InputError(f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
-                         f"{limits.submitted}; wait for one of them, or cancel one")  # fmt: skip
+        raise InputError(
+            f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
+            f"{limits.submitted}; wait for one of them, or cancel one"
+        )
     answer = place(job, replace(fleet, clusters=connected, spent=compute_spending(store, fleet.spec.budgets)))
     if not isinstance(answer, Placement):
-        findings = [Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
-                    for refusal in answer]  # fmt: skip
+        findings = [
+            Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
+            for refusal in answer
+        ]
         findings += _check_requested_clusters(job, fleet)
         raise SpecError(f"no pool of {fleet.spec.name} can ever have job {job.name!r}", findings)
     return awaited
@@ -191,12 +255,22 @@ def _check_requested_clusters(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
     known = {cluster.plan.name: cluster.member.connect for cluster in fleet.clusters}
     for name in () if job.place.clusters == "any" else job.place.clusters:
         if name not in known:
-            yield Finding("place", "error", "place.clusters", f"no cluster of {fleet.spec.name} is called {name!r}",
-                          suggest_nearest(name, known))  # fmt: skip
+            yield Finding(
+                "place",
+                "error",
+                "place.clusters",
+                f"no cluster of {fleet.spec.name} is called {name!r}",
+                suggest_nearest(name, known),
+            )
         elif not known[name]:
-            yield Finding("fleet-connect", "error", f"cluster {name}", "the job may go there, but the fleet does not "
-                          "say how it is reached", "write connect: for it in the file of the fleet, such as "
-                          "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters")  # fmt: skip
+            yield Finding(
+                "fleet-connect",
+                "error",
+                f"cluster {name}",
+                "the job may go there, but the fleet does not say how it is reached",
+                "write connect: for it in the file of the fleet, such as "
+                "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters",
+            )
 
 
 def resolve_dependencies(job: JobSpec, store: Store | None) -> list[JobRecord]:
@@ -206,9 +280,17 @@ def resolve_dependencies(job: JobSpec, store: Store | None) -> list[JobRecord]:
     """
     found = [store.find_by_name(name) if store else None for name in job.after]
     known = store.list_names() if store and None in found else []
-    findings = [Finding("job-after", "error", f"after[{index}]", f"no job is called {name!r}, by number, key or name",
-                        suggest_nearest(name, known) or "submit that job first")
-                for index, name in enumerate(job.after) if found[index] is None]  # fmt: skip
+    findings = [
+        Finding(
+            "job-after",
+            "error",
+            f"after[{index}]",
+            f"no job is called {name!r}, by number, key or name",
+            suggest_nearest(name, known) or "submit that job first",
+        )
+        for index, name in enumerate(job.after)
+        if found[index] is None
+    ]
     if findings:
         raise InputError(f"job {job.name!r} waits for jobs that the store does not have", findings)
     return [record for record in found if record is not None]
@@ -217,8 +299,10 @@ def resolve_dependencies(job: JobSpec, store: Store | None) -> list[JobRecord]:
 def require_completable(record: JobRecord) -> JobRecord:
     """The same job; raises :class:`InputError` where it has ended otherwise than what waits for it needs."""
     if record.state.is_final and record.state is not State.COMPLETED:
-        raise InputError(f"job {record.id} ({record.name}) ended as {record.state}: what waits for it can never begin; "
-                         "submit it again first")  # fmt: skip
+        raise InputError(
+            f"job {record.id} ({record.name}) ended as {record.state}: what waits for it can never begin; "
+            "submit it again first"
+        )
     return record
 
 
@@ -237,11 +321,14 @@ def _resolve_dependency_refs(job: JobSpec, connection: Connection, store: Store,
     engine = open_engine(connection, store.folder)
     for record in open_:
         if Connection.model_validate_json(record.connection or '{"engine": "-"}') != connection or record.ref is None:
-            raise InputError(f"job {record.id} ({record.name}) is not on the same engine; wait for it, or submit both "
-                             "to a fleet: its broker sees to the order")  # fmt: skip
+            raise InputError(
+                f"job {record.id} ({record.name}) is not on the same engine; wait for it, or submit both "
+                "to a fleet: its broker sees to the order"
+            )
         if not isinstance(engine, SupportsDependencies):
-            raise EngineError(f"the engine {connection.engine} starts nothing after something else; wait for job "
-                              f"{record.id} first")  # fmt: skip
+            raise EngineError(
+                f"the engine {connection.engine} starts nothing after something else; wait for job {record.id} first"
+            )
     return job.model_copy(update={"after": tuple(record.ref for record in open_ if record.ref)})
 
 
@@ -271,13 +358,16 @@ def _place_and_prepare(
     support.require_valid_job(job)
     answer = place(job, plan, catalog)
     if not isinstance(answer, Placement):
-        findings = [Finding("place", "error", f"pool {refusal.pool}", refusal.reason, refusal.remedy)
-                    for refusal in answer]  # fmt: skip
+        findings = [
+            Finding("place", "error", f"pool {refusal.pool}", refusal.reason, refusal.remedy) for refusal in answer
+        ]
         raise SpecError(f"no pool of {plan.name} can have job {job.name!r}", findings)
     return answer, open_engine(connection, folder).prepare(job, answer, key)
 
 
 def _require_valid_key(key: str) -> None:
     if not _KEY_PATTERN.fullmatch(key) or parse_launch(key):
-        raise InputError(f"{key[:80]!r} is no key: write up to 64 letters, digits, dots, dashes and underscores, "
-                         "beginning with a letter or digit, not ending in .e and a number")  # fmt: skip
+        raise InputError(
+            f"{key[:80]!r} is no key: write up to 64 letters, digits, dots, dashes and underscores, "
+            "beginning with a letter or digit, not ending in .e and a number"
+        )

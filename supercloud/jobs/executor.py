@@ -83,9 +83,16 @@ class Executor:
     """Runs functions as jobs, as one of ``concurrent.futures`` does; ``fields`` are those of a job."""
 
     def __init__(
-        self, destination: Plan | Fleet, *, engine: str | Connection | None = None, store: Store | None = None,
-        catalog: Catalog | None = None, python: str = "", name: str = "", **fields: Any,
-    ):  # fmt: skip
+        self,
+        destination: Plan | Fleet,
+        *,
+        engine: str | Connection | None = None,
+        store: Store | None = None,
+        catalog: Catalog | None = None,
+        python: str = "",
+        name: str = "",
+        **fields: Any,
+    ):
         require_destination(destination, (Plan, Fleet), "Executor takes a plan or a fleet")
         self._where, self._engine, self._store, self._catalog = destination, engine, store, catalog
         self._python = python or ("python3" if fields.get("image") else sys.executable)
@@ -98,18 +105,22 @@ class Executor:
         if self._closed:
             raise RuntimeError("this executor was shut down")
         job = JobSpec.model_validate(
-            {"accelerators": {"count": 0}} | self._fields
-            | {"name": self._name or _build_job_name(function),
-               "command": [self._python, "-c", _read_remote_program()],
-               "env": {**self._fields.get("env", {}), remote.CALL_VARIABLE: pack_call(function, args, kwargs)}}
-        )  # fmt: skip
+            {"accelerators": {"count": 0}}
+            | self._fields
+            | {
+                "name": self._name or _build_job_name(function),
+                "command": [self._python, "-c", _read_remote_program()],
+                "env": {**self._fields.get("env", {}), remote.CALL_VARIABLE: pack_call(function, args, kwargs)},
+            }
+        )
         held = submit(job, self._where, engine=self._engine, store=self._store, catalog=self._catalog)
         call = FunctionJob(held.record, held.store)
         self._calls.append(call)
         return call
 
-    def map(self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
-            ) -> Iterator[Any]:  # fmt: skip
+    def map(
+        self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
+    ) -> Iterator[Any]:
         """What the function returns for each, in order; all are submitted before the first is waited for."""
         end = None if timeout is None else time.monotonic() + timeout
         calls = [self.submit(function, *args) for args in zip(*iterables, strict=False)]
@@ -146,13 +157,17 @@ def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
             main = sys.modules["__main__"]
             script = getattr(main, "__file__", None) if getattr(main, "__spec__", None) is None else None
             if module != "__main__" or "<" in name or not script or not Path(script).is_file():
-                raise InputError(f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
-                                 "module, or install cloudpickle here and there") from None  # fmt: skip
+                raise InputError(
+                    f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
+                    "module, or install cloudpickle here and there"
+                ) from None
             call = pickle.dumps((paths, f"{Path(script).resolve()}:{name}", pickle.dumps((args, kwargs))))
     text = base64.urlsafe_b64encode(zlib.compress(call)).decode()
     if len(text) > _MAX_PACKED_LENGTH:
-        raise InputError(f"the arguments of {name} are {len(text)} characters when packed, at most {_MAX_PACKED_LENGTH} travel with "
-                         "a job; put them in a file and pass its path")  # fmt: skip
+        raise InputError(
+            f"the arguments of {name} are {len(text)} characters when packed, at most {_MAX_PACKED_LENGTH} travel with "
+            "a job; put them in a file and pass its path"
+        )
     return text
 
 

@@ -26,7 +26,9 @@ class DoneAndNotDone(NamedTuple):
     not_done: set[Job]
 
 
-def wait(jobs: Iterable[Job], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED") -> DoneAndNotDone:
+def wait(
+    jobs: Iterable[Job], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED"
+) -> DoneAndNotDone:
     """Wait for jobs: for all, for the first to end, or for the first to end otherwise than COMPLETED."""
     left, done = set(jobs), set[Job]()
     for ended in _iter_ended(left, timeout):

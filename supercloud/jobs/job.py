@@ -28,7 +28,9 @@ _HELD_POLL_INTERVAL = 1.0
 def warn_unwritable(store: Store) -> None:
     """Say, once, that the store cannot be written: whoever waits sees no end of a job meanwhile."""
     if store.write_error:
-        warn_once(f"warning: {store.write_error}; a job that ends now is not seen to end before it can be written again")
+        warn_once(
+            f"warning: {store.write_error}; a job that ends now is not seen to end before it can be written again"
+        )
 
 
 @cache
@@ -133,9 +135,11 @@ class Job:
         while piece := engine.read_result(self.record.engine_key, len(data)):
             data.extend(piece)
             if len(data) > MAX_RESULT_BYTES:
-                raise EngineError(f"the result of job {self.id} ({self.record.name}) has more than {MAX_RESULT_BYTES:,} bytes, "
-                                  "the most that are read into memory; let the job write a file on shared storage, and "
-                                  "leave its path as the result")  # fmt: skip
+                raise EngineError(
+                    f"the result of job {self.id} ({self.record.name}) has more than {MAX_RESULT_BYTES:,} bytes, "
+                    "the most that are read into memory; let the job write a file on shared storage, and "
+                    "leave its path as the result"
+                )
         return bytes(data)
 
     def cancel(self) -> State:
@@ -150,8 +154,10 @@ class Job:
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
             return self.reload().state
         if self.record.ref is None:
-            raise EngineError(f"job {self.id} is being submitted; try again "
-                              f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}")  # fmt: skip
+            raise EngineError(
+                f"job {self.id} is being submitted; try again "
+                f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}"
+            )
         self.store.disable_requeue(self.id, "cancel was asked for")
         engine = self._open_engine()
         engine.cancel(self.record.ref)

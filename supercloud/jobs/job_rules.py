@@ -17,34 +17,75 @@ def require_valid_job(job: JobSpec) -> None:
     """Raise :class:`SpecError` with everything in the job that cannot be carried out."""
     findings: list[Finding] = []
     if not job.preemptible and job.priority != "high":
-        findings.append(Finding("job-support", "error", "preemptible",
-                                "work that may not be interrupted is a matter of its priority",
-                                "set priority to high"))  # fmt: skip
+        findings.append(
+            Finding(
+                "job-support",
+                "error",
+                "preemptible",
+                "work that may not be interrupted is a matter of its priority",
+                "set priority to high",
+            )
+        )
     for index, secret in enumerate(job.secrets):
         if not NAME_PATTERN.fullmatch(secret.name):
-            findings.append(Finding("job-secret", "error", f"secrets[{index}].name", f"{secret.name!r} is no name",
-                                    "write the name of a file: letters, digits, dots and dashes"))  # fmt: skip
+            findings.append(
+                Finding(
+                    "job-secret",
+                    "error",
+                    f"secrets[{index}].name",
+                    f"{secret.name!r} is no name",
+                    "write the name of a file: letters, digits, dots and dashes",
+                )
+            )
     if job.retry_rules and not job.retries:
-        findings.append(Finding("job-retries", "error", "retry_rules", "has no effect: retries is 0",
-                                "set retries to how often it may be started again"))  # fmt: skip
+        findings.append(
+            Finding(
+                "job-retries",
+                "error",
+                "retry_rules",
+                "has no effect: retries is 0",
+                "set retries to how often it may be started again",
+            )
+        )
     if job.array == 0:
         findings.append(Finding("job-array", "error", "array", "an array of 0 does nothing", "set it to at least 1"))
     if job.image and any(sign in job.image for sign in ", \t\n"):
-        findings.append(Finding("job-image", "error", "image", f"{job.image!r} is no image",
-                                "write it as registry/name:tag, or the path of a file"))  # fmt: skip
+        findings.append(
+            Finding(
+                "job-image",
+                "error",
+                "image",
+                f"{job.image!r} is no image",
+                "write it as registry/name:tag, or the path of a file",
+            )
+        )
     for name in job.env:
         if name.startswith(("SUPERCLOUD_", "SLURM_")) and name != CALL_VARIABLE:
             findings.append(Finding("job-env", "error", f"env.{name}", "is set by the engine", "take another name"))
     if job.command and (job.command[0].startswith("-") or not job.command[0]):
-        findings.append(Finding("job-command", "error", "command[0]", f"{job.command[0]!r} is no program",
-                                "the first item is the program, options follow"))  # fmt: skip
+        findings.append(
+            Finding(
+                "job-command",
+                "error",
+                "command[0]",
+                f"{job.command[0]!r} is no program",
+                "the first item is the program, options follow",
+            )
+        )
     if (
         job.script
         and job.script.startswith("#!")
         and (program := "".join(parse_shebang(job.script)[:1]).rpartition("/")[2]) not in _SHELLS
     ):
-        findings.append(Finding("job-script", "error", "script", f"{program!r} is no shell",
-                                f"put the text in a file and write command: [{program}, FILE]"))  # fmt: skip
+        findings.append(
+            Finding(
+                "job-script",
+                "error",
+                "script",
+                f"{program!r} is no shell",
+                f"put the text in a file and write command: [{program}, FILE]",
+            )
+        )
     if job.script and "\x00" in job.script:
         findings.append(Finding("job-script", "error", "script", "holds a NUL character", "remove it"))
     if findings:

@@ -9,7 +9,16 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engines.base import Engine, FindsByKey, FindsCopies, SeesSubmissions, TakesLate, SubmissionUnknownError, defect_of, open_engine
+from .engines.base import (
+    Engine,
+    FindsByKey,
+    FindsCopies,
+    SeesSubmissions,
+    SubmissionUnknownError,
+    TakesLate,
+    defect_of,
+    open_engine,
+)
 from .engines.identity import find_digests
 from .engines.submission import Status, Submission, compute_spec_digest
 from .store.leases import has_expired, hold_lease, seconds_left
@@ -21,9 +30,11 @@ __all__ = ["copies_of", "submit_recorded", "submission_in_progress", "reconcile"
 
 
 def reconcile(
-    store: Store, job_ids: Collection[int] | None = None, unresponsive: dict[str, EngineError] | None = None,
+    store: Store,
+    job_ids: Collection[int] | None = None,
+    unresponsive: dict[str, EngineError] | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> list[SupercloudError]:  # fmt: skip
+) -> list[SupercloudError]:
     """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
 
     Engines that do not answer are returned as errors (and in ``silent`` by their connections); what is known about
@@ -51,8 +62,10 @@ def reconcile(
             if unresponsive is not None and isinstance(error, EngineError):
                 unresponsive[connection] = error
         except OSError as error:  # of this machine: a full disk, no more processes
-            problem = EngineError(f"{_describe_location(records[0])} is left out: {error.filename or 'this machine'}: "
-                                  f"{error.strerror or error}")  # fmt: skip
+            problem = EngineError(
+                f"{_describe_location(records[0])} is left out: {error.filename or 'this machine'}: "
+                f"{error.strerror or error}"
+            )
             problems.append(problem)
             if unresponsive is not None:
                 unresponsive[connection] = problem
@@ -125,8 +138,11 @@ def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[
         left = seconds_left(store, record, seconds, clock)
         if left > 0 and (left == seconds or not record.reason.startswith(_LOOKED_FOR)):
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
-            store.explain_submission(record.id, record.owner, f"{_LOOKED_FOR} {until}, and then handed over again "
-                                     f"unless {record.engine} has it")  # fmt: skip
+            store.explain_submission(
+                record.id,
+                record.owner,
+                f"{_LOOKED_FOR} {until}, and then handed over again unless {record.engine} has it",
+            )
     except StoreError:  # it is counted as soon as something can be written
         return True
     return left > 0
@@ -170,12 +186,18 @@ def _recover_submissions(
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
         elif record.engine_key in busy:  # its time is counted from the end of the submission
-            _explain(store, record, f"its submitter has ended, and the submission to {record.engine} has not: the job "
-                     "is looked for when it has")  # fmt: skip
+            _explain(
+                store,
+                record,
+                f"its submitter has ended, and the submission to {record.engine} has not: the job "
+                "is looked for when it has",
+            )
         elif not _must_wait(store, engine, record, clock):
-            said = (f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
-                    "way, or older than what the queue lists, without accounts to look in; look there for the key "
-                    f"{record.engine_key}")  # fmt: skip
+            said = (
+                f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
+                "way, or older than what the queue lists, without accounts to look in; look there for the key "
+                f"{record.engine_key}"
+            )
             _explain(store, record, said)
     return problems
 
@@ -196,8 +218,10 @@ def _find_refs(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str
     refs = [ref for ref in found.values() if ref is not None]
     digests = find_digests(engine, refs, since)
     wanted = {record.engine_key: compute_spec_digest(record.spec) for record in records}
-    return {key: None if ref is not None and digests.get(ref, wanted[key]) != wanted[key] else ref
-            for key, ref in found.items()}  # fmt: skip
+    return {
+        key: None if ref is not None and digests.get(ref, wanted[key]) != wanted[key] else ref
+        for key, ref in found.items()
+    }
 
 
 def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -> None:
@@ -209,8 +233,10 @@ def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -
     answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
     ended = [record for record in records if answers[record.id].state.is_final]
     for number, refs in copies_of(engine, ended).items():
-        said = (f"when it ended, {known[number].engine} still had {_named(refs)} of the same key; to end "
-                f"{'it' if len(refs) == 1 else 'them'}: supercloud cancel {number}")  # fmt: skip
+        said = (
+            f"when it ended, {known[number].engine} still had {_named(refs)} of the same key; to end "
+            f"{'it' if len(refs) == 1 else 'them'}: supercloud cancel {number}"
+        )
         why = answers[number].reason
         answers[number] = replace(answers[number], reason=f"{why}; {said}" if why else said)
     store.record_statuses(answers, known)

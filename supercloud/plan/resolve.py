@@ -38,8 +38,12 @@ def resolve(spec: ClusterSpec | LoadedSpec[ClusterSpec], catalog: Catalog | None
 
     Given a loaded spec, findings name file and line, and an overlay folder named in it is used.
     """
-    require_type(spec, (ClusterSpec, LoadedSpec), "resolve takes a cluster spec",
-               "read one with load(path), or take ClusterSpec.model_validate(…)")  # fmt: skip
+    require_type(
+        spec,
+        (ClusterSpec, LoadedSpec),
+        "resolve takes a cluster spec",
+        "read one with load(path), or take ClusterSpec.model_validate(…)",
+    )
     loaded = spec if isinstance(spec, LoadedSpec) else None
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
     folder = Path(loaded.document.file).parent if loaded else Path()

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from ..errors import OutputError, OperationError
+from ..errors import OperationError, OutputError
 
 __all__ = ["MANIFEST", "Bundle", "File"]
 
@@ -69,9 +69,13 @@ class Bundle(Mapping[str, str]):
         return Bundle({**self.files, **other.files})
 
     def write(
-        self, folder: str | os.PathLike[str], force: bool = False, *, source: str | os.PathLike[str] | None = None,
+        self,
+        folder: str | os.PathLike[str],
+        force: bool = False,
+        *,
+        source: str | os.PathLike[str] | None = None,
         subfolders: Collection[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Make ``folder`` hold exactly these files; with ``parts``, only those of its subfolders.
 
         ``source`` is the file that the bundle was rendered from; the folder remembers it. Raises :class:`OutputError`,
@@ -199,25 +203,33 @@ def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> N
     if not present:
         return
     if MANIFEST not in present:
-        raise OutputError(f"{target} holds files that supercloud did not write ({_format_paths(present)}); "
-                          "choose another folder, or use --force to replace it")  # fmt: skip
+        raise OutputError(
+            f"{target} holds files that supercloud did not write ({_format_paths(present)}); "
+            "choose another folder, or use --force to replace it"
+        )
     manifest = _read_manifest(target)
     if manifest is None:
         raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the folder")
     if manifest.origin and manifest.origin != origin:
-        raise OutputError(f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
-                          "choose another folder (--out), or use --force to replace it")  # fmt: skip
+        raise OutputError(
+            f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
+            "choose another folder (--out), or use --force to replace it"
+        )
     lost = [path for path in present if path != MANIFEST and (not subfolders or _is_inside(path, subfolders))]
     try:
         digests = {path: _compute_digest((target / path).read_bytes()) for path in lost if path in manifest.files}
     except OSError as error:
         raise OutputError(f"{target} cannot be read: {error}; use --force to replace the folder") from None
     if foreign := [path for path in lost if path not in manifest.files]:
-        raise OutputError(f"{target} holds files that supercloud did not write ({_format_paths(foreign)}); "
-                          "move them away, or use --force to lose them")  # fmt: skip
+        raise OutputError(
+            f"{target} holds files that supercloud did not write ({_format_paths(foreign)}); "
+            "move them away, or use --force to lose them"
+        )
     if edited := [path for path, digest in digests.items() if digest != manifest.files[path]]:
-        raise OutputError(f"{target} was changed by hand ({_format_paths(edited)}); "
-                          "put the change into the spec, or use --force to lose it")  # fmt: skip
+        raise OutputError(
+            f"{target} was changed by hand ({_format_paths(edited)}); "
+            "put the change into the spec, or use --force to lose it"
+        )
 
 
 def _format_paths(paths: list[str]) -> str:

@@ -20,9 +20,12 @@ MAX_FILE_SIZE = 16 * 2**20
 """Bytes. The hours of a year in EPW are 2 MB, a spec of 4,096 pools less than 4 MB."""
 
 _FILE_KINDS = (
-    (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"),
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
-)  # fmt: skip
+)
 
 
 class FileReadError(InputError):
@@ -41,7 +44,9 @@ def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
-            raise FileReadError(f"it is {next((name for is_it, name in _FILE_KINDS if is_it(mode)), 'no file')}, not a file")
+            raise FileReadError(
+                f"it is {next((name for is_it, name in _FILE_KINDS if is_it(mode)), 'no file')}, not a file"
+            )
         with open(handle, "rb", closefd=False) as file:
             data = file.read(max_size + 1)
         if data is None:  # a file of the kernel that has nothing to say now
@@ -62,11 +67,17 @@ def read_text(path: Path, max_size: int = MAX_FILE_SIZE) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise FileReadError(f"it is not UTF-8 text (line {line}, byte {error.start}): {_suggest_encoding(data)}") from None
+        raise FileReadError(
+            f"it is not UTF-8 text (line {line}, byte {error.start}): {_suggest_encoding(data)}"
+        ) from None
 
 
-_BYTE_ORDER_MARKS = (("UTF-32", codecs.BOM_UTF32_LE), ("UTF-32", codecs.BOM_UTF32_BE), ("UTF-16", codecs.BOM_UTF16_LE),
-          ("UTF-16", codecs.BOM_UTF16_BE))  # fmt: skip
+_BYTE_ORDER_MARKS = (
+    ("UTF-32", codecs.BOM_UTF32_LE),
+    ("UTF-32", codecs.BOM_UTF32_BE),
+    ("UTF-16", codecs.BOM_UTF16_LE),
+    ("UTF-16", codecs.BOM_UTF16_BE),
+)
 
 
 def _suggest_encoding(data: bytes) -> str:

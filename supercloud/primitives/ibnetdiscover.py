@@ -63,8 +63,9 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
                 raise InputError(f"{place}{number}: a port before any device: {line[:60]!r}; the beginning is missing")
             index = int(port[1])
             if not 0 < index <= found.ports[names[owner]]:
-                raise InputError(f"{place}{number}: port {index} of {names[owner]}, which has "
-                                 f"{found.ports[names[owner]]}")  # fmt: skip
+                raise InputError(
+                    f"{place}{number}: port {index} of {names[owner]}, which has {found.ports[names[owner]]}"
+                )
             if (owner, index) in raw:
                 raise InputError(f"{place}{number}: port {index} of {names[owner]} is there twice")
             raw[owner, index] = (port[3], int(port[4]), number)
@@ -78,8 +79,10 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
             if owner in names:
                 raise InputError(f"{place}{number}: {owner} is described twice")
             if name in found.ports:
-                raise InputError(f"{place}{number}: {name} is there twice (first on line {found.lines[name]}); "
-                                 "two devices have one description")  # fmt: skip
+                raise InputError(
+                    f"{place}{number}: {name} is there twice (first on line {found.lines[name]}); "
+                    "two devices have one description"
+                )
             names[owner] = name
             found.ports[name], found.lines[name] = int(device[2]), number
             if device[1] == "Switch":
@@ -98,8 +101,10 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
         if other not in names:
             raise InputError(f"{place}{number}: {other} is not described anywhere; the text was cut off")
         if raw.get((other, port_other), ("", 0, 0))[:2] != (one, port_one):
-            raise InputError(f"{place}{number}: the link from {names[one]}[{port_one}] to {names[other]}[{port_other}] "
-                             "is listed at one end only; the text was cut off or put together")  # fmt: skip
+            raise InputError(
+                f"{place}{number}: the link from {names[one]}[{port_one}] to {names[other]}[{port_other}] "
+                "is listed at one end only; the text was cut off or put together"
+            )
         if (one, port_one) <= (other, port_other):
             found.links.append(((names[one], port_one), (names[other], port_other), number))
     return found

@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from ..errors import OutputError, OperationError
+from ..errors import OperationError, OutputError
 
 __all__ = ["write_file"]
 

@@ -110,7 +110,9 @@ class Duration(Quantity):
 
     __slots__ = ()
     dimension, example = "duration", "24 h"
-    units = _build_units(ms="1/1000", s=1, sec=1, min=60, h=3600, d=86400, day=86400, days=86400, week=604800, weeks=604800)
+    units = _build_units(
+        ms="1/1000", s=1, sec=1, min=60, h=3600, d=86400, day=86400, days=86400, week=604800, weeks=604800
+    )
     display_units = ("ms", "s", "min", "h", "d")
 
     def __str__(self) -> str:

@@ -92,8 +92,11 @@ def _build_environment() -> jinja2.Environment:
         finalize=_check_value,
     )
     environment.filters |= {
-        "sh": quote_shell, "sh_words": _quote_words, "comment": _keep_on_line, "yaml": quote_yaml,
-    }  # fmt: skip
+        "sh": quote_shell,
+        "sh_words": _quote_words,
+        "comment": _keep_on_line,
+        "yaml": quote_yaml,
+    }
     return environment
 
 

@@ -83,8 +83,11 @@ def build_maximum(maximum: _Q) -> AfterValidator:
 
     def check_maximum(value: _Q) -> _Q:
         if value > maximum:
-            raise ValueError(f"{value.to(maximum.display_units[-1]):.6g} {maximum.display_units[-1]} is more than {maximum}, the most that is "
-                             "planned for")  # fmt: skip
+            raise ValueError(
+                f"{value.to(maximum.display_units[-1]):.6g} {maximum.display_units[-1]} is more than {maximum}, the "
+                "most that is "
+                "planned for"
+            )
         return value
 
     return AfterValidator(check_maximum)
@@ -125,8 +128,11 @@ Name = Annotated[
 # line-based files take them as more than a letter.
 _LINE_CHARACTER = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
 Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^{_LINE_CHARACTER}+$")]
-OptionValue = Annotated[str, Field(strict=True, max_length=4096, pattern=rf"^{_LINE_CHARACTER}*$")] | Annotated[
-    StrictInt, Field(ge=-(2**63), lt=2**63)] | StrictBool  # fmt: skip
+OptionValue = (
+    Annotated[str, Field(strict=True, max_length=4096, pattern=rf"^{_LINE_CHARACTER}*$")]
+    | Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
+    | StrictBool
+)
 """A value of an option in somebody else's terms: one line of text, a whole number, or a truth value."""
 # Linux: a name of a network interface has at most 15 characters (IFNAMSIZ in linux/if.h), one of an RDMA device at
 # most 63 (IB_DEVICE_NAME_MAX in rdma/ib_verbs.h). Characters that shells and tables give a meaning are left out.
@@ -173,9 +179,15 @@ Number = Annotated[float, Field(strict=True, ge=0, le=1e15)]
 Parameters = Annotated[
     Number,
     BeforeValidator(_parse_parameters),
-    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0, "maximum": 1e15},
-                              {"type": "string", "pattern": rf"^{_PARAMETER_COUNT.pattern}$"}]}),
-]  # fmt: skip
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1e15},
+                {"type": "string", "pattern": rf"^{_PARAMETER_COUNT.pattern}$"},
+            ]
+        }
+    ),
+]
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
 Flag = StrictBool
 _RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
@@ -184,9 +196,13 @@ ReleaseText = Annotated[
     Field(pattern=_RELEASE_PATTERN, description="A release such as '22.05'."),
     BeforeValidator(_to_release_text),
     # without quotes it is a number of YAML, which other readers see as one
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": _RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
-                    "description": "A release such as '22.05'."}),
-]  # fmt: skip
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": _RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
+            "description": "A release such as '22.05'.",
+        }
+    ),
+]
 
 
 class DuplicateNameError(ValueError):

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Money
-from .base import Flag, Model, Name, Text, DuplicateNameError, IntegerRange, find_duplicates
+from .base import DuplicateNameError, Flag, IntegerRange, Model, Name, Text, find_duplicates
 from .fabric import Cidr, Fabric
 from .facility import Facility
 from .pool import Pool, find_shared_prefixes

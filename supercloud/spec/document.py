@@ -204,8 +204,10 @@ def _compose(text: str, file: str) -> _Node | None:
 
 def _build_size_error(location: str, count: int) -> SpecError:
     if count > _MAX_VALUES:
-        return SpecError(f"{location}: here the file has more than {_MAX_VALUES:,} values, or aliases repeat so many: "
-                         "leave some out, or declare several clusters")  # fmt: skip
+        return SpecError(
+            f"{location}: here the file has more than {_MAX_VALUES:,} values, or aliases repeat so many: "
+            "leave some out, or declare several clusters"
+        )
     return SpecError(f"{location}: nested too deeply; no spec needs more than {_MAX_DEPTH} levels")
 
 
@@ -311,8 +313,18 @@ def read_json(path: Path) -> Document:
     try:
         same = parse_yaml(text.replace("\t", " "), str(path))
     except SpecError:  # an escape that YAML does not know: the values hold, only the lines are lost
-        said = [Finding("json", "error", key if FIELD_NAME_PATTERN.fullmatch(key) else "", f"{format_key(key)} is there twice",
-                        "remove one of them", str(path), 1) for key in twice]  # fmt: skip
+        said = [
+            Finding(
+                "json",
+                "error",
+                key if FIELD_NAME_PATTERN.fullmatch(key) else "",
+                f"{format_key(key)} is there twice",
+                "remove one of them",
+                str(path),
+                1,
+            )
+            for key in twice
+        ]
         return Document(str(path), data, {(): 1}, tuple(said))
     return Document(str(path), data, same.lines, same.duplicates)
 

@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 from .base import (
     Count,
     DataRate,
+    DuplicateNameError,
     Flag,
+    IntegerRange,
     Links,
     MachineCount,
     Model,
@@ -17,13 +19,20 @@ from .base import (
     PairLinks,
     StoredSize,
     Text,
-    DuplicateNameError,
-    IntegerRange,
     find_duplicates,
 )
 
-__all__ = ["Cabling", "Fabric", "FabricKind", "FabricInterconnect", "SubnetManager", "Oversubscription", "Partition", "Service",
-           "Switches"]  # fmt: skip
+__all__ = [
+    "Cabling",
+    "Fabric",
+    "FabricKind",
+    "FabricInterconnect",
+    "SubnetManager",
+    "Oversubscription",
+    "Partition",
+    "Service",
+    "Switches",
+]
 
 FabricKind = Literal["infiniband", "roce", "ethernet", "efa", "gpudirect-tcpx", "ici"]
 

@@ -18,10 +18,29 @@ from ..primitives.quantity import (
     UnitPrice,
     Voltage,
 )
-from .base import Count, MachineCount, Model, Name, Number, Ratio, Text, DuplicateNameError, IntegerRange, find_duplicates
+from .base import (
+    Count,
+    DuplicateNameError,
+    IntegerRange,
+    MachineCount,
+    Model,
+    Name,
+    Number,
+    Ratio,
+    Text,
+    find_duplicates,
+)
 
-__all__ = ["Cooling", "EnergySource", "EnergySupply", "Facility", "ManagementRacks", "PowerSupply", "RackChoice",
-           "ServiceMachines"]  # fmt: skip
+__all__ = [
+    "Cooling",
+    "EnergySource",
+    "EnergySupply",
+    "Facility",
+    "ManagementRacks",
+    "PowerSupply",
+    "RackChoice",
+    "ServiceMachines",
+]
 
 
 SmallCount = Annotated[int, IntegerRange(1, 256)]

@@ -10,16 +10,16 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from ..primitives.quantity import Duration, Money, Price
 from .base import (
     DataRate,
+    DuplicateNameError,
     Flag,
+    LocatedProblem,
+    LocatedProblemsError,
     Model,
     Name,
     Natural,
-    LocatedProblem,
-    LocatedProblemsError,
     Ratio,
     StoredSize,
     Text,
-    DuplicateNameError,
     find_duplicates,
 )
 from .hints import register_pattern, suggest_connection
@@ -131,10 +131,16 @@ class FleetSpec(Model):
     @model_validator(mode="after")
     def _check_unique_members(self) -> FleetSpec:
         specs = [member.spec for member in self.clusters]
-        problems = [LocatedProblem(("clusters", index, "spec"), ("clusters", specs.index(spec), "spec"),
-                                  f"{spec!r} is there twice, first as clusters[{specs.index(spec)}]",
-                                  "remove one of them, or write another spec for it")
-                    for index, spec in enumerate(specs) if specs.index(spec) < index]  # fmt: skip
+        problems = [
+            LocatedProblem(
+                ("clusters", index, "spec"),
+                ("clusters", specs.index(spec), "spec"),
+                f"{spec!r} is there twice, first as clusters[{specs.index(spec)}]",
+                "remove one of them, or write another spec for it",
+            )
+            for index, spec in enumerate(specs)
+            if specs.index(spec) < index
+        ]
         for index, member in enumerate(self.clusters):
             for option, problem, hint in find_unused_options(member.connect) if member.connect else ():
                 problems.append(LocatedProblem(("clusters", index, "connect", option), None, problem, hint))

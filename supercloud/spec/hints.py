@@ -17,8 +17,15 @@ from ..errors import SpecError
 from .base import MIG_PROFILE, NAME_PATTERN
 from .document import parse_yaml
 
-__all__ = ["find_field_hint", "find_mapping_hint", "find_pattern_hint", "is_valid", "models_in", "iter_rewrites",
-           "suggest_name"]  # fmt: skip
+__all__ = [
+    "find_field_hint",
+    "find_mapping_hint",
+    "find_pattern_hint",
+    "is_valid",
+    "models_in",
+    "iter_rewrites",
+    "suggest_name",
+]
 
 _ANY_NUMBER = "a number"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,40}")
@@ -36,9 +43,12 @@ _QUANTITY = re.compile(r"([0-9.]+) *([A-Za-z]+)")
 def _load_hints() -> Mapping[str, Any]:
     """The file of names, with a key for each of the names that stand together."""
     data = yaml.safe_load(files(__package__).joinpath("other-names.yaml").read_text())
-    data["fields"] = {model: {name: text for names, text in hints.items()
-                              for name in ([names] if names == _ANY_NUMBER else names.split())}
-                      for model, hints in data["fields"].items()}  # fmt: skip
+    data["fields"] = {
+        model: {
+            name: text for names, text in hints.items() for name in ([names] if names == _ANY_NUMBER else names.split())
+        }
+        for model, hints in data["fields"].items()
+    }
     data["units"] = {other: ours for ours, others in data["units"].items() for other in others}
     return data  # type: ignore[no-any-return]
 
@@ -168,8 +178,11 @@ def iter_rewrites(value: object, expected: str) -> Iterator[object]:
     if expected == "a mapping" and isinstance(value, list) and value and all(_is_pair(item) for item in value):
         yield {item["name"]: item["value"] for item in value}
     elif expected == "a mapping":
-        pairs = [re.split(r"[=:]", item, maxsplit=1) for item in (value if isinstance(value, list) else [value])
-                 if isinstance(item, str)]  # fmt: skip
+        pairs = [
+            re.split(r"[=:]", item, maxsplit=1)
+            for item in (value if isinstance(value, list) else [value])
+            if isinstance(item, str)
+        ]
         if pairs and all(len(pair) == 2 and all(map(_PLAIN.fullmatch, pair)) for pair in pairs):
             yield {key: int(text) if text.isascii() and text.isdigit() else text for key, text in pairs}
 
@@ -193,8 +206,11 @@ def _times(text: str) -> Iterator[str]:
 
 def _is_pair(value: object) -> bool:
     """Whether it is a variable as Kubernetes has it: a name and a value."""
-    return (isinstance(value, Mapping) and set(value) == {"name", "value"}
-            and all(isinstance(text, str) and _PLAIN.fullmatch(text) for text in value.values()))  # fmt: skip
+    return (
+        isinstance(value, Mapping)
+        and set(value) == {"name", "value"}
+        and all(isinstance(text, str) and _PLAIN.fullmatch(text) for text in value.values())
+    )
 
 
 def suggest_name(text: str) -> str:

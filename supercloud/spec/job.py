@@ -11,14 +11,14 @@ from .base import (
     MIG_PROFILE,
     Count,
     Flag,
+    IntegerRange,
     Model,
     Name,
     Natural,
+    PositiveDuration,
     Ratio,
     StoredSize,
     Text,
-    PositiveDuration,
-    IntegerRange,
     require_positive,
 )
 from .hints import register_pattern
@@ -28,8 +28,9 @@ from .training import ModelShape
 
 __all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism", "PlacementSpec", "RetryRule", "Secret"]
 
-_VARIABLE_PATTERN = register_pattern(r"^[A-Za-z_][A-Za-z0-9_]*$", "is not the name of a variable: letters, digits and underscores",
-                        lambda text: "")  # fmt: skip
+_VARIABLE_PATTERN = register_pattern(
+    r"^[A-Za-z_][A-Za-z0-9_]*$", "is not the name of a variable: letters, digits and underscores", lambda text: ""
+)
 EnvName = Annotated[str, Field(pattern=_VARIABLE_PATTERN, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
 LicenceName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*(@[A-Za-z0-9_.-]+)?$", max_length=128)]
@@ -201,7 +202,8 @@ class JobSpec(Model):
         """What must divide what, and does not."""
         if (parallelism.data * parallelism.context) % parallelism.expert:
             raise ValueError(
-                f"parallelism: expert {parallelism.expert} does not divide data {parallelism.data} × context {parallelism.context}: "
+                f"parallelism: expert {parallelism.expert} does not divide data {parallelism.data} × context "
+                f"{parallelism.context}: "
                 "expert groups lie inside the data groups"
             )
         if (model := self.model) is None:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ..errors import Finding, SpecError, require_type
 from .base import Model
 from .cluster import ClusterSpec
-from .document import Document, DocumentPath, parse_yaml, format_path, read_document
+from .document import Document, DocumentPath, format_path, parse_yaml, read_document
 from .fleet import FleetSpec
 from .job import JobSpec
 from .problems import build_findings, find_duplicate_names
@@ -34,7 +34,9 @@ class LoadedSpec(Generic[M]):
         """The finding with file and line of its path, where the path is in the document."""
         if not self.document.file or finding.file:
             return finding
-        return finding.with_location(self.document.file, self.document.find_line(_parse_path(finding.path, self.document.data)))
+        return finding.with_location(
+            self.document.file, self.document.find_line(_parse_path(finding.path, self.document.data))
+        )
 
 
 def load(path: str | os.PathLike[str]) -> LoadedSpec[ClusterSpec]:
@@ -67,8 +69,12 @@ def loads(text: str, file: str = "") -> LoadedSpec[ClusterSpec]:
 
 
 def _require_path(path: object, model: type[Model], function: str) -> None:
-    require_type(path, (str, os.PathLike), f"{function} takes the path of a file",
-               f"what is in memory becomes a {model.__name__} by {model.__name__}.model_validate")  # fmt: skip
+    require_type(
+        path,
+        (str, os.PathLike),
+        f"{function} takes the path of a file",
+        f"what is in memory becomes a {model.__name__} by {model.__name__}.model_validate",
+    )
 
 
 def _load(path: str | os.PathLike[str], model: type[M], document_kind: str) -> LoadedSpec[M]:
@@ -96,10 +102,14 @@ def _validate_document(document: Document, model: type[M], document_kind: str) -
     name = document.file or "the text"
     if not isinstance(document.data, Mapping):
         found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
-        wanted = _suggest_script_conversion(document.data, model) or f"{document_kind} is a mapping that starts with 'name:'"
+        wanted = (
+            _suggest_script_conversion(document.data, model) or f"{document_kind} is a mapping that starts with 'name:'"
+        )
         raise SpecError(f"{name} {found}; {wanted}")
     if {"apiVersion", "kind"} <= set(document.data):
-        raise SpecError(f"{name} is an object of Kubernetes, not {document_kind}; {_KUBERNETES_HINTS[model is JobSpec]}")
+        raise SpecError(
+            f"{name} is an object of Kubernetes, not {document_kind}; {_KUBERNETES_HINTS[model is JobSpec]}"
+        )
     if other := _find_other_kind(document.data, model):
         raise SpecError(f"{name} is {other}, not {document_kind}; {_suggest_other_file(document.data, model)}")
     problems = [
@@ -113,15 +123,19 @@ def _validate_document(document: Document, model: type[M], document_kind: str) -
             finding.with_location(document.file, document.find_line(place))
             for place, finding in build_findings(error, document.data, model, find_line=document.find_line)
         ]
-    findings = sorted({*problems, *document.duplicates}, key=lambda finding: (finding.line, finding.path, finding.problem))
+    findings = sorted(
+        {*problems, *document.duplicates}, key=lambda finding: (finding.line, finding.path, finding.problem)
+    )
     if findings:
         raise SpecError(f"{name}: {len(findings)} problem(s) in {document_kind}", findings)
     return valid
 
 
-_KUBERNETES_HINTS = {True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
-                  "accelerators: {type: h100, count: 8}}; write it into a file of its own",
-            False: "see 'supercloud init cluster.yaml' for one"}  # fmt: skip
+_KUBERNETES_HINTS = {
+    True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
+    "accelerators: {type: h100, count: 8}}; write it into a file of its own",
+    False: "see 'supercloud init cluster.yaml' for one",
+}
 
 
 def _suggest_script_conversion(data: object, model: type[Model]) -> str:
@@ -145,7 +159,11 @@ _DOCUMENT_MARKERS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {
 def _find_other_kind(data: Mapping[str, Any], model: type[Model]) -> str:
     """What a file is that is meant to be of a model and is of another kind; empty where one cannot tell."""
     found = [kind for kind, (_, marks) in _DOCUMENT_MARKERS.items() if any(mark in data for mark in marks)]
-    return _DOCUMENT_MARKERS[found[0]][0] if len(found) == 1 and model in _DOCUMENT_MARKERS and found[0] is not model else ""
+    return (
+        _DOCUMENT_MARKERS[found[0]][0]
+        if len(found) == 1 and model in _DOCUMENT_MARKERS and found[0] is not model
+        else ""
+    )
 
 
 def _suggest_other_file(data: Mapping[str, Any], model: type[Model]) -> str:

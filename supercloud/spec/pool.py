@@ -7,7 +7,19 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration, Price
-from .base import MIG_PROFILE, Count, Flag, Model, Name, Natural, NodeCount, StoredSize, Text, IntegerRange, find_duplicates
+from .base import (
+    MIG_PROFILE,
+    Count,
+    Flag,
+    IntegerRange,
+    Model,
+    Name,
+    Natural,
+    NodeCount,
+    StoredSize,
+    Text,
+    find_duplicates,
+)
 from .facility import RackChoice
 from .storage import Mount
 

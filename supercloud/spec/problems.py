@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import Finding, SpecError, suggest_nearest
-from .base import NAME_PATTERN, LocatedProblemsError, DuplicateNameError
-from .document import FIELD_NAME_PATTERN, MAX_SHOWN, DocumentPath, parse_yaml, format_path
-from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, models_in, iter_rewrites
+from .base import NAME_PATTERN, DuplicateNameError, LocatedProblemsError
+from .document import FIELD_NAME_PATTERN, MAX_SHOWN, DocumentPath, format_path, parse_yaml
+from .hints import find_field_hint, find_mapping_hint, find_pattern_hint, is_valid, iter_rewrites, models_in
 
 __all__ = ["build_findings", "find_duplicate_names"]
 
@@ -101,9 +101,16 @@ def find_duplicate_names(data: Any, model: type[BaseModel]) -> Iterator[tuple[Do
                 if not isinstance(called, str) or not _has_unique_name(item):
                     continue
                 if called in first:
-                    yield (name, index, "name"), Finding(
-                        "spec", "error", "", f"{_format_value(called)} is there twice, first as {name}[{first[called]}]",
-                        "names are unique: rename or remove one of them")  # fmt: skip
+                    yield (
+                        (name, index, "name"),
+                        Finding(
+                            "spec",
+                            "error",
+                            "",
+                            f"{_format_value(called)} is there twice, first as {name}[{first[called]}]",
+                            "names are unique: rename or remove one of them",
+                        ),
+                    )
                 first.setdefault(called, index)
 
 
@@ -185,7 +192,9 @@ def _explain(error: Any, path: DocumentPath, data: Any, model: type[BaseModel]) 
         return f"{str(context.get('discriminator', 'kind')).strip(chr(39))!r} is missing", "it says which one this is"
     if kind in _TYPE_NAMES:
         # what a mapping or a list holds is not shown: the file may be another than was meant, such as one of secrets
-        is_one = "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else _format_value(value)
+        is_one = (
+            "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else _format_value(value)
+        )
         return f"{is_one} is not {_TYPE_NAMES[kind]}", _suggest_value(_TYPE_NAMES[kind], value, path, data, model)
     if kind in _BOUND_TEXTS:
         bound, words, cure = _BOUND_TEXTS[kind]
@@ -196,7 +205,9 @@ def _explain(error: Any, path: DocumentPath, data: Any, model: type[BaseModel]) 
         words, hint = find_pattern_hint(pattern, str(value))
         return f"{_format_value(value)} {words or f'does not match {pattern}'}", hint
     if kind == "value_error":
-        return str(context.get("error", error["msg"])), _suggest_rewrite(value, "", _find_field_infos(model, path, data))
+        return str(context.get("error", error["msg"])), _suggest_rewrite(
+            value, "", _find_field_infos(model, path, data)
+        )
     return f"{_format_value(value)}: {error['msg'][:1].lower()}{error['msg'][1:]}", ""
 
 
@@ -258,8 +269,11 @@ def _find_field_infos(model: type[BaseModel], path: DocumentPath, data: Any) -> 
     """What the models that may stand around a place say of its field; nothing for the items of a list."""
     if not path or not isinstance(path[-1], str):
         return []
-    return [around.model_fields[path[-1]] for around in _find_models(model, path[:-1], data)
-            if path[-1] in around.model_fields]  # fmt: skip
+    return [
+        around.model_fields[path[-1]]
+        for around in _find_models(model, path[:-1], data)
+        if path[-1] in around.model_fields
+    ]
 
 
 def _list_fields(model: type[BaseModel], path: DocumentPath, data: Any) -> list[str]:

@@ -7,7 +7,18 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ..primitives.quantity import Duration
-from .base import Count, Flag, Model, Name, ReleaseText, StoredSize, Text, DuplicateNameError, IntegerRange, find_duplicates
+from .base import (
+    Count,
+    DuplicateNameError,
+    Flag,
+    IntegerRange,
+    Model,
+    Name,
+    ReleaseText,
+    StoredSize,
+    Text,
+    find_duplicates,
+)
 
 __all__ = ["Host", "KubernetesScheduler", "ServiceHosts", "Partition", "Scheduler", "SlurmScheduler", "TopologyKind"]
 

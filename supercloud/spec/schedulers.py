@@ -50,13 +50,17 @@ def find_shared_schedulers(
             continue
         option = "context" if key[0] == "kubernetes" else "via"
         this, that = (_format_option(members[at], option) for at in (index, before))
-        problems.append(LocatedProblem(
-            ("clusters", index, "connect"), ("clusters", before, "connect"),
-            f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
-            f"({members[before].spec}), {that}",
-            f"{_COMPARED[option]}: give each a connect.{option} of its own, or remove one: its nodes would be given "
-            "out twice",
-        ))  # fmt: skip
+        problems.append(
+            LocatedProblem(
+                ("clusters", index, "connect"),
+                ("clusters", before, "connect"),
+                f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
+                f"({members[before].spec}), {that}",
+                f"{_COMPARED[option]}: give each a connect.{option} of its own, or remove one: its nodes would be "
+                "given "
+                "out twice",
+            )
+        )
     return problems
 
 
@@ -68,8 +72,11 @@ def find_unused_options(connection: Connection) -> list[tuple[str, str, str]]:
     said = [(name, getattr(connection, name)) for name in wrong] + [("stack", connection.stack)] * (
         connection.engine == "local"
     )
-    return [(name, f"{name} {value!r} is not used by engine {connection.engine}", _ENGINE_HINTS[connection.engine])
-            for name, value in said if value]  # fmt: skip
+    return [
+        (name, f"{name} {value!r} is not used by engine {connection.engine}", _ENGINE_HINTS[connection.engine])
+        for name, value in said
+        if value
+    ]
 
 
 def _build_key(connection: Connection, find_api_server: ApiServer) -> tuple[str, ...] | None:

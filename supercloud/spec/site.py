@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .base import Model, Name, Text, IntegerRange
+from .base import IntegerRange, Model, Name, Text
 
 __all__ = ["AwsSite", "AzureSite", "GcpSite", "OnPremSite", "Site"]
 

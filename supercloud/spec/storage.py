@@ -18,17 +18,19 @@ from .base import (
     Number,
     OptionValue,
     Parameters,
+    PositiveDuration,
     StoredSize,
     Text,
-    PositiveDuration,
 )
 from .hints import register_pattern
 
 __all__ = ["CheckpointSizing", "Mount", "Protection", "StorageServers", "Storage", "Throughput"]
 
-_PATH_PATTERN = register_pattern(r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
-                    "is not an absolute path of letters, digits, dots, dashes and underscores, without . and ..",
-                    lambda text: "a path such as /scratch/run")  # fmt: skip
+_PATH_PATTERN = register_pattern(
+    r"^(/\.{0,2}[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?$",
+    "is not an absolute path of letters, digits, dots, dashes and underscores, without . and ..",
+    lambda text: "a path such as /scratch/run",
+)
 Mount = Annotated[str, Field(pattern=_PATH_PATTERN, min_length=1, max_length=255)]
 
 

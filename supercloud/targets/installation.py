@@ -6,7 +6,7 @@ from ..plan.build.fabric.partitions import find_manager_node, manager_hosts
 from ..plan.build.fabric.roles import is_routed
 from ..plan.build.network.address_servers import address_servers
 from ..plan.build.network.bonds import find_bond_groups
-from ..plan.build.storage.clients import list_client_pools, has_service_hosts
+from ..plan.build.storage.clients import has_service_hosts, list_client_pools
 from ..plan.model.plan import FabricPlan, HostPlan, Plan, PoolPlan
 from ..primitives.bundle import Bundle
 from ..primitives.templates import render_template
@@ -24,18 +24,25 @@ def render_order(plan: Plan) -> Bundle:
     schedulers = list(dict.fromkeys(host.name for host in _schedulers(plan)))
     others = [*schedulers, *(str(group.hosts) for group in plan.servers)]
     joined = [fabric for fabric in plan.fabrics if fabric.tiers]
-    return Bundle({
-        "INSTALL.md": render_template(
-            "installation/INSTALL.md.j2", plan=plan, targets=list_targets(plan), servers=servers,
-            bridged=[item for item in joined if item.kind != "infiniband" and not is_routed(item.kind, item.role)],
-            routed=[item for item in joined if item.kind != "infiniband" and is_routed(item.kind, item.role)],
-            managers=[(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
-            bonds=any(find_bond_groups(item) for item in joined if item.role == "in-band"),
-            drivers=[pool for pool in plan.pools if pool.accelerator],
-            schedulers=schedulers, others=[name for name in others if name not in served], is_switched=_is_switched,
-            outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
-        )
-    })  # fmt: skip
+    return Bundle(
+        {
+            "INSTALL.md": render_template(
+                "installation/INSTALL.md.j2",
+                plan=plan,
+                targets=list_targets(plan),
+                servers=servers,
+                bridged=[item for item in joined if item.kind != "infiniband" and not is_routed(item.kind, item.role)],
+                routed=[item for item in joined if item.kind != "infiniband" and is_routed(item.kind, item.role)],
+                managers=[(item, _managers(plan, item)) for item in joined if item.kind == "infiniband"],
+                bonds=any(find_bond_groups(item) for item in joined if item.role == "in-band"),
+                drivers=[pool for pool in plan.pools if pool.accelerator],
+                schedulers=schedulers,
+                others=[name for name in others if name not in served],
+                is_switched=_is_switched,
+                outside=[(item, _clients(plan, index)) for index, item in enumerate(plan.storage) if not item.servers],
+            )
+        }
+    )
 
 
 def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:

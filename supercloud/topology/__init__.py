@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .errors import NoFreePortsError, TopologyError
     from .graph import Axis, Fabric, FabricColumns, Tier
     from .grid import Grid, count_surface_links
-    from .links import LinkColumns, Link, LinkGroup
+    from .links import Link, LinkColumns, LinkGroup
     from .shapes.clos import build_clos
     from .shapes.fat_tree import build_fat_tree
     from .shapes.rail import build_rail_optimized

@@ -71,7 +71,9 @@ class Grid:
     def compute_distance(self, source: int, target: int) -> int:
         """Links on the shortest way between two nodes."""
         total = 0
-        for axis, (a, b) in enumerate(zip(self.compute_coordinates(source), self.compute_coordinates(target), strict=True)):
+        for axis, (a, b) in enumerate(
+            zip(self.compute_coordinates(source), self.compute_coordinates(target), strict=True)
+        ):
             apart = abs(a - b)
             total += min(apart, self.dims[axis] - apart) if self.wrap[axis] else apart
         return total

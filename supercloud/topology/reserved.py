@@ -11,8 +11,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .errors import NoFreePortsError, require_at_least
 from .links import LinkGroup, NodeLinks
 
-__all__ = ["PortRequest", "PortReservation", "ReservedLinks", "ReservedPorts", "to_port_requests", "check_reserved",
-           "count_free_ports", "assign_reserved_ports"]  # fmt: skip
+__all__ = [
+    "PortRequest",
+    "PortReservation",
+    "ReservedLinks",
+    "ReservedPorts",
+    "to_port_requests",
+    "check_reserved",
+    "count_free_ports",
+    "assign_reserved_ports",
+]
 
 
 class PortRequest(NamedTuple):
@@ -43,7 +51,13 @@ class _LeafPorts:
     """
 
     def __init__(self, number: int, first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> None:
-        self.number, self.low, self.room, self.cage, self.kept = number, first_free, usable_ports, cage_ports, kept_ports
+        self.number, self.low, self.room, self.cage, self.kept = (
+            number,
+            first_free,
+            usable_ports,
+            cage_ports,
+            kept_ports,
+        )
         self.partial: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
 
@@ -140,11 +154,17 @@ def count_free_ports(ports: ReservedPorts) -> int:
     def count_in_unit(nodes: int) -> int:
         full, rest = divmod(nodes, hosts.block_nodes)
         begun = full + bool(rest)
-        return full * count_in_leaf(hosts.block_nodes) + bool(rest) * count_in_leaf(rest) + (blocks - begun) * count_in_leaf(0)
+        return (
+            full * count_in_leaf(hosts.block_nodes)
+            + bool(rest) * count_in_leaf(rest)
+            + (blocks - begun) * count_in_leaf(0)
+        )
 
     full, rest = divmod(min(hosts.nodes, units * hosts.unit_nodes), hosts.unit_nodes)
     begun = full + bool(rest)
-    leaves = full * count_in_unit(hosts.unit_nodes) + bool(rest) * count_in_unit(rest) + (units - begun) * count_in_unit(0)
+    leaves = (
+        full * count_in_unit(hosts.unit_nodes) + bool(rest) * count_in_unit(rest) + (units - begun) * count_in_unit(0)
+    )
     return leaves * hosts.leaves_per_block
 
 
@@ -158,7 +178,9 @@ def assign_reserved_ports(ports: ReservedPorts) -> tuple[tuple[int, int], ...]:
     hosts, units, asks, room, cage, kept = ports
     leaves = [_LeafPorts(*leaf, room, cage, kept) for leaf in _iter_free_leaves(hosts, units, room)]
     found: dict[int, list[tuple[int, int]]] = {}
-    for index in sorted(range(len(asks)), key=lambda item: (-asks[item].ports_per_cage, not asks[item].needs_own_cage, item)):
+    for index in sorted(
+        range(len(asks)), key=lambda item: (-asks[item].ports_per_cage, not asks[item].needs_own_cage, item)
+    ):
         ask = asks[index]
         if ask.ports_per_cage > 1:
             found[index] = _take_cages(hosts, leaves, ask)
@@ -173,14 +195,22 @@ def _iter_free_leaves(node_links: NodeLinks, units: int, usable_ports: int) -> I
     """Leaves with ports left, and how many of them nodes have."""
     for unit in range(units):
         for block, start in enumerate(range(0, node_links.unit_nodes, node_links.block_nodes)):
-            here = min(node_links.block_nodes, node_links.unit_nodes - start, node_links.nodes - unit * node_links.unit_nodes - start)
+            here = min(
+                node_links.block_nodes,
+                node_links.unit_nodes - start,
+                node_links.nodes - unit * node_links.unit_nodes - start,
+            )
             taken = max(0, here) * node_links.nics_per_leaf
             if taken < usable_ports:
                 leaf = unit * node_links.unit_stride + block
-                yield from ((leaf + side * node_links.side_stride, taken) for side in range(node_links.leaves_per_block))
+                yield from (
+                    (leaf + side * node_links.side_stride, taken) for side in range(node_links.leaves_per_block)
+                )
 
 
-def _select_leaves(leaves: Sequence[_LeafPorts], attribute: Literal["plain", "clean", "begun"], count: int) -> list[_LeafPorts]:
+def _select_leaves(
+    leaves: Sequence[_LeafPorts], attribute: Literal["plain", "clean", "begun"], count: int
+) -> list[_LeafPorts]:
     """So many leaves, from the first on, that have such ports or cages; there may be many others."""
     return list(islice((leaf for leaf in leaves if getattr(leaf, attribute)), count))
 
@@ -192,7 +222,8 @@ def _take_cages(node_links: NodeLinks, leaves: Sequence[_LeafPorts], request: Po
         if not able:
             lacking = -(-(request.ports - len(found)) // request.ports_per_cage)
             raise NoFreePortsError(
-                f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are wanted for cables that fill a "
+                f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are wanted "
+                "for cables that fill a "
                 f"cage, {lacking} more than {node_links.leaves} leaves have free",
                 "take fewer nodes or services, larger leaves, or cables that take one port",
                 lacking * request.ports_per_cage,
@@ -222,11 +253,14 @@ def _take_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int
     return found
 
 
-def _build_no_free_ports_error(node_links: NodeLinks, units: int, count: int, usable_ports: int, free_ports: int) -> NoFreePortsError:
+def _build_no_free_ports_error(
+    node_links: NodeLinks, units: int, count: int, usable_ports: int, free_ports: int
+) -> NoFreePortsError:
     lacking = max(count - free_ports, 1)
     fewer = node_links.nodes - -(-lacking // node_links.nics)
     return NoFreePortsError(
-        f"{count} reserved links need {count} free leaf ports, but {node_links.nodes} nodes with {node_links.nics} ports "
+        f"{count} reserved links need {count} free leaf ports, but {node_links.nodes} nodes with {node_links.nics} "
+        "ports "
         f"each leave {free_ports} free on {node_links.leaves} leaves with {usable_ports} ports for them",
         f"take {fewer} nodes, or smaller units (su)" if fewer > 0 else "take larger leaves",
         lacking,

@@ -54,7 +54,9 @@ def compute_arrangements(
 
     Raises TopologyError for numbers below 1.
     """
-    require_at_least(1, nodes=nodes, rails=rails, leaf_radix=ports.leaf_radix, spine_radix=ports.spine_radix, domain=domain_nodes)
+    require_at_least(
+        1, nodes=nodes, rails=rails, leaf_radix=ports.leaf_radix, spine_radix=ports.spine_radix, domain=domain_nodes
+    )
     require_at_least(1, rails_per_leaf=rails_per_leaf)
     found: list[LeafArrangement] = []
     if rails_per_leaf in (None, rails) and nodes * rails + ports.reserved + ports.links <= ports.leaf_radix:
@@ -65,7 +67,9 @@ def compute_arrangements(
     return sorted(found, key=lambda item: (item.switch_count, item.rails_per_leaf, item.leaves, -item.unit_nodes))
 
 
-def _iter_two_tiers(nodes: int, rails: int, rails_per_leaf: int, ports: LeafRequirements, domain_nodes: int) -> Iterator[LeafArrangement]:
+def _iter_two_tiers(
+    nodes: int, rails: int, rails_per_leaf: int, ports: LeafRequirements, domain_nodes: int
+) -> Iterator[LeafArrangement]:
     """Leaves with so many rails: for each number of leaves the largest unit, and smaller ones that need fewer spines.
 
     A large unit leaves room to grow without moving a cable."""

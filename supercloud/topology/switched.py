@@ -8,8 +8,8 @@ from .domains import Level
 from .errors import TopologyError
 from .graph import Axis, Fabric, Tier
 from .links import LinkGroup, NodeLinks, TierLinks
-from .reserved import PortReservation, ReservedLinks, ReservedPorts, to_port_requests, check_reserved
-from .tiers import TierLayout, Radix, LeafUnits, UpperTiers, compute_max_down, expand_radix, compute_uplinks
+from .reserved import PortReservation, ReservedLinks, ReservedPorts, check_reserved, to_port_requests
+from .tiers import LeafUnits, Radix, TierLayout, UpperTiers, compute_max_down, compute_uplinks, expand_radix
 
 
 def compute_leaf_ports(
@@ -75,7 +75,9 @@ def require_fit(
     if tiers < 3:
         hints.append(f"or allow {tiers + 1} tiers")
     size = f"radix {leaf}" if one_size else f"radix {leaf} (leaf), {spine} (spine), {core} (core)"
-    reason = f"which join at most {most * unit_nodes * nics} ports" if most else upper_tiers.describe_shortage(tiers, units)
+    reason = (
+        f"which join at most {most * unit_nodes * nics} ports" if most else upper_tiers.describe_shortage(tiers, units)
+    )
     raise TopologyError(
         f"{nodes} nodes with {nics} ports each, {nodes * nics} ports on {units.leaf_count} leaves, do not fit "
         f"{tiers} tier{'s' * (tiers > 1)} of {size}{', ' if most else ': '}{reason}",
@@ -109,7 +111,8 @@ def assemble_fabric(
     peer_ports = peer_ports if units.leaf_count * planes > 1 else 0
     if down + units.uplinks + peer_ports > leaf_radix:
         raise TopologyError(
-            f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peer_ports} to the other "
+            f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peer_ports} to the "
+            "other "
             "leaf of its pair",
             _describe_smaller_leaves(leaf_radix, down, units.uplinks, peer_ports),
         )
@@ -117,7 +120,9 @@ def assemble_fabric(
     tiers = [Tier("leaf", (plane, *leaf_axes), leaf_radix, down, units.uplinks)]
     groups: list[LinkGroup] = [node_links]
     if asks := to_port_requests(reserved):
-        ports = ReservedPorts(node_links, units.count, asks, leaf_radix - units.uplinks, cage_ports, range(down, down + peer_ports))
+        ports = ReservedPorts(
+            node_links, units.count, asks, leaf_radix - units.uplinks, cage_ports, range(down, down + peer_ports)
+        )
         check_reserved(ports)
         groups.append(ReservedLinks("reserved", "leaf", ports, planes, units.leaf_count))
     if layout.tiers > 1:
@@ -172,8 +177,11 @@ def assemble_fabric(
 
 def _describe_smaller_leaves(radix: int, down: int, up: int, peer_ports: int) -> str:
     """Each number of ports that fits beside the two others, if there is one."""
-    rest = {"up (leaf_up)": radix - down - peer_ports, "down (leaf_down)": radix - up - peer_ports,
-            "to the other leaf (peer_links)": radix - down - up}  # fmt: skip
+    rest = {
+        "up (leaf_up)": radix - down - peer_ports,
+        "down (leaf_down)": radix - up - peer_ports,
+        "to the other leaf (peer_links)": radix - down - up,
+    }
     able = [f"{ports} {where}" for where, ports in rest.items() if ports > 0]
     return f"take at most {', or '.join(able)}" if able else "take larger leaves, or fewer links to the other leaf"
 
@@ -189,7 +197,9 @@ def _build_levels(node_links: NodeLinks, layout: TierLayout, unit_name: str) -> 
     share = blocks * node_links.leaves_per_block * units.uplinks / (node_links.unit_nodes * node_links.nics)
     out_of_pod = min(share, units.sections * layout.spines * layout.spine_up / (pod * node_links.nics))
     unit_is_pod = layout.tiers == 3 and layout.pod_units == 1
-    levels.append(Level(unit_name, nodes, node_links.unit_nodes, 1 if blocks == 1 else 3, out_of_pod if unit_is_pod else share))
+    levels.append(
+        Level(unit_name, nodes, node_links.unit_nodes, 1 if blocks == 1 else 3, out_of_pod if unit_is_pod else share)
+    )
     if layout.tiers == 3 and not unit_is_pod:
         levels.append(Level("pod", nodes, pod, 3, out_of_pod))
     return (*levels, Level("fabric", nodes, nodes, 2 * layout.tiers - 1))

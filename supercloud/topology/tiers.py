@@ -155,7 +155,8 @@ class UpperTiers:
         count, spines = self.pod_units or 1, self.spines or units.uplinks
         if self._compute_max_pod_units(tiers, units) < count:
             return (
-                f"the {count * units.section_leaves} leaves of a pod have {count * units.section_leaves * units.uplinks} uplinks, and "
+                f"the {count * units.section_leaves} leaves of a pod have "
+                f"{count * units.section_leaves * units.uplinks} uplinks, and "
                 f"its {spines} spine{'s' * (spines > 1)} {spines * self._count_ports_down(tiers)} ports for them"
             )
         return f"{units.sections} sets of leaves meet in the core only, whose switches have {self.core_radix} ports"

@@ -50,9 +50,20 @@ def rows() -> list[tuple[str, str, str, str]]:
         assert not best["sdks"], "planning imported a cloud's SDK"
         first = first or best
         plan = min(run["plan"] for run in runs)
-        found.append((f"plan on AWS, {nodes:,} nodes, no SDK imported", f"{plan:.3f} s", "",
-                      f"{plan / first['plan']:.1f} × smallest"))  # fmt: skip
-        found.append((f"record its graph, {nodes:,} nodes", f"{best['record']:.2f} s ({best['resources']} resources)",
-                      f"{best['record']:.2f} × 1 s, {best['resources'] / LIMIT:.2f} × {LIMIT} resources",
-                      f"{best['record'] / first['record']:.1f} × smallest"))  # fmt: skip
+        found.append(
+            (
+                f"plan on AWS, {nodes:,} nodes, no SDK imported",
+                f"{plan:.3f} s",
+                "",
+                f"{plan / first['plan']:.1f} × smallest",
+            )
+        )
+        found.append(
+            (
+                f"record its graph, {nodes:,} nodes",
+                f"{best['record']:.2f} s ({best['resources']} resources)",
+                f"{best['record']:.2f} × 1 s, {best['resources'] / LIMIT:.2f} × {LIMIT} resources",
+                f"{best['record'] / first['record']:.1f} × smallest",
+            )
+        )
     return found

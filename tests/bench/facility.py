@@ -49,8 +49,14 @@ def rows() -> list[tuple[str, str, str, str]]:
         assert not plan.errors and plan.layout, plan.errors
         seconds = _best(lambda plan=plan: _hall(plan))  # type: ignore[misc]
         size = f"{plan.accelerators:,} accelerators {name}, {len(plan.layout.racks):,} racks"
-        found.append((f"racks, power and cooling, {size}", f"{seconds:.3f} s", f"{seconds / 1:.2f} × 1 s",
-                      f"{seconds / len(plan.layout.racks) * 1e6:.0f} µs a rack"))  # fmt: skip
+        found.append(
+            (
+                f"racks, power and cooling, {size}",
+                f"{seconds:.3f} s",
+                f"{seconds / 1:.2f} × 1 s",
+                f"{seconds / len(plan.layout.racks) * 1e6:.0f} µs a rack",
+            )
+        )
         seconds = _best(lambda plan=plan: render(plan, "racks"))  # type: ignore[misc]
         lines = sum(text.count("\n") for text in render(plan, "racks").values())
         found.append((f"their files, {size}", f"{seconds:.3f} s", "", f"{seconds / lines * 1e6:.1f} µs a line"))

@@ -32,11 +32,19 @@ def rows() -> list[tuple[str, str, str, str]]:
     worst = max(times.values())
     return [
         ("submit through local", f"{rate:.0f} jobs/s", f"{rate / RATE:.2f} × {RATE:g} jobs/s", "more is better"),
-        (f"one look at {POLLED:,} live jobs", f"{calls} engine call, {seconds:.2f} s",
-         f"{calls / QUESTIONS:.2f} × 1 call", f"{seconds / POLLED * 1e6:.0f} µs a job"),
-        (f"supercloud jobs, {STORED:,} in the store", f"{worst:.3f} s ({shown})", f"{worst / LIST:.2f} × {LIST:g} s",
-         ""),
-    ]  # fmt: skip
+        (
+            f"one look at {POLLED:,} live jobs",
+            f"{calls} engine call, {seconds:.2f} s",
+            f"{calls / QUESTIONS:.2f} × 1 call",
+            f"{seconds / POLLED * 1e6:.0f} µs a job",
+        ),
+        (
+            f"supercloud jobs, {STORED:,} in the store",
+            f"{worst:.3f} s ({shown})",
+            f"{worst / LIST:.2f} × {LIST:g} s",
+            "",
+        ),
+    ]
 
 
 def submit_rate(folder: Path) -> float:
@@ -112,10 +120,18 @@ def fill(store: object, count: int, state: str, first: int = 0) -> None:
     from supercloud.jobs.store.store import Store
 
     assert isinstance(store, Store)
-    row = ("job", '{"name":"job","command":["true"],"accelerators":{"count":8}}',
-           '{"cluster": "bench", "pool": "train", "nodes": 1, "accelerators_per_node": 8}',
-           '{"key": "k", "argv": ["true"], "stdin": "", "env": {}, "settings": {}}', "bench", '{"engine":"fake"}',
-           "fake", state, 1.8e9, "fleet" if state == "HELD" else "")  # fmt: skip
+    row = (
+        "job",
+        '{"name":"job","command":["true"],"accelerators":{"count":8}}',
+        '{"cluster": "bench", "pool": "train", "nodes": 1, "accelerators_per_node": 8}',
+        '{"key": "k", "argv": ["true"], "stdin": "", "env": {}, "settings": {}}',
+        "bench",
+        '{"engine":"fake"}',
+        "fake",
+        state,
+        1.8e9,
+        "fleet" if state == "HELD" else "",
+    )
     with store.transaction() as database:
         database.executemany(
             "INSERT INTO jobs (key, ref, name, spec, placement, submission, cluster, connection, engine, state,"

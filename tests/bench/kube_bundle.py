@@ -44,10 +44,14 @@ def rows() -> list[tuple[str, str, str, str]]:
             best = _best(SPEC.format(nodes=nodes, queue=queue))
             first = first or best
             large = nodes == max(NODES.values())
-            found.append((f"render kubernetes with {queue}, {size}",
-                          f"{best['seconds']:.3f} s ({best['objects']:,} objects, {best['files']} files)",
-                          f"{best['seconds']:.2f} × 1 s" if large else "",
-                          f"{best['seconds'] / first['seconds']:.1f} × smallest"))  # fmt: skip
+            found.append(
+                (
+                    f"render kubernetes with {queue}, {size}",
+                    f"{best['seconds']:.3f} s ({best['objects']:,} objects, {best['files']} files)",
+                    f"{best['seconds']:.2f} × 1 s" if large else "",
+                    f"{best['seconds'] / first['seconds']:.1f} × smallest",
+                )
+            )
     return found
 
 

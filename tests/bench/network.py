@@ -75,15 +75,31 @@ def rows() -> list[tuple[str, str, str, str]]:
     check = _best(CHECK, SPEC.format(nodes=2048, fabric=INFINIBAND), helper)
     ratio = large["seconds"] / small["seconds"] / (large["rows"] / small["rows"])
     return [
-        ("cables laid and written, 16,384 accelerators", f"{small['seconds']:.2f} s ({small['rows']:,.0f} links)",
-         f"{small['seconds'] / 2:.2f} × 2 s", "1.0 × itself"),
-        ("the same, 100,000", f"{large['seconds']:.2f} s ({large['rows']:,.0f} links)",
-         f"{large['seconds'] / 15:.2f} × 15 s", f"{ratio:.2f} × linear"),
-        ("memory of the same, 100,000", f"{large['mib']:.0f} MiB", f"{large['mib'] / 1024:.2f} × 1024 MiB",
-         f"{large['mib'] / small['mib']:.1f} × 16,384"),
-        ("cable check", f"{check['seconds']:.2f} s ({check['rows']:,.0f} links)", f"{check['seconds'] / 5:.2f} × 5 s",
-         f"{check['seconds'] / small['seconds']:.1f} × laying them"),
-    ]  # fmt: skip
+        (
+            "cables laid and written, 16,384 accelerators",
+            f"{small['seconds']:.2f} s ({small['rows']:,.0f} links)",
+            f"{small['seconds'] / 2:.2f} × 2 s",
+            "1.0 × itself",
+        ),
+        (
+            "the same, 100,000",
+            f"{large['seconds']:.2f} s ({large['rows']:,.0f} links)",
+            f"{large['seconds'] / 15:.2f} × 15 s",
+            f"{ratio:.2f} × linear",
+        ),
+        (
+            "memory of the same, 100,000",
+            f"{large['mib']:.0f} MiB",
+            f"{large['mib'] / 1024:.2f} × 1024 MiB",
+            f"{large['mib'] / small['mib']:.1f} × 16,384",
+        ),
+        (
+            "cable check",
+            f"{check['seconds']:.2f} s ({check['rows']:,.0f} links)",
+            f"{check['seconds'] / 5:.2f} × 5 s",
+            f"{check['seconds'] / small['seconds']:.1f} × laying them",
+        ),
+    ]
 
 
 if __name__ == "__main__":

@@ -29,9 +29,15 @@ def read(folder: Path, trace: str) -> tuple[list[dict[str, str]], list[Pod]]:
     with open(folder / f"openb_pod_list_{trace}.csv", newline="") as file:
         rows = sorted(csv.DictReader(file), key=lambda row: row["name"])
     return nodes, [
-        (int(row["cpu_milli"]), int(row["memory_mib"]), int(row["gpu_milli"] or 0), int(row["num_gpu"] or 0),
-         row.get("gpu_spec") or "") for row in rows
-    ]  # fmt: skip
+        (
+            int(row["cpu_milli"]),
+            int(row["memory_mib"]),
+            int(row["gpu_milli"] or 0),
+            int(row["num_gpu"] or 0),
+            row.get("gpu_spec") or "",
+        )
+        for row in rows
+    ]
 
 
 class Typical:

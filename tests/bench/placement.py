@@ -80,13 +80,25 @@ def rows(folder: Path | None = None) -> list[Row]:
     for state, where in fleets.items():
         for name, asked in jobs.items():
             seconds = quickest(lambda asked=asked, where=where: place(asked, where, catalog))
-            table.append((f"place {name} on 100,000, {state}", f"{seconds * 1e3:.2f} ms",
-                          f"{seconds / BUDGET:.2f} × 10 ms", f"{seconds / base:.1f} × smallest"))  # fmt: skip
+            table.append(
+                (
+                    f"place {name} on 100,000, {state}",
+                    f"{seconds * 1e3:.2f} ms",
+                    f"{seconds / BUDGET:.2f} × 10 ms",
+                    f"{seconds / base:.1f} × smallest",
+                )
+            )
     racks = cluster("dgx-gb200", 25_000, 0.3, 0.05)
     experts = job(parallelism={"data": 4096, "expert": 64})
     seconds = quickest(lambda: place(experts, racks, catalog))
-    table.append(("place 4,096 with experts over 64, 1,389 NVL72 racks, 5 % of trays broken", f"{seconds * 1e3:.2f} ms",
-                  f"{seconds / BUDGET:.2f} × 10 ms", f"{seconds / base:.1f} × smallest"))  # fmt: skip
+    table.append(
+        (
+            "place 4,096 with experts over 64, 1,389 NVL72 racks, 5 % of trays broken",
+            f"{seconds * 1e3:.2f} ms",
+            f"{seconds / BUDGET:.2f} × 10 ms",
+            f"{seconds / base:.1f} × smallest",
+        )
+    )
     table += trace(folder) if folder else []
     return table
 
@@ -102,8 +114,14 @@ def trace(folder: Path, name: str = "default", seeds: int = 1) -> list[Row]:
         for percent in (100, 130):
             mean = sum(run[percent] for run in runs) / seeds
             beside = f"{mean - published[percent]:+.2f} of {published[percent]:.2f}" if published else ""
-            table.append((f"openb {name}, {policy}: in use when {percent} % were asked for", f"{mean:.2f} %", beside,
-                          f"{seconds:.1f} s a run"))  # fmt: skip
+            table.append(
+                (
+                    f"openb {name}, {policy}: in use when {percent} % were asked for",
+                    f"{mean:.2f} %",
+                    beside,
+                    f"{seconds:.1f} s a run",
+                )
+            )
     return table
 
 

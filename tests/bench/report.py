@@ -46,12 +46,22 @@ def rows() -> list[tuple[str, str, str, str]]:
         first = first or best
         megabytes = best["bytes"] / 1e6
         large = nodes == max(NODES.values())
-        found.append((f"report, {size}", f"{best['seconds']:.3f} s",
-                      f"{best['seconds'] / 2:.2f} × 2 s" if large else "", 
-                      f"{best['seconds'] / first['seconds']:.1f} × smallest"))  # fmt: skip
-        found.append((f"size of the report, {size}", f"{megabytes:.2f} MB",
-                      f"{megabytes / 10:.2f} × 10 MB" if large else "", 
-                      f"{best['bytes'] / first['bytes']:.1f} × smallest"))  # fmt: skip
+        found.append(
+            (
+                f"report, {size}",
+                f"{best['seconds']:.3f} s",
+                f"{best['seconds'] / 2:.2f} × 2 s" if large else "",
+                f"{best['seconds'] / first['seconds']:.1f} × smallest",
+            )
+        )
+        found.append(
+            (
+                f"size of the report, {size}",
+                f"{megabytes:.2f} MB",
+                f"{megabytes / 10:.2f} × 10 MB" if large else "",
+                f"{best['bytes'] / first['bytes']:.1f} × smallest",
+            )
+        )
     return found
 
 

@@ -25,12 +25,14 @@ def rows() -> list[tuple[str, str, str, str]]:
             best = min(best, time.perf_counter() - start)
             size, files = sum(map(len, bundle.values())), len(bundle)
         switches = sum(fabric.count_switches(tier.name) for fabric in plan.fabrics for tier in fabric.tiers)
-        table.append((
-            f"render {target}, 24,576 accelerators, {switches:,} switches",
-            f"{best:.3f} s ({files:,} files, {size / 1e6:.1f} MB)",
-            f"{best / budget:.2f} × {budget:g} s" if budget else "",
-            f"{best / switches * 1e3:.2f} ms a switch",
-        ))  # fmt: skip
+        table.append(
+            (
+                f"render {target}, 24,576 accelerators, {switches:,} switches",
+                f"{best:.3f} s ({files:,} files, {size / 1e6:.1f} MB)",
+                f"{best / budget:.2f} × {budget:g} s" if budget else "",
+                f"{best / switches * 1e3:.2f} ms a switch",
+            )
+        )
     return table
 
 

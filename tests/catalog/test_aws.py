@@ -29,8 +29,12 @@ def machines(catalog: Catalog) -> list[Machine]:
 
 def fast(machine: Machine) -> list[tuple[int, int]]:
     assert machine.instance is not None
-    return [(card, item.device) for item in machine.instance.layout for card in item.iter_cards()
-            if item.kind.startswith("efa")]  # fmt: skip
+    return [
+        (card, item.device)
+        for item in machine.instance.layout
+        for card in item.iter_cards()
+        if item.kind.startswith("efa")
+    ]
 
 
 def test_every_machine_is_one(catalog: Catalog) -> None:
@@ -104,10 +108,19 @@ def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize(
     ("name", "cards"),
-    [("p4d.24xlarge", range(4)), ("p5.48xlarge", range(32)), ("p5en.48xlarge", range(16)), ("p5.4xlarge", range(1)),
-     ("p6-b200.48xlarge", range(8)), ("p6-b300.48xlarge", range(1, 17)), ("p6e-gb200.36xlarge", (1, 5, 9, 13)),
-     ("g5.4xlarge", ()), ("g5.8xlarge", range(1)), ("dl1.24xlarge", ())],
-)  # fmt: skip
+    [
+        ("p4d.24xlarge", range(4)),
+        ("p5.48xlarge", range(32)),
+        ("p5en.48xlarge", range(16)),
+        ("p5.4xlarge", range(1)),
+        ("p6-b200.48xlarge", range(8)),
+        ("p6-b300.48xlarge", range(1, 17)),
+        ("p6e-gb200.36xlarge", (1, 5, 9, 13)),
+        ("g5.4xlarge", ()),
+        ("g5.8xlarge", range(1)),
+        ("dl1.24xlarge", ()),
+    ],
+)
 def test_cards_with_efa(catalog: Catalog, name: str, cards: object) -> None:
     assert [card for card, _ in fast(catalog.get_machine(name))] == list(cards)  # type: ignore[call-overload]
 
@@ -186,8 +199,14 @@ def test_rules_of_capacity(aws: Provider) -> None:
 
 def test_defaults_exist(catalog: Catalog, aws: Provider) -> None:
     defaults = aws.defaults
-    names = [defaults.controller, defaults.controller_large, defaults.login, defaults.database, defaults.system,
-             *defaults.backend.values()]  # fmt: skip
+    names = [
+        defaults.controller,
+        defaults.controller_large,
+        defaults.login,
+        defaults.database,
+        defaults.system,
+        *defaults.backend.values(),
+    ]
     for name in (*names, *defaults.arm.values()):
         assert catalog.get_machine(name).provider == "aws"
     assert set(defaults.arm) >= {*names[:5]}
@@ -204,14 +223,30 @@ def test_images(aws: Provider) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "name", "good"),
-    [("bucket", "data--ol-s3", False), ("bucket", "data--x-s3", False), ("bucket", "10.0.0.1", False),
-     ("bucket", "lake-an", False), ("bucket", "lake-123456789012-us-west-2-an", True), ("bucket", "lake-ban", True),
-     ("security-group", "sg-mine", False), ("security-group", "mine", True), ("launch-template", "ab", False),
-     ("kubernetes-cluster", "_c", False), ("node-group", "-n", False), ("database", "1db", False),
-     ("database", "a--b", False), ("tag-key", "k" * 127, True), ("tag-key", "k" * 128, False),
-     ("tag-key", "aws:k", False), ("tag-key", "équipe 1", True),
-     ("tag-value", "", True), ("tag-key", "a;b", False), ("log-group", "/slurm/c", True), ("role", "r" * 65, False)],
-)  # fmt: skip
+    [
+        ("bucket", "data--ol-s3", False),
+        ("bucket", "data--x-s3", False),
+        ("bucket", "10.0.0.1", False),
+        ("bucket", "lake-an", False),
+        ("bucket", "lake-123456789012-us-west-2-an", True),
+        ("bucket", "lake-ban", True),
+        ("security-group", "sg-mine", False),
+        ("security-group", "mine", True),
+        ("launch-template", "ab", False),
+        ("kubernetes-cluster", "_c", False),
+        ("node-group", "-n", False),
+        ("database", "1db", False),
+        ("database", "a--b", False),
+        ("tag-key", "k" * 127, True),
+        ("tag-key", "k" * 128, False),
+        ("tag-key", "aws:k", False),
+        ("tag-key", "équipe 1", True),
+        ("tag-value", "", True),
+        ("tag-key", "a;b", False),
+        ("log-group", "/slurm/c", True),
+        ("role", "r" * 65, False),
+    ],
+)
 def test_names(aws: Provider, kind: str, name: str, good: bool) -> None:
     assert (aws.names[kind].find_problem(name) == "") is good
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from supercloud.catalog import Catalog, RoceProfile, NetworkOs
+from supercloud.catalog import Catalog, NetworkOs, RoceProfile
 from supercloud.targets.site.roce.bundle import DIALECTS
 
 

@@ -20,7 +20,9 @@ def test_every_region_with_a_price_sells_the_machine(catalog: Catalog) -> None:
     for name in set(catalog.list_names("prices")) & set(catalog.list_names("machines")):
         machine = catalog.get_machine(name)
         prices = {item.region for item in cast(Prices, catalog.get("prices", name)).prices}
-        ours = {item.name for item in catalog.iter_entries("regions") if cast(Region, item).provider == machine.provider}
+        ours = {
+            item.name for item in catalog.iter_entries("regions") if cast(Region, item).provider == machine.provider
+        }
         assert prices & ours <= set(select_regions(catalog, machine)), name
         asked += bool(prices & ours)
     assert asked > 50
@@ -32,6 +34,9 @@ def test_a_family_that_no_list_has_is_sold_where_it_has_a_price(catalog: Catalog
 
 def test_a_family_of_a_list_is_sold_there_without_a_price(catalog: Catalog) -> None:
     machine = catalog.get_machine("p5.48xlarge")
-    listed = {item.name for item in catalog.iter_entries("regions")
-              if cast(Region, item).provider == "aws" and "P5" in (cast(Region, item).families or ())}  # fmt: skip
+    listed = {
+        item.name
+        for item in catalog.iter_entries("regions")
+        if cast(Region, item).provider == "aws" and "P5" in (cast(Region, item).families or ())
+    }
     assert listed and listed <= set(select_regions(catalog, machine))

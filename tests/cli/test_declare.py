@@ -41,8 +41,12 @@ def test_plan_as_json(cli: Cli) -> None:
     plan = json.loads(out)
     assert code == 0 and plan["version"] == 1 and err == ""
     assert plan["fabrics"][0]["cables"] == {
-        "node_leaf": 1016, "leaf_spine": 1024, "spine_core": 0, "manager": 4, "node_node": 0,
-    }  # fmt: skip
+        "node_leaf": 1016,
+        "leaf_spine": 1024,
+        "spine_core": 0,
+        "manager": 4,
+        "node_node": 0,
+    }
 
 
 @pytest.mark.parametrize("verb", ["plan", "check", "render"])
@@ -180,11 +184,16 @@ def test_init_writes_a_spec_that_plans(cli: Cli, tmp_path: Path) -> None:
 
 
 FIRST_SPECS = {
-    "dgx-b300": ("infiniband", "stockholm"), "dgx-gb300": ("direct-liquid", "stockholm"),
-    "mi300x-8gpu": ("", "stockholm"), "p5.48xlarge": ("efa", "us-east-1"), "p6-b200.48xlarge": ("efa", "us-"),
-    "trn1.32xlarge": ("efa", "us-"), "g6e.48xlarge": ("efa", "us-"),
-    "inf2.48xlarge": ("", "us-"), "m7g.16xlarge": ("", ""),
-}  # fmt: skip
+    "dgx-b300": ("infiniband", "stockholm"),
+    "dgx-gb300": ("direct-liquid", "stockholm"),
+    "mi300x-8gpu": ("", "stockholm"),
+    "p5.48xlarge": ("efa", "us-east-1"),
+    "p6-b200.48xlarge": ("efa", "us-"),
+    "trn1.32xlarge": ("efa", "us-"),
+    "g6e.48xlarge": ("efa", "us-"),
+    "inf2.48xlarge": ("", "us-"),
+    "m7g.16xlarge": ("", ""),
+}
 
 
 @pytest.mark.parametrize("scheduler", ["slurm", "kubernetes"])

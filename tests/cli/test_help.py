@@ -20,15 +20,22 @@ from supercloud.jobs.engines import secrets
 from supercloud.jobs.engines.slurm import tokens
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    ("submit job.yaml --on c.yaml --gres gpu:8", "in the job's file write accelerators:"),
-    ("submit job.yaml --on c.yaml --partition=batch", "in the job's file write place:"),
-    ("place job.yaml --on c.yaml --nodes 2", "in the job's file write nodes:"),
-    ("submit examples/01-minimal/job.yaml --on examples/08-kubernetes/cluster.yaml --via prod", "write context:prod"),
-    ("submit examples/01-minimal/job.yaml --on examples/01-minimal/cluster.yaml --via login", "write ssh:login"),
-    ("catalog gpus", "write: supercloud catalog accelerators"), ("squeue", "write: supercloud jobs"),
-    ("launch job.yaml", "write: supercloud submit"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("submit job.yaml --on c.yaml --gres gpu:8", "in the job's file write accelerators:"),
+        ("submit job.yaml --on c.yaml --partition=batch", "in the job's file write place:"),
+        ("place job.yaml --on c.yaml --nodes 2", "in the job's file write nodes:"),
+        (
+            "submit examples/01-minimal/job.yaml --on examples/08-kubernetes/cluster.yaml --via prod",
+            "write context:prod",
+        ),
+        ("submit examples/01-minimal/job.yaml --on examples/01-minimal/cluster.yaml --via login", "write ssh:login"),
+        ("catalog gpus", "write: supercloud catalog accelerators"),
+        ("squeue", "write: supercloud jobs"),
+        ("launch job.yaml", "write: supercloud submit"),
+    ],
+)
 def test_commands_and_options_of_other_systems_are_answered(
     words: str, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -54,8 +61,11 @@ def commands() -> Iterator[tuple[str, str]]:
         text = page.read_text()
         shown = re.findall(r"`(supercloud [^`]*\.[^`]*)`", text) + re.findall(r"(?m)^\$ (supercloud .*)$", text)
         for line in shown:
-            yield from ((str(page), part.strip()) for part in re.split(r"&&|\|| \u00b7 ", line)
-                        if part.strip().startswith("supercloud "))  # fmt: skip
+            yield from (
+                (str(page), part.strip())
+                for part in re.split(r"&&|\|| \u00b7 ", line)
+                if part.strip().startswith("supercloud ")
+            )
 
 
 def test_each_command_that_is_shown_is_taken() -> None:
@@ -72,5 +82,11 @@ def test_each_command_that_is_shown_is_taken() -> None:
 
 def test_each_variable_that_users_set_is_in_the_readme_and_in_help() -> None:
     pages = (ROOT / "README.md").read_text(), str(app.info.epilog)
-    for name in ("SUPERCLOUD_STATE", secrets.FOLDER_VARIABLE, OVERLAY_VARIABLE, tokens.ADDRESS_VARIABLE, web.PROXY_VARIABLE):
+    for name in (
+        "SUPERCLOUD_STATE",
+        secrets.FOLDER_VARIABLE,
+        OVERLAY_VARIABLE,
+        tokens.ADDRESS_VARIABLE,
+        web.PROXY_VARIABLE,
+    ):
         assert all(name in page for page in pages)

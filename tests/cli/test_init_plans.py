@@ -26,8 +26,14 @@ NO_NODES = {"management-server", "nvidia-ufm-appliance"}
 def test_any_number_of_any_machine_is_planned_or_refused_in_one_line(machine: str) -> None:
     of = FACTS.get_machine(machine)
     for nodes in NODES:
-        fixed = {"name": "pod1", "machine": machine, "nodes": nodes, "provider": of.provider, "scheduler": "slurm",
-                 "version": FACTS.list_names("slurm")[-1]}  # fmt: skip
+        fixed = {
+            "name": "pod1",
+            "machine": machine,
+            "nodes": nodes,
+            "provider": of.provider,
+            "scheduler": "slurm",
+            "version": FACTS.list_names("slurm")[-1],
+        }
         try:
             ways = [fixed | way for way in list_spec_options(FACTS, of, None, None)]
             text, _ = render_best_spec(ways, "cluster.yaml", FACTS)
@@ -61,8 +67,14 @@ def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path
 @pytest.mark.parametrize(("machine", "nodes"), [("dgx-gb300", 36), ("dgx-b300", 512)])
 def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, nodes: int) -> None:
     of = FACTS.get_machine(machine)
-    fixed = {"name": "pod1", "machine": machine, "nodes": nodes, "provider": of.provider, "scheduler": "slurm",
-             "version": FACTS.list_names("slurm")[-1]}  # fmt: skip
+    fixed = {
+        "name": "pod1",
+        "machine": machine,
+        "nodes": nodes,
+        "provider": of.provider,
+        "scheduler": "slurm",
+        "version": FACTS.list_names("slurm")[-1],
+    }
     ways = [fixed | way for way in list_spec_options(FACTS, of, None, None)]
 
     def count_switches(text: str) -> int:

@@ -22,18 +22,35 @@ def run(folder: Path, words: list[str], shell: str = "", **environment: str) -> 
     """Run the command line in a process of its own, with a redirection of the shell."""
     given = {"PATH": os.environ["PATH"], "SUPERCLOUD_STATE": str(folder / "state"), **environment}
     command = ["sh", "-c", f'exec "$@" {shell}', "sh", sys.executable, "-m", "supercloud", *words]
-    done = subprocess.run(command, cwd=folder, env={name: value for name, value in given.items() if value},
-                          stdout=-1, stderr=-1, encoding="utf-8", errors="replace", timeout=120)  # fmt: skip
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={name: value for name, value in given.items() if value},
+        stdout=-1,
+        stderr=-1,
+        encoding="utf-8",
+        errors="replace",
+        timeout=120,
+    )
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr, done.stderr
     return done
 
 
-@pytest.mark.parametrize("words", [
-    ["wait", "9223372036854775808"], ["logs", "9223372036854775808"], ["cancel", "9" * 30],
-    ["jobs", "--history", "9223372036854775808"], ["jobs", "--limit", "99999999999999999999"],
-    ["wait", "9223372036854775807"], ["store", "prune", "--older", "1e400 d"], ["store", "prune", "--older", "-5 d"],
-    ["serve", MINIMAL, "--engine", "local", "--every", "inf"], ["wait", "1", "--timeout", "nan"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["wait", "9223372036854775808"],
+        ["logs", "9223372036854775808"],
+        ["cancel", "9" * 30],
+        ["jobs", "--history", "9223372036854775808"],
+        ["jobs", "--limit", "99999999999999999999"],
+        ["wait", "9223372036854775807"],
+        ["store", "prune", "--older", "1e400 d"],
+        ["store", "prune", "--older", "-5 d"],
+        ["serve", MINIMAL, "--engine", "local", "--every", "inf"],
+        ["wait", "1", "--timeout", "nan"],
+    ],
+)
 def test_numbers_beyond_what_can_be_held_are_refused_by_name(
     tmp_path: Path, words: list[str], cli: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,8 +116,13 @@ pwd.getpwuid, sys.argv[1:] = nobody, {words!r}
 from supercloud.cli import main
 main()
 """
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60,
-                              env={"PATH": os.environ["PATH"]})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"PATH": os.environ["PATH"]},
+        )
         assert done.returncode == 1 and "set SUPERCLOUD_STATE" in done.stderr and "Traceback" not in done.stderr
 
 
@@ -118,7 +140,10 @@ def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
 
     with monkeypatch.context() as patched:
         patched.setattr(fcntl, "flock", refused)
-        with pytest.raises(OperationError, match="No locks available.*set SUPERCLOUD_STATE"), acquire_broker_lock(tmp_path / "a"):
+        with (
+            pytest.raises(OperationError, match="No locks available.*set SUPERCLOUD_STATE"),
+            acquire_broker_lock(tmp_path / "a"),
+        ):
             pass
     (tmp_path / "b").mkdir(0o700)
     (tmp_path / "b/broker.lock").mkdir()
@@ -127,5 +152,9 @@ def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
     shutil.rmtree(tmp_path / "b")
     with monkeypatch.context() as patched:
         patched.setattr(os, "ftruncate", refused)
-        with acquire_broker_lock(tmp_path / "c"), pytest.raises(OperationError, match="already serves"), acquire_broker_lock(tmp_path / "c"):
+        with (
+            acquire_broker_lock(tmp_path / "c"),
+            pytest.raises(OperationError, match="already serves"),
+            acquire_broker_lock(tmp_path / "c"),
+        ):
             pass

@@ -23,8 +23,11 @@ KUEUE, SLURM = '{kind: kubernetes, version: "1.36"}', '{kind: slurm, version: "2
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name, place, scheduler, nodes in (("north", "stockholm", KUEUE, 32), ("south", "madrid", KUEUE, 64),
-                                          ("west", "stockholm", SLURM, 16)):  # fmt: skip
+    for name, place, scheduler, nodes in (
+        ("north", "stockholm", KUEUE, 32),
+        ("south", "madrid", KUEUE, 64),
+        ("west", "stockholm", SLURM, 16),
+    ):
         text = CLUSTER.format(name=name, place=place, scheduler=scheduler, nodes=nodes)
         (tmp_path / f"{name}.yaml").write_text(text)
     return tmp_path
@@ -46,8 +49,11 @@ def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     assert code == 0 and "no Kueue: west" in said
     assert sorted(path.name for path in (out / "clusters").iterdir()) == ["north", "south"]
     assert (out / "clusters/north/kubernetes/INSTALL.md").exists()
-    manager = {(item["kind"], item["metadata"]["name"]) for item in objects(out, "fleet/kubernetes/manager")
-               if "metadata" in item}  # fmt: skip
+    manager = {
+        (item["kind"], item["metadata"]["name"])
+        for item in objects(out, "fleet/kubernetes/manager")
+        if "metadata" in item
+    }
     assert {("MultiKueueConfig", "company"), ("MultiKueueCluster", "north"), ("MultiKueueCluster", "south")} <= manager
     assert ("MultiKueueCluster", "west") not in manager
     assert (out / "fleet/kubernetes/workers/south/multikueue.yaml").exists()
@@ -83,11 +89,14 @@ def test_what_is_wrong_is_said_before_anything_is_written(cli: Cli, folder: Path
     assert code == 2 and "dgx-h1000" in said and "1.2" in said and not (folder / "out").exists()
 
 
-@pytest.mark.parametrize(("names", "target", "problem"), [
-    (("north", "north2"), "kubernetes", "two clusters have one name"),
-    (("west",), "kubernetes", "no cluster of company has anything for kubernetes"),
-    (("north", "south"), "kubernets", "kubernets"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "target", "problem"),
+    [
+        (("north", "north2"), "kubernetes", "two clusters have one name"),
+        (("west",), "kubernetes", "no cluster of company has anything for kubernetes"),
+        (("north", "south"), "kubernets", "kubernets"),
+    ],
+)
 def test_refusals(cli: Cli, folder: Path, names: tuple[str, ...], target: str, problem: str) -> None:
     (folder / "north2.yaml").write_text((folder / "north.yaml").read_text())
     code, _, said = cli("render", fleet(folder, *names), "--target", target, "--out", folder / "out")

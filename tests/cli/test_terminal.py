@@ -28,11 +28,14 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
-    for call in (lambda: output.print_result(EVIL), lambda: output.print_note(EVIL),
-                 lambda: output.report_error(OperationError(EVIL)),
-                 lambda: output.report_error(InputError(EVIL, [Finding("x", "error", EVIL, EVIL, EVIL)])),
-                 lambda: output.print_findings([Finding("x", "note", EVIL, EVIL)]),
-                 lambda: output.print_result("\n".join(output.format_columns([[EVIL, "x"], ["y", EVIL]])))):  # fmt: skip
+    for call in (
+        lambda: output.print_result(EVIL),
+        lambda: output.print_note(EVIL),
+        lambda: output.report_error(OperationError(EVIL)),
+        lambda: output.report_error(InputError(EVIL, [Finding("x", "error", EVIL, EVIL, EVIL)])),
+        lambda: output.print_findings([Finding("x", "note", EVIL, EVIL)]),
+        lambda: output.print_result("\n".join(output.format_columns([[EVIL, "x"], ["y", EVIL]]))),
+    ):
         call()
         assert "\\x1b]0;title\\x07" in said(capsys)
 
@@ -55,6 +58,11 @@ def test_the_answer_of_a_scheduler_and_an_unknown_key(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text('name: a\n"pools\\e[2J": 1\n')
     for words in (["jobs"], ["plan", "spec.yaml"], ["catalog", "up\x1b[2J"]):
         command = [sys.executable, "-m", "supercloud", *words]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
-                              env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")})  # fmt: skip
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")},
+        )
         assert not set(done.stdout + done.stderr) & set(OBEYED), ascii(done.stdout + done.stderr)

@@ -51,15 +51,24 @@ def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:
     for pool in plan.pools:
         nodes = found.one(NODES, f"prod-{pool.name}-on-demand").inputs
         assert nodes["labels"] == bundle.build_pool_labels(plan, pool)
-        assert [taint["key"] for taint in nodes["taints"]] == [taint["key"] for taint in bundle.build_taints(plan, pool)]
+        assert [taint["key"] for taint in nodes["taints"]] == [
+            taint["key"] for taint in bundle.build_taints(plan, pool)
+        ]
         assert all(taint["effect"] == "NO_SCHEDULE" for taint in nodes["taints"])
 
 
 def test_pods_have_roles_of_their_own() -> None:
     found = graph("10-aws-eks")
     addons = {entry.inputs["addonName"]: entry.inputs for entry in found.of_type("aws:eks/addon:Addon")}
-    assert set(addons) >= {"vpc-cni", "kube-proxy", "coredns", "eks-pod-identity-agent", "eks-node-monitoring-agent",
-                           "aws-fsx-csi-driver", "aws-mountpoint-s3-csi-driver"}  # fmt: skip
+    assert set(addons) >= {
+        "vpc-cni",
+        "kube-proxy",
+        "coredns",
+        "eks-pod-identity-agent",
+        "eks-node-monitoring-agent",
+        "aws-fsx-csi-driver",
+        "aws-mountpoint-s3-csi-driver",
+    }
     assert addons["vpc-cni"]["podIdentityAssociations"][0]["serviceAccount"] == "aws-node"
     trust = document(found.one("aws:iam/role:Role", "prod-s3-csi-role"), "assumeRolePolicy")
     assert trust[0]["Principal"] == {"Service": "pods.eks.amazonaws.com"}
@@ -76,8 +85,12 @@ def test_administrators_are_named() -> None:
 
 
 def test_an_image_of_the_users_is_told_which_cluster_to_join() -> None:
-    site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"],
-            "images": {"kubernetes-cpu-x86": "ami-0123456789abcdef0"}}  # fmt: skip
+    site = {
+        "kind": "aws",
+        "region": "us-east-1",
+        "zones": ["us-east-1a", "us-east-1b"],
+        "images": {"kubernetes-cpu-x86": "ami-0123456789abcdef0"},
+    }
     found = made(scheduler={"kind": "kubernetes", "version": "1.35"}, site=site)
     assert found.one(NODES, "prod-cpu-on-demand").inputs["amiType"] == "CUSTOM"
     text = started(found.one(LAUNCH, "prod-cpu-on-demand-launch"))

@@ -61,7 +61,10 @@ def test_a_managed_kubernetes_has_only_logs_that_something_writes() -> None:
     found = graph("10-aws-eks")
     assert not found.of_type(DOCUMENT)
     assert {entry.name for entry in found.of_type("aws:cloudwatch/logGroup:LogGroup")} == {
-        "prod-control-plane", "prod-flows", "prod-storage-scratch-logs"}  # fmt: skip
+        "prod-control-plane",
+        "prod-flows",
+        "prod-storage-scratch-logs",
+    }
 
 
 def program(path: Path, text: str) -> None:

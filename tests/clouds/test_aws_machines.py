@@ -125,8 +125,14 @@ def test_instances_start_whatever_the_keys_of_tags_are(key: str, readable: str) 
 
 
 def test_images_may_be_named_by_identifier() -> None:
-    found = made(site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"],
-                       "images": {"slurm-cpu-x86": "ami-0123456789abcdef0"}})  # fmt: skip
+    found = made(
+        site={
+            "kind": "aws",
+            "region": "us-east-1",
+            "zones": ["us-east-1a"],
+            "images": {"slurm-cpu-x86": "ami-0123456789abcdef0"},
+        }
+    )
     assert launched(found, "cpu-on-demand")["imageId"] == "ami-0123456789abcdef0"
     host = found.one(HOST, "prod-ctl1")
     assert host.inputs["ami"] == "ami-0123456789abcdef0" and "launchTemplate" not in host.inputs

@@ -55,8 +55,15 @@ def test_the_buckets_of_a_closed_network_of_the_users_need_no_gateway() -> None:
 
 @pytest.mark.parametrize(("options", "cache"), [({}, "NONE"), ({"drive-cache": "READ"}, "READ")])
 def test_hard_disks_of_lustre_say_what_caches_them(options: dict[str, str], cache: str) -> None:
-    disks = {"name": "s", "kind": "lustre", "capacity": "6000 GiB", "mount": "/s", "deployment": "PERSISTENT_1_HDD",
-             "throughput_per_tib": "12 MB/s", "options": options}  # fmt: skip
+    disks = {
+        "name": "s",
+        "kind": "lustre",
+        "capacity": "6000 GiB",
+        "mount": "/s",
+        "deployment": "PERSISTENT_1_HDD",
+        "throughput_per_tib": "12 MB/s",
+        "options": options,
+    }
     system = made(storage=[disks]).one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs
     assert (system["storageType"], system["driveCacheType"]) == ("HDD", cache)
     fast = made(storage=[disks | {"deployment": "SCRATCH_2", "throughput_per_tib": None, "options": {}}])

@@ -42,8 +42,12 @@ def profile(found: Graph, host: str) -> str:
 @pytest.mark.parametrize("name", SLURM)
 def test_only_the_controller_reads_the_key_of_all_daemons(name: str) -> None:
     found = graph(name)
-    able = [entry.name for entry in found.of_type(POLICY) for row in document(entry)
-            if READ in row["Action"] and "prod-secret-auth-arn" in row["Resource"]]  # fmt: skip
+    able = [
+        entry.name
+        for entry in found.of_type(POLICY)
+        for row in document(entry)
+        if READ in row["Action"] and "prod-secret-auth-arn" in row["Resource"]
+    ]
     assert able == ["prod-controller-policy"]
     for entry in found.values():
         if {"userData", "userDataBase64"} & set(entry.inputs):
@@ -119,8 +123,9 @@ def test_answers_of_the_metadata_service_end_at_the_machine(name: str) -> None:
     machines = [entry.inputs["metadataOptions"] for entry in found.values() if "metadataOptions" in entry.inputs]
     assert machines and {options["httpPutResponseHopLimit"] for options in machines} == {hops}
     assert {options["httpTokens"] for options in machines} == {"required"}
-    templates = [entry for entry in found.of_type("aws:ec2/launchTemplate:LaunchTemplate")
-                 if not entry.name.endswith("-image")]  # fmt: skip
+    templates = [
+        entry for entry in found.of_type("aws:ec2/launchTemplate:LaunchTemplate") if not entry.name.endswith("-image")
+    ]
     assert all("metadataOptions" in entry.inputs for entry in templates)
 
 
@@ -148,9 +153,13 @@ def test_the_metadata_service_is_closed_before_anybody_may_log_in(name: str, tmp
         (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@" >>{tmp_path}/said\ncat >>{tmp_path}/said\n')
         (tmp_path / program).chmod(0o755)
     done = subprocess.run(
-        ["bash", start, "guard"], env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BOOT_ROOT": str(tmp_path)}, text=True,
-        capture_output=True, stdin=subprocess.DEVNULL, timeout=60,
-    )  # fmt: skip
+        ["bash", start, "guard"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BOOT_ROOT": str(tmp_path)},
+        text=True,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
     assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
     said = (tmp_path / "said").read_text()
     assert "ip daddr 169.254.169.254" in said and "ip6 daddr fd00:ec2::254" in said

@@ -23,8 +23,12 @@ def test_groups_of_slurm_are_resized_by_slurm_alone() -> None:
 def test_ways_of_a_pool_are_tried_in_order() -> None:
     found = graph("09-aws-slurm")
     sizes = {entry.name: entry.inputs["desiredCapacity"] for entry in found.of_type(SCALED)}
-    assert sizes == {"prod-prepare-on-demand": 0, "prod-prepare-spot": 0, "prod-train-on-demand": 0,
-                     "prod-train-reserved": 127}  # fmt: skip
+    assert sizes == {
+        "prod-prepare-on-demand": 0,
+        "prod-prepare-spot": 0,
+        "prod-train-on-demand": 0,
+        "prod-train-reserved": 127,
+    }
 
 
 @pytest.mark.parametrize("name", SLURM)
@@ -106,15 +110,20 @@ def test_buckets_are_private_versioned_encrypted_and_reached_over_tls_only() -> 
         assert versions["versioningConfiguration"]["status"] == "Enabled"
         (denied,) = document(found.one("aws:s3/bucketPolicy:BucketPolicy", f"{start}-policy"))
         assert denied["Effect"] == "Deny" and denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
-        assert found.one("aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
-                         f"{start}-encryption").inputs["rules"]  # fmt: skip
+        assert found.one(
+            "aws:s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",
+            f"{start}-encryption",
+        ).inputs["rules"]
 
 
 def test_lustre_is_reached_over_efa_where_it_is_large_enough_and_filled_from_its_bucket() -> None:
     found = graph("09-aws-slurm")
     system = found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs
     assert (system["deploymentType"], system["storageCapacity"], system["perUnitStorageThroughput"]) == (
-        "PERSISTENT_2", 249600, 250)  # fmt: skip
+        "PERSISTENT_2",
+        249600,
+        250,
+    )
     assert system["efaEnabled"] is True and system["metadataConfiguration"] == {"mode": "AUTOMATIC"}
     assert "prod-cluster-walls-id" in system["securityGroupIds"]
     link = found.one("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation").inputs

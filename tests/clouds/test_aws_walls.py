@@ -131,11 +131,17 @@ def test_controllers_may_do_what_their_scripts_do() -> None:
     script = started(found.one(HOST, "prod-ctl1"))
     used = {match[1] for match in re.finditer(r"aws ([a-z0-9]+ [a-z-]+)", script)} - {"sts assume-role"}  # for users
     assert used and used <= set(ACTIONS), "a script asks for something that no right is known for"
-    granted = {action for statement in document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-controller-policy"))
-               for action in statement["Action"]}  # fmt: skip
+    granted = {
+        action
+        for statement in document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-controller-policy"))
+        for action in statement["Action"]
+    }
     asked = {ACTIONS[name] for name in used}
-    common = {action for statement in document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-login-policy"))
-              for action in statement["Action"]}  # fmt: skip
+    common = {
+        action
+        for statement in document(found.one("aws:iam/rolePolicy:RolePolicy", "prod-login-policy"))
+        for action in statement["Action"]
+    }
     assert asked <= granted, "a script would be refused"
     assert granted - common <= asked, "a right that nothing uses"
 
@@ -146,8 +152,10 @@ def test_a_closed_network_of_the_users_reaches_its_buckets_through_an_endpoint_w
         network={"id": "vpc-1", "closed": True, "subnets": subnets},
         site={"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
     )
-    kinds = {entry.inputs["serviceName"].rpartition(".")[2]: entry.inputs
-             for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")}  # fmt: skip
+    kinds = {
+        entry.inputs["serviceName"].rpartition(".")[2]: entry.inputs
+        for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")
+    }
     assert {item["vpcEndpointType"] for item in kinds.values()} == {"Interface"}  # its routes are not ours to change
     assert kinds["s3"]["privateDnsEnabled"] is True and kinds["s3"]["subnetIds"] == ["subnet-a", "subnet-b"]
     out = {rule[1:] for rule in rules(found, EGRESS) if rule[0] == "prod-cluster-walls-id"}

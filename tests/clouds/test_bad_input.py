@@ -29,40 +29,94 @@ def p5(**changes: Any) -> dict[str, Any]:
 
 
 def lustre(**changes: Any) -> dict[str, Any]:
-    return {"storage": [{"name": "scratch", "kind": "lustre", "capacity": "19200 GiB", "throughput_per_tib": "250 MB/s",
-                         "mount": "/fsx"} | changes]}  # fmt: skip
+    return {
+        "storage": [
+            {
+                "name": "scratch",
+                "kind": "lustre",
+                "capacity": "19200 GiB",
+                "throughput_per_tib": "250 MB/s",
+                "mount": "/fsx",
+            }
+            | changes
+        ]
+    }
 
 
 WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     # (what, changes of the small spec, check, path, word of the problem)
-    ("a machine the region does not sell",
-     p5(machine="p6-b200.48xlarge") | {"site": {"kind": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
-     "cloud-machine-region", "pools[0].machine", "does not sell P6-B200"),
-    ("a reservation in another zone",
-     p5(capacity=[{"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1b"}]),
-     "cloud-capacity-zone", "pools[0].capacity[0].zone", "us-east-1b"),
-    ("a placement group with a capacity block", p5(capacity=[BLOCK], placement="cluster"),
-     "cloud-placement", "pools[0].placement", "UltraCluster"),
-    ("subnets too small for what nodes take",
-     p5() | {"network": {"cidr": "10.0.0.0/16", "blocks": {"private": ["10.0.128.0/26"]}}},
-     "cloud-subnet-room", "network", "59 addresses"),
-    ("subnets too small for nodes and their pods",
-     p5(nodes=40) | {"scheduler": {"kind": "kubernetes", "version": "1.35"},
-                     "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
-                     "network": {"blocks": {"private": ["10.0.128.0/20", "10.0.144.0/20"]}}},
-     "cloud-subnet-room", "network", "40 × 101 of train"),
-    ("a throughput that Lustre is not sold with", lustre(throughput_per_tib="300 MB/s"),
-     "cloud-storage-throughput", "storage[0].throughput_per_tib", "300 MB/s"),
-    ("a size that is no step with the fabric", lustre(capacity="21600 GiB", options={"efa": True}),
-     "cloud-storage-fabric", "storage[0].options.efa", "21600 GiB"),
-    ("the name of a bucket that AWS refuses", {"storage": [{"name": "data", "kind": "object",
-                                                            "options": {"bucket": "My_Data"}}]},
-     "cloud-bucket-name", "storage[0].options.bucket", "My_Data"),
-    ("more rules than a security group has",
-     {"scheduler": {"kind": "slurm", "version": "25.11", "login": {"count": 1, "public": True}},
-      "network": {"access": [f"203.0.113.{number}/32" for number in range(61)]}},
-     "cloud-security-rules", "network.access", "60"),
-]  # fmt: skip
+    (
+        "a machine the region does not sell",
+        p5(machine="p6-b200.48xlarge") | {"site": {"kind": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
+        "cloud-machine-region",
+        "pools[0].machine",
+        "does not sell P6-B200",
+    ),
+    (
+        "a reservation in another zone",
+        p5(capacity=[{"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1b"}]),
+        "cloud-capacity-zone",
+        "pools[0].capacity[0].zone",
+        "us-east-1b",
+    ),
+    (
+        "a placement group with a capacity block",
+        p5(capacity=[BLOCK], placement="cluster"),
+        "cloud-placement",
+        "pools[0].placement",
+        "UltraCluster",
+    ),
+    (
+        "subnets too small for what nodes take",
+        p5() | {"network": {"cidr": "10.0.0.0/16", "blocks": {"private": ["10.0.128.0/26"]}}},
+        "cloud-subnet-room",
+        "network",
+        "59 addresses",
+    ),
+    (
+        "subnets too small for nodes and their pods",
+        p5(nodes=40)
+        | {
+            "scheduler": {"kind": "kubernetes", "version": "1.35"},
+            "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
+            "network": {"blocks": {"private": ["10.0.128.0/20", "10.0.144.0/20"]}},
+        },
+        "cloud-subnet-room",
+        "network",
+        "40 × 101 of train",
+    ),
+    (
+        "a throughput that Lustre is not sold with",
+        lustre(throughput_per_tib="300 MB/s"),
+        "cloud-storage-throughput",
+        "storage[0].throughput_per_tib",
+        "300 MB/s",
+    ),
+    (
+        "a size that is no step with the fabric",
+        lustre(capacity="21600 GiB", options={"efa": True}),
+        "cloud-storage-fabric",
+        "storage[0].options.efa",
+        "21600 GiB",
+    ),
+    (
+        "the name of a bucket that AWS refuses",
+        {"storage": [{"name": "data", "kind": "object", "options": {"bucket": "My_Data"}}]},
+        "cloud-bucket-name",
+        "storage[0].options.bucket",
+        "My_Data",
+    ),
+    (
+        "more rules than a security group has",
+        {
+            "scheduler": {"kind": "slurm", "version": "25.11", "login": {"count": 1, "public": True}},
+            "network": {"access": [f"203.0.113.{number}/32" for number in range(61)]},
+        },
+        "cloud-security-rules",
+        "network.access",
+        "60",
+    ),
+]
 
 
 def refused(spec: Any) -> tuple[sc.InputError, Graph]:
@@ -98,8 +152,10 @@ def test_all_of_it_is_said_at_once() -> None:
         changes |= own
     error, found = refused(small(**changes))
     assert {item.check for item in error.findings if item.level == "error"} == {
-        "cloud-capacity-zone", "cloud-storage-throughput", "cloud-security-rules",
-    }  # fmt: skip
+        "cloud-capacity-zone",
+        "cloud-storage-throughput",
+        "cloud-security-rules",
+    }
     assert not len(found)
 
 
@@ -125,8 +181,12 @@ def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, sche
     machine |= {"name": "n2-standard-32", "provider": "gcp"}
     (tmp_path / "machines").mkdir()
     (tmp_path / "machines" / "n2-standard-32.yaml").write_text(yaml.safe_dump(machine))
-    spec = small(site={"kind": "gcp", "region": "us-central1"}, scheduler=scheduler, catalog=str(tmp_path),
-                 pools=[{"name": "cpu", "machine": "n2-standard-32", "nodes": 4}])  # fmt: skip
+    spec = small(
+        site={"kind": "gcp", "region": "us-central1"},
+        scheduler=scheduler,
+        catalog=str(tmp_path),
+        pools=[{"name": "cpu", "machine": "n2-standard-32", "nodes": 4}],
+    )
     plan = sc.resolve(sc.ClusterSpec.model_validate(spec))
     assert plan.errors == () and plan.cloud is None
     assert [item.path for item in plan.findings if item.check == "cloud-provider"] == ["site.kind"]

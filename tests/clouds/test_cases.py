@@ -54,9 +54,16 @@ def efa_cards(template: dict[str, Any]) -> list[int]:
 
 
 def storage_of(system: Any) -> dict[str, Any]:
-    return {key: system.inputs.get(key) for key in (
-        "deploymentType", "storageCapacity", "perUnitStorageThroughput", "dataCompressionType", "fileSystemTypeVersion")
-    }  # fmt: skip
+    return {
+        key: system.inputs.get(key)
+        for key in (
+            "deploymentType",
+            "storageCapacity",
+            "perUnitStorageThroughput",
+            "dataCompressionType",
+            "fileSystemTypeVersion",
+        )
+    }
 
 
 def test_every_case_has_a_test() -> None:
@@ -93,9 +100,12 @@ class TestA1:
 
     def test_storage(self, found: Graph) -> None:
         assert storage_of(found.one(LUSTRE)) == {
-            "deploymentType": "PERSISTENT_2", "storageCapacity": 1200, "perUnitStorageThroughput": 250,
-            "dataCompressionType": "LZ4", "fileSystemTypeVersion": "2.15",
-        }  # fmt: skip
+            "deploymentType": "PERSISTENT_2",
+            "storageCapacity": 1200,
+            "perUnitStorageThroughput": 250,
+            "dataCompressionType": "LZ4",
+            "fileSystemTypeVersion": "2.15",
+        }
         assert found.one(LUSTRE).inputs["metadataConfiguration"] == {"mode": "AUTOMATIC"}
         home = found.one(OPENZFS).inputs
         assert (home["deploymentType"], home["storageCapacity"], home["throughputCapacity"]) == ("MULTI_AZ_1", 512, 160)
@@ -115,9 +125,11 @@ class TestA1:
         assert endpoint["vpcEndpointType"] == "Gateway" and endpoint["serviceName"].endswith(".s3")
 
     def test_rights(self, found: Graph) -> None:
-        attached = {entry.inputs["policyArn"].rsplit("/", 1)[-1]
-                    for entry in found.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
-                    if entry.inputs["role"] == "prod-users-role-name"}  # fmt: skip
+        attached = {
+            entry.inputs["policyArn"].rsplit("/", 1)[-1]
+            for entry in found.of_type("aws:iam/rolePolicyAttachment:RolePolicyAttachment")
+            if entry.inputs["role"] == "prod-users-role-name"
+        }
         # PullOnly of the registry is ReadOnly without listing what is in it; users have it, not their machines
         assert attached == {"AmazonEC2ContainerRegistryPullOnly"}
         # AmazonS3ReadOnlyAccess would open every bucket of the account: ours are named instead
@@ -137,8 +149,10 @@ class TestA2:
         assert template["instanceMarketOptions"] == {"marketType": "capacity-block"}
         assert template["capacityReservationSpecification"]["capacityReservationTarget"]["capacityReservationId"]
         assert "placement" not in template
-        assert (found.one(SCALED, "prod-p5-block").inputs["minSize"],
-                found.one(SCALED, "prod-p5-block").inputs["maxSize"]) == (0, 4)  # fmt: skip
+        assert (
+            found.one(SCALED, "prod-p5-block").inputs["minSize"],
+            found.one(SCALED, "prod-p5-block").inputs["maxSize"],
+        ) == (0, 4)
 
     def test_on_demand_has_a_placement_group(self, found: Graph) -> None:
         assert launch(found, "p5-on-demand")["placement"] == {"groupName": "prod-p5-on-demand-placement-name"}
@@ -167,13 +181,19 @@ class TestA2:
 
     def test_storage(self, found: Graph) -> None:
         assert storage_of(found.one(LUSTRE)) == {
-            "deploymentType": "PERSISTENT_2", "storageCapacity": 1200, "perUnitStorageThroughput": 250,
-            "dataCompressionType": "LZ4", "fileSystemTypeVersion": "2.15",
-        }  # fmt: skip
+            "deploymentType": "PERSISTENT_2",
+            "storageCapacity": 1200,
+            "perUnitStorageThroughput": 250,
+            "dataCompressionType": "LZ4",
+            "fileSystemTypeVersion": "2.15",
+        }
         assert "efaEnabled" not in found.one(LUSTRE).inputs  # 19,200 GiB are needed for it
         home = found.one(OPENZFS).inputs
         assert (home["deploymentType"], home["storageCapacity"], home["throughputCapacity"]) == (
-            "SINGLE_AZ_HA_2", 512, 320)  # fmt: skip
+            "SINGLE_AZ_HA_2",
+            512,
+            320,
+        )
 
     def test_the_network(self, found: Graph) -> None:
         assert networks(found) == ["10.0.0.0/16", "10.1.0.0/16"]
@@ -223,7 +243,11 @@ class TestA8:
     def test_the_network(self, found: Graph) -> None:
         assert networks(found) == ["10.192.0.0/16", "10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"]
         assert [str(net) for net in subnets(found, "private").values()] == [
-            "10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"]  # fmt: skip
+            "10.1.0.0/16",
+            "10.2.0.0/16",
+            "10.3.0.0/16",
+            "10.4.0.0/16",
+        ]
         assert [str(net) for net in subnets(found, "control").values()] == ["10.192.7.0/28", "10.192.8.0/28"]
         assert count(found, "aws:ec2/internetGateway:InternetGateway", "aws:ec2/natGateway:NatGateway") == [0, 0]
 
@@ -233,9 +257,19 @@ class TestA8:
             kinds[entry.inputs["vpcEndpointType"]].add(entry.inputs["serviceName"].split(".", 3)[3])
         assert kinds == {
             "Gateway": {"s3"},
-            "Interface": {"ec2", "ecr.api", "ecr.dkr", "sts", "logs", "monitoring", "ssm", "ssmmessages", "ec2messages",
-                          "eks-auth"},
-        }  # fmt: skip
+            "Interface": {
+                "ec2",
+                "ecr.api",
+                "ecr.dkr",
+                "sts",
+                "logs",
+                "monitoring",
+                "ssm",
+                "ssmmessages",
+                "ec2messages",
+                "eks-auth",
+            },
+        }
 
     def test_kubernetes(self, found: Graph) -> None:
         control = found.one("aws:eks/cluster:Cluster").inputs

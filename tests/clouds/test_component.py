@@ -137,8 +137,11 @@ def test_a_name_of_another_alphabet_is_a_name(name: str) -> None:
     assert {entry.inputs["tags"]["supercloud:cluster"] for entry in found.of_type("aws:ec2/vpc:Vpc")} == {
         f"project/stack/{name}"
     }
-    (logs,) = (entry.inputs["namePrefix"] for entry in found.of_type("aws:cloudwatch/logGroup:LogGroup")
-               if "namePrefix" in entry.inputs)  # fmt: skip
+    (logs,) = (
+        entry.inputs["namePrefix"]
+        for entry in found.of_type("aws:cloudwatch/logGroup:LogGroup")
+        if "namePrefix" in entry.inputs
+    )
     assert re.fullmatch(r"/aws/fsx/[A-Za-z0-9_/.#-]+-", logs)
 
 
@@ -222,8 +225,12 @@ def test_children_use_the_providers_that_are_passed() -> None:
 
 
 def test_without_one_it_makes_a_provider_in_the_plans_region_with_the_stacks_settings() -> None:
-    settings = {"aws:profile": "research", "aws:region": "eu-west-1", "aws:maxRetries": "4",
-                "aws:assumeRoles": [{"roleArn": "arn:aws:iam::1:role/deploy"}]}  # fmt: skip
+    settings = {
+        "aws:profile": "research",
+        "aws:region": "eu-west-1",
+        "aws:maxRetries": "4",
+        "aws:assumeRoles": [{"roleArn": "arn:aws:iam::1:role/deploy"}],
+    }
     own = record(cluster(spec=small()), config={**NO_DEFAULTS, **settings}).one(PROVIDER)
     assert own.inputs["region"] == "us-east-1" and own.inputs["profile"] == "research"
     assert "deploy" in str(own.inputs["assumeRoles"])
@@ -303,8 +310,10 @@ def test_programs_in_other_languages_can_make_one() -> None:
 def test_only_the_folder_of_a_cloud_names_it() -> None:
     folder = ROOT / "supercloud" / "targets" / "clouds"
     ours = [*folder.glob("*.py"), ROOT / "supercloud" / "pulumi.py", ROOT / "stacks" / "__main__.py"]
-    named = {path.name: [line for line in path.read_text().splitlines() if re.search("(?i)aws|amazon|ec2|eks", line)]
-             for path in ours}  # fmt: skip
+    named = {
+        path.name: [line for line in path.read_text().splitlines() if re.search("(?i)aws|amazon|ec2|eks", line)]
+        for path in ours
+    }
     assert {name: lines for name, lines in named.items() if lines} == {
         "__init__.py": ['    "aws": "supercloud.targets.clouds.aws:build",']
     }
@@ -321,13 +330,19 @@ def test_the_stack_is_configured_by_a_file_or_a_spec(tmp_path: Path) -> None:
 
 
 def test_a_stack_passes_on_existing_things() -> None:
-    config = {"specFile": "examples/10-aws-eks/cluster.yaml", "notify": ["ops@example.com"], "sshKey": "mine",
-              "admins": {"ops": "arn:aws:iam::1:role/ops"}, "nodeRole": "arn:aws:iam::1:role/nodes"}  # fmt: skip
+    config = {
+        "specFile": "examples/10-aws-eks/cluster.yaml",
+        "notify": ["ops@example.com"],
+        "sshKey": "mine",
+        "admins": {"ops": "arn:aws:iam::1:role/ops"},
+        "nodeRole": "arn:aws:iam::1:role/nodes",
+    }
     found = record(program_at(ROOT / "stacks"), config=config, project="supercloud")
     assert found.one("aws:eks/accessEntry:AccessEntry").inputs["principalArn"] == "arn:aws:iam::1:role/ops"
     assert found.one("aws:sns/topicSubscription:TopicSubscription").inputs["endpoint"] == "ops@example.com"
     assert {entry.inputs["nodeRoleArn"] for entry in found.of_type("aws:eks/nodeGroup:NodeGroup")} == {
-        "arn:aws:iam::1:role/nodes"}  # fmt: skip
+        "arn:aws:iam::1:role/nodes"
+    }
     keys = {entry.inputs.get("keyName") for entry in found.of_type("aws:ec2/launchTemplate:LaunchTemplate")}
     assert keys == {"mine"}
 

@@ -75,8 +75,10 @@ def test_trainium_under_eks() -> None:
     assert sorted(mounts) == ["prod-private-us-east-2a-id", "prod-private-us-east-2b-id"]
     addons = {entry.inputs["addonName"] for entry in found.of_type("aws:eks/addon:Addon")}
     assert addons >= {"aws-fsx-csi-driver", "aws-efs-csi-driver", "aws-mountpoint-s3-csi-driver"}
-    ways = {entry.inputs["routeTableId"]: entry.inputs.get("natGatewayId") or entry.inputs["gatewayId"]
-            for entry in found.of_type("aws:ec2/route:Route")}  # fmt: skip
+    ways = {
+        entry.inputs["routeTableId"]: entry.inputs.get("natGatewayId") or entry.inputs["gatewayId"]
+        for entry in found.of_type("aws:ec2/route:Route")
+    }
     for entry in found.of_type("aws:ec2/routeTableAssociation:RouteTableAssociation"):
         subnet, zone = entry.inputs["subnetId"], entry.inputs["subnetId"].removesuffix("-id")[-10:]
         through = "prod-internet-id" if "public" in subnet else f"prod-nat-{zone}-id"
@@ -85,8 +87,14 @@ def test_trainium_under_eks() -> None:
 
 def test_l40s_in_an_existing_network() -> None:
     found = graph("g6e-slurm")
-    for token in ("vpc:Vpc", "subnet:Subnet", "internetGateway:InternetGateway", "routeTable:RouteTable",
-                  "vpcEndpoint:VpcEndpoint", "flowLog:FlowLog"):  # fmt: skip
+    for token in (
+        "vpc:Vpc",
+        "subnet:Subnet",
+        "internetGateway:InternetGateway",
+        "routeTable:RouteTable",
+        "vpcEndpoint:VpcEndpoint",
+        "flowLog:FlowLog",
+    ):
         assert not found.of_type(f"aws:ec2/{token}"), token
     a, b, public = (f"subnet-0000000000000000{letter}" for letter in "abc")
     assert {tuple(entry.inputs["vpcZoneIdentifiers"]) for entry in found.of_type("aws:autoscaling/group:Group")} == {
@@ -109,12 +117,15 @@ def test_h200_without_the_internet() -> None:
         assert not found.of_type(f"aws:ec2/{token}")
     out = rules(found, EGRESS, "prod-cluster-walls-id")
     assert out == {
-        "-1 prod-cluster-walls-id", "tcp prod-endpoint-s3-prefixListId 443-443", "tcp prod-endpoints-walls-id 443-443",
+        "-1 prod-cluster-walls-id",
+        "tcp prod-endpoint-s3-prefixListId 443-443",
+        "tcp prod-endpoints-walls-id 443-443",
         "tcp prod-storage-home-walls-id 2049-2049",
-    }  # fmt: skip
+    }
     assert rules(found, INGRESS, "prod-endpoints-walls-id") == {"tcp prod-cluster-walls-id 443-443"}
-    services = {entry.inputs["serviceName"].split("us-west-2.")[1]
-                for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")}  # fmt: skip
+    services = {
+        entry.inputs["serviceName"].split("us-west-2.")[1] for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")
+    }
     assert services >= {"s3", "ssm", "logs", "autoscaling", "secretsmanager", "ec2", "sts"}
     assert "placement" not in found.one(LAUNCH, "prod-big-block-launch").inputs
     assert found.one(LAUNCH, "prod-small-on-demand-launch").inputs["placement"]
@@ -130,9 +141,7 @@ def test_servers_of_weka_read_their_software_and_nothing_else_of_the_users() -> 
     granted = {action: statement["Resource"] for statement in document(policy) for action in statement["Action"]}
     buckets = [statement["Resource"] for statement in document(policy) if statement["Action"] == ["s3:GetObject"]]
     assert buckets == [["prod-bucket-state-arn/*"], ["arn:aws:s3:::corp-software/weka/install.sh"]]
-    assert granted["secretsmanager:GetSecretValue"] == [
-        "arn:aws:secretsmanager:us-west-2:*:secret:weka-token-??????"
-    ]  # fmt: skip
+    assert granted["secretsmanager:GetSecretValue"] == ["arn:aws:secretsmanager:us-west-2:*:secret:weka-token-??????"]
     launch = found.one(LAUNCH, "prod-scratch-servers-launch")
     published = {entry.urn for entry in found.of_type("aws:s3/bucketObjectv2:BucketObjectv2")}
     assert published | {policy.urn} <= set(launch.property_dependencies["userData"])
@@ -152,14 +161,39 @@ def test_services_of_other_accounts_are_not_served() -> None:
 WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
     # (spec, what is changed in it, checks that say so)
     ("g6e-slurm", {"site": {"kind": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}}, {"cloud-machine-region"}),
-    ("trn1-eks", {"pools": [{"name": "trn", "machine": "trn1.32xlarge", "nodes": 16, "fabrics": ["compute"],
-                             "zones": ["us-east-2a"], "local": "/scratch",
-                             "capacity": [{"kind": "spot", "max_price": "9 USD/h"}]}]},
-     {"cloud-local-disks", "cloud-spot-limit"}),
-    ("p5en-closed", {"storage": [{"name": "scratch", "kind": "weka", "capacity": "500 TB", "mount": "/scratch",
-                                  "options": {"install": "https://get.example.com/install.sh"}}]},
-     {"cloud-storage-install"}),
-]  # fmt: skip
+    (
+        "trn1-eks",
+        {
+            "pools": [
+                {
+                    "name": "trn",
+                    "machine": "trn1.32xlarge",
+                    "nodes": 16,
+                    "fabrics": ["compute"],
+                    "zones": ["us-east-2a"],
+                    "local": "/scratch",
+                    "capacity": [{"kind": "spot", "max_price": "9 USD/h"}],
+                }
+            ]
+        },
+        {"cloud-local-disks", "cloud-spot-limit"},
+    ),
+    (
+        "p5en-closed",
+        {
+            "storage": [
+                {
+                    "name": "scratch",
+                    "kind": "weka",
+                    "capacity": "500 TB",
+                    "mount": "/scratch",
+                    "options": {"install": "https://get.example.com/install.sh"},
+                }
+            ]
+        },
+        {"cloud-storage-install"},
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "changes", "checks"), WRONG, ids=[row[0] for row in WRONG])

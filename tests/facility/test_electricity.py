@@ -12,12 +12,12 @@ from supercloud.facility import (
     SCHEMES,
     Circuits,
     Feeds,
-    interpolate_efficiency,
     compute_breaker_rating,
     compute_circuit_power,
     compute_losses,
     count_paths,
     count_remaining_supplies,
+    interpolate_efficiency,
 )
 from supercloud.primitives.quantity import Current, Power, Voltage
 
@@ -70,7 +70,11 @@ def test_supplies_over_feeds() -> None:
     assert count_remaining_supplies(6, 2) == 3  # of a 4+2 supply: not 2N
     assert count_remaining_supplies(6, 3) == 4  # one of three units gone: what three rack units are for
     assert count_remaining_supplies(12, 2) == 6  # N+N
-    assert count_remaining_supplies(8, 2) == 4 and count_remaining_supplies(5, 2) == 2 and count_remaining_supplies(6, 1) == 0
+    assert (
+        count_remaining_supplies(8, 2) == 4
+        and count_remaining_supplies(5, 2) == 2
+        and count_remaining_supplies(6, 1) == 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,11 @@ def test_a_feed_over_after_one_loss() -> None:
 
 def test_circuits_of_a_rack() -> None:
     circuits = Circuits(3, 2, Power("10 kW"))
-    assert circuits.circuits_lost == 2 and circuits.total_power == Power("30 kW") and circuits.power_after_loss == Power("10 kW")
+    assert (
+        circuits.circuits_lost == 2
+        and circuits.total_power == Power("30 kW")
+        and circuits.power_after_loss == Power("10 kW")
+    )
     assert Circuits(3, 3, Power("10 kW")).power_after_loss == Power("20 kW")
     assert Circuits(2, 1, Power("10 kW")).power_after_loss == Power("0 W")
 

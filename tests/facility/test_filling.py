@@ -5,24 +5,35 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.facility import RackFit, RackLimits, EquipmentRun, compute_rack_fit, count_racks, distribute
+from supercloud.facility import EquipmentRun, RackFit, RackLimits, compute_rack_fit, count_racks, distribute
 from supercloud.primitives.quantity import Mass, Power
 
 
 def test_the_first_limit_that_is_reached() -> None:
     def dgx(units: int, power: str | None, load: str | None) -> RackFit | None:
-        return compute_rack_fit(units=8, power=Power("10.2 kW"), weight=Mass("130.45 kg"), rack_units=units,
-                   rack_power=Power(power) if power else None, rack_max_weight=Mass(load) if load else None)  # fmt: skip
+        return compute_rack_fit(
+            units=8,
+            power=Power("10.2 kW"),
+            weight=Mass("130.45 kg"),
+            rack_units=units,
+            rack_power=Power(power) if power else None,
+            rack_max_weight=Mass(load) if load else None,
+        )
 
     assert dgx(48, None, None) == RackFit(6, "units")
     assert dgx(48, "45 kW", None) == RackFit(4, "power")
     assert dgx(48, "45 kW", "400 kg") == RackFit(3, "weight")
     assert dgx(7, None, None) == RackFit(0, "units")
-    assert compute_rack_fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_max_weight=None) is None
+    assert (
+        compute_rack_fit(units=None, power=None, weight=None, rack_units=48, rack_power=None, rack_max_weight=None)
+        is None
+    )
 
 
 def _runs(items: list[tuple[int, int, int]]) -> list[EquipmentRun]:
-    return [EquipmentRun(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)]
+    return [
+        EquipmentRun(index, 0, count, units, Power(watts, "W")) for index, (count, units, watts) in enumerate(items)
+    ]
 
 
 THING = st.tuples(st.integers(1, 40), st.integers(1, 8), st.integers(0, 3000))

@@ -13,13 +13,13 @@ from supercloud.facility import (
     Heat,
     SiteOverhead,
     compute_chiller_power,
-    find_thermal_class,
     compute_cue,
     compute_flow,
-    compute_wue,
     compute_outdoor_limit,
-    split_heat,
+    compute_wue,
     count_cdus,
+    find_thermal_class,
+    split_heat,
 )
 from supercloud.primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
 

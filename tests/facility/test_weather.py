@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.facility import WeatherError, compute_hourly_averages, parse_column, count_free_hours, parse_weather, compute_wet_bulb
+from supercloud.facility import (
+    WeatherError,
+    compute_hourly_averages,
+    compute_wet_bulb,
+    count_free_hours,
+    parse_column,
+    parse_weather,
+)
 
 EPW_HEAD = "LOCATION,Stockholm,-,SWE,IWEC,024640,59.65,17.95,1.0,61.0\n" + "X\n" * 7
 
@@ -28,7 +35,11 @@ def test_wet_bulb_near_the_psychrometric_chart(dry: float, humidity: float, wet:
 def test_csv() -> None:
     weather = parse_weather("time,dry_bulb,relative_humidity\n2026-01-01T00,20,50\n2026-01-01T01,-5,80\n")
     assert list(weather.dry_bulb) == [20, -5] and weather.hours == 2
-    assert weather.wet_bulb is not None and weather.wet_bulb[0] == pytest.approx(13.7, abs=0.05) and weather.wet_bulb[1] <= -5
+    assert (
+        weather.wet_bulb is not None
+        and weather.wet_bulb[0] == pytest.approx(13.7, abs=0.05)
+        and weather.wet_bulb[1] <= -5
+    )
     assert parse_weather("dry_bulb\n1\n").wet_bulb is None
     assert list(parse_weather("dry_bulb,wet_bulb\n10,7\n").wet_bulb or ()) == [7]
 
@@ -44,12 +55,20 @@ def test_csv() -> None:
 )
 def test_files_of_weather_services(text: str) -> None:
     weather = parse_weather(text)
-    assert list(weather.dry_bulb) == [20] and weather.wet_bulb is not None and weather.wet_bulb[0] == pytest.approx(13.7, abs=0.05)
+    assert (
+        list(weather.dry_bulb) == [20]
+        and weather.wet_bulb is not None
+        and weather.wet_bulb[0] == pytest.approx(13.7, abs=0.05)
+    )
 
 
 def test_epw() -> None:
     weather = parse_weather(epw((20.0, 50), (35.0, 20)))
-    assert list(weather.dry_bulb) == [20, 35] and weather.wet_bulb is not None and weather.wet_bulb[1] == pytest.approx(19.2, abs=1)
+    assert (
+        list(weather.dry_bulb) == [20, 35]
+        and weather.wet_bulb is not None
+        and weather.wet_bulb[1] == pytest.approx(19.2, abs=1)
+    )
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,12 @@ def dripping(before: bytes) -> Callable[[Any], None]:
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
-DRIPS = {"header": HEAD + b"A: ", "size of a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
-         "contents": HEAD + b"\r\n", "known length": HEAD + b"Content-Length: 1000000\r\n\r\n"}  # fmt: skip
+DRIPS = {
+    "header": HEAD + b"A: ",
+    "size of a chunk": HEAD + b"Transfer-Encoding: chunked\r\n\r\n",
+    "contents": HEAD + b"\r\n",
+    "known length": HEAD + b"Content-Length: 1000000\r\n\r\n",
+}
 
 
 def by_urllib(method: str, url: str, limits: ResponseLimits) -> bytes:
@@ -112,7 +116,10 @@ Send = Callable[[str, str, ResponseLimits], bytes]
 @CLIENTS
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: str) -> None:
-    with serving(endless(200, b"[" * 2**20)) as service, pytest.raises(SubmissionUnknownError, match="more than 10,000,000 bytes"):
+    with (
+        serving(endless(200, b"[" * 2**20)) as service,
+        pytest.raises(SubmissionUnknownError, match="more than 10,000,000 bytes"),
+    ):
         send(method, service.address, SMALL)
 
 

@@ -37,8 +37,12 @@ JOB = st.fixed_dictionaries(
         "model": st.fixed_dictionaries(
             {"parameters": st.sampled_from([1e9, 7e10, 1e12])},
             optional={
-                "layers": st.just(80), "hidden": st.just(8192), "sequence": st.just(8192), "heads": st.just(64),
-                "shard": st.sampled_from(["nothing", "weights"]), "recompute": st.sampled_from(["nothing", "full"]),
+                "layers": st.just(80),
+                "hidden": st.just(8192),
+                "sequence": st.just(8192),
+                "heads": st.just(64),
+                "shard": st.sampled_from(["nothing", "weights"]),
+                "recompute": st.sampled_from(["nothing", "full"]),
             },
         ),
         "time_limit": st.sampled_from(["1 h", "30 h", "8 d"]),
@@ -47,16 +51,19 @@ JOB = st.fixed_dictionaries(
         "priority": st.sampled_from(["low", "high"]),
         "budget": st.sampled_from(["1 USD", "1000000 USD"]),
         "checkpoint": st.sampled_from([{"path": "/scratch/x"}, {"path": "/y", "size": "1 TB", "write": "0 s"}]),
-        "place": st.fixed_dictionaries({}, optional={
-            "near": st.sampled_from(["any", "scale-up", "leaf", "pod", "fabric"]),
-            "nodes": st.sampled_from([["train-0001"], ["train-[0001-0008]"]]),
-            "pools": st.sampled_from([["train"], ["old", "cpu"]]),
-            "data": st.sampled_from([["scratch"], ["elsewhere"]]),
-            "regions": st.sampled_from([["stockholm"], ["moon"]]),
-            "carbon": st.just("prefer-low"),
-        }),
+        "place": st.fixed_dictionaries(
+            {},
+            optional={
+                "near": st.sampled_from(["any", "scale-up", "leaf", "pod", "fabric"]),
+                "nodes": st.sampled_from([["train-0001"], ["train-[0001-0008]"]]),
+                "pools": st.sampled_from([["train"], ["old", "cpu"]]),
+                "data": st.sampled_from([["scratch"], ["elsewhere"]]),
+                "regions": st.sampled_from([["stockholm"], ["moon"]]),
+                "carbon": st.just("prefer-low"),
+            },
+        ),
     },
-)  # fmt: skip
+)
 
 
 def spread(**ways: int) -> dict[str, Any]:
@@ -77,10 +84,17 @@ def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int,
     dice = random.Random(seed)
     where = Cluster.from_plan(plan)
     if seed:
-        where = where.with_observations([
-            NodeState(host, dice.choice(["up"] * 9 + ["down"]), dice.choice([0, 0, 0, 4, 8]), dice.choice([None, 9e2]))
-            for pool in plan.pools for host in pool.hosts
-        ], 100.0, [WaitingJobs("batch", queued)])  # fmt: skip
+        where = where.with_observations(
+            [
+                NodeState(
+                    host, dice.choice(["up"] * 9 + ["down"]), dice.choice([0, 0, 0, 4, 8]), dice.choice([None, 9e2])
+                )
+                for pool in plan.pools
+                for host in pool.hosts
+            ],
+            100.0,
+            [WaitingJobs("batch", queued)],
+        )
     answers = why_not(job, where, CATALOG)
     assert list(answers) == ["old", "train", "cpu"] and answers == why_not(job, where, CATALOG)
     chosen = place(job, where, CATALOG)

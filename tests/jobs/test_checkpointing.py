@@ -8,10 +8,10 @@ import pytest
 from supercloud.catalog import Catalog
 from supercloud.catalog.reliability import FailureRate
 from supercloud.jobs.placement.checkpointing import (
+    compute_checkpoint_interval,
     compute_daly_interval,
     compute_effective_time,
     compute_mean_time_to_failure,
-    compute_checkpoint_interval,
     compute_spare_nodes,
     compute_waste,
     compute_write_time,
@@ -41,26 +41,41 @@ def test_the_rate_of_llama_3_gives_its_mean_time() -> None:
     assert 419 / 54 / 2048 == pytest.approx(rate("llama-3-405b"), rel=1e-3)
 
 
-@pytest.mark.parametrize("cost, hours, first, higher", [
-    (60, 3.09, 1155, 1116), (300, 3.09, 2583, 2387), (30, 2.75, 771, 751),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "cost, hours, first, higher",
+    [
+        (60, 3.09, 1155, 1116),
+        (300, 3.09, 2583, 2387),
+        (30, 2.75, 771, 751),
+    ],
+)
 def test_young_and_daly(cost: float, hours: float, first: int, higher: int) -> None:
     assert round(compute_young_interval(cost, hours * HOUR)) == first
     assert round(compute_daly_interval(cost, hours * HOUR)) == higher
     best = compute_waste(cost, higher, hours * HOUR, 0)
-    assert best < compute_waste(cost, higher * 2, hours * HOUR, 0) and best < compute_waste(cost, higher / 2, hours * HOUR, 0)
+    assert best < compute_waste(cost, higher * 2, hours * HOUR, 0) and best < compute_waste(
+        cost, higher / 2, hours * HOUR, 0
+    )
 
 
 def test_checkpoints_that_take_longer_than_failures_come_all_the_time() -> None:
     assert compute_daly_interval(100, 50) == 50
 
 
-@pytest.mark.parametrize("nodes, name, usual, rare", [
-    (128, "meta-rsc-1", 5, 7), (512, "meta-rsc-1", 15, 18), (2048, "meta-rsc-1", 51, 55),
-    (2048, "llama-3-405b", 31, 35),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "nodes, name, usual, rare",
+    [
+        (128, "meta-rsc-1", 5, 7),
+        (512, "meta-rsc-1", 15, 18),
+        (2048, "meta-rsc-1", 51, 55),
+        (2048, "llama-3-405b", 31, 35),
+    ],
+)
 def test_spares(nodes: int, name: str, usual: int, rare: int) -> None:
-    assert (compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.95), compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.99)) == (usual, rare)
+    assert (
+        compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.95),
+        compute_spare_nodes(nodes, rate(name), 3 * 86400, 0.99),
+    ) == (usual, rare)
 
 
 def test_effective_time_of_llama_3() -> None:
@@ -69,9 +84,14 @@ def test_effective_time_of_llama_3() -> None:
     assert compute_effective_time(2048, rate("llama-3-405b"), 600, 5, 120) > 0.9
 
 
-@pytest.mark.parametrize("checkpoint, seconds", [
-    ({"size": "625 GB"}, 2.0), ({"size": "500 GB", "write": "30 s"}, 30.0), ({}, None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "checkpoint, seconds",
+    [
+        ({"size": "625 GB"}, 2.0),
+        ({"size": "500 GB", "write": "30 s"}, 30.0),
+        ({}, None),
+    ],
+)
 def test_what_a_checkpoint_takes(
     job: Callable[..., JobSpec], plan: Plan, checkpoint: dict[str, Any], seconds: float | None
 ) -> None:

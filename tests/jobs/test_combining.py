@@ -28,5 +28,6 @@ def test_numbers_of_the_whole() -> None:
     one = Status(State.FAILED, 1, "ended with exit code 3", 3, 5.0, 9.0)
     other = Status(State.COMPLETED, 1, "", 0, 4.0, 12.0)
     assert aggregate_array_status([one, other], 2) == Status(
-        State.FAILED, 0, "1 of 2 tasks: ended with exit code 3", 3, 4.0, 12.0)  # fmt: skip
+        State.FAILED, 0, "1 of 2 tasks: ended with exit code 3", 3, 4.0, 12.0
+    )
     assert aggregate_array_status([other, other], 2) == Status(State.COMPLETED, 0, "", 0, 4.0, 12.0)

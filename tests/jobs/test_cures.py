@@ -94,14 +94,23 @@ def wish(dice: random.Random) -> dict[str, Any]:
     if kind in ("nodes", "none"):
         job["nodes"] = dice.choice([1, 2, 3, 4, 8, 10, 16, 25, 40, 60])
     if kind == "parallel":
-        job["parallelism"] = {"tensor": dice.choice([1, 2, 3, 4, 8, 12, 16, 32, 72]),
-                              "pipeline": dice.choice([1, 2, 3, 8]), "data": dice.choice([1, 2, 3, 5, 8, 16, 64]),
-                              "context": dice.choice([1, 1, 1, 2])}  # fmt: skip
+        job["parallelism"] = {
+            "tensor": dice.choice([1, 2, 3, 4, 8, 12, 16, 32, 72]),
+            "pipeline": dice.choice([1, 2, 3, 8]),
+            "data": dice.choice([1, 2, 3, 5, 8, 16, 64]),
+            "context": dice.choice([1, 1, 1, 2]),
+        }
         accelerators["count"] = 0
     if kind in ("parallel", "count") and dice.random() < 0.3:
-        job["model"] = {"parameters": dice.choice([7e9, 70e9, 405e9]), "layers": 80, "hidden": 8192, "heads": 64,
-                        "sequence": 8192, "micro_batch": dice.choice([1, 4]),
-                        "recompute": dice.choice(["nothing", "full"])}  # fmt: skip
+        job["model"] = {
+            "parameters": dice.choice([7e9, 70e9, 405e9]),
+            "layers": 80,
+            "hidden": 8192,
+            "heads": 64,
+            "sequence": 8192,
+            "micro_batch": dice.choice([1, 4]),
+            "recompute": dice.choice(["nothing", "full"]),
+        }
     if kind == "profile":
         accelerators["profile"] = dice.choice(["1g.10gb", "2g.20gb", "3g.40gb", "1g.5gb"])
     if kind == "fraction":
@@ -113,13 +122,20 @@ def wish(dice: random.Random) -> dict[str, Any]:
         if dice.random() < 0.2:
             accelerators["memory"] = dice.choice(["40 GB", "100 GB", "200 GB"])
     some: dict[str, list[Any]] = {
-        "tenant": ["llm", "vision"], "priority": ["low", "high"], "time_limit": ["10 min", "5 h", "1.5 d", "9 d"],
-        "deadline": ["9 d"], "budget": ["10 USD", "1000 USD"], "licenses": [{"solver": 2}, {"solver": 5}],
-    }  # fmt: skip
+        "tenant": ["llm", "vision"],
+        "priority": ["low", "high"],
+        "time_limit": ["10 min", "5 h", "1.5 d", "9 d"],
+        "deadline": ["9 d"],
+        "budget": ["10 USD", "1000 USD"],
+        "licenses": [{"solver": 2}, {"solver": 5}],
+    }
     place: dict[str, list[Any]] = {
-        "near": ["any", "scale-up", "leaf", "pod", "fabric"], "pools": [["train"], ["nvl"]],
-        "max_price": ["5 USD/h", "15 USD/h"], "nodes": [["train-[0001-0002]"], ["nvl-0001"]], "regions": [["moon"]],
-    }  # fmt: skip
+        "near": ["any", "scale-up", "leaf", "pod", "fabric"],
+        "pools": [["train"], ["nvl"]],
+        "max_price": ["5 USD/h", "15 USD/h"],
+        "nodes": [["train-[0001-0002]"], ["nvl-0001"]],
+        "regions": [["moon"]],
+    }
     job |= {field: dice.choice(values) for field, values in some.items() if dice.random() < 0.15}
     if where := {field: dice.choice(values) for field, values in place.items() if dice.random() < 0.1}:
         job["place"] = where
@@ -155,33 +171,56 @@ def advised(plan: Plan, pool: str, **fields: Any) -> Refusal:
     return answer
 
 
-@pytest.mark.parametrize("plan, pool, fields, change", [
-    # as many as the tenant may have, not as many as the pool has
-    (0, "train", {"accelerators": {"count": 1000}, "tenant": "llm"}, {"accelerators.count": 100}),
-    # replicas go first: a count alone would not multiply out
-    (0, "train", {"parallelism": {"tensor": 8, "pipeline": 4, "data": 16}}, {"parallelism.data": 9}),
-    (0, "train", {"parallelism": {"tensor": 8, "pipeline": 4, "data": 16}, "tenant": "llm"}, {"parallelism.data": 3}),
-    (0, "old", {"parallelism": {"tensor": 8, "pipeline": 16}}, {"parallelism.pipeline": 6}),
-    # as many accelerators on fewer nodes, and nodes that do come out even
-    (0, "old", {"accelerators": {"count": 16}, "nodes": 8}, {"nodes": 4}),
-    (0, "train", {"accelerators": {"count": 9}, "nodes": 1}, {"nodes": 3}),
-    (0, "train", {"accelerators": {"count": 1}, "nodes": 60}, {"nodes": 1}),
-    (0, "train", {"accelerators": {"count": 300, "type": "b200"}, "tenant": "vision", "time_limit": "3 h"},
-     {"accelerators.type": ["b200", "h100"], "accelerators.count": 40, "time_limit": "90 min",
-      "priority": "low"}),
-    (1, "shards", {"accelerators": {"count": 1, "profile": "1g.10gb"}},
-     {"accelerators.profile": None, "accelerators.fraction": 0.14}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "plan, pool, fields, change",
+    [
+        # as many as the tenant may have, not as many as the pool has
+        (0, "train", {"accelerators": {"count": 1000}, "tenant": "llm"}, {"accelerators.count": 100}),
+        # replicas go first: a count alone would not multiply out
+        (0, "train", {"parallelism": {"tensor": 8, "pipeline": 4, "data": 16}}, {"parallelism.data": 9}),
+        (
+            0,
+            "train",
+            {"parallelism": {"tensor": 8, "pipeline": 4, "data": 16}, "tenant": "llm"},
+            {"parallelism.data": 3},
+        ),
+        (0, "old", {"parallelism": {"tensor": 8, "pipeline": 16}}, {"parallelism.pipeline": 6}),
+        # as many accelerators on fewer nodes, and nodes that do come out even
+        (0, "old", {"accelerators": {"count": 16}, "nodes": 8}, {"nodes": 4}),
+        (0, "train", {"accelerators": {"count": 9}, "nodes": 1}, {"nodes": 3}),
+        (0, "train", {"accelerators": {"count": 1}, "nodes": 60}, {"nodes": 1}),
+        (
+            0,
+            "train",
+            {"accelerators": {"count": 300, "type": "b200"}, "tenant": "vision", "time_limit": "3 h"},
+            {
+                "accelerators.type": ["b200", "h100"],
+                "accelerators.count": 40,
+                "time_limit": "90 min",
+                "priority": "low",
+            },
+        ),
+        (
+            1,
+            "shards",
+            {"accelerators": {"count": 1, "profile": "1g.10gb"}},
+            {"accelerators.profile": None, "accelerators.fraction": 0.14},
+        ),
+    ],
+)
 def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any], change: dict[str, Any]) -> None:
     assert advised(PLANS[plan], pool, **fields).change == change
 
 
-@pytest.mark.parametrize(("count", "near", "is_enough"), [
-    (80, "leaf", True),  # ten nodes: more than a leaf has, fewer than the pool
-    (1000, "leaf", False),  # more than the pool has, however far apart
-    (16, "scale-up", True),
-    (1000, "scale-up", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("count", "near", "is_enough"),
+    [
+        (80, "leaf", True),  # ten nodes: more than a leaf has, fewer than the pool
+        (1000, "leaf", False),  # more than the pool has, however far apart
+        (16, "scale-up", True),
+        (1000, "scale-up", False),
+    ],
+)
 def test_a_wider_domain_is_advised_only_where_it_is_enough(count: int, near: str, is_enough: bool) -> None:
     """For a pool that is too small "or set near to pod" was told as well, which was then refused."""
     said = advised(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
@@ -208,17 +247,22 @@ def test_a_fleet_is_told_by_cluster() -> None:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 4000}})
     answers = why_not(job, fleet, now=0.0)
     assert {name: getattr(answer, "change", None) for name, answer in answers.items()} == {
-        "trees/train": {"accelerators.count": 312}, "trees/old": {"accelerators.count": 48},
-        "sliced/nvl": {"accelerators.count": 144}, "sliced/dev": {"accelerators.count": 16},
+        "trees/train": {"accelerators.count": 312},
+        "trees/old": {"accelerators.count": 48},
+        "sliced/nvl": {"accelerators.count": 144},
+        "sliced/dev": {"accelerators.count": 16},
         "sliced/shards": {"accelerators.profile": None, "accelerators.fraction": 0.14, "accelerators.count": 3},
-    }  # fmt: skip
+    }
 
 
-@pytest.mark.parametrize("spent, hours, change, waits", [
-    (0.0, 30, {"time_limit": "1250 min"}, False),  # 240 USD/h against 5000 USD a day: no day has enough
-    (4000.0, 10, {"time_limit": "250 min"}, True),
-    (5000.0, 10, {}, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "spent, hours, change, waits",
+    [
+        (0.0, 30, {"time_limit": "1250 min"}, False),  # 240 USD/h against 5000 USD a day: no day has enough
+        (4000.0, 10, {"time_limit": "250 min"}, True),
+        (5000.0, 10, {}, True),
+    ],
+)
 def test_what_a_budget_leaves(spent: float, hours: int, change: dict[str, Any], waits: bool) -> None:
     budgets = [{"tenant": "llm", "per": "day", "limit": "5000 USD"}, {"tenant": "llm", "limit": "90000 USD"}]
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}], "budgets": budgets})
@@ -233,8 +277,9 @@ tenants: [{{name: llm}}]
     )
     member = FleetMember.model_validate({"spec": "-", "prices": {"train": "30 USD/h"}})
     fleet = Fleet(spec, (Cluster.from_plan(plan, member, CATALOG),), {("llm", "day"): spent})
-    job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 64}, "tenant": "llm",
-                                  "time_limit": f"{hours} h"})  # fmt: skip
+    job = JobSpec.model_validate(
+        {"name": "j", "command": ["x"], "accelerators": {"count": 64}, "tenant": "llm", "time_limit": f"{hours} h"}
+    )
     said = why_not(job, fleet, now=0.0)["one/train"]
     assert isinstance(said, Refusal) and said.change == change
     assert ("wait for the next day" in said.remedy) == waits

@@ -37,14 +37,14 @@ def run(tmp_path: Path) -> Iterator[Run]:
         (tmp_path / f"{name}.yaml").write_text(CLUSTER.format(text))
     (tmp_path / "job.yaml").write_text(JOB)
     (tmp_path / "bin").mkdir()
-    env = {**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state"), "HOME": str(tmp_path),
-           "PATH": f"{tmp_path}/bin"}  # fmt: skip
+    env = {**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state"), "HOME": str(tmp_path), "PATH": f"{tmp_path}/bin"}
     env.pop("KUBECONFIG", None)
 
     def call(*words: str, path: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "supercloud", *words]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path,
-                              env={**env, "PATH": path or env["PATH"]})  # fmt: skip
+        return subprocess.run(
+            command, capture_output=True, text=True, cwd=tmp_path, env={**env, "PATH": path or env["PATH"]}
+        )
 
     yield call
     end_everything(tmp_path / "state")

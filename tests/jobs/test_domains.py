@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.jobs.fleet.domains import Domain, Domains, DomainAllocation, build_domains, allocate_domains
+from supercloud.jobs.fleet.domains import Domain, DomainAllocation, Domains, allocate_domains, build_domains
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
@@ -33,8 +33,14 @@ def optimum(domains: Domains, free: list[int], nodes: int) -> tuple[int, int, in
         for chosen in combinations(range(len(free)), count):
             if sum(free[leaf] for leaf in chosen) < nodes:
                 continue
-            pods = len({pod for leaf in chosen for pod, item in enumerate(domains.levels[1])
-                        if item.innermost[0] <= leaf < item.innermost[1]})  # fmt: skip
+            pods = len(
+                {
+                    pod
+                    for leaf in chosen
+                    for pod, item in enumerate(domains.levels[1])
+                    if item.innermost[0] <= leaf < item.innermost[1]
+                }
+            )
             level = 0 if count == 1 else 1 if pods == 1 else 2
             rank = (level, pods, count)
             best = rank if best is None or rank < best else best
@@ -54,14 +60,22 @@ def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes
     if found is None or best is None:
         return
     check(found, free, nodes)
-    inside = {pod for leaf, _ in found.parts for pod, item in enumerate(domains.levels[1])
-              if item.innermost[0] <= leaf < item.innermost[1]}  # fmt: skip
+    inside = {
+        pod
+        for leaf, _ in found.parts
+        for pod, item in enumerate(domains.levels[1])
+        if item.innermost[0] <= leaf < item.innermost[1]
+    }
     assert (found.level, len(inside), len(found.parts)) == best
     # what is left over in the domains it breaks up: no more than the optimum and one domain
     least = min(
-        (sum(free[leaf] for leaf in some) - nodes for some in combinations(range(len(free)), len(found.parts))
-         if sum(free[leaf] for leaf in some) >= nodes), default=0
-    )  # fmt: skip
+        (
+            sum(free[leaf] for leaf in some) - nodes
+            for some in combinations(range(len(free)), len(found.parts))
+            if sum(free[leaf] for leaf in some) >= nodes
+        ),
+        default=0,
+    )
     if found.level == len(domains.levels) - 1 or len(domains.levels[1]) == 1:
         assert found.leftover_nodes <= least + max(free)
     assert allocate_domains(domains, free, nodes) == found

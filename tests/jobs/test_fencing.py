@@ -53,10 +53,15 @@ def latest_by_shell(folder: Path, epoch: int) -> str | None:
     return Path(said).name if (said := shell(folder, epoch, "latest").stdout.strip()) else None
 
 
-WAYS = pytest.mark.parametrize("commit, latest", [
-    (by_python, latest_by_python), (by_shell, latest_by_shell), (by_python, latest_by_shell),
-    (by_shell, latest_by_python),
-])  # fmt: skip
+WAYS = pytest.mark.parametrize(
+    "commit, latest",
+    [
+        (by_python, latest_by_python),
+        (by_shell, latest_by_shell),
+        (by_python, latest_by_shell),
+        (by_shell, latest_by_python),
+    ],
+)
 Commit = Callable[[Path, int, str], bool]
 Latest = Callable[[Path, int], str | None]
 

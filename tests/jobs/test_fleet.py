@@ -9,7 +9,15 @@ from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
 from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
-from supercloud.jobs.fleet.state import Cluster, NodeState, ListsNodes, ListsQueue, WaitingJobs, ObservationCache, load_fleet_state
+from supercloud.jobs.fleet.state import (
+    Cluster,
+    ListsNodes,
+    ListsQueue,
+    NodeState,
+    ObservationCache,
+    WaitingJobs,
+    load_fleet_state,
+)
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -60,7 +68,9 @@ def test_spares_stand_in_for_what_is_broken(job: Make, plan: Plan) -> None:
 
 
 def test_nodes_the_engine_does_not_list_are_down(job: Make, plan: Plan) -> None:
-    cluster = Cluster.from_plan(plan).with_observations([NodeState("train-0005"), NodeState("strange"), NodeState("x-0001")], NOW)
+    cluster = Cluster.from_plan(plan).with_observations(
+        [NodeState("train-0005"), NodeState("strange"), NodeState("x-0001")], NOW
+    )
     assert cluster.pools["train"].healthy.count(8) == 1
     assert isinstance(place(job(accelerators=H100 | {"count": 16}), cluster, CATALOG), tuple)
 
@@ -180,13 +190,16 @@ def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
     assert asked == ["fake"]
 
 
-@pytest.mark.parametrize("change, said", [
-    (("b.yaml", "a2.yaml"), "a2.yaml is called 'a', as is a.yaml of line"),
-    (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
-    (("a/scratch", "a/scrtch"), "no storage of the fleet"),
-    (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: no cluster has a tenant 'lmm'"),
-    (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: no cluster has a tenant 'lmm'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        (("b.yaml", "a2.yaml"), "a2.yaml is called 'a', as is a.yaml of line"),
+        (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
+        (("a/scratch", "a/scrtch"), "no storage of the fleet"),
+        (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: no cluster has a tenant 'lmm'"),
+        (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: no cluster has a tenant 'lmm'"),
+    ],
+)
 def test_a_fleet_that_makes_no_sense(files: Path, change: tuple[str, str], said: str) -> None:
     (files / "a2.yaml").write_text((files / "a.yaml").read_text())
     text = (files / "fleet.yaml").read_text().replace(*change)
@@ -208,10 +221,13 @@ def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
     plan = resolve(loads(NVL))
 
     def racks(broken: int, busy: int = 0) -> Cluster:
-        return Cluster.from_plan(plan).with_observations([
-            NodeState(host, "drained" if n % 18 < broken else "up", 4 if n % 18 < broken + busy else 0)
-            for n, host in enumerate(plan.pools[0].hosts)
-        ], NOW)  # fmt: skip
+        return Cluster.from_plan(plan).with_observations(
+            [
+                NodeState(host, "drained" if n % 18 < broken else "up", 4 if n % 18 < broken + busy else 0)
+                for n, host in enumerate(plan.pools[0].hosts)
+            ],
+            NOW,
+        )
 
     asked = job(parallelism={"data": 192, "expert": 64})
     usual, less, taken = (place(asked, where, CATALOG) for where in (racks(2), racks(3), racks(2, 1)))
@@ -244,12 +260,20 @@ clusters:
 """
 
 
-@pytest.mark.parametrize(("first", "second", "same"), [
-    ("", ", context: here", True), (", context: admin", "", True), (", context: alias", ", context: admin", True),
-    (", context: other", "", False), (", context: unknown", ", context: here", False),
-    (", context: proxied", "", False), (", context: named", "", False), (", context: renamed", "", True),
-    (", context: proxied", ", context: proxied-too", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("", ", context: here", True),
+        (", context: admin", "", True),
+        (", context: alias", ", context: admin", True),
+        (", context: other", "", False),
+        (", context: unknown", ", context: here", False),
+        (", context: proxied", "", False),
+        (", context: named", "", False),
+        (", context: renamed", "", True),
+        (", context: proxied", ", context: proxied-too", True),
+    ],
+)
 def test_contexts_of_one_api_server_are_one_scheduler(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str, same: bool
 ) -> None:
@@ -272,11 +296,18 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     assert "compared by the server, proxy-url and tls-server-name" in raised.value.findings[0].hint
 
 
-@pytest.mark.parametrize(("error", "reason", "cure"), [
-    (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or leave out place.clusters"),
-    (UnusableEngine("no token for ctl; get one"), ": no token for ctl; get one", "waiting does not help, or leave out"),
-    (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("error", "reason", "cure"),
+    [
+        (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or leave out place.clusters"),
+        (
+            UnusableEngine("no token for ctl; get one"),
+            ": no token for ctl; get one",
+            "waiting does not help, or leave out",
+        ),
+        (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
+    ],
+)
 def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
     files: Path, error: Exception, reason: str, cure: str
 ) -> None:

@@ -86,10 +86,13 @@ def swap(pair):
 """
 
 
-@pytest.mark.parametrize("guard, said", [
-    ('if __name__ == "__main__":', "Pair(one=2, other=1)"),
-    ("if True:", "put what submits jobs under"),  # it would submit itself without end
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "guard, said",
+    [
+        ('if __name__ == "__main__":', "Pair(one=2, other=1)"),
+        ("if True:", "put what submits jobs under"),  # it would submit itself without end
+    ],
+)
 def test_functions_of_the_script_that_runs(tmp_path: Path, guard: str, said: str) -> None:
     (tmp_path / "c.yaml").write_text(
         'name: c\nsite: {kind: onprem, location: stockholm}\nscheduler: {kind: slurm, version: "25.11"}\n'

@@ -122,10 +122,13 @@ def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize(("spoil", "said"), [
-    (lambda path: path.write_bytes(b"garbage" * 100), "is no job store: it is damaged"),
-    (lambda path: path.rename(path.with_name("elsewhere")), "was moved or replaced while it was open"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda path: path.write_bytes(b"garbage" * 100), "is no job store: it is damaged"),
+        (lambda path: path.rename(path.with_name("elsewhere")), "was moved or replaced while it was open"),
+    ],
+)
 def test_a_store_that_is_lost_while_the_disk_is_full_ends_a_wait_with_the_reason(
     submit: Callable[..., api.Job], store: Store, spoil: Callable[[Path], Any], said: str
 ) -> None:

@@ -24,10 +24,13 @@ TRIALS = 60
 
 def submit_until_killed(folder: Path, plan: Plan, trial: int, ran: Path, returned: Path) -> None:
     """The child: submits one job after the other, and writes down which submissions have returned."""
-    job = JobSpec.model_validate({
-        "name": "job", "command": ["sh", "-c", f'echo "$SUPERCLOUD_JOB_KEY" >>{ran}'],
-        "accelerators": {"type": "h100", "count": 1},
-    })  # fmt: skip
+    job = JobSpec.model_validate(
+        {
+            "name": "job",
+            "command": ["sh", "-c", f'echo "$SUPERCLOUD_JOB_KEY" >>{ran}'],
+            "accelerators": {"type": "h100", "count": 1},
+        }
+    )
     log = os.open(returned, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with Store(folder) as store:
         for number in range(1000):

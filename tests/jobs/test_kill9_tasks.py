@@ -32,10 +32,14 @@ def test_kill_9_of_what_runs(tmp_path: Path, plan: Plan) -> None:
     with Store(folder) as store:
 
         def begin(number: int) -> None:
-            job = JobSpec.model_validate({
-                "name": "job", "command": ["sh", "-c", text, "sh", str(number % 3 + 1)], "retries": 1000,
-                "accelerators": {"type": "h100", "count": 1},
-            })  # fmt: skip
+            job = JobSpec.model_validate(
+                {
+                    "name": "job",
+                    "command": ["sh", "-c", text, "sh", str(number % 3 + 1)],
+                    "retries": 1000,
+                    "accelerators": {"type": "h100", "count": 1},
+                }
+            )
             api.submit(job, plan, engine="local", store=store, key=f"k{number}")
 
         try:

@@ -26,21 +26,30 @@ pools: [{name: train, machine: dgx-h100, nodes: 2}]
 PLAN = resolve(loads(SPEC))
 
 
-@pytest.mark.parametrize("wanted, said", [
-    ({"solver": 2}, "solver:2"), ({"viewer": 7, "mesher": 1}, "mesher:1,viewer:7"),
-    ({"far@server": 9, "solver": 3}, "far@server:9,solver:3"), ({}, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wanted, said",
+    [
+        ({"solver": 2}, "solver:2"),
+        ({"viewer": 7, "mesher": 1}, "mesher:1,viewer:7"),
+        ({"far@server": 9, "solver": 3}, "far@server:9,solver:3"),
+        ({}, ""),
+    ],
+)
 def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> None:
     at = place(job(licenses=wanted), PLAN)
     assert isinstance(at, Placement) and at.licenses == said
     assert Placement.from_json(at.to_json()).licenses == said
 
 
-@pytest.mark.parametrize("wanted, reason, remedy", [
-    ({"solver": 4}, "the job needs 4 of licence solver, there are 3", "ask for at most 3"),
-    ({"mesher": 2}, "there are 1", "ask for at most 1"), ({"solvr": 1}, "it has no licence 'solvr'", "solver"),
-    ({"xyz": 5}, "it has no licence 'xyz'", "Licenses: xyz:5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wanted, reason, remedy",
+    [
+        ({"solver": 4}, "the job needs 4 of licence solver, there are 3", "ask for at most 3"),
+        ({"mesher": 2}, "there are 1", "ask for at most 1"),
+        ({"solvr": 1}, "it has no licence 'solvr'", "solver"),
+        ({"xyz": 5}, "it has no licence 'xyz'", "Licenses: xyz:5"),
+    ],
+)
 def test_what_it_does_not_have(job: Make, wanted: dict[str, int], reason: str, remedy: str) -> None:
     answer = why_not(job(licenses=wanted), PLAN)["train"]
     assert isinstance(answer, Refusal) and reason in answer.reason and remedy in answer.remedy

@@ -6,31 +6,54 @@ from typing import Any
 
 import pytest
 
-from supercloud.jobs.placement.memory import compute_activation_factors, compute_memory_demand, compute_state_bytes, suggest_fitting_change
+from supercloud.jobs.placement.memory import (
+    compute_activation_factors,
+    compute_memory_demand,
+    compute_state_bytes,
+    suggest_fitting_change,
+)
 from supercloud.primitives.quantity import Size
 from supercloud.spec.job import Parallelism
 from supercloud.spec.training import ModelShape
 
 LLAMA = ModelShape(
-    parameters=405e9, layers=126, hidden=16384, heads=128, kv_heads=8, feed_forward=53248, gated=True, sequence=8192,
-    micro_batches=16, shard="gradients",
-)  # fmt: skip
+    parameters=405e9,
+    layers=126,
+    hidden=16384,
+    heads=128,
+    kv_heads=8,
+    feed_forward=53248,
+    gated=True,
+    sequence=8192,
+    micro_batches=16,
+    shard="gradients",
+)
 GPT3 = ModelShape(parameters=175e9, layers=96, hidden=12288, heads=96, sequence=2048, dropout=True)
 OF_80 = Size("80 GiB")
 
 
-@pytest.mark.parametrize("shard, gigabytes", [
-    ("nothing", 120), ("optimizer", 31.4), ("gradients", 16.6), ("weights", 1.9),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "shard, gigabytes",
+    [
+        ("nothing", 120),
+        ("optimizer", 31.4),
+        ("gradients", 16.6),
+        ("weights", 1.9),
+    ],
+)
 def test_the_states_of_zero(shard: Any, gigabytes: float) -> None:
     """ZeRO, figure 1: 7.5 billion parameters over 64 replicas, gradients of two bytes."""
     model = ModelShape(parameters=7.5e9, gradients="bf16", shard=shard)
     assert round(compute_state_bytes(model, Parallelism(data=64)) / 1e9, 1) == gigabytes
 
 
-@pytest.mark.parametrize("model, scores, saved", [
-    (GPT3, 80, 70), (GPT3.model_copy(update={"layers": 105, "hidden": 20480, "heads": 128}), 64, 65),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model, scores, saved",
+    [
+        (GPT3, 80, 70),
+        (GPT3.model_copy(update={"layers": 105, "hidden": 20480, "heads": 128}), 64, 65),
+    ],
+)
 def test_the_activations_of_a_layer(model: ModelShape, scores: float, saved: int) -> None:
     """Korthikanti et al., §4 and §5: 34 + 5as/h; for GPT-3 and MT-NLG 80 and 64, so 70 % and 65 % are saved."""
     everything = compute_activation_factors(model.model_copy(update={"recompute": "nothing"}))
@@ -54,13 +77,16 @@ def test_gpt_3_fits_1024_a100() -> None:
     assert not compute_memory_demand(GPT3, Parallelism(tensor=8, data=128), OF_80).fits
 
 
-@pytest.mark.parametrize("change, how, said", [
-    ({"shard": "nothing"}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.shard to gradients"),
-    ({"sequence": 16384}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.recompute to full"),
-    ({}, {"tensor": 4, "data": 4096}, "spread it over tensor"),
-    ({}, {"tensor": 8, "data": 2}, "take 336 accelerators: tensor 8, pipeline 21, data 2"),
-    ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "take accelerators with at least"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, how, said",
+    [
+        ({"shard": "nothing"}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.shard to gradients"),
+        ({"sequence": 16384}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.recompute to full"),
+        ({}, {"tensor": 4, "data": 4096}, "spread it over tensor"),
+        ({}, {"tensor": 8, "data": 2}, "take 336 accelerators: tensor 8, pipeline 21, data 2"),
+        ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "take accelerators with at least"),
+    ],
+)
 def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:
     model, spread = LLAMA.model_copy(update=change), Parallelism(**how)
     assert not compute_memory_demand(model, spread, OF_80).fits
@@ -93,29 +119,105 @@ def test_nothing_is_kept_where_nothing_is_trained() -> None:
 # As they were trained, from their papers and recipes: the model, then tensor, pipeline, data, context and expert
 TRAINED = {
     # Narayanan et al. 2021 (2104.04473), table 1: a trillion parameters on 3,072 A100, everything recomputed
-    "1T": (dict(parameters=1008e9, layers=128, hidden=25600, heads=160, sequence=2048, dropout=True, recompute="full"),
-           (8, 64, 6, 1, 1), "80 GiB"),
+    "1T": (
+        dict(parameters=1008e9, layers=128, hidden=25600, heads=160, sequence=2048, dropout=True, recompute="full"),
+        (8, 64, 6, 1, 1),
+        "80 GiB",
+    ),
     # Korthikanti et al., table 5: 530 billion on 280 A100, with selective recomputation
-    "MT-NLG": (dict(parameters=530e9, layers=105, hidden=20480, heads=128, sequence=2048, dropout=True),
-               (8, 35, 1, 1, 1), "80 GiB"),
+    "MT-NLG": (
+        dict(parameters=530e9, layers=105, hidden=20480, heads=128, sequence=2048, dropout=True),
+        (8, 35, 1, 1, 1),
+        "80 GiB",
+    ),
     # Le Scao et al. (2211.05100), §3.4: 384 A100
-    "BLOOM": (dict(parameters=176e9, layers=70, hidden=14336, heads=112, sequence=2048, micro_batch=2,
-                   vocabulary=250880, shard="optimizer", recompute="full"), (4, 12, 8, 1, 1), "80 GiB"),
+    "BLOOM": (
+        dict(
+            parameters=176e9,
+            layers=70,
+            hidden=14336,
+            heads=112,
+            sequence=2048,
+            micro_batch=2,
+            vocabulary=250880,
+            shard="optimizer",
+            recompute="full",
+        ),
+        (4, 12, 8, 1, 1),
+        "80 GiB",
+    ),
     # Nemotron-4 340B (2402.16819, 2406.11704): 768 DGX H100, tensor 8, pipeline 12
-    "Nemotron": (dict(parameters=340e9, layers=96, hidden=18432, heads=96, kv_heads=8, feed_forward=73728,
-                      sequence=4096, vocabulary=256000, shard="optimizer"), (8, 12, 64, 1, 1), "80 GiB"),
+    "Nemotron": (
+        dict(
+            parameters=340e9,
+            layers=96,
+            hidden=18432,
+            heads=96,
+            kv_heads=8,
+            feed_forward=73728,
+            sequence=4096,
+            vocabulary=256000,
+            shard="optimizer",
+        ),
+        (8, 12, 64, 1, 1),
+        "80 GiB",
+    ),
     # Chowdhery et al. (2204.02311), §4: 6,144 TPU v4, 12-way model and 256-way fully sharded data parallel in each pod
-    "PaLM": (dict(parameters=540e9, layers=118, hidden=18432, heads=48, kv_heads=1, head_width=256, feed_forward=73728,
-                  gated=True, sequence=2048, vocabulary=256000, shard="weights", recompute="full"),
-             (12, 1, 512, 1, 1), "32 GiB"),
+    "PaLM": (
+        dict(
+            parameters=540e9,
+            layers=118,
+            hidden=18432,
+            heads=48,
+            kv_heads=1,
+            head_width=256,
+            feed_forward=73728,
+            gated=True,
+            sequence=2048,
+            vocabulary=256000,
+            shard="weights",
+            recompute="full",
+        ),
+        (12, 1, 512, 1, 1),
+        "32 GiB",
+    ),
     # Zhang et al. (2205.01068), §2.3: 992 A100, fully sharded with tensor parallelism
-    "OPT": (dict(parameters=175e9, layers=96, hidden=12288, heads=96, sequence=2048, micro_batch=8, precision="fp16",
-                 shard="weights", recompute="full"), (8, 1, 124, 1, 1), "80 GiB"),
+    "OPT": (
+        dict(
+            parameters=175e9,
+            layers=96,
+            hidden=12288,
+            heads=96,
+            sequence=2048,
+            micro_batch=8,
+            precision="fp16",
+            shard="weights",
+            recompute="full",
+        ),
+        (8, 1, 124, 1, 1),
+        "80 GiB",
+    ),
     # DeepSeek-V3 (2412.19437), §3.2, §3.3: 2,048 H800, no tensor parallelism, experts over 64, activations kept in FP8
-    "DeepSeek-V3": (dict(parameters=671e9, expert_parameters=656e9, layers=61, hidden=7168, heads=128, head_width=128,
-                         feed_forward=2048, gated=True, active_experts=9, sequence=4096, shard="optimizer",
-                         activations="fp8", recompute="feed-forward"), (1, 16, 128, 1, 64), "80 GiB"),
-}  # fmt: skip
+    "DeepSeek-V3": (
+        dict(
+            parameters=671e9,
+            expert_parameters=656e9,
+            layers=61,
+            hidden=7168,
+            heads=128,
+            head_width=128,
+            feed_forward=2048,
+            gated=True,
+            active_experts=9,
+            sequence=4096,
+            shard="optimizer",
+            activations="fp8",
+            recompute="feed-forward",
+        ),
+        (1, 16, 128, 1, 64),
+        "80 GiB",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -126,12 +228,16 @@ def test_what_was_trained_fits(name: str) -> None:
     assert memory.fits, memory
 
 
-@pytest.mark.parametrize("name, less", [
-    ("MT-NLG", {"recompute": "nothing"}),  # the reason for selective recomputation
-    ("DeepSeek-V3", {"activations": None}),  # the reason for keeping them in FP8
-    ("OPT", {"shard": "nothing"}), ("PaLM", {"shard": "optimizer"}),
-    ("1T", {"recompute": "attention", "micro_batch": 8}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, less",
+    [
+        ("MT-NLG", {"recompute": "nothing"}),  # the reason for selective recomputation
+        ("DeepSeek-V3", {"activations": None}),  # the reason for keeping them in FP8
+        ("OPT", {"shard": "nothing"}),
+        ("PaLM", {"shard": "optimizer"}),
+        ("1T", {"recompute": "attention", "micro_batch": 8}),
+    ],
+)
 def test_without_what_made_it_fit_it_does_not(name: str, less: dict[str, Any]) -> None:
     fields, (tensor, pipeline, data, context, expert), has = TRAINED[name]
     how = Parallelism(tensor=tensor, pipeline=pipeline, data=data, context=context, expert=expert)
@@ -147,10 +253,15 @@ def test_scores_of_the_vocabulary() -> None:
     alone, more = (compute_memory_demand(item, Parallelism(tensor=8), OF_80).activations for item in (LLAMA, model))
     assert alone and more and (more - alone) == Size(4 * 8192 * 128_256 // 8, "B")
     staged = Parallelism(tensor=8, pipeline=2)
-    assert compute_memory_demand(LLAMA, staged, OF_80).activations == compute_memory_demand(model, staged, OF_80).activations
+    assert (
+        compute_memory_demand(LLAMA, staged, OF_80).activations
+        == compute_memory_demand(model, staged, OF_80).activations
+    )
 
 
 def test_heads_wider_than_the_model() -> None:
     model = ModelShape(parameters=1e9, layers=1, hidden=1024, heads=8, head_width=256, sequence=1024)
     plain, _ = compute_activation_factors(model.model_copy(update={"head_width": None}))
-    assert compute_activation_factors(model)[0] - plain == 2 + 2 * 2 + 2, "queries, keys, values and output are twice as wide"
+    assert compute_activation_factors(model)[0] - plain == 2 + 2 * 2 + 2, (
+        "queries, keys, values and output are twice as wide"
+    )

@@ -45,9 +45,7 @@ def fleet(
 ) -> Fleet:
     said = [{"spec": f"{plan.name}.yaml"} | (members or {}).get(plan.name, {}) for plan in plans]
     spec = FleetSpec.model_validate({"name": "f", "clusters": said} | more)
-    return Fleet(
-        spec, tuple(Cluster.from_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {}
-    )  # fmt: skip
+    return Fleet(spec, tuple(Cluster.from_plan(*both) for both in zip(plans, spec.clusters, strict=True)), spent or {})
 
 
 def best(job: JobSpec, where: Plan | Cluster | Fleet, now: float = 0.0) -> Placement:
@@ -135,9 +133,16 @@ def test_flexible_work_goes_where_it_is_night(job: Make) -> None:
     assert best(asked, fleet(here, there), now=12 * 3600.0).cluster == "b"
 
 
-@pytest.mark.parametrize("begin, seconds, mean", [
-    (0, 3600, 100), (0, 86400, 350), (5.5 * 3600, 3600, 300), (0, 3 * 86400, 350), (23 * 3600, 7200, 200),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "begin, seconds, mean",
+    [
+        (0, 3600, 100),
+        (0, 86400, 350),
+        (5.5 * 3600, 3600, 300),
+        (0, 3 * 86400, 350),
+        (23 * 3600, 7200, 200),
+    ],
+)
 def test_the_mean_of_hours(begin: float, seconds: float, mean: float) -> None:
     assert compute_carbon(plan_of("a", hours=NIGHT), 2.0, begin, seconds) == pytest.approx(2 * mean)
 
@@ -151,13 +156,21 @@ def test_carbon_without_hours() -> None:
     assert compute_carbon(replace(A, facility=replace(facility, energy=own)), 2.0, 0, 3600) == 80
 
 
-@pytest.mark.parametrize("fields, spent, reason, remedy", [
-    ({"place": {"max_price": "45 USD/h"}}, 0, "a node costs 50.00 USD/h", "max_price to 50.00 USD/h"),
-    ({"budget": "100 USD"}, 0, "a budget needs to know how long", "set time_limit"),
-    ({"budget": "100 USD", "time_limit": "3 h"}, 0, "would cost 150.00 USD", "budget to 150.00 USD"),
-    ({"tenant": "llm", "time_limit": "3 h"}, 900, "has 100.00 USD of its 1000 USD left this month", "raise the budget"),
-    ({"tenant": "llm"}, 1000, "has 0.00 USD of its", "wait for the next month"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields, spent, reason, remedy",
+    [
+        ({"place": {"max_price": "45 USD/h"}}, 0, "a node costs 50.00 USD/h", "max_price to 50.00 USD/h"),
+        ({"budget": "100 USD"}, 0, "a budget needs to know how long", "set time_limit"),
+        ({"budget": "100 USD", "time_limit": "3 h"}, 0, "would cost 150.00 USD", "budget to 150.00 USD"),
+        (
+            {"tenant": "llm", "time_limit": "3 h"},
+            900,
+            "has 100.00 USD of its 1000 USD left this month",
+            "raise the budget",
+        ),
+        ({"tenant": "llm"}, 1000, "has 0.00 USD of its", "wait for the next month"),
+    ],
+)
 def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, remedy: str) -> None:
     budgets = [{"tenant": "llm", "limit": "1000 USD"}]
     where = fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)

@@ -65,12 +65,14 @@ class Small:
 
 LEAF = st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 0, 1]), st.sampled_from([0, 0, 1, 3]))
 SMALL = st.builds(
-    Small, leaves=st.lists(LEAF, min_size=2, max_size=4).map(tuple), spares=st.integers(0, 2),
+    Small,
+    leaves=st.lists(LEAF, min_size=2, max_size=4).map(tuple),
+    spares=st.integers(0, 2),
     price=st.sampled_from([None, 10.0, 20.0, 50.0]),
-)  # fmt: skip
-WEIGHTS = st.fixed_dictionaries({}, optional={
-    name: st.sampled_from([0.0, 0.3, 1.0]) for name in ("cost", "wait", "topology", "fragmentation")
-})  # fmt: skip
+)
+WEIGHTS = st.fixed_dictionaries(
+    {}, optional={name: st.sampled_from([0.0, 0.3, 1.0]) for name in ("cost", "wait", "topology", "fragmentation")}
+)
 
 
 def cluster_of(small: Small, name: str, member: Any) -> Cluster:
@@ -83,9 +85,11 @@ def cluster_of(small: Small, name: str, member: Any) -> Cluster:
     )
     tree = Locality("t", "tree", (Level("leaf", groups), Level("fabric", (Group("all", HostSet((hosts,))),))))
     plan: Plan = replace(
-        BASE, name=name, localities=(tree,),
+        BASE,
+        name=name,
+        localities=(tree,),
         pools=(replace(pool, nodes=small.nodes, spares=min(small.spares, small.nodes - 1), hosts=hosts),),
-    )  # fmt: skip
+    )
     names = list(hosts)
     states = []
     for start, (nodes, broken, used) in zip(starts, small.leaves, strict=True):
@@ -148,24 +152,35 @@ worst = {"gap": 0.0, "with fragmentation": 0.0, "placed": 0, "refused": 0}
 
 @settings(max_examples=500, deadline=None)
 @given(
-    smalls=st.lists(SMALL, min_size=1, max_size=2), nodes=st.integers(1, 12),
-    near=st.sampled_from([None, None, "leaf", "fabric"]), weights=WEIGHTS,
+    smalls=st.lists(SMALL, min_size=1, max_size=2),
+    nodes=st.integers(1, 12),
+    near=st.sampled_from([None, None, "leaf", "fabric"]),
+    weights=WEIGHTS,
     limit=st.sampled_from([None, None, None, 30.0]),
-)  # fmt: skip
+)
 def one_fleet(
     smalls: list[Small], nodes: int, near: str | None, weights: dict[str, float], limit: float | None
 ) -> None:
     names = [f"c{n}" for n in range(len(smalls))]
-    spec = FleetSpec.model_validate({"name": "f", "clusters": [
-        {"spec": f"{name}.yaml", "prices": {} if small.price is None else {"train": f"{small.price} USD/h"}}
-        for name, small in zip(names, smalls, strict=True)
-    ]})  # fmt: skip
+    spec = FleetSpec.model_validate(
+        {
+            "name": "f",
+            "clusters": [
+                {"spec": f"{name}.yaml", "prices": {} if small.price is None else {"train": f"{small.price} USD/h"}}
+                for name, small in zip(names, smalls, strict=True)
+            ],
+        }
+    )
     parts = zip(smalls, names, spec.clusters, strict=True)
     fleet = Fleet(spec, tuple(cluster_of(small, name, member) for small, name, member in parts))
     fields: dict[str, Any] = {
-        "name": "j", "command": ["x"], "accelerators": {"count": nodes * PER_NODE}, "time_limit": f"{HOURS} h",
-        "weights": weights, "place": {"near": near} | ({"max_price": f"{limit} USD/h"} if limit else {}),
-    }  # fmt: skip
+        "name": "j",
+        "command": ["x"],
+        "accelerators": {"count": nodes * PER_NODE},
+        "time_limit": f"{HOURS} h",
+        "weights": weights,
+        "place": {"near": near} | ({"max_price": f"{limit} USD/h"} if limit else {}),
+    }
     job = JobSpec.model_validate(fields)
     answer = place(job, fleet, CATALOG, 0.0)
     assert answer == place(job, fleet, CATALOG, 0.0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from supercloud.catalog import Catalog
-from supercloud.jobs.placement.parallelism import list_communication_groups, compute_block_sizes, compute_spans
+from supercloud.jobs.placement.parallelism import compute_block_sizes, compute_spans, list_communication_groups
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -49,12 +49,22 @@ def test_llama_3_405b_on_16384_h100(job: Callable[..., JobSpec]) -> None:
     at = placed(
         job(
             parallelism={"tensor": 8, "pipeline": 16, "data": 128},
-            model={"parameters": 405e9, "layers": 126, "hidden": 16384, "heads": 128, "kv_heads": 8, "sequence": 8192,
-                   "feed_forward": 53248, "gated": True, "shard": "gradients", "micro_batches": 16},
+            model={
+                "parameters": 405e9,
+                "layers": 126,
+                "hidden": 16384,
+                "heads": 128,
+                "kv_heads": 8,
+                "sequence": 8192,
+                "feed_forward": 53248,
+                "gated": True,
+                "shard": "gradients",
+                "micro_batches": 16,
+            },
             checkpoint={"path": "/x", "write": "60 s"},
         ),
         plan,
-    )  # fmt: skip
+    )
     assert (at.nodes, at.accelerators_per_node) == (2048, 8)
     by_axis = {span.axis: span for span in at.spans}
     assert (by_axis["tensor"].count, by_axis["tensor"].needs, by_axis["tensor"].worst) == (2048, "node", 1)
@@ -71,8 +81,10 @@ def test_gpt_3_175b_on_1024_a100(job: Callable[..., JobSpec]) -> None:
     at = placed(job(parallelism={"tensor": 8, "pipeline": 16, "data": 8}, model=shape), plan)
     assert (at.nodes, at.accelerators_per_node) == (128, 8)
     assert [(span.axis, span.size, span.count) for span in at.spans] == [
-        ("tensor", 8, 128), ("pipeline", 16, 64), ("data", 8, 128),
-    ]  # fmt: skip
+        ("tensor", 8, 128),
+        ("pipeline", 16, 64),
+        ("data", 8, 128),
+    ]
     refused = why_not(job(parallelism={"tensor": 8, "data": 128}, model=shape), plan, CATALOG)["train"]
     assert isinstance(refused, Refusal)
     assert "the model needs 404.0 GB" in refused.reason and refused.remedy == "set model.shard to gradients"
@@ -90,17 +102,26 @@ def test_a_mixture_of_experts_on_nvl72(job: Callable[..., JobSpec]) -> None:
     assert torn.near.segment == 18 and {span.worst for span in torn.spans if span.axis == "expert"} == {1}
 
 
-@pytest.mark.parametrize("fields, said", [
-    ({"parallelism": {"tensor": 8, "data": 2}, "accelerators": {"count": 8}}, "= 16, but accelerators.count is 8"),
-    ({"parallelism": {"data": 6, "expert": 4}}, "expert 4 does not divide data 6"),
-    ({"parallelism": {"pipeline": 100}, "model": {"parameters": 1e9, "layers": 12}}, "100 pipeline stages are more"),
-    ({"parallelism": {"tensor": 3}, "model": {"parameters": 1e9, "heads": 16}}, "tensor 3 does not divide model.heads"),
-    ({"accelerators": {"count": 2, "fraction": 0.5}, "parallelism": {"data": 2}}, "whole accelerators"),
-    ({"accelerators": {"count": 0, "fraction": 0.5}}, "count is 0"),
-    ({"accelerators": {"count": 1, "fraction": 0.5, "profile": "1g.10gb"}}, "not both"),
-    ({"time_limit": "2 h", "deadline": "1 h"}, "more than the deadline"),
-    ({"model": {"parameters": 1e9, "expert_parameters": 2e9}}, "more than all parameters"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields, said",
+    [
+        ({"parallelism": {"tensor": 8, "data": 2}, "accelerators": {"count": 8}}, "= 16, but accelerators.count is 8"),
+        ({"parallelism": {"data": 6, "expert": 4}}, "expert 4 does not divide data 6"),
+        (
+            {"parallelism": {"pipeline": 100}, "model": {"parameters": 1e9, "layers": 12}},
+            "100 pipeline stages are more",
+        ),
+        (
+            {"parallelism": {"tensor": 3}, "model": {"parameters": 1e9, "heads": 16}},
+            "tensor 3 does not divide model.heads",
+        ),
+        ({"accelerators": {"count": 2, "fraction": 0.5}, "parallelism": {"data": 2}}, "whole accelerators"),
+        ({"accelerators": {"count": 0, "fraction": 0.5}}, "count is 0"),
+        ({"accelerators": {"count": 1, "fraction": 0.5, "profile": "1g.10gb"}}, "not both"),
+        ({"time_limit": "2 h", "deadline": "1 h"}, "more than the deadline"),
+        ({"model": {"parameters": 1e9, "expert_parameters": 2e9}}, "more than all parameters"),
+    ],
+)
 def test_what_does_not_multiply_out(job: Callable[..., JobSpec], fields: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         job(**fields)
@@ -110,8 +131,14 @@ POWERS = st.sampled_from([1, 2, 4])
 
 
 @settings(max_examples=150, deadline=None)
-@given(tensor=POWERS, context=POWERS, pipeline=st.integers(1, 4), data=POWERS, expert=POWERS,
-       cuts=st.lists(st.integers(1, 9), min_size=1, max_size=12))  # fmt: skip
+@given(
+    tensor=POWERS,
+    context=POWERS,
+    pipeline=st.integers(1, 4),
+    data=POWERS,
+    expert=POWERS,
+    cuts=st.lists(st.integers(1, 9), min_size=1, max_size=12),
+)
 def test_spans_are_what_counting_gives(
     tensor: int, context: int, pipeline: int, data: int, expert: int, cuts: list[int]
 ) -> None:
@@ -150,7 +177,11 @@ def test_spans_are_what_counting_gives(
 def test_groups_that_should_lie_together() -> None:
     how = Parallelism(tensor=8, context=2, pipeline=4, data=8, expert=4)
     assert {group.axis: group.extent for group in list_communication_groups(how)} == {
-        "tensor": 8, "context": 16, "expert": 32, "pipeline": 128, "data": 512,
-    }  # fmt: skip
+        "tensor": 8,
+        "context": 16,
+        "expert": 32,
+        "pipeline": 128,
+        "data": 512,
+    }
     assert compute_block_sizes(how, 8) == ([2, 4], [16])
     assert compute_block_sizes(None, 8) == ([], [])

@@ -33,23 +33,44 @@ def refusal(job: JobSpec, plan: Plan, pool: str = "train") -> Refusal:
     return answer
 
 
-@pytest.mark.parametrize("wish, accelerator, steps", [
-    ("h100", "h100-sxm", 0), ("h100-sxm", "h100-sxm", 0), (">=h100", "h100-sxm", 0), (">= h100", "h200-sxm", 1),
-    (">=h100", "b200", 2), (">=h100", "gb200", 3), (">=h100", "a100-80gb-sxm", None), ("h100", "h200-sxm", None),
-    (">=h100", "mi300x", None), (">=mi300x", "mi355x", 2), (">=l4", "l40s", 1),
-    ("H100", "h100-sxm", 0), (">= H100", "h200-sxm", 1), ("H100", "h200-sxm", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wish, accelerator, steps",
+    [
+        ("h100", "h100-sxm", 0),
+        ("h100-sxm", "h100-sxm", 0),
+        (">=h100", "h100-sxm", 0),
+        (">= h100", "h200-sxm", 1),
+        (">=h100", "b200", 2),
+        (">=h100", "gb200", 3),
+        (">=h100", "a100-80gb-sxm", None),
+        ("h100", "h200-sxm", None),
+        (">=h100", "mi300x", None),
+        (">=mi300x", "mi355x", 2),
+        (">=l4", "l40s", 1),
+        ("H100", "h100-sxm", 0),
+        (">= H100", "h200-sxm", 1),
+        ("H100", "h200-sxm", None),
+    ],
+)
 def test_the_order_of_accelerators(wish: str, accelerator: str, steps: int | None) -> None:
     assert count_steps_above(wish, CATALOG.get_accelerator(accelerator), CATALOG) == steps
 
 
-@pytest.mark.parametrize("accelerators, more, nodes, each", [
-    ({"count": 1}, {}, 1, 1), ({"count": 8}, {}, 1, 8), ({"count": 9}, {}, 3, 3), ({"count": 12}, {}, 2, 6),
-    ({"count": 64}, {}, 8, 8), ({"count": 64}, {"nodes": 16}, 16, 4), ({"count": 992}, {}, 124, 8),
-    ({"count": 12}, {"parallelism": {"tensor": 4, "data": 3}}, 3, 4),
-    ({"count": 0}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
-    ({}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "accelerators, more, nodes, each",
+    [
+        ({"count": 1}, {}, 1, 1),
+        ({"count": 8}, {}, 1, 8),
+        ({"count": 9}, {}, 3, 3),
+        ({"count": 12}, {}, 2, 6),
+        ({"count": 64}, {}, 8, 8),
+        ({"count": 64}, {"nodes": 16}, 16, 4),
+        ({"count": 992}, {}, 124, 8),
+        ({"count": 12}, {"parallelism": {"tensor": 4, "data": 3}}, 3, 4),
+        ({"count": 0}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
+        ({}, {"parallelism": {"tensor": 8, "pipeline": 4}}, 4, 8),
+    ],
+)
 def test_shapes(
     job: Make, plan: Plan, accelerators: dict[str, Any], more: dict[str, Any], nodes: int, each: int
 ) -> None:
@@ -57,28 +78,35 @@ def test_shapes(
     assert (at.pool, at.nodes, at.accelerators_per_node) == ("train", nodes, each)
 
 
-@pytest.mark.parametrize("fields, reason, remedy", [
-    ({"accelerators": {"count": 1000}}, "are 125 nodes, the pool has 124", "at most 992"),
-    ({"accelerators": {"count": 13}}, "do not divide evenly", "12 or 14"),
-    ({"accelerators": {"count": 64}, "nodes": 4}, "do not fit 4 nodes", "nodes to 8"),
-    ({"accelerators": {"count": 8, "type": "b200"}}, "has h100-sxm", "add h100"),
-    ({"accelerators": {"count": 8, "type": "h1000"}}, "no accelerator is called 'h1000'", "h100"),
-    ({"accelerators": {"count": 8, "memory": "100 GiB"}}, "needs 100 GiB each", "at most 80 GiB"),
-    ({"accelerators": {"count": 8}, "tenant": "lmm"}, "no tenant is called 'lmm'", "llm"),
-    ({"accelerators": {"count": 8}, "tenant": "vision", "priority": "high"}, "priority high", "to normal"),
-    ({"accelerators": {"count": 512}, "tenant": "vision"}, "may have 256", "at most 256"),
-    ({"accelerators": {"count": 8}, "tenant": "vision", "time_limit": "2 d"}, "of tenant vision", "at most 1 d"),
-    ({"accelerators": {"count": 8}, "time_limit": "8 d"}, "7 d", "at most 7 d"),
-    ({"accelerators": {"count": 264}, "place": {"near": "leaf"}}, "holds 32 of its nodes", "at most 256"),
-    ({"accelerators": {"count": 16}, "place": {"near": "scale-up"}}, "near: scale-up", "8 accelerators"),
-    ({"accelerators": {"count": 16}, "place": {"pools": ["old"]}}, "only to pool old", "add train"),
-    ({"accelerators": {"count": 16}, "place": {"pools": ["trian"]}}, "no pool here", "train"),
-    ({"accelerators": {"count": 16}, "place": {"clusters": ["other"]}}, "only to cluster other", "add pod"),
-    ({"accelerators": {"count": 16}, "place": {"nodes": ["train-[0001-0003]"]}}, "pins 3, the job needs 2", "pin 2"),
-    ({"accelerators": {"count": 16}, "place": {"nodes": ["x-1", "x-2"]}}, "'x-1' is no node", "train-[0001-0127]"),
-    ({"accelerators": {"count": 16}, "place": {"nodes": ["x-[1"]}}, "no list of hosts", "gpu-["),
-    ({"accelerators": {"count": 16}, "place": {"data": ["scrtch"]}}, "no storage", "scratch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields, reason, remedy",
+    [
+        ({"accelerators": {"count": 1000}}, "are 125 nodes, the pool has 124", "at most 992"),
+        ({"accelerators": {"count": 13}}, "do not divide evenly", "12 or 14"),
+        ({"accelerators": {"count": 64}, "nodes": 4}, "do not fit 4 nodes", "nodes to 8"),
+        ({"accelerators": {"count": 8, "type": "b200"}}, "has h100-sxm", "add h100"),
+        ({"accelerators": {"count": 8, "type": "h1000"}}, "no accelerator is called 'h1000'", "h100"),
+        ({"accelerators": {"count": 8, "memory": "100 GiB"}}, "needs 100 GiB each", "at most 80 GiB"),
+        ({"accelerators": {"count": 8}, "tenant": "lmm"}, "no tenant is called 'lmm'", "llm"),
+        ({"accelerators": {"count": 8}, "tenant": "vision", "priority": "high"}, "priority high", "to normal"),
+        ({"accelerators": {"count": 512}, "tenant": "vision"}, "may have 256", "at most 256"),
+        ({"accelerators": {"count": 8}, "tenant": "vision", "time_limit": "2 d"}, "of tenant vision", "at most 1 d"),
+        ({"accelerators": {"count": 8}, "time_limit": "8 d"}, "7 d", "at most 7 d"),
+        ({"accelerators": {"count": 264}, "place": {"near": "leaf"}}, "holds 32 of its nodes", "at most 256"),
+        ({"accelerators": {"count": 16}, "place": {"near": "scale-up"}}, "near: scale-up", "8 accelerators"),
+        ({"accelerators": {"count": 16}, "place": {"pools": ["old"]}}, "only to pool old", "add train"),
+        ({"accelerators": {"count": 16}, "place": {"pools": ["trian"]}}, "no pool here", "train"),
+        ({"accelerators": {"count": 16}, "place": {"clusters": ["other"]}}, "only to cluster other", "add pod"),
+        (
+            {"accelerators": {"count": 16}, "place": {"nodes": ["train-[0001-0003]"]}},
+            "pins 3, the job needs 2",
+            "pin 2",
+        ),
+        ({"accelerators": {"count": 16}, "place": {"nodes": ["x-1", "x-2"]}}, "'x-1' is no node", "train-[0001-0127]"),
+        ({"accelerators": {"count": 16}, "place": {"nodes": ["x-[1"]}}, "no list of hosts", "gpu-["),
+        ({"accelerators": {"count": 16}, "place": {"data": ["scrtch"]}}, "no storage", "scratch"),
+    ],
+)
 def test_refusals_name_the_reason_and_the_smallest_change(
     job: Make, plan: Plan, fields: dict[str, Any], reason: str, remedy: str
 ) -> None:
@@ -148,9 +176,11 @@ def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    sizes=st.lists(st.integers(1, 11), min_size=1, max_size=12), count=st.integers(0, 700), spares=st.integers(0, 5),
+    sizes=st.lists(st.integers(1, 11), min_size=1, max_size=12),
+    count=st.integers(0, 700),
+    spares=st.integers(0, 5),
     near=st.sampled_from([None, "any", "leaf", "fabric"]),
-)  # fmt: skip
+)
 def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, near: str | None) -> None:
     """What is placed fits, what is refused does not, and the same question has the same answer."""
     pool = plan.get_pool("train")
@@ -164,9 +194,14 @@ def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, ne
     tree = Locality("t", "tree", (Level("leaf", leaves), Level("fabric", (Group("all", HostSet((hosts,))),))))
     spares = min(spares, total - 1)
     small = replace(plan, pools=(replace(pool, nodes=total, spares=spares, hosts=hosts),), localities=(tree,))
-    job = JobSpec.model_validate({
-        "name": "j", "command": ["x"], "accelerators": {"count": count}, "place": {"near": near, "pools": ["train"]},
-    })  # fmt: skip
+    job = JobSpec.model_validate(
+        {
+            "name": "j",
+            "command": ["x"],
+            "accelerators": {"count": count},
+            "place": {"near": near, "pools": ["train"]},
+        }
+    )
     answer = place(job, small, CATALOG)
     assert answer == place(job, small, CATALOG)
     if isinstance(answer, Placement):

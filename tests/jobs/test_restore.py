@@ -174,7 +174,10 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
         assert record.state is State.HELD and record.ref is None
         assert re.search(f"a has job fake-held under the key 'held'.*{why}.*job {held.id}.*another key", record.reason)
         assert said == [f"warning: {record.reason}"] * 2
-        assert (fake_of(here, store).count_submissions("held"), fake_of(here, store).count_submissions("direct")) == (1, 1)
+        assert (fake_of(here, store).count_submissions("held"), fake_of(here, store).count_submissions("direct")) == (
+            1,
+            1,
+        )
 
 
 def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
@@ -193,8 +196,10 @@ def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, pla
     with Store(tmp_path) as store:
         api.submit(job(1, name="other"), plan, engine="fake", store=store, key="k")
         with store.transaction() as database:  # as if the store had forgotten it, and a second submitter had died
-            database.execute("UPDATE jobs SET state = 'SUBMITTING', ref = NULL, spec = ?, owner = ''",
-                             (job(1, name="mine").model_dump_json(exclude_defaults=True),))  # fmt: skip
+            database.execute(
+                "UPDATE jobs SET state = 'SUBMITTING', ref = NULL, spec = ?, owner = ''",
+                (job(1, name="mine").model_dump_json(exclude_defaults=True),),
+            )
         engine = api.open_engine(Connection(engine="fake"), store.folder)
         assert isinstance(engine, FakeEngine)
         reconcile(store)
@@ -322,8 +327,9 @@ def test_what_is_restored_is_on_the_disk_before_it_takes_its_place(
         upkeep.back_up(store, tmp_path / "copy")
     steps: list[str] = []
     sync, replace = os.fsync, Path.replace
-    monkeypatch.setattr(os, "fsync", lambda handle: void((steps.append(os.readlink(f"/proc/self/fd/{handle}")),
-                                                          sync(handle))))  # fmt: skip
+    monkeypatch.setattr(
+        os, "fsync", lambda handle: void((steps.append(os.readlink(f"/proc/self/fd/{handle}")), sync(handle)))
+    )
     monkeypatch.setattr(Path, "replace", lambda self, to: (steps.append("replace"), replace(self, to))[1])
     monkeypatch.setattr(os, "link", lambda *names: refuse_links())
     kept = upkeep.restore(tmp_path / "state", tmp_path / "copy")

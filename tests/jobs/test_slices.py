@@ -27,18 +27,21 @@ pools:
 )
 
 
-@pytest.mark.parametrize("pool, accelerators, kind, gres, per_node, nodes", [
-    ("whole", {"count": 8}, "", "h100", 8, 1),
-    ("half", {"count": 4}, "", "h100", 4, 1),
-    ("half", {"count": 7, "profile": "1g.10gb"}, "mig", "1g.10gb", 7, 1),
-    ("half", {"count": 56, "profile": "1g.10gb"}, "mig", "1g.10gb", 28, 2),
-    ("mig", {"count": 1, "fraction": 0.25}, "mig", "2g.20gb", 1, 1),
-    ("mig", {"count": 1, "fraction": 0.5}, "mig", "3g.40gb", 1, 1),
-    ("shared", {"count": 1, "fraction": 0.5}, "shard", "shard", 2, 1),
-    ("shared", {"count": 16, "fraction": 0.3}, "shard", "shard", 32, 1),
-    ("shared", {"count": 8}, "", "a100", 8, 1),
-    ("whole", {"count": 8, "fraction": 1.0}, "", "h100", 8, 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "pool, accelerators, kind, gres, per_node, nodes",
+    [
+        ("whole", {"count": 8}, "", "h100", 8, 1),
+        ("half", {"count": 4}, "", "h100", 4, 1),
+        ("half", {"count": 7, "profile": "1g.10gb"}, "mig", "1g.10gb", 7, 1),
+        ("half", {"count": 56, "profile": "1g.10gb"}, "mig", "1g.10gb", 28, 2),
+        ("mig", {"count": 1, "fraction": 0.25}, "mig", "2g.20gb", 1, 1),
+        ("mig", {"count": 1, "fraction": 0.5}, "mig", "3g.40gb", 1, 1),
+        ("shared", {"count": 1, "fraction": 0.5}, "shard", "shard", 2, 1),
+        ("shared", {"count": 16, "fraction": 0.3}, "shard", "shard", 32, 1),
+        ("shared", {"count": 8}, "", "a100", 8, 1),
+        ("whole", {"count": 8, "fraction": 1.0}, "", "h100", 8, 1),
+    ],
+)
 def test_parts_of_accelerators(
     job: Callable[..., JobSpec],
     pool: str,
@@ -53,16 +56,19 @@ def test_parts_of_accelerators(
     assert (at.slice, at.gres, at.accelerators_per_node, at.nodes) == (kind, gres, per_node, nodes)
 
 
-@pytest.mark.parametrize("pool, accelerators, reason, remedy", [
-    ("mig", {"count": 1}, "all of its accelerators are cut", "accelerators.profile: 2g.20gb"),
-    ("mig", {"count": 1, "profile": "1g.10gb"}, "cut into 2g.20gb, 3g.40gb, not 1g.10gb", "profile: 2g.20gb"),
-    ("half", {"count": 1, "fraction": 0.5}, "none of its instances", "profile: 1g.10gb"),
-    ("half", {"count": 60, "profile": "1g.10gb"}, "are 3 nodes, the pool has 2", "at most 56"),
-    ("half", {"count": 8}, "", ""),
-    ("shared", {"count": 1, "profile": "1g.10gb"}, "shared in 4 shards", "fraction: 0.25"),
-    ("whole", {"count": 1, "fraction": 0.5}, "are not sliced", "whole accelerators"),
-    ("cpu", {"count": 1, "fraction": 0.5}, "it has no accelerators", "take a pool that has some"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "pool, accelerators, reason, remedy",
+    [
+        ("mig", {"count": 1}, "all of its accelerators are cut", "accelerators.profile: 2g.20gb"),
+        ("mig", {"count": 1, "profile": "1g.10gb"}, "cut into 2g.20gb, 3g.40gb, not 1g.10gb", "profile: 2g.20gb"),
+        ("half", {"count": 1, "fraction": 0.5}, "none of its instances", "profile: 1g.10gb"),
+        ("half", {"count": 60, "profile": "1g.10gb"}, "are 3 nodes, the pool has 2", "at most 56"),
+        ("half", {"count": 8}, "", ""),
+        ("shared", {"count": 1, "profile": "1g.10gb"}, "shared in 4 shards", "fraction: 0.25"),
+        ("whole", {"count": 1, "fraction": 0.5}, "are not sliced", "whole accelerators"),
+        ("cpu", {"count": 1, "fraction": 0.5}, "it has no accelerators", "take a pool that has some"),
+    ],
+)
 def test_what_is_not_cut_so(
     job: Callable[..., JobSpec], pool: str, accelerators: dict[str, Any], reason: str, remedy: str
 ) -> None:

@@ -58,7 +58,9 @@ def test_two_stacks_that_say_the_same_context(pulumi: Path) -> None:
 
 def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
     (pulumi / "said").write_text('{"engine": "slurm", "via": "ssh:10.0.0.5"}')
-    assert read_connection_from_stack(Connection(stack=STACK, via="ssh:login")) == Connection(engine="slurm", via="ssh:login")
+    assert read_connection_from_stack(Connection(stack=STACK, via="ssh:login")) == Connection(
+        engine="slurm", via="ssh:login"
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,16 @@ from supercloud.jobs.store.store import JobRecord, Store
 
 
 def record(store: Store, key: str = "k", spec: str = "{}") -> tuple[JobRecord, bool]:
-    return store.record(key=key, name="job", spec=spec, placement="{}", submission="{}", cluster="pod",
-                        connection='{"engine":"fake"}', engine="fake")  # fmt: skip
+    return store.record(
+        key=key,
+        name="job",
+        spec=spec,
+        placement="{}",
+        submission="{}",
+        cluster="pod",
+        connection='{"engine":"fake"}',
+        engine="fake",
+    )
 
 
 def queued(store: Store, key: str = "k") -> int:
@@ -29,7 +37,12 @@ def test_every_step_is_in_the_history(store: Store) -> None:
     store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
     store.record_statuses({number: Status(State.COMPLETED, 1, exit_code=0, ended=7.0)})
     assert [event.state for event in store.list_events(number)] == [
-        State.PENDING, State.SUBMITTING, State.QUEUED, State.RUNNING, State.COMPLETED]  # fmt: skip
+        State.PENDING,
+        State.SUBMITTING,
+        State.QUEUED,
+        State.RUNNING,
+        State.COMPLETED,
+    ]
     last = store.get(number)
     assert (last.started, last.ended, last.exit_code, last.ref) == (5.0, 7.0, 0, "ref-k")
 

@@ -21,8 +21,10 @@ def first_version(folder: Path) -> Path:
     connection = sqlite3.connect(folder / "jobs.db")
     connection.executescript(MIGRATIONS[0])
     connection.execute("PRAGMA user_version = 1")
-    rows = [("a", '{"name":"a","tenant":"llm","priority":"high","retries":3}', "RUNNING", 5.0),
-            ("b", "{}", "COMPLETED", 1.0)]  # fmt: skip
+    rows = [
+        ("a", '{"name":"a","tenant":"llm","priority":"high","retries":3}', "RUNNING", 5.0),
+        ("b", "{}", "COMPLETED", 1.0),
+    ]
     connection.executemany(
         "INSERT INTO jobs (key, name, spec, placement, submission, cluster, connection, engine, state, recorded,"
         " started) VALUES (?, 'job', ?, '{}', '{}', 'pod', '{\"engine\":\"fake\"}', 'fake', ?, 1, ?)",
@@ -69,8 +71,10 @@ def test_the_index_over_live_jobs_is_used(tmp_path: Path) -> None:
         among = ", ".join(f"'{state}'" for state in State if state in LIVE_STATES)
         plan = store.read(f"EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE state IN ({among}) ORDER BY id DESC LIMIT 5")
         assert any("live_jobs" in row["detail"] for row in plan)
-        plan = store.read("EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tenant = 'a' AND (ended >= 1 OR ended IS NULL)"
-                          " AND (hourly IS NOT NULL OR dollars > 0)")  # fmt: skip
+        plan = store.read(
+            "EXPLAIN QUERY PLAN SELECT * FROM jobs WHERE tenant = 'a' AND (ended >= 1 OR ended IS NULL)"
+            " AND (hourly IS NOT NULL OR dollars > 0)"
+        )
         assert any("spending" in row["detail"] for row in plan)
 
 
@@ -90,8 +94,10 @@ def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
     assert done.compute_energy() == pytest.approx(3.6e6 + 1.8e6) and done.compute_cost() == pytest.approx(15.0)
 
 
-@pytest.mark.parametrize("per, begin", [("day", 1795132800), ("week", 1794787200), ("month", 1793491200),
-                                        ("quarter", 1790812800), ("year", 1767225600)])  # fmt: skip
+@pytest.mark.parametrize(
+    "per, begin",
+    [("day", 1795132800), ("week", 1794787200), ("month", 1793491200), ("quarter", 1790812800), ("year", 1767225600)],
+)
 def test_periods_of_budgets(per: str, begin: int) -> None:
     now = 1795213461.0  # Friday, 20 November 2026, 22:24 UTC
     assert compute_period_start(per, now) == begin

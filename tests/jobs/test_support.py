@@ -10,12 +10,22 @@ from supercloud.jobs.job_rules import require_valid_job
 from supercloud.spec import JobSpec
 
 
-@pytest.mark.parametrize("field, value", [
-    ("array", 0), ("image", "pytorch --privileged"), ("image", "a,b"), ("preemptible", False),
-    ("env", {"SLURM_JOB_ID": "1"}), ("env", {"SUPERCLOUD_RUN": "x"}), ("command", ["-c", "x"]), ("command", [""]),
-    ("script", "#!/usr/bin/env python3\nprint()"), ("secrets", [{"env": "A", "name": "../a"}]),
-    ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("array", 0),
+        ("image", "pytorch --privileged"),
+        ("image", "a,b"),
+        ("preemptible", False),
+        ("env", {"SLURM_JOB_ID": "1"}),
+        ("env", {"SUPERCLOUD_RUN": "x"}),
+        ("command", ["-c", "x"]),
+        ("command", [""]),
+        ("script", "#!/usr/bin/env python3\nprint()"),
+        ("secrets", [{"env": "A", "name": "../a"}]),
+        ("retry_rules", [{"exit_codes": [1], "action": "retry"}]),
+    ],
+)
 def test_what_is_not_carried_out_is_said(job: Callable[..., JobSpec], field: str, value: Any) -> None:
     with pytest.raises(SpecError) as caught:
         require_valid_job(job(**{field: value}))

@@ -15,10 +15,18 @@ from supercloud.spec import JobSpec
 from supercloud.spec.loader import load
 
 
-@pytest.mark.parametrize("chips, box", [
-    (64, (4, 4, 4)), (128, (4, 4, 8)), (256, (4, 8, 8)), (512, (8, 8, 8)), (1024, (8, 8, 16)), (2048, (8, 16, 16)),
-    (4096, (16, 16, 16)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "chips, box",
+    [
+        (64, (4, 4, 4)),
+        (128, (4, 4, 8)),
+        (256, (4, 8, 8)),
+        (512, (8, 8, 8)),
+        (1024, (8, 8, 16)),
+        (2048, (8, 16, 16)),
+        (4096, (16, 16, 16)),
+    ],
+)
 def test_slices_of_a_tpu_v5p(chips: int, box: tuple[int, ...]) -> None:
     """The shapes that Google publishes for v5p, in chips, out of a torus of 16 × 16 × 16."""
     found = select_box(chips, (16, 16, 16))
@@ -79,8 +87,11 @@ def test_boxes_lie_where_there_is_room() -> None:
 @given(dims=st.tuples(*[st.integers(1, 6)] * 3), nodes=st.integers(1, 64))
 def test_boxes_hold_what_they_should(dims: tuple[int, int, int], nodes: int) -> None:
     box = select_box(nodes, dims)
-    fits = any(nodes % x == 0 and nodes // x % y == 0 and nodes // x // y <= dims[2]
-               for x in range(1, dims[0] + 1) for y in range(1, dims[1] + 1))  # fmt: skip
+    fits = any(
+        nodes % x == 0 and nodes // x % y == 0 and nodes // x // y <= dims[2]
+        for x in range(1, dims[0] + 1)
+        for y in range(1, dims[1] + 1)
+    )
     assert (box is not None) == fits
     if box:
         assert box[0] * box[1] * box[2] == nodes and all(part <= side for part, side in zip(box, dims, strict=True))

@@ -16,7 +16,7 @@ from jobs.waiting import eventually
 from supercloud.jobs.engines.base import ENGINES
 from supercloud.jobs.engines.local.runs import Run
 from supercloud.jobs.engines.submission import Status, Submission
-from supercloud.jobs.reconcile import submit_recorded, submission_in_progress, reconcile
+from supercloud.jobs.reconcile import reconcile, submission_in_progress, submit_recorded
 from supercloud.jobs.store import database, filesystems, leases
 from supercloud.jobs.store.database import Database
 from supercloud.jobs.store.processes import ProcessId, read_boot_id, read_namespace
@@ -64,8 +64,14 @@ def _slow_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def record(store: Store, key: str) -> int:
-    made, _ = store.record(key=key, name="job", spec="{}", submission=Submission(key, ("true",)).to_json(),
-                           connection='{"engine":"slow"}', engine="slow")  # fmt: skip
+    made, _ = store.record(
+        key=key,
+        name="job",
+        spec="{}",
+        submission=Submission(key, ("true",)).to_json(),
+        connection='{"engine":"slow"}',
+        engine="slow",
+    )
     return made.id
 
 
@@ -74,7 +80,9 @@ def submit(store: Store, key: str) -> None:
     with submission_in_progress(store, key):
         number = record(store, key)
         if store.begin_submission(number):
-            submit_recorded(store, SlowEngine(Connection(engine="slow"), store.folder), number, Submission(key, ("true",)))
+            submit_recorded(
+                store, SlowEngine(Connection(engine="slow"), store.folder), number, Submission(key, ("true",))
+            )
 
 
 @needs_namespaces
@@ -143,7 +151,9 @@ def test_an_owner_of_another_boot_or_namespace_is_unknown_and_not_dead() -> None
     assert ProcessId(me.pid, me.start_time, "another boot", me.namespace).is_alive is None
     assert ProcessId(me.pid, me.start_time, read_boot_id(), "pid:[1]").is_alive is None
     assert ProcessId(me.pid, "1", read_boot_id(), read_namespace()).is_alive is False
-    assert ProcessId.parse(f"{me.pid} {me.start_time} {read_boot_id()}") is not None, "what earlier versions wrote is read"
+    assert ProcessId.parse(f"{me.pid} {me.start_time} {read_boot_id()}") is not None, (
+        "what earlier versions wrote is read"
+    )
 
 
 def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store: Store) -> None:
@@ -210,8 +220,13 @@ MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 
 def test_the_file_system_of_a_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mountinfo").write_text(MOUNTS.replace("\\\\", "\\"))
-    for path, kind in (("/home/me/x", "nfs4"), ("/home/with space/x", "lustre"), ("/home/local/x", "xfs"),
-                       ("/homes", "ext4"), ("/mnt/objects", "fuse.sshfs")):  # fmt: skip
+    for path, kind in (
+        ("/home/me/x", "nfs4"),
+        ("/home/with space/x", "lustre"),
+        ("/home/local/x", "xfs"),
+        ("/homes", "ext4"),
+        ("/mnt/objects", "fuse.sshfs"),
+    ):
         assert filesystems.find_filesystem_type(Path(path), tmp_path / "mountinfo") == kind
     monkeypatch.setattr(filesystems, "type_of", lambda path: kind)
     assert filesystems.is_shared(tmp_path)

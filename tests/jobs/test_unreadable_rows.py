@@ -23,8 +23,10 @@ from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 
-NEWER = {"spec": '{"name": "j", "command": ["fake"], "quantum": {"qubits": 5}}',
-         "placement": '{"cluster": "a", "near": {"orbit": 1}}'}  # fmt: skip
+NEWER = {
+    "spec": '{"name": "j", "command": ["fake"], "quantum": {"qubits": 5}}',
+    "placement": '{"cluster": "a", "near": {"orbit": 1}}',
+}
 DAMAGED = {"no checksum": "name = 'x'", "no text": "spec = CAST(x'7bff7d' AS TEXT)", "no state": "state = state || '!'"}
 
 
@@ -83,8 +85,12 @@ def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> Non
     here = fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])
     fine, odd = (api.submit(job(1, ["COMPLETED"], tenant="llm"), here, store=store) for _ in range(2))
     damage(store, odd.id, DAMAGED[what])
-    shown = subprocess.run([sys.executable, "-m", "supercloud", "jobs", "--json"], capture_output=True, text=True,
-                           env={**os.environ, "SUPERCLOUD_STATE": str(store.folder)})  # fmt: skip
+    shown = subprocess.run(
+        [sys.executable, "-m", "supercloud", "jobs", "--json"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SUPERCLOUD_STATE": str(store.folder)},
+    )
     assert shown.returncode == 0 and [one["id"] for one in json.loads(shown.stdout)] == [fine.id], shown.stderr
     if what != "no state":  # it then is in no list
         assert shown.stderr.count(f"warning: job {odd.id} of the store is damaged") == 1

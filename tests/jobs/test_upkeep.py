@@ -33,12 +33,20 @@ DAMAGED = 60
 def filled(folder: Path, count: int = 40) -> None:
     with Store(folder) as store:
         for number in range(count):
-            made, _ = store.record(key=f"k{number}", name=f"job{number}", spec="{}", submission="{}",
-                                   connection='{"engine":"fake"}', engine="fake")  # fmt: skip
+            made, _ = store.record(
+                key=f"k{number}",
+                name=f"job{number}",
+                spec="{}",
+                submission="{}",
+                connection='{"engine":"fake"}',
+                engine="fake",
+            )
             assert store.begin_submission(made.id)
             store.record_submitted(made.id, f"ref-{number}")
             if number % 2:
-                store.record_statuses({made.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9 + number)})
+                store.record_statuses(
+                    {made.id: Status(State.COMPLETED, 1, exit_code=0, started=1e9, ended=1e9 + number)}
+                )
 
 
 @pytest.fixture
@@ -66,8 +74,12 @@ def test_a_full_disk_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> Non
     limit = (
         "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); from supercloud.cli import main; main()"
     )
-    done = subprocess.run([sys.executable, "-c", limit, *words], capture_output=True, text=True,
-                          env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path)})  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", limit, *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path)},
+    )
     if words == ("jobs",):
         assert done.returncode == 0 and done.stdout.count("job") >= 3, done.stderr
     else:
@@ -206,7 +218,9 @@ def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> N
         other.commit()
     with Store(tmp_path) as store:
         pruned = upkeep.prune(store, time.time())
-        assert pruned.pruned_jobs == 2 and pruned.kept_reasons[0].startswith("1 job kept: job 4 of the store is damaged")
+        assert pruned.pruned_jobs == 2 and pruned.kept_reasons[0].startswith(
+            "1 job kept: job 4 of the store is damaged"
+        )
 
 
 def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +237,11 @@ def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pyte
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         done, lost = pruned.pruned_jobs, 80 - len(list((tmp_path / "slurm").iterdir()))
         assert 0 < done < 40 and lost == done + 4 and len(store.select()) == 80 - done
-        assert re.match(f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
-                        "the disk.*free some space.*store prune again", str(pruned.problem))  # fmt: skip
+        assert re.match(
+            f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
+            "the disk.*free some space.*store prune again",
+            str(pruned.problem),
+        )
         assert "nothing was changed" not in str(pruned.problem)
         again = upkeep.prune(store, time.time())
         assert (again.pruned_jobs, again.problem) == (40 - done, None)
@@ -240,17 +257,22 @@ def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(Store, "compact", refuse)
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 2 and len(store.select()) == 2
-        assert re.match("2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs",
-                        str(pruned.problem))  # fmt: skip
+        assert re.match(
+            "2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs", str(pruned.problem)
+        )
 
 
 def test_the_verb(tmp_path: Path) -> None:
     filled(tmp_path / "state", 4)
 
     def run(*words: str, code: int = 0) -> str:
-        done = subprocess.run([sys.executable, "-m", "supercloud", "store", *words], capture_output=True, text=True,
-                              cwd=tmp_path,
-                              env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")})  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "supercloud", "store", *words],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")},
+        )
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr
 

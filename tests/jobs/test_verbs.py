@@ -62,7 +62,9 @@ def test_held_served_waited_for_and_accounted(shell: Shell) -> None:
     shell("wait", first)
     shell("serve", "fleet.yaml", "--once")
     assert [line.split()[:2] for line in shell("wait", first, second).splitlines()] == [
-        ["1", "COMPLETED:"], ["2", "COMPLETED:"]]  # fmt: skip
+        ["1", "COMPLETED:"],
+        ["2", "COMPLETED:"],
+    ]
     [row] = [row for row in json.loads(shell("jobs", "--json")) if row["id"] == 2]
     assert row["energy_kwh"] > 0 and row["cost_usd"] > 0 and row["cluster"] == "own"
     assert shell("jobs", "--usage").splitlines()[0].split()[6:9] == ["hours", "kWh", "USD"]
@@ -79,8 +81,9 @@ def test_exit_codes_for_scripts(shell: Shell) -> None:
     assert "1 job" not in shell("cancel", long)
     dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
     assert "of its 1 USD left this day" in shell("submit", shell.job(dear), "--on", "fleet.yaml", code=2)
-    assert "says how it is reached" in shell("submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on",
-                                             unconnected(shell), code=2)  # fmt: skip
+    assert "says how it is reached" in shell(
+        "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", unconnected(shell), code=2
+    )
 
 
 def unconnected(shell: Shell) -> str:

@@ -75,8 +75,14 @@ class Host(LanguageServer):
     def RunPlugin(self, request: Any, context: Any) -> Iterator[Any]:
         command = [_python(request.info), "-u", str(_program(request.info)), *request.args]
         environment = dict(item.split("=", 1) for item in request.env) or None
-        with subprocess.Popen(command, cwd=request.pwd, env=environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=sys.stderr) as process:  # fmt: skip
+        with subprocess.Popen(
+            command,
+            cwd=request.pwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=sys.stderr,
+        ) as process:
             context.add_callback(process.terminate)
             assert process.stdout
             for line in process.stdout:

@@ -115,8 +115,17 @@ class Monitor(mocks.MockMonitor):
         urn = self.urn(request.parent, request.type, request.name)
         inputs = wire.read(request.properties)
         outputs = self._outputs(request, inputs)
-        entry = Entry(urn=urn, type=request.type, name=request.name, parent=request.parent, inputs=inputs,
-                      provider=request.provider, import_id=request.id, external=True, outputs=outputs)  # fmt: skip
+        entry = Entry(
+            urn=urn,
+            type=request.type,
+            name=request.name,
+            parent=request.parent,
+            inputs=inputs,
+            provider=request.provider,
+            import_id=request.id,
+            external=True,
+            outputs=outputs,
+        )
         with self.lock:
             self._add(entry, request.version, checked=False)
         return resource_pb2.ReadResourceResponse(urn=urn, properties=wire.struct(outputs))

@@ -103,9 +103,8 @@ def _run(program: Callable[[], Any], monitor: Monitor, config: dict[str, str], s
     loop.set_default_executor(executor)
     set_root_resource(None)  # type: ignore[arg-type]
     configure(
-        Settings(monitor.project, monitor.stack, monitor, log, dry_run=monitor.preview,
-                 organization="organization")
-    )  # fmt: skip
+        Settings(monitor.project, monitor.stack, monitor, log, dry_run=monitor.preview, organization="organization")
+    )
     set_all_config(config, list(secrets))
     try:
         loop.run_until_complete(run_in_stack(program))

@@ -23,8 +23,13 @@ def pool(**changes: Any) -> dict[str, Any]:
 
 
 def lustre(**changes: Any) -> dict[str, Any]:
-    return {"name": "scratch", "kind": "lustre", "capacity": "19200 GiB", "throughput_per_tib": "250 MB/s",
-            "mount": "/fsx"} | changes  # fmt: skip
+    return {
+        "name": "scratch",
+        "kind": "lustre",
+        "capacity": "19200 GiB",
+        "throughput_per_tib": "250 MB/s",
+        "mount": "/fsx",
+    } | changes
 
 
 def slurm(**changes: Any) -> dict[str, Any]:

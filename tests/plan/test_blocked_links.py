@@ -14,8 +14,13 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 
 IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c"}
-MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
-              "joins": {"fabric": "in-band", "links": 2}}  # fmt: skip
+MANAGEMENT = {
+    "name": "management",
+    "kind": "ethernet",
+    "shape": "fat-tree",
+    "switch": "nvidia-sn2201",
+    "joins": {"fabric": "in-band", "links": 2},
+}
 
 
 def site(nodes: int, **more: Any) -> Plan:
@@ -43,10 +48,13 @@ def test_links_to_spines_that_are_no_pair_are_counted() -> None:
     assert found["fabrics[1]"].startswith(f"{leaves} of {2 * leaves} links")
 
 
-@pytest.mark.parametrize(("nodes", "declared", "cure"), [
-    (127, {"leaf_up": 4, "spines": 2, "peer_links": 2}, {"spines": 1}),
-    (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("nodes", "declared", "cure"),
+    [
+        (127, {"leaf_up": 4, "spines": 2, "peer_links": 2}, {"spines": 1}),
+        (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),
+    ],
+)
 def test_what_is_advised_leaves_no_link_blocked(nodes: int, declared: dict[str, Any], cure: dict[str, Any]) -> None:
     found = blocked(site(nodes, **declared))
     text = "set " + " and ".join(f"{key}: {value}" for key, value in cure.items())
@@ -69,6 +77,7 @@ def test_routing_is_not_advised_where_a_bridged_network_joins() -> None:
     found = blocked(resolve(spec))
     assert {item.path for item in found} == {"fabrics[2]", "fabrics[3]"}
     assert all(item.hint.startswith("neither one pair of leaves") for item in found), found
-    routed = tuple(item.model_copy(update={"kind": "roce"}) if item.name == "in-band" else item
-                   for item in spec.fabrics)  # fmt: skip
+    routed = tuple(
+        item.model_copy(update={"kind": "roce"}) if item.name == "in-band" else item for item in spec.fabrics
+    )
     assert "fabric-joins" in {item.check for item in resolve(spec.model_copy(update={"fabrics": routed})).errors}

@@ -15,27 +15,59 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "power-budget": ("error", {"facility": {"power": {"budget": "1 MW"}}}),
     "power-headroom": ("warning", {"facility": {"power": {"budget": "1400 kW"}}}),
     "cooling-method": ("warning", {"facility": {"cooling": {"kind": "direct-liquid"}}}),
-    "cooling-density": ("warning", {"facility": {"rack": RACK, "cooling": {"kind": "air"}},
-                                    "pools": train("dgx-b200", 64)}),
+    "cooling-density": (
+        "warning",
+        {"facility": {"rack": RACK, "cooling": {"kind": "air"}}, "pools": train("dgx-b200", 64)},
+    ),
     "carbon-unknown": ("note", {"site": {"kind": "onprem", "location": "atlantis"}}),
     "fabric-unused": ("warning", {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}]}),
-    "fabric-rails-disjoint": ("note", {"pools": train("dgx-gb200", 72), "fabrics": [
-        {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
-         "pod": "rail"}]}),
-    "fabric-split-domain": ("warning", {"pools": train("dgx-gb200", 72), "fabrics": [
-        {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
-         "leaf_down": 20}]}),
+    "fabric-rails-disjoint": (
+        "note",
+        {
+            "pools": train("dgx-gb200", 72),
+            "fabrics": [
+                {
+                    "name": "compute",
+                    "kind": "infiniband",
+                    "shape": "rail-optimized",
+                    "switch": "nvidia-qm9700",
+                    "pod": "rail",
+                }
+            ],
+        },
+    ),
+    "fabric-split-domain": (
+        "warning",
+        {
+            "pools": train("dgx-gb200", 72),
+            "fabrics": [
+                {
+                    "name": "compute",
+                    "kind": "infiniband",
+                    "shape": "rail-optimized",
+                    "switch": "nvidia-qm9700",
+                    "leaf_down": 20,
+                }
+            ],
+        },
+    ),
     "mig-profile": ("error", {"pools": [train("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
-    "shard-capable": ("error", {"pools": [{"name": "c", "machine": "cpu-6740e", "nodes": 1,
-                                           "slicing": {"shards": 4}}], "fabrics": []}),
-    "tenant-accounting": ("error", {"scheduler": {"kind": "slurm", "version": "22.05", "accounting": False},
-                                    "tenants": [{"name": "a"}]}),
+    "shard-capable": (
+        "error",
+        {"pools": [{"name": "c", "machine": "cpu-6740e", "nodes": 1, "slicing": {"shards": 4}}], "fabrics": []},
+    ),
+    "tenant-accounting": (
+        "error",
+        {"scheduler": {"kind": "slurm", "version": "22.05", "accounting": False}, "tenants": [{"name": "a"}]},
+    ),
     "tenant-limits": ("warning", {"tenants": [{"name": "a", "limits": {"accelerators": 5000}}]}),
-    "storage-mount": ("error", {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"},
-                                            {"name": "b", "kind": "nfs", "mount": "/x/"}]}),
+    "storage-mount": (
+        "error",
+        {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"}, {"name": "b", "kind": "nfs", "mount": "/x/"}]},
+    ),
     "storage-mount-reserved": ("error", {"storage": [{"name": "a", "kind": "nfs", "mount": "/etc"}]}),
     "storage-throughput-unknown": ("note", {"storage": [{"name": "a", "kind": "nfs", "mount": "/x"}]}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/opt/weka", "/var/spool/slurmd"])

@@ -57,20 +57,33 @@ def test_nothing_forbids_it(name: str) -> None:
 def test_a1_parallelcluster() -> None:
     plan, found = case("a1"), cloud("a1")
     (head,) = found.hosts
-    assert (head.role, head.machine.name, head.disk.to("GiB"), head.is_public) == ("controller", "m5.8xlarge", 500, True)
+    assert (head.role, head.machine.name, head.disk.to("GiB"), head.is_public) == (
+        "controller",
+        "m5.8xlarge",
+        500,
+        True,
+    )
     assert found.network.get_subnet(head.subnets[0]).is_public
     (group,) = found.groups
     assert (group.pool, group.capacity.kind, group.min_nodes, group.initial_nodes, group.max_nodes) == (
-        "compute-gpu", "reservation", 4, 4, 4,
-    )  # fmt: skip
+        "compute-gpu",
+        "reservation",
+        4,
+        4,
+        4,
+    )
     assert not group.has_placement_group
     assert (group.disk.to("GiB"), group.local_disk_mount) == (512, "/scratch")
     cards_follow_the_rule(group, 32)
     assert len(group.interfaces) == 33
     assert storage("a1", "home") == {
-        "product": "fsx-openzfs", "deployment": "MULTI_AZ_1", "gib": 512, "mb_s": 160, "per_tib": None,
+        "product": "fsx-openzfs",
+        "deployment": "MULTI_AZ_1",
+        "gib": 512,
+        "mb_s": 160,
+        "per_tib": None,
         "compression": "NONE",
-    }  # fmt: skip
+    }
     lustre = storage("a1", "fsx")
     assert (lustre["deployment"], lustre["gib"], lustre["per_tib"]) == ("PERSISTENT_2", 1200, 250)
     assert (lustre["compression"], lustre["version"], lustre["metadata"]) == ("LZ4", "2.15", "AUTOMATIC")
@@ -81,8 +94,9 @@ def test_a1_parallelcluster() -> None:
     assert private == ["10.1.0.0/17", "10.1.128.0/17"]
     assert found.network.endpoints == {"s3": "gateway"}
     assert {item.zone for item in found.network.subnets if item.key in found.get_storage("home").subnets} == {
-        "us-west-2a", "us-west-2b",
-    }  # fmt: skip
+        "us-west-2a",
+        "us-west-2b",
+    }
     assert "ubuntu-22.04" in found.images["slurm-nvidia-x86"]
     slurm: Any = plan.spec.scheduler
     assert slurm.options["JobCompType"] == "jobcomp/filetxt"
@@ -106,8 +120,12 @@ def test_a2_pcs() -> None:
     assert len(private) == 3 and all(cidr.endswith("/18") for cidr in private)
     lustre = storage("a2", "fsx")
     assert (lustre["deployment"], lustre["gib"], lustre["per_tib"], lustre["compression"], lustre["version"]) == (
-        "PERSISTENT_2", 1200, 250, "LZ4", "2.15",
-    )  # fmt: skip
+        "PERSISTENT_2",
+        1200,
+        250,
+        "LZ4",
+        "2.15",
+    )
     assert lustre["efa"] is False
     home = storage("a2", "home")
     assert (home["deployment"], home["gib"], home["mb_s"]) == ("SINGLE_AZ_HA_2", 512, 320)
@@ -147,8 +165,9 @@ def test_a8_closed() -> None:
     private = [item.cidr for item in found.network.subnets if item.purpose == "nodes"]
     assert private == ["10.1.0.0/16", "10.2.0.0/16", "10.3.0.0/16", "10.4.0.0/16"]
     assert [item.cidr for item in found.network.subnets if item.purpose == "control"] == [
-        "10.192.7.0/28", "10.192.8.0/28",
-    ]  # fmt: skip
+        "10.192.7.0/28",
+        "10.192.8.0/28",
+    ]
     assert found.network.endpoints == {"s3": "gateway"} | dict.fromkeys(
         ("ec2", "ecr.api", "ecr.dkr", "sts", "logs", "monitoring", "ssm", "ssmmessages", "ec2messages", "eks-auth"),
         "interface",

@@ -40,9 +40,14 @@ def test_all_of_it_is_said_at_once() -> None:
         tags={"aws:x": "1"},
     )
     assert {
-        "cloud-capacity-zone", "cloud-placement", "cloud-storage-throughput", "cloud-storage-size",
-        "storage-mount-reserved", "cloud-network-private", "cloud-tags",
-    } <= {finding.check for finding in plan.findings}  # fmt: skip
+        "cloud-capacity-zone",
+        "cloud-placement",
+        "cloud-storage-throughput",
+        "cloud-storage-size",
+        "storage-mount-reserved",
+        "cloud-network-private",
+        "cloud-tags",
+    } <= {finding.check for finding in plan.findings}
 
 
 def test_as_many_ranges_as_a_security_group_has_room_for() -> None:
@@ -91,9 +96,10 @@ def test_sizes_with_the_fabric_that_nobody_sourced(tmp_path: Path) -> None:
 
 def test_checks_of_clouds_leave_other_sites_alone() -> None:
     plan = on_aws(
-        site={"kind": "onprem", "location": "stockholm"}, pools=[pool(machine="dgx-h100")],
+        site={"kind": "onprem", "location": "stockholm"},
+        pools=[pool(machine="dgx-h100")],
         fabrics=[FABRICS[0] | {"kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}],
-    )  # fmt: skip
+    )
     assert plan.cloud is None and not [item for item in plan.findings if item.check.startswith("cloud-")]
 
 
@@ -115,8 +121,10 @@ def test_servers_with_a_source_of_their_software() -> None:
     install = plan.cloud.get_storage("scratch").install
     assert install is not None and (install.source, install.token) == ("https://example.com/weka.sh", "weka/get")
     secret = "arn:aws:secretsmanager:us-east-1:123456789012:secret:weka/get-AbCd12"
-    for options in ({"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},
-                    {"install": "s3://bucket/weka_(1)!.sh", "install-token": "weka/get+1=a.b@c-d_e"}):  # fmt: skip
+    for options in (
+        {"install": "s3://my.bucket-1/a+b/weka.sh", "install-token": secret},
+        {"install": "s3://bucket/weka_(1)!.sh", "install-token": "weka/get+1=a.b@c-d_e"},
+    ):
         assert not on_aws(storage=[WEKA | {"options": options}]).errors
     accepted = on_aws(storage=[WEKA], suppress=[{"check": "cloud-storage-install", "reason": "the image has it"}])
     assert accepted.errors == () and accepted.cloud is not None

@@ -22,24 +22,47 @@ def test_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("new", "path", "impact", "word"),
-    [({"network": {"cidr": "10.7.0.0/16"}}, "cloud.network.cidr", "replaces", "network"),
-     ({"storage": [lustre(capacity="16800 GiB")]}, "cloud.storage[scratch].capacity_bytes", "replaces", "shrink"),
-     ({"storage": [lustre(capacity="21600 GiB")]}, "cloud.storage[scratch].capacity_bytes", "changes", ""),
-     ({"storage": [lustre(throughput_per_tib="500 MB/s")]}, "cloud.storage[scratch].per_tib_mb_s", "changes", "place"),
-     ({"storage": [lustre(options={"efa": False})]}, "cloud.storage[scratch].options.efa", "replaces", "data"),
-     ({"storage": [lustre(options={"compression": "NONE"})]}, "cloud.storage[scratch].options.compression", "changes",
-      "place"),
-     ({"scheduler": slurm(disk="500 GiB")}, "cloud.hosts[ctl1].disk_bytes", "changes", ""),
-     ({"scheduler": slurm(state="10 GiB")}, "cloud.hosts[ctl1].state_bytes", "replaces", "shrink"),
-     ({"scheduler": slurm(machine="m6i.8xlarge")}, "cloud.hosts[ctl1].machine", "changes", "stops"),
-     ({"pools": [pool(capacity=[RESERVED], disk="1 TiB")]}, "cloud.groups[train-reserved].disk_bytes", "changes",
-      "then on"),
-     ({"pools": [pool(capacity=[RESERVED], placement="cluster")]}, "cloud.groups[train-reserved].placement_group",
-      "replaces", "nodes"),
-     ({"pools": [pool(capacity=[RESERVED])]}, "cloud.groups[train-on-demand]", "removes", ""),
-     ({"site": {"kind": "aws", "region": "us-east-2", "zones": ["us-east-2a"]},
-       "pools": [pool()]}, "cloud.region", "replaces", "everything")],
-)  # fmt: skip
+    [
+        ({"network": {"cidr": "10.7.0.0/16"}}, "cloud.network.cidr", "replaces", "network"),
+        ({"storage": [lustre(capacity="16800 GiB")]}, "cloud.storage[scratch].capacity_bytes", "replaces", "shrink"),
+        ({"storage": [lustre(capacity="21600 GiB")]}, "cloud.storage[scratch].capacity_bytes", "changes", ""),
+        (
+            {"storage": [lustre(throughput_per_tib="500 MB/s")]},
+            "cloud.storage[scratch].per_tib_mb_s",
+            "changes",
+            "place",
+        ),
+        ({"storage": [lustre(options={"efa": False})]}, "cloud.storage[scratch].options.efa", "replaces", "data"),
+        (
+            {"storage": [lustre(options={"compression": "NONE"})]},
+            "cloud.storage[scratch].options.compression",
+            "changes",
+            "place",
+        ),
+        ({"scheduler": slurm(disk="500 GiB")}, "cloud.hosts[ctl1].disk_bytes", "changes", ""),
+        ({"scheduler": slurm(state="10 GiB")}, "cloud.hosts[ctl1].state_bytes", "replaces", "shrink"),
+        ({"scheduler": slurm(machine="m6i.8xlarge")}, "cloud.hosts[ctl1].machine", "changes", "stops"),
+        (
+            {"pools": [pool(capacity=[RESERVED], disk="1 TiB")]},
+            "cloud.groups[train-reserved].disk_bytes",
+            "changes",
+            "then on",
+        ),
+        (
+            {"pools": [pool(capacity=[RESERVED], placement="cluster")]},
+            "cloud.groups[train-reserved].placement_group",
+            "replaces",
+            "nodes",
+        ),
+        ({"pools": [pool(capacity=[RESERVED])]}, "cloud.groups[train-on-demand]", "removes", ""),
+        (
+            {"site": {"kind": "aws", "region": "us-east-2", "zones": ["us-east-2a"]}, "pools": [pool()]},
+            "cloud.region",
+            "replaces",
+            "everything",
+        ),
+    ],
+)
 def test_impact(new: dict[str, Any], path: str, impact: str, word: str) -> None:
     found = changes(**new)
     assert path in found, sorted(found)

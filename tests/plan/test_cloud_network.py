@@ -56,9 +56,14 @@ def test_more_nodes_add_ranges_and_renumber_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("first", "room"),
-    [("10.0.0.0/16", "10.0.0.0/8"), ("10.1.0.0/16", "10.0.0.0/8"), ("172.20.0.0/16", "100.64.0.0/10"),
-     ("192.168.0.0/20", "100.64.0.0/10"), ("100.64.0.0/16", "100.64.0.0/10")],
-)  # fmt: skip
+    [
+        ("10.0.0.0/16", "10.0.0.0/8"),
+        ("10.1.0.0/16", "10.0.0.0/8"),
+        ("172.20.0.0/16", "100.64.0.0/10"),
+        ("192.168.0.0/20", "100.64.0.0/10"),
+        ("100.64.0.0/16", "100.64.0.0/10"),
+    ],
+)
 def test_private_ranges_do_not_mix(first: str, room: str) -> None:
     """AWS refuses to add a range of another of RFC 1918's blocks, and none but its like to one of 100.64.0.0/10."""
     found = cloud(pools=[pool(nodes=40_000)], network={"cidr": first})
@@ -93,24 +98,55 @@ def test_existing_subnets_are_used_as_they_are() -> None:
     assert [item.existing for item in found.network.subnets] == ["subnet-1", "subnet-2"]
 
 
-TEXT = st.sampled_from(["10.0.0.0/8", "10.0.0.0/16", "10.0.0.0/28", "10.0.0.0/32", "10.0.0.0/31", "0.0.0.0/0",
-                        "192.168.0.0/24", "fd00::/8", "10.0.0.1/16", "1.2.3.4/99"])  # fmt: skip
+TEXT = st.sampled_from(
+    [
+        "10.0.0.0/8",
+        "10.0.0.0/16",
+        "10.0.0.0/28",
+        "10.0.0.0/32",
+        "10.0.0.0/31",
+        "0.0.0.0/0",
+        "192.168.0.0/24",
+        "fd00::/8",
+        "10.0.0.1/16",
+        "1.2.3.4/99",
+    ]
+)
 
 
 @settings(max_examples=40)
 @given(
-    cidr=st.none() | TEXT, cidrs=st.lists(TEXT, max_size=3), zones=st.integers(1, 6), closed=st.booleans(),
-    private=st.lists(TEXT, max_size=7), public=st.lists(TEXT, max_size=3), control=st.lists(TEXT, max_size=3),
+    cidr=st.none() | TEXT,
+    cidrs=st.lists(TEXT, max_size=3),
+    zones=st.integers(1, 6),
+    closed=st.booleans(),
+    private=st.lists(TEXT, max_size=7),
+    public=st.lists(TEXT, max_size=3),
+    control=st.lists(TEXT, max_size=3),
     scheduler=st.sampled_from([slurm(), slurm(managed_database=True, public=True), KUBERNETES]),
     nodes=st.sampled_from([1, 500, 100_000]),
-)  # fmt: skip
+)
 def test_nothing_that_is_declared_raises(
-    cidr: str | None, cidrs: list[str], zones: int, closed: bool, private: list[str], public: list[str],
-    control: list[str], scheduler: dict[str, Any], nodes: int,
-) -> None:  # fmt: skip
-    network: dict[str, Any] = {"cidrs": cidrs, "closed": closed,
-                               "blocks": {"private": private, "public": public, "control": control}}  # fmt: skip
-    plan = on_aws(site=site(zones), scheduler=scheduler, pools=[pool(nodes=nodes)],
-                  network=network | ({"cidr": cidr} if cidr else {}))  # fmt: skip
+    cidr: str | None,
+    cidrs: list[str],
+    zones: int,
+    closed: bool,
+    private: list[str],
+    public: list[str],
+    control: list[str],
+    scheduler: dict[str, Any],
+    nodes: int,
+) -> None:
+    network: dict[str, Any] = {
+        "cidrs": cidrs,
+        "closed": closed,
+        "blocks": {"private": private, "public": public, "control": control},
+    }
+    plan = on_aws(
+        site=site(zones),
+        scheduler=scheduler,
+        pools=[pool(nodes=nodes)],
+        network=network | ({"cidr": cidr} if cidr else {}),
+    )
     if plan.errors == () and plan.cloud is not None:
         sound(plan.cloud)

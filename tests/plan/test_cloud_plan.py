@@ -15,17 +15,26 @@ from supercloud.plan.publish.document import build_document
 from supercloud.plan.publish.summary import build_rows
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 AWS_EXAMPLES = [path for path in EXAMPLES if "aws" in path.parent.name]
 
 
 @pytest.mark.parametrize(
     ("machine", "interfaces", "fast", "addresses"),
-    [("p4d.24xlarge", 5, 4, 1), ("p5.48xlarge", 33, 32, 1), ("p5.4xlarge", 1, 1, 1), ("p5en.48xlarge", 17, 16, 1),
-     ("p6-b200.48xlarge", 9, 8, 1), ("p6-b300.48xlarge", 17, 16, 1), ("trn1.32xlarge", 9, 8, 1),
-     ("trn2.48xlarge", 17, 16, 1), ("g6e.48xlarge", 5, 4, 1), ("g5.48xlarge", 1, 1, 1)],
-)  # fmt: skip
+    [
+        ("p4d.24xlarge", 5, 4, 1),
+        ("p5.48xlarge", 33, 32, 1),
+        ("p5.4xlarge", 1, 1, 1),
+        ("p5en.48xlarge", 17, 16, 1),
+        ("p6-b200.48xlarge", 9, 8, 1),
+        ("p6-b300.48xlarge", 17, 16, 1),
+        ("trn1.32xlarge", 9, 8, 1),
+        ("trn2.48xlarge", 17, 16, 1),
+        ("g6e.48xlarge", 5, 4, 1),
+        ("g5.48xlarge", 1, 1, 1),
+    ],
+)
 def test_every_network_card_is_used(machine: str, interfaces: int, fast: int, addresses: int) -> None:
     (group,) = cloud(pools=[pool(machine=machine)]).groups
     assert len(group.interfaces) == interfaces
@@ -46,8 +55,13 @@ def test_without_a_fabric_there_is_one_interface() -> None:
 
 
 def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> None:
-    ways = [RESERVED, {"kind": "reservation-group", "id": "arn:aws:resource-groups:us-east-1:123456789012:group/g"},
-            BLOCK | {"id": "cr-1123456789abcdef0"}, {"kind": "spot"}, {"kind": "on-demand"}]  # fmt: skip
+    ways = [
+        RESERVED,
+        {"kind": "reservation-group", "id": "arn:aws:resource-groups:us-east-1:123456789012:group/g"},
+        BLOCK | {"id": "cr-1123456789abcdef0"},
+        {"kind": "spot"},
+        {"kind": "on-demand"},
+    ]
     groups = cloud(pools=[pool(capacity=ways)]).groups
     assert [(group.key, group.rank, group.initial_nodes, group.has_placement_group) for group in groups] == [
         ("train-reserved", 0, 4, False),
@@ -70,8 +84,10 @@ def test_a_placement_group_of_a_reservation_only_where_it_is_asked_for() -> None
 
 def test_a_fabric_stays_in_one_zone() -> None:
     site = {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]}
-    pools = [pool(capacity=[RESERVED | {"zone": "us-east-1b"}, {"kind": "on-demand"}]),
-             {"name": "cpu", "machine": "m6i.large", "nodes": 2}]  # fmt: skip
+    pools = [
+        pool(capacity=[RESERVED | {"zone": "us-east-1b"}, {"kind": "on-demand"}]),
+        {"name": "cpu", "machine": "m6i.large", "nodes": 2},
+    ]
     found = cloud(site=site, pools=pools)
     assert [group.zones for group in found.groups] == [("us-east-1b",), ("us-east-1b",), ("us-east-1a", "us-east-1b")]
     assert all(found.network.get_subnet(key).zone in group.zones for group in found.groups for key in group.subnets)
@@ -144,9 +160,14 @@ def test_images_of_ones_own() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "gib", "per_tib", "efa"),
-    [({}, 19200, 250, True), ({"capacity": "18000 GiB"}, 19200, 250, True), ({"capacity": "12 TiB"}, 14400, 250, False),
-     ({"capacity": "1 TiB"}, 1200, 250, False), ({"options": {"efa": False}}, 19200, 250, False)],
-)  # fmt: skip
+    [
+        ({}, 19200, 250, True),
+        ({"capacity": "18000 GiB"}, 19200, 250, True),
+        ({"capacity": "12 TiB"}, 14400, 250, False),
+        ({"capacity": "1 TiB"}, 1200, 250, False),
+        ({"options": {"efa": False}}, 19200, 250, False),
+    ],
+)
 def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: int, efa: bool) -> None:
     (item,) = cloud(storage=[lustre(**changes)]).storage
     assert item.capacity is not None and item.per_tib is not None and item.throughput is not None
@@ -154,8 +175,9 @@ def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: i
     assert item.throughput.to("MB/s") == pytest.approx(per_tib * gib / 1024)
 
 
-@pytest.mark.parametrize(("read", "gib", "per_tib"), [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500),
-                                                      ("60 GB/s", 62400, 1000)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("read", "gib", "per_tib"), [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500), ("60 GB/s", 62400, 1000)]
+)
 def test_lustre_by_throughput(read: str, gib: int, per_tib: int) -> None:
     storage = {"name": "s", "kind": "lustre", "capacity": "19200 GiB", "throughput": {"read": read}, "mount": "/fsx"}
     (item,) = cloud(storage=[storage]).storage
@@ -213,7 +235,9 @@ def test_published() -> None:
 
 
 def test_shown_to_people() -> None:
-    text = "\n".join(" ".join(row) for row in build_rows(on_aws(pools=[pool(capacity=[RESERVED, {"kind": "on-demand"}])])))
+    text = "\n".join(
+        " ".join(row) for row in build_rows(on_aws(pools=[pool(capacity=[RESERVED, {"kind": "on-demand"}])]))
+    )
     for word in ("cr-0123456789abcdef0", "then on-demand", "32 efa-only", "placement group", "USD an hour", "no price"):
         assert word in text
 

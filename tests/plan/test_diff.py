@@ -28,9 +28,9 @@ def test_things_come_and_go() -> None:
     pools = [*train("dgx-h100", 127), {"name": "more", "machine": "dgx-h100", "nodes": 2}]
     assert impacts(pools=pools)["pools[more]"] == "adds"
     assert impacts(tenants=[{"name": "a"}])["tenants[a]"] == "adds"
-    assert {change.impact for change in diff_plans(planned(pools=pools), planned()) if change.path == "pools[more]"} == {
-        "removes"
-    }
+    assert {
+        change.impact for change in diff_plans(planned(pools=pools), planned()) if change.path == "pools[more]"
+    } == {"removes"}
 
 
 def test_another_host_name_replaces() -> None:

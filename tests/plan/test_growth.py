@@ -39,7 +39,7 @@ SPECS: dict[str, tuple[list[dict[str, Any]], list[int], dict[str, Any]]] = {
     "roce-leaves": ([ROCE, ROCE_STORAGE | {"services": [MACHINES]}], [64, 33], {}),
     "roce-planes": ([ROCE | {"planes": 2, "shape": "fat-tree"}], [63, 20], {}),
     "bridged": ([IN_BAND | {"services": [MACHINES]}, MANAGEMENT], [32, 8], {}),
-}  # fmt: skip
+}
 # InfiniBand and bridged networks: the address is the node's own and does not follow its cable.
 STABLE = ("storage", "rails", "kubernetes", "many-pools", "small-subnet", "bridged")
 
@@ -48,10 +48,23 @@ STABLE = ("storage", "rails", "kubernetes", "many-pools", "small-subnet", "bridg
 def planned(name: str, more: int = 0) -> Plan:
     fabrics, nodes, others = SPECS[name]
     joined = [item["name"] for item in fabrics]
-    pools = [{"name": "abcdef"[number], "machine": "dgx-h100", "nodes": count + (more if number == 0 else 0),
-              "fabrics": joined} for number, count in enumerate(nodes)]  # fmt: skip
-    spec = {"name": "grows", "site": {"kind": "onprem", "location": "paris"}, "pools": pools, "fabrics": fabrics,
-            "scheduler": {"kind": "slurm", "version": "25.11"}, "facility": {"rack": {"type": "eia-48u"}}}  # fmt: skip
+    pools = [
+        {
+            "name": "abcdef"[number],
+            "machine": "dgx-h100",
+            "nodes": count + (more if number == 0 else 0),
+            "fabrics": joined,
+        }
+        for number, count in enumerate(nodes)
+    ]
+    spec = {
+        "name": "grows",
+        "site": {"kind": "onprem", "location": "paris"},
+        "pools": pools,
+        "fabrics": fabrics,
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "facility": {"rack": {"type": "eia-48u"}},
+    }
     plan = resolve(ClusterSpec.model_validate(spec | others))
     assert not plan.errors, plan.errors
     return plan
@@ -62,30 +75,43 @@ def facts(plan: Plan) -> Iterator[tuple[tuple[str, object], object]]:
     networks, layout = plan.networks, plan.layout
     assert networks and layout
     for pool in plan.pools:
-        yield from (((f"pools[{pool.name}].addresses", host), pool.addresses[index])
-                    for index, host in enumerate(pool.hosts))  # fmt: skip
+        yield from (
+            ((f"pools[{pool.name}].addresses", host), pool.addresses[index]) for index, host in enumerate(pool.hosts)
+        )
     for bmcs in networks.bmcs:
-        yield from (((f"networks.bmcs[{bmcs.group}]", host), (name, bmcs.addresses[index]))
-                    for index, (host, name) in enumerate(zip(bmcs.owners, bmcs.names, strict=True)))  # fmt: skip
+        yield from (
+            ((f"networks.bmcs[{bmcs.group}]", host), (name, bmcs.addresses[index]))
+            for index, (host, name) in enumerate(zip(bmcs.owners, bmcs.names, strict=True))
+        )
     for links in networks.nodes:
         ports = links.rails.node_links.nics * links.rails.node_links.planes if links.rails else len(links.runs)
-        yield from (((f"networks.nodes[{links.fabric}/{links.pool}]", (host, port)), links.address(node, port))
-                    for node, host in enumerate(links.hosts) for port in range(ports))  # fmt: skip
+        yield from (
+            ((f"networks.nodes[{links.fabric}/{links.pool}]", (host, port)), links.address(node, port))
+            for node, host in enumerate(links.hosts)
+            for port in range(ports)
+        )
     for run in networks.switches:
         for number in range(run.tier.count):
             known = run.get_loopback(number) if run.loopbacks else "", run.get_as_number(number)
-            yield ((f"networks.switches[{run.fabric}/{run.tier.name}]", run.find_position(number)),
-                   (run.format_name(number), run.get_management_address(number), known))  # fmt: skip
+            yield (
+                (f"networks.switches[{run.fabric}/{run.tier.name}]", run.find_position(number)),
+                (run.format_name(number), run.get_management_address(number), known),
+            )
     for served in networks.servers:
-        yield from (((f"networks.servers[{served.fabric}/{served.name}]", (server, port)), served.get_address(server, port))
-                    for server in range(len(served.hosts)) for port in range(served.ports))  # fmt: skip
+        yield from (
+            ((f"networks.servers[{served.fabric}/{served.name}]", (server, port)), served.get_address(server, port))
+            for server in range(len(served.hosts))
+            for port in range(served.ports)
+        )
     for machines in networks.machines:
         yield (f"networks.machines[{machines.name}]", 0), machines.addresses and machines.addresses[0]
     for rack in layout.racks:
         for item in rack.items:
             of = item.group if item.kind in ("node", "switch", "server") else item.kind
-            yield from (((f"facility.places[{of}]", item.first + index), (rack.name, item.unit, index))
-                        for index in range(item.count))  # fmt: skip
+            yield from (
+                ((f"facility.places[{of}]", item.first + index), (rack.name, item.unit, index))
+                for index in range(item.count)
+            )
     for subnet in networks.subnets:
         yield (f"networks.subnets[{subnet.name}]", 0), subnet.block
     if plan.scheduler.kind == "kubernetes":
@@ -131,10 +157,14 @@ def test_no_two_nodes_have_one_address(name: str) -> None:
     assert len(set(found)) == len(found)
 
 
-@pytest.mark.parametrize(("name", "fabric", "script"), [
-    ("rails", "compute", "infiniband:compute/ipoib.sh"), ("small-subnet", "storage", "infiniband:storage/ipoib.sh"),
-    ("roce", "compute", "roce:compute/nodes/b/roce-rails.sh"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "fabric", "script"),
+    [
+        ("rails", "compute", "infiniband:compute/ipoib.sh"),
+        ("small-subnet", "storage", "infiniband:storage/ipoib.sh"),
+        ("roce", "compute", "roce:compute/nodes/b/roce-rails.sh"),
+    ],
+)
 def test_the_scripts_of_hosts_give_the_addresses_of_the_plan(name: str, fabric: str, script: str) -> None:
     plan = planned(name)
     assert plan.networks

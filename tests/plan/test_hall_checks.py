@@ -17,81 +17,211 @@ LIQUID = {"kind": "direct-liquid", "supply": "32 °C"}
 
 # name -> check, level, facility, what it says, what it advises
 CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
-    "too tall": ("rack-fit", "error", {"rack": {"type": "eia-42u", "nodes": 6}},
-                 "only 5 fit by units: 48 units of 42, 6 over", "set nodes: 5"),
+    "too tall": (
+        "rack-fit",
+        "error",
+        {"rack": {"type": "eia-42u", "nodes": 6}},
+        "only 5 fit by units: 48 units of 42, 6 over",
+        "set nodes: 5",
+    ),
     "too heavy": ("rack-fit", "error", {"rack": {"type": "orv3-44ou", "nodes": 11}}, "34.95 kg over", "set nodes: 5"),
-    "not one": ("rack-fit", "error", {"rack": {"type": "eia-48u", "power": "9 kW"}},
-                "10.2 kW of 9 kW, 1.2 kW over", "another rack"),
-    "few management racks": ("rack-fit", "error", {"rack": DGX, "management": {"racks": 2}},
-                             "3 are needed, 1 more", "set racks: 3"),
-    "feed after a loss": ("feed-loss", "error", {"power": {"redundancy": "2N", "feed": "1 MW"}},
-                          "each carries 1.37796 MW, 377.96 kW over its 1 MW", "give each feed 1.37796 MW"),
-    "feeds of a path": ("feed-loss", "error", {"power": {"redundancy": "2N", "feed": "500 kW", "feeds": 4}},
-                        "one of the 2 paths of 4 feeds each carries 688.98 kW, 188.98 kW over", "688.98 kW"),
+    "not one": (
+        "rack-fit",
+        "error",
+        {"rack": {"type": "eia-48u", "power": "9 kW"}},
+        "10.2 kW of 9 kW, 1.2 kW over",
+        "another rack",
+    ),
+    "few management racks": (
+        "rack-fit",
+        "error",
+        {"rack": DGX, "management": {"racks": 2}},
+        "3 are needed, 1 more",
+        "set racks: 3",
+    ),
+    "feed after a loss": (
+        "feed-loss",
+        "error",
+        {"power": {"redundancy": "2N", "feed": "1 MW"}},
+        "each carries 1.37796 MW, 377.96 kW over its 1 MW",
+        "give each feed 1.37796 MW",
+    ),
+    "feeds of a path": (
+        "feed-loss",
+        "error",
+        {"power": {"redundancy": "2N", "feed": "500 kW", "feeds": 4}},
+        "one of the 2 paths of 4 feeds each carries 688.98 kW, 188.98 kW over",
+        "688.98 kW",
+    ),
     "feed at once": ("feed-loss", "error", {"power": {"feed": "500 kW"}}, "188.98 kW over its 500 kW", "add feeds"),
-    "feeds of the scheme": ("feed-count", "error", {"power": {"redundancy": "3N/2", "feeds": 4}},
-                            "a multiple of 3, 2 more", "set feeds: 6"),
-    "supplies": ("power-supplies", "warning", {"power": {"redundancy": "N+1", "feeds": 2}},
-                 "1 too few: 9.9 kW of 10.2 kW, 300 W short", "set facility.power.feeds: 3"),
-    "circuit": ("power-circuit", "error", {"rack": DGX, "power": {"voltage": "400 V", "circuit": "32 A", "feeds": 2}},
-                "draws 40.8 kW, 5.32", "breakers of at least 37 A"),
+    "feeds of the scheme": (
+        "feed-count",
+        "error",
+        {"power": {"redundancy": "3N/2", "feeds": 4}},
+        "a multiple of 3, 2 more",
+        "set feeds: 6",
+    ),
+    "supplies": (
+        "power-supplies",
+        "warning",
+        {"power": {"redundancy": "N+1", "feeds": 2}},
+        "1 too few: 9.9 kW of 10.2 kW, 300 W short",
+        "set facility.power.feeds: 3",
+    ),
+    "circuit": (
+        "power-circuit",
+        "error",
+        {"rack": DGX, "power": {"voltage": "400 V", "circuit": "32 A", "feeds": 2}},
+        "draws 40.8 kW, 5.32",
+        "breakers of at least 37 A",
+    ),
     "circuit after a loss": (
-        "power-circuit", "error",
+        "power-circuit",
+        "error",
         {"rack": DGX | {"pdus": 2}, "power": {"voltage": "415 V", "circuit": "63 A", "redundancy": "2N"}},
-        "draws 40.8 kW, 4.57", "breakers of at least 71 A"),
-    "row": ("row-limit", "error", {"rack": DGX, "power": {"row": "600 kW"}},
-            "52.8 kW over its 600 kW", "set facility.racks_per_row: 14, or give rows 652.8 kW"),
-    "swing": ("power-swing", "error", {"power": {"swing": 0.5, "swing_limit": "400 kW"}},
-              "647.7 kW comes and goes at once, 247.7 kW over", "smooth"),
+        "draws 40.8 kW, 4.57",
+        "breakers of at least 71 A",
+    ),
+    "row": (
+        "row-limit",
+        "error",
+        {"rack": DGX, "power": {"row": "600 kW"}},
+        "52.8 kW over its 600 kW",
+        "set facility.racks_per_row: 14, or give rows 652.8 kW",
+    ),
+    "swing": (
+        "power-swing",
+        "error",
+        {"power": {"swing": 0.5, "swing_limit": "400 kW"}},
+        "647.7 kW comes and goes at once, 247.7 kW over",
+        "smooth",
+    ),
     "budget": ("power-budget", "error", {"power": {"budget": "1 MW"}}, "377.96 kW over", "set budget: 1.37796 MW"),
     "reach": ("rack-reach", "error", {"rack": DGX, "reach": "5 m", "racks_per_row": 4}, "over the reach of 5 m", "row"),
-    "source": ("energy-source", "error",
-               {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "200 kW"}]}},
-               "688.98 kW on average, 488.98 kW over", "set share: 0.14 "),
-    "air": ("cooling-air-class", "error", {"cooling": {"supply": "30 °C", "air_class": "H1"}},
-            "air of 30 °C is 5 K above what class H1 allows (25 °C)", "at most 25 °C"),
-    "cold air": ("cooling-air-class", "error", {"cooling": {"supply": "9 °C", "air_class": "a2"}},
-                 "1 K below", "10 °C"),
+    "source": (
+        "energy-source",
+        "error",
+        {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "200 kW"}]}},
+        "688.98 kW on average, 488.98 kW over",
+        "set share: 0.14 ",
+    ),
+    "air": (
+        "cooling-air-class",
+        "error",
+        {"cooling": {"supply": "30 °C", "air_class": "H1"}},
+        "air of 30 °C is 5 K above what class H1 allows (25 °C)",
+        "at most 25 °C",
+    ),
+    "cold air": (
+        "cooling-air-class",
+        "error",
+        {"cooling": {"supply": "9 °C", "air_class": "a2"}},
+        "1 K below",
+        "10 °C",
+    ),
     "supplies over two paths of four feeds": (
-        "power-supplies", "warning", {"power": {"redundancy": "2N", "feeds": 4}},
+        "power-supplies",
+        "warning",
+        {"power": {"redundancy": "2N", "feeds": 4}},
         "split 3+3 over the 2 paths of 4 feeds the loss of one leaves 3, 1 too few",
-        "set facility.power: {redundancy: 3N/2, feeds: 3}"),
-    "sun": ("energy-source", "error",
-            {"energy": {"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "1 MW",
-                                     "capacity_factor": 0.12}]}},
-            "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give", "set share: 0.087"),
-    "floor": ("rack-floor", "error", {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
-              "a rack of train weighs 521.8 kg, 121.8 kg over the 400 kg", "set facility.rack.nodes: 3"),
-    "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over",
-             "lower"),
-    "dense": ("cooling-density", "warning", {"rack": {"type": "eia-42u", "nodes": 5}},
-              "draws 51 kW, 1 kW over the 50 kW", "rear-door"),
-    "class of water for air": ("cooling-air-class", "error", {"cooling": {"air_class": "W32"}},
-                               "a class of liquid", "one of A1"),
+        "set facility.power: {redundancy: 3N/2, feeds: 3}",
+    ),
+    "sun": (
+        "energy-source",
+        "error",
+        {
+            "energy": {
+                "sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "1 MW", "capacity_factor": 0.12}]
+            }
+        },
+        "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give",
+        "set share: 0.087",
+    ),
+    "floor": (
+        "rack-floor",
+        "error",
+        {"rack": {"type": "eia-42u"}, "floor": "400 kg"},
+        "a rack of train weighs 521.8 kg, 121.8 kg over the 400 kg",
+        "set facility.rack.nodes: 3",
+    ),
+    "door": ("rack-door", "error", {"rack": {"type": "eia-42u"}, "door": "1.9 m"}, "1.991 m tall, 91 mm over", "lower"),
+    "dense": (
+        "cooling-density",
+        "warning",
+        {"rack": {"type": "eia-42u", "nodes": 5}},
+        "draws 51 kW, 1 kW over the 50 kW",
+        "rear-door",
+    ),
+    "class of water for air": (
+        "cooling-air-class",
+        "error",
+        {"cooling": {"air_class": "W32"}},
+        "a class of liquid",
+        "one of A1",
+    ),
     "no such class": ("cooling-air-class", "error", {"cooling": {"air_class": "a9"}}, "a9", "a1"),
-}  # fmt: skip
+}
 WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
-    "warm": ("cooling-supply", "error", {"supply": "36 °C"},
-             "36 °C is 4 K above what dgx-gb200 takes (32 °C, class W32)", "supply at most 32 °C"),
+    "warm": (
+        "cooling-supply",
+        "error",
+        {"supply": "36 °C"},
+        "36 °C is 4 K above what dgx-gb200 takes (32 °C, class W32)",
+        "supply at most 32 °C",
+    ),
     "cold": ("cooling-supply", "error", {"supply": "1 °C"}, "1 °C is 1 K below every class", "at least 2 °C"),
-    "hall short of flow": ("cooling-flow", "error", {"flow": "1000 L/min"},
-                           "L/min over the 1000 L/min there is", "rise be"),
-    "rise too large": ("cooling-flow", "warning", {"step": "15 K"},
-                       "short of what dgx-gb200 asks for (1.5 L/min)", "10.1 K"),
-    "no way out": ("cooling-method", "error", {"kind": "air"},
-                   "its racks by air: 918.72 kW have no way out", "set facility.cooling.kind: direct-liquid"),
-    "no way out through doors": ("cooling-method", "error", {"kind": "rear-door"}, "by rear-door: 918.72 kW",
-                                 "direct-"),
+    "hall short of flow": (
+        "cooling-flow",
+        "error",
+        {"flow": "1000 L/min"},
+        "L/min over the 1000 L/min there is",
+        "rise be",
+    ),
+    "rise too large": (
+        "cooling-flow",
+        "warning",
+        {"step": "15 K"},
+        "short of what dgx-gb200 asks for (1.5 L/min)",
+        "10.1 K",
+    ),
+    "no way out": (
+        "cooling-method",
+        "error",
+        {"kind": "air"},
+        "its racks by air: 918.72 kW have no way out",
+        "set facility.cooling.kind: direct-liquid",
+    ),
+    "no way out through doors": (
+        "cooling-method",
+        "error",
+        {"kind": "rear-door"},
+        "by rear-door: 918.72 kW",
+        "direct-",
+    ),
     "few units in zones of unlike size": (
-        "cooling-cdu", "error", {"cdu": "nvidia-qualified", "cdus": 2, "zone": 6},
-        "in zone 1: with 1 failed 1 of 2 are left (600 kW of 689.04 kW, 89.04 kW short", "set cdus: 3"),
+        "cooling-cdu",
+        "error",
+        {"cdu": "nvidia-qualified", "cdus": 2, "zone": 6},
+        "in zone 1: with 1 failed 1 of 2 are left (600 kW of 689.04 kW, 89.04 kW short",
+        "set cdus: 3",
+    ),
     "no rise": ("cooling-flow", "error", {"step": "0 K"}, "carries no heat", "10 K"),
-    "few units": ("cooling-cdu", "error", {"cdu": "coolit-chx2000", "cdus": 1}, "0 W of 918.72 kW, 918.72 kW short; "
-                  "0 L/min of 1378.08 L/min", "set cdus: 2"),
-    "unit short of flow": ("cooling-cdu", "error", {"cdu": "nvidia-qualified", "cdus": 2, "step": "5 K"},
-                           "780 L/min of 2774.53 L/min, 1994.53 L/min short", "set cdus: 5"),
+    "few units": (
+        "cooling-cdu",
+        "error",
+        {"cdu": "coolit-chx2000", "cdus": 1},
+        "0 W of 918.72 kW, 918.72 kW short; 0 L/min of 1378.08 L/min",
+        "set cdus: 2",
+    ),
+    "unit short of flow": (
+        "cooling-cdu",
+        "error",
+        {"cdu": "nvidia-qualified", "cdus": 2, "step": "5 K"},
+        "780 L/min of 2774.53 L/min, 1994.53 L/min short",
+        "set cdus: 5",
+    ),
     "unknown unit": ("unknown-name", "error", {"cdu": "coolit-chx200"}, "coolit-chx200", "coolit-chx2000"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -158,18 +288,31 @@ def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
 def _expect(plan: Any, check: str, level: str, said: str, advice: str) -> None:
     found = [item for item in plan.findings if item.check == check]
     assert found, [str(item) for item in plan.findings]
-    assert any(item.level == level and said in item.problem and advice in item.hint for item in found), (
-        [(item.problem, item.hint) for item in found])  # fmt: skip
+    assert any(item.level == level and said in item.problem and advice in item.hint for item in found), [
+        (item.problem, item.hint) for item in found
+    ]
     assert all(item.line for item in found)
 
 
 def test_a_good_hall_says_nothing(tmp_path: Path) -> None:
     plan = hall(
-        tmp_path, rack=DGX | {"pdus": 3, "pdu": "raritan-px3-5878i2r"}, reach="100 m",
-        management={"pdu": "raritan-px3-5747v"}, cooling={"kind": "rear-door", "supply": "20 °C"},
-        power={"budget": "2 MW", "feeds": 3, "redundancy": "3N/2", "feed": "700 kW", "row": "1 MW", "voltage": "415 V",
-               "circuit": "60 A", "swing": 0.5, "swing_limit": "1 MW"},
-    )  # fmt: skip
+        tmp_path,
+        rack=DGX | {"pdus": 3, "pdu": "raritan-px3-5878i2r"},
+        reach="100 m",
+        management={"pdu": "raritan-px3-5747v"},
+        cooling={"kind": "rear-door", "supply": "20 °C"},
+        power={
+            "budget": "2 MW",
+            "feeds": 3,
+            "redundancy": "3N/2",
+            "feed": "700 kW",
+            "row": "1 MW",
+            "voltage": "415 V",
+            "circuit": "60 A",
+            "swing": 0.5,
+            "swing_limit": "1 MW",
+        },
+    )
     mine = [item for item in plan.findings if item.path.startswith("facility")]
     assert not mine, [str(item) for item in mine]
 
@@ -198,13 +341,25 @@ def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
         "hour,carbon\n" + "".join(f"{h},{100 if h % 24 < 12 else 300}\n" for h in range(48))
     )
     plan = hall(
-        tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, location="iowa",
+        tmp_path,
+        "dgx-gb200",
+        144,
+        rack={"type": "eia-48u"},
+        location="iowa",
         power={"ups": "double-conversion", "distribution": 0.98},
-        cooling=LIQUID | {"cdu": "nvidia-qualified", "rejection": "dry-cooler", "chiller": "chiller",
-                          "weather": weather(tmp_path, 1000), "fans": "20 kW"},
-        energy={"carbon_hours": "carbon.csv",
-                "sources": [{"name": "wind", "kind": "contract", "share": 0.75, "carbon": "11 gCO2e/kWh"}]},
-    )  # fmt: skip
+        cooling=LIQUID
+        | {
+            "cdu": "nvidia-qualified",
+            "rejection": "dry-cooler",
+            "chiller": "chiller",
+            "weather": weather(tmp_path, 1000),
+            "fans": "20 kW",
+        },
+        energy={
+            "carbon_hours": "carbon.csv",
+            "sources": [{"name": "wind", "kind": "contract", "share": 0.75, "carbon": "11 gCO2e/kWh"}],
+        },
+    )
     facility = plan.facility
     assert facility and facility.cooling_plan and facility.power_plan and facility.energy_plan and not plan.errors
     it = facility.it_power.to("kW")
@@ -212,12 +367,20 @@ def test_free_hours_pue_and_carbon(tmp_path: Path) -> None:
     assert (facility.cooling_plan.free_hours, facility.cooling_plan.weather_hours) == (7760, 8760)
     losses = it / 0.98 / 0.95 - it
     chiller = it / 5.5 * 1000 / 8760
-    assert facility.cooling_plan.pue == pytest.approx((it + losses + 20 + chiller) / it) and facility.cooling_plan.pue_basis == "at least"
+    assert (
+        facility.cooling_plan.pue == pytest.approx((it + losses + 20 + chiller) / it)
+        and facility.cooling_plan.pue_basis == "at least"
+    )
     assert facility.cooling_plan.overhead.missing == ("pumps of the loop",)
     assert facility.energy_plan.carbon == CarbonIntensity(0.75 * 11 + 0.25 * 200, "gCO2e/kWh")
     assert facility.energy_plan.carbon_by_hour == (100.0,) * 12 + (300.0,) * 12
-    assert facility.cooling_plan.cue == pytest.approx(facility.cooling_plan.pue * 0.05825) and facility.cooling_plan.wue == 0
-    assert facility.energy_plan.sources[0].average_power.to("kW") == pytest.approx(it * facility.cooling_plan.pue * 0.75)
+    assert (
+        facility.cooling_plan.cue == pytest.approx(facility.cooling_plan.pue * 0.05825)
+        and facility.cooling_plan.wue == 0
+    )
+    assert facility.energy_plan.sources[0].average_power.to("kW") == pytest.approx(
+        it * facility.cooling_plan.pue * 0.75
+    )
     assert not of(plan, "cooling-weather")
 
 
@@ -271,8 +434,15 @@ def test_shares_that_are_more_than_all(tmp_path: Path) -> None:
 
 def test_power_shelves_take_units(tmp_path: Path) -> None:
     """Machines whose file names no supplies hang on the busbar of the rack, and its shelves stand at the top."""
-    plan = hall(tmp_path, "gaudi3-8", 8, fabrics=[], pools=[{"name": "train", "machine": "gaudi3-8", "nodes": 8}],
-                rack={"type": "orv3-48u"}, power={"shelf": "delta-orv3-18kw", "redundancy": "N+1"})  # fmt: skip
+    plan = hall(
+        tmp_path,
+        "gaudi3-8",
+        8,
+        fabrics=[],
+        pools=[{"name": "train", "machine": "gaudi3-8", "nodes": 8}],
+        rack={"type": "orv3-48u"},
+        power={"shelf": "delta-orv3-18kw", "redundancy": "N+1"},
+    )
     assert plan.facility and plan.layout and not plan.errors
     group = plan.facility.racks[0]
     assert (group.nodes_per_rack, group.shelves) == (5, 3), "five of 8 units and 7.2 kW, two shelves and one to spare"

@@ -32,11 +32,13 @@ WET = {"rack": {"type": "eia-48u"}}
 
 def hall(pools: list[dict[str, Any]] = H100, **facility: Any) -> dict[str, Any]:
     return {
-        "name": "t", "site": {"kind": "onprem", "location": "stockholm"},
-        "scheduler": {"kind": "slurm", "version": "25.11"}, "pools": pools,
+        "name": "t",
+        "site": {"kind": "onprem", "location": "stockholm"},
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "pools": pools,
         "fabrics": [{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}],
         "facility": {"rack": {"type": "eia-48u", "nodes": 4}} | facility,
-    }  # fmt: skip
+    }
 
 
 def findings(data: dict[str, Any]) -> tuple[Finding, ...]:
@@ -56,10 +58,13 @@ def put(data: Any, path: str, value: Any) -> None:
 def cures(finding: Finding) -> list[tuple[str, Any]]:
     """Every way out that a hint names with a value."""
     parent = finding.path.rpartition(".")[0]
-    found = [(key if key.startswith(("facility", "pools")) else f"{parent}.{key}", yaml.safe_load(value))
-             for key, value in _SETTING.findall(finding.hint)]  # fmt: skip
-    return found + [(path, said[1]) for path, form in _SAID.items()
-                    if finding.path == path and (said := form.search(finding.hint))]  # fmt: skip
+    found = [
+        (key if key.startswith(("facility", "pools")) else f"{parent}.{key}", yaml.safe_load(value))
+        for key, value in _SETTING.findall(finding.hint)
+    ]
+    return found + [
+        (path, said[1]) for path, form in _SAID.items() if finding.path == path and (said := form.search(finding.hint))
+    ]
 
 
 CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
@@ -67,19 +72,35 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "too much power": ("rack-fit", 1, hall(rack={"type": "eia-48u", "nodes": 4, "power": "30 kW"})),
     "a pool's own rack": ("rack-fit", 1, hall([H100[0] | {"rack": {"type": "eia-42u", "nodes": 6}}])),
     "too heavy for the floor": ("rack-floor", 1, hall(floor="400 kg")),
-    "a pool's rack on the floor": ("rack-floor", 1, hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}],
-                                                         floor="400 kg")),
+    "a pool's rack on the floor": (
+        "rack-floor",
+        1,
+        hall([H100[0] | {"rack": {"type": "eia-48u", "nodes": 4}}], floor="400 kg"),
+    ),
     "racks of switches": ("rack-fit", 1, hall([H100[0] | {"nodes": 127}], management={"racks": 1})),
     "208 V": ("power-circuit", 2, hall(power={"voltage": "208 V", "circuit": "60 A"})),
-    "400 V, two feeds": ("power-circuit", 2, hall(power={"voltage": "400 V", "circuit": "32 A", "feeds": 2,
-                                                         "redundancy": "2N"})),
+    "400 V, two feeds": (
+        "power-circuit",
+        2,
+        hall(power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"}),
+    ),
     "480 V": ("power-circuit", 2, hall(power={"voltage": "480 V", "circuit": "30 A"})),
-    "one unit on one of two feeds": ("power-circuit", 1, hall(
-        rack={"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1},
-        power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"})),
-    "a pool's own units": ("power-circuit", 2, hall(
-        [H100[0] | {"rack": {"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1}}],
-        power={"voltage": "415 V", "circuit": "32 A"})),
+    "one unit on one of two feeds": (
+        "power-circuit",
+        1,
+        hall(
+            rack={"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1},
+            power={"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "2N"},
+        ),
+    ),
+    "a pool's own units": (
+        "power-circuit",
+        2,
+        hall(
+            [H100[0] | {"rack": {"type": "eia-48u", "nodes": 4, "pdu": "raritan-px3-5878i2r", "pdus": 1}}],
+            power={"voltage": "415 V", "circuit": "32 A"},
+        ),
+    ),
     "a feed, N": ("feed-loss", 1, hall(power={"feeds": 1, "feed": "250 kW"})),
     "a feed, N+1": ("feed-loss", 1, hall(power={"feeds": 3, "redundancy": "N+1", "feed": "150 kW"})),
     "a feed, 2N": ("feed-loss", 1, hall(power={"feeds": 4, "redundancy": "2N", "feed": "150 kW"})),
@@ -88,25 +109,46 @@ CASES: dict[str, tuple[str, int, dict[str, Any]]] = {
     "2N of three": ("feed-count", 1, hall(power={"feeds": 3, "redundancy": "2N"})),
     "supplies of a DGX H100": ("power-supplies", 1, hall(power={"feeds": 2, "redundancy": "2N"})),
     "the same, N+1": ("power-supplies", 1, hall(power={"feeds": 2, "redundancy": "N+1"})),
-    "supplies of a DGX B200": ("power-supplies", 1, hall(B200, rack={"type": "eia-48u", "nodes": 2},
-                                                         power={"feeds": 2, "redundancy": "2N"})),
+    "supplies of a DGX B200": (
+        "power-supplies",
+        1,
+        hall(B200, rack={"type": "eia-48u", "nodes": 2}, power={"feeds": 2, "redundancy": "2N"}),
+    ),
     "a row": ("row-limit", 2, hall(power={"row": "200 kW"}, racks_per_row=8)),
     "the hall": ("power-budget", 1, hall(power={"budget": "300 kW"})),
     "swings": ("power-swing", 1, hall(power={"swing": 0.6, "swing_limit": "100 kW"})),
-    "sun": ("energy-source", 1, hall(energy={"sources": [{"name": "sun", "kind": "on-site", "share": 0.5,
-                                                          "power": "100 kW"}]})),
-    "wind": ("energy-source", 1, hall(energy={"sources": [{"name": "wind", "kind": "contract", "share": 0.9,
-                                                           "power": "200 kW", "capacity_factor": 0.31}]})),
+    "sun": (
+        "energy-source",
+        1,
+        hall(energy={"sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "100 kW"}]}),
+    ),
+    "wind": (
+        "energy-source",
+        1,
+        hall(
+            energy={
+                "sources": [
+                    {"name": "wind", "kind": "contract", "share": 0.9, "power": "200 kW", "capacity_factor": 0.31}
+                ]
+            }
+        ),
+    ),
     "warm water": ("cooling-supply", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "45 °C"}, **WET)),
     "cold water": ("cooling-supply", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "1 °C"}, **WET)),
-    "too little water": ("cooling-flow", 1, hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C",
-                                                                 "flow": "500 L/min"}, **WET)),
-    "too few distribution units": ("cooling-cdu", 1, hall(GB200, cooling={
-        "kind": "direct-liquid", "supply": "30 °C", "cdu": "ashrae-750", "cdus": 1}, **WET)),
+    "too little water": (
+        "cooling-flow",
+        1,
+        hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C", "flow": "500 L/min"}, **WET),
+    ),
+    "too few distribution units": (
+        "cooling-cdu",
+        1,
+        hall(GB200, cooling={"kind": "direct-liquid", "supply": "30 °C", "cdu": "ashrae-750", "cdus": 1}, **WET),
+    ),
     "dense racks": ("cooling-density", 1, hall(rack={"type": "eia-48u", "nodes": 5})),
     "made for air": ("cooling-method", 1, hall(cooling={"kind": "immersion"})),
     "made for liquid": ("cooling-method", 1, hall(GB200, cooling={"kind": "air"}, **WET)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -124,16 +166,29 @@ def test_what_is_named_cures(case: str) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(2, 8), st.integers(150, 700), st.sampled_from(["208 V", "400 V", "415 V", "480 V"]),
-       st.integers(16, 63), st.sampled_from([(1, "N"), (3, "N+1"), (2, "2N"), (3, "3N/2"), (4, "2N")]),
-       st.integers(20, 300))  # fmt: skip
+@given(
+    st.integers(2, 8),
+    st.integers(150, 700),
+    st.sampled_from(["208 V", "400 V", "415 V", "480 V"]),
+    st.integers(16, 63),
+    st.sampled_from([(1, "N"), (3, "N+1"), (2, "2N"), (3, "3N/2"), (4, "2N")]),
+    st.integers(20, 300),
+)
 def test_any_hall_is_cured_by_what_its_findings_name(
     nodes: int, floor: int, voltage: str, current: int, feeds: tuple[int, str], feed: int
 ) -> None:
     """All at once, first error first, until there is none: no cure leads back to the same finding."""
-    data = hall(rack={"type": "eia-48u", "nodes": nodes}, floor=f"{floor} kg", power={
-        "voltage": voltage, "circuit": f"{current} A", "feeds": feeds[0], "redundancy": feeds[1], "feed": f"{feed} kW",
-    })  # fmt: skip
+    data = hall(
+        rack={"type": "eia-48u", "nodes": nodes},
+        floor=f"{floor} kg",
+        power={
+            "voltage": voltage,
+            "circuit": f"{current} A",
+            "feeds": feeds[0],
+            "redundancy": feeds[1],
+            "feed": f"{feed} kW",
+        },
+    )
     seen: list[tuple[str, str]] = []
     for _ in range(8):
         wrong = [finding for finding in findings(data) if finding.level == "error" and cures(finding)]

@@ -31,8 +31,12 @@ def positions(plan: Plan) -> list[tuple[str, int]]:
         )
         assert all(low[1] <= high[0] for low, high in pairwise(used)), rack.name
         assert not used or (used[0][0] >= 1 and used[-1][1] <= rack.units + 1), rack.name
-        found += [(item.group, item.first + index) for item in rack.items for index in range(item.count)
-                  if item.kind in ("node", "switch", "server")]  # fmt: skip
+        found += [
+            (item.group, item.first + index)
+            for item in rack.items
+            for index in range(item.count)
+            if item.kind in ("node", "switch", "server")
+        ]
     return found
 
 
@@ -95,9 +99,13 @@ def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
 
 def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
     plan = hall(
-        tmp_path, "dgx-b200", 32, rack={"type": "eia-52u", "nodes": 2}, racks_per_row=8,
+        tmp_path,
+        "dgx-b200",
+        32,
+        rack={"type": "eia-52u", "nodes": 2},
+        racks_per_row=8,
         power={"voltage": "380 V", "circuit": "32 A", "feeds": 2},
-    )  # fmt: skip
+    )
     facility = build_document(plan).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (16, 457.6)
     assert facility["rack_groups"][0]["kw"] == 28.6 and not of(plan, "power-circuit")
@@ -110,7 +118,9 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
 def test_four_b200_in_a_rack(tmp_path: Path) -> None:
     power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
     plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
-    assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(plan, "power-circuit")
+    assert build_document(plan).model_dump()["facility"]["rack_groups"][0]["kw"] == 57.2 and not of(
+        plan, "power-circuit"
+    )
     (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
     assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that the loss of a feed leaves" in said
 
@@ -129,14 +139,16 @@ def test_one_scalable_unit_of_gb200(tmp_path: Path) -> None:
     group = plan.facility.racks[0]
     assert group.count == 8 and group.power == Power("132 kW") and group.shelves == 8
     assert plan.facility.node_power == Power("1056 kW")
-    assert plan.facility.node_power <= plan.facility.it_power <= Power("1200 kW"), "NVIDIA prints 1200 kW, Ethernet included"
+    assert plan.facility.node_power <= plan.facility.it_power <= Power("1200 kW"), (
+        "NVIDIA prints 1200 kW, Ethernet included"
+    )
     assert (round(group.heat.liquid.to("kW")), round(group.heat.air.to("kW"))) == (115, 17)
     loop = plan.facility.cooling_plan.loop
     assert loop.flow is not None and loop.flow.to("L/min") / loop.heat.to("kW") == pytest.approx(1.5)
     rack = plan.layout.racks[0]
-    assert rack.units == 48 and {item.kind: sum(one.count for one in rack.items if one.kind == item.kind)
-                                 for item in rack.items} == {"node": 18, "nvlink-switch": 9, "power-shelf": 8,
-                                                             "management-switch": 2}  # fmt: skip
+    assert rack.units == 48 and {
+        item.kind: sum(one.count for one in rack.items if one.kind == item.kind) for item in rack.items
+    } == {"node": 18, "nvlink-switch": 9, "power-shelf": 8, "management-switch": 2}
     assert len(positions(plan)) == 144 + sum(tier.count for tier in plan.fabrics[0].tiers)
 
 
@@ -147,8 +159,13 @@ def test_128_racks(tmp_path: Path) -> None:
 
 def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) -> None:
     assert not of(nvl72(tmp_path, power={"redundancy": "2N"}), "power-supplies")
-    plan = nvl72(tmp_path, machine="dgx-gb300", power={"redundancy": "2N"}, pools=[
-        {"name": "train", "machine": "dgx-gb300", "nodes": 144}], fabrics=[])  # fmt: skip
+    plan = nvl72(
+        tmp_path,
+        machine="dgx-gb300",
+        power={"redundancy": "2N"},
+        pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 144}],
+        fabrics=[],
+    )
     (said,) = of(plan, "power-supplies")
     assert "leaves 4 of 8 shelves, 132 kW, 10 kW short" in said
     assert "dgx-gb300" in of(plan, "cooling-split-unknown")[0]
@@ -156,8 +173,13 @@ def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) 
 
 def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:
     """142 kW a rack: the managed budget of its trays, 18 x 7.5 kW, leaves out switches, shelves and fans."""
-    plan = hall(tmp_path, rack={"type": "eia-48u"}, cooling={"kind": "direct-liquid"}, fabrics=[],
-                pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 18 * 8}])  # fmt: skip
+    plan = hall(
+        tmp_path,
+        rack={"type": "eia-48u"},
+        cooling={"kind": "direct-liquid"},
+        fabrics=[],
+        pools=[{"name": "train", "machine": "dgx-gb300", "nodes": 18 * 8}],
+    )
     assert plan.facility and plan.layout and plan.facility.node_power == Power("1136 kW") == plan.facility.it_power
     assert {rack.power for rack in plan.layout.racks} == {Power("142 kW")} == {plan.facility.racks[0].power}
 
@@ -177,7 +199,9 @@ def test_a_leaf_stands_with_its_nodes_only_within_the_limit_of_the_rack(tmp_path
     for limit, top in (("22.5 kW", ("compute",)), ("21 kW", ())):
         plan = hall(tmp_path, nodes=8, fabrics=clos, rack={"type": "eia-48u", "nodes": 2, "power": limit})
         group = plan.facility.racks[0] if plan.facility else None
-        assert group and group.power_limit and group.power <= group.power_limit and group.leaf_fabrics == top, plan.findings
+        assert group and group.power_limit and group.power <= group.power_limit and group.leaf_fabrics == top, (
+            plan.findings
+        )
 
 
 def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
@@ -228,19 +252,33 @@ def test_meta_24k() -> None:
     shelf=st.sampled_from([None, "delta-orv3-18kw"]),
 )
 def test_any_hall(
-    tmp_path: Path, machine: str, nodes: int, each: int, kind: str, zone: int | None, own: str | None, ups: str | None,
+    tmp_path: Path,
+    machine: str,
+    nodes: int,
+    each: int,
+    kind: str,
+    zone: int | None,
+    own: str | None,
+    ups: str | None,
     shelf: str | None,
-) -> None:  # fmt: skip
+) -> None:
     plan = hall(
-        tmp_path, machine, nodes, fabrics=[QM9700],
+        tmp_path,
+        machine,
+        nodes,
+        fabrics=[QM9700],
         rack={"type": "orv3-48u" if shelf else "eia-52u", "nodes": each, "cooling": own},
         power={"ups": ups, "shelf": shelf},
         cooling={"kind": kind, "cdu": "nvidia-qualified", "zone": zone},
         machines=[{"name": "ufm", "machine": "nvidia-ufm-appliance", "count": 3}],
-    )  # fmt: skip
+    )
     facility = plan.facility
     assert facility and facility.cooling_plan and facility.power_plan
-    assert facility.cooling_plan.heat.total == facility.it_power == facility.node_power + facility.switch_power + facility.server_power
+    assert (
+        facility.cooling_plan.heat.total
+        == facility.it_power
+        == facility.node_power + facility.switch_power + facility.server_power
+    )
     assert facility.power_plan.meter_power == facility.it_power + facility.power_plan.total_loss
     if plan.layout:
         assert sum(rack.power.base for rack in plan.layout.racks if rack.kind != "service") == facility.it_power.base

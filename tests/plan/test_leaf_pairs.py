@@ -59,7 +59,10 @@ def test_exits_of_leaves_alone_leave_the_ports_of_the_pair() -> None:
 def test_reserved_ports_are_not_those_of_the_pair() -> None:
     for nodes in (3, 15):  # leaves with few nodes, whose free ports begin below those of the pair
         wiring = planned(nodes, 2, more=", leaf_down: 20, leaf_up: 40, services: [{name: a, count: 8, links: 2}]")
-        (reserved,) = (group for group in wiring.fabrics[0].wiring.link_groups  # type: ignore[attr-defined]
-                       if group.target_kind == "leaf" and "reserved" in group.source_kind)  # fmt: skip
+        (reserved,) = (
+            group
+            for group in wiring.fabrics[0].wiring.link_groups  # type: ignore[attr-defined]
+            if group.target_kind == "leaf" and "reserved" in group.source_kind
+        )
         assert not np.isin(reserved.columns().target_port, (20, 21)).any()
         assert not wiring.errors

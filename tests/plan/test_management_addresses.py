@@ -30,13 +30,18 @@ POWER = {"voltage": "400 V", "circuit": "32 A", "feeds": 2, "redundancy": "N"}
 def site(nodes: int = 8, mgmt: int = 3, jumps: int = 2, racks: int = 4, **more: Any) -> Plan:
     return planned(
         pools=[train("dgx-h100", nodes)[0] | {"fabrics": ["compute", "in-band", "management"]}],
-        fabrics=[COMPUTE | {"manager": {"links": 2, "appliances": 2}},
-                 IN_BAND | {"services": [{"name": "mgmt", "count": mgmt, "links": 2}]},
-                 MANAGEMENT | {"services": [{"name": "jump", "count": jumps, "cage": "rj45"}]}],
-        facility={"rack": {"type": "eia-48u", "nodes": racks, "pdu": "raritan-px3-5878i2r"}, "power": POWER,
-                  "machines": [{"name": "mgmt", "machine": "management-server", "count": mgmt}]},
+        fabrics=[
+            COMPUTE | {"manager": {"links": 2, "appliances": 2}},
+            IN_BAND | {"services": [{"name": "mgmt", "count": mgmt, "links": 2}]},
+            MANAGEMENT | {"services": [{"name": "jump", "count": jumps, "cage": "rj45"}]},
+        ],
+        facility={
+            "rack": {"type": "eia-48u", "nodes": racks, "pdu": "raritan-px3-5878i2r"},
+            "power": POWER,
+            "machines": [{"name": "mgmt", "machine": "management-server", "count": mgmt}],
+        },
         **more,
-    )  # fmt: skip
+    )
 
 
 def hosts_of(plan: Plan) -> dict[str, str]:
@@ -58,8 +63,9 @@ def test_whatever_is_cabled_to_the_management_network_has_an_address_there(where
     found = hosts_of(plan)
     part = ipaddress.ip_network(plan.spec.network.management or "100.64.0.0/10")
     upper = {item.joins.fabric for item in plan.spec.fabrics if item.joins}
-    devices = {name for name in cabled(plan, "management")
-               if not any(name.startswith(f"{fabric}-spine-") for fabric in upper)}  # fmt: skip
+    devices = {
+        name for name in cabled(plan, "management") if not any(name.startswith(f"{fabric}-spine-") for fabric in upper)
+    }
     assert len(devices) > 12
     for name in devices:
         own = [found[key] for key in (name, f"bmc-{name}") if key in found]
@@ -174,8 +180,9 @@ def test_a_single_leaf_that_is_full_gets_spines_for_what_joins_it(nodes: int) ->
 @pytest.mark.parametrize("machine", ["dgx-b300", "dgx-gb200", "dgx-gb300", "gaudi3-8", "mi300x-8gpu", "cpu-6740e"])
 def test_every_machine_has_a_port_for_its_management_and_what_is_assumed_is_said(machine: str) -> None:
     pool = {"name": "train", "machine": machine, "nodes": 20, "fabrics": ["management"]}
-    plan = planned(pools=[pool], fabrics=[MANAGEMENT],
-                   suppress=[{"check": "slurm-node-size", "reason": "not of interest"}])  # fmt: skip
+    plan = planned(
+        pools=[pool], fabrics=[MANAGEMENT], suppress=[{"check": "slurm-node-size", "reason": "not of interest"}]
+    )
     said = [(finding.level, finding.path) for finding in plan.findings if finding.check == "fabric-port-assumed"]
     known = any(item.role == "management" for item in plan.pools[0].machine.adapters)
     assert said == ([] if known else [("note", "fabrics[0]")])

@@ -91,7 +91,9 @@ def test_growth_moves_nothing(planes: int) -> None:
     small, large = (underlay(nodes=nodes, planes=planes, su=16, leaf_down=16, leaf_up=16) for nodes in (60, 200))
     assert small.block == large.block and small.loopbacks == large.loopbacks
     for node in (0, 17, 59):
-        one, other = ([(item.address, item.gateway) for item in found.rails.iter_links(node)] for found in (small, large))
+        one, other = (
+            [(item.address, item.gateway) for item in found.rails.iter_links(node)] for found in (small, large)
+        )
         assert one == other
     for tier in ("leaf", "spine"):
         before, after = small.get_switch_run(tier), large.get_switch_run(tier)
@@ -132,8 +134,11 @@ def test_infiniband_rails_are_flat_subnets() -> None:
 
 
 def test_a_cloud_has_none() -> None:
-    plan = planned(site={"kind": "aws", "region": "us-east-1"}, pools=train("p5.48xlarge", 2),
-                   fabrics=[{"name": "compute", "kind": "efa"}])  # fmt: skip
+    plan = planned(
+        site={"kind": "aws", "region": "us-east-1"},
+        pools=train("p5.48xlarge", 2),
+        fabrics=[{"name": "compute", "kind": "efa"}],
+    )
     assert plan.networks is None
 
 
@@ -157,8 +162,9 @@ def test_overlapping_networks() -> None:
     plan = planned(network={"fabrics": "10.128.0.0/16"}, fabrics=[ROCE], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-overlap")
     assert path == "network.fabrics" and "10.0.0.0/8" in problem and "10.128." in problem
-    plan = planned(network={"management": "172.16.0.0/14", "fabrics": "172.16.0.0/12"}, fabrics=[ROCE],
-                   pools=train("dgx-h100", 64))  # fmt: skip
+    plan = planned(
+        network={"management": "172.16.0.0/14", "fabrics": "172.16.0.0/12"}, fabrics=[ROCE], pools=train("dgx-h100", 64)
+    )
     ((path, problem),) = problems(plan, "network-overlap")
     assert "172.16.0.0" in problem and path == "network.fabrics"
     plan = planned(network={"cidr": "172.16.0.0/12"}, fabrics=[ROCE], pools=train("dgx-h100", 64))
@@ -192,10 +198,16 @@ def test_more_rails_than_subnets_fit() -> None:
     assert path == "network.fabrics" and "256 addresses" in problem and "compute 1024" in problem
 
 
-@pytest.mark.parametrize("network", [
-    {"management": "192.168.0.0/24"}, {"management": "192.168.0.0/21"}, {"fabrics": "fd00::/48"},
-    {"management": "10.300.0.0/16"}, {"fabrics": "172.16.0.1/12"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"management": "192.168.0.0/24"},
+        {"management": "192.168.0.0/21"},
+        {"fabrics": "fd00::/48"},
+        {"management": "10.300.0.0/16"},
+        {"fabrics": "172.16.0.1/12"},
+    ],
+)
 def test_networks_that_are_none_or_too_small(network: dict[str, str]) -> None:
     plan = planned(network=network, fabrics=[ROCE], pools=train("dgx-h100", 300))
     (key,) = network
@@ -210,10 +222,15 @@ def test_unknown_operating_system() -> None:
     assert [item.path for item in plan.errors] == ["fabrics[0].systems.spine"]
 
 
-@pytest.mark.parametrize(("qos", "place"), [
-    ({"dscp": 48}, "cnp_dscp"), ({"priority": 6}, "cnp_priority"), ({"mtu": 4200, "host_mtu": 9000}, "host_mtu"),
-    ({"ecn": {"min": "2 MB", "max": "1 MB", "probability": 5}}, "ecn.min"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("qos", "place"),
+    [
+        ({"dscp": 48}, "cnp_dscp"),
+        ({"priority": 6}, "cnp_priority"),
+        ({"mtu": 4200, "host_mtu": 9000}, "host_mtu"),
+        ({"ecn": {"min": "2 MB", "max": "1 MB", "probability": 5}}, "ecn.min"),
+    ],
+)
 def test_a_contract_that_contradicts_itself(qos: dict[str, Any], place: str) -> None:
     plan = planned(fabrics=[ROCE | {"qos": qos}], pools=train("dgx-h100", 64))
     assert [path for path, _ in problems(plan, "network-contract")] == [f"fabrics[0].qos.{place}"]
@@ -228,16 +245,29 @@ def test_more_paths_than_the_system_takes(tmp_path: Path) -> None:
 
 
 def test_settings_of_ethernet_on_infiniband() -> None:
-    plan = planned(fabrics=[{"name": "compute", "kind": "infiniband", "shape": "rail-optimized",
-                             "switch": "nvidia-qm9700", "os": "sonic", "qos": {"dscp": 24}}])  # fmt: skip
+    plan = planned(
+        fabrics=[
+            {
+                "name": "compute",
+                "kind": "infiniband",
+                "shape": "rail-optimized",
+                "switch": "nvidia-qm9700",
+                "os": "sonic",
+                "qos": {"dscp": 24},
+            }
+        ]
+    )
     assert [path for path, _ in problems(plan, "network-unused")] == ["fabrics[0].os", "fabrics[0].qos"]
 
 
 def from_file(folder: Path, **more: Any) -> Plan:
     spec = {
-        "name": "pod1", "site": {"kind": "onprem", "location": "stockholm"},
-        "scheduler": {"kind": "slurm", "version": "25.11"}, "pools": train("dgx-h100", 64), "fabrics": [ROCE],
-    } | more  # fmt: skip
+        "name": "pod1",
+        "site": {"kind": "onprem", "location": "stockholm"},
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "pools": train("dgx-h100", 64),
+        "fabrics": [ROCE],
+    } | more
     (folder / "cluster.yaml").write_text(yaml.safe_dump(spec))
     return resolve(load(folder / "cluster.yaml"))
 
@@ -250,22 +280,26 @@ def test_mac_addresses(tmp_path: Path) -> None:
     plan = from_file(tmp_path, network={"macs": "macs.csv"})
     assert not plan.errors
     assert networks(plan).macs == {
-        ("train-0001", "in-band"): "02:00:00:00:00:01", ("train-0001", "bmc"): "02:00:00:00:00:0a",
+        ("train-0001", "in-band"): "02:00:00:00:00:01",
+        ("train-0001", "bmc"): "02:00:00:00:00:0a",
         ("compute-leaf-008", "switch"): "02:00:00:00:00:0b",
-    }  # fmt: skip
+    }
 
 
-@pytest.mark.parametrize(("line", "said"), [
-    ("train-0001,in-band", "2 columns"),
-    ("train-0065,in-band,02:00:00:00:00:02", "no node or server 'train-0065'"),
-    ("train-1,in-band,02:00:00:00:00:02", "no node or server 'train-1'"),
-    ("train-0001,storage,02:00:00:00:00:02", "no network 'storage'"),
-    ("train-0001,in-band,02:00:00:00:00", "no MAC address"),
-    ("train-0001,in-band,01:00:00:00:00:02", "no MAC address"),
-    ("train-0002,in-band,02:00:00:00:00:01", "belongs to train-0001 already"),
-    ("train-0001,in-band,02:00:00:00:00:02", "two MAC addresses on in-band"),
-    ("compute-leaf-009,switch,02:00:00:00:00:02", "no switch 'compute-leaf-009'"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("train-0001,in-band", "2 columns"),
+        ("train-0065,in-band,02:00:00:00:00:02", "no node or server 'train-0065'"),
+        ("train-1,in-band,02:00:00:00:00:02", "no node or server 'train-1'"),
+        ("train-0001,storage,02:00:00:00:00:02", "no network 'storage'"),
+        ("train-0001,in-band,02:00:00:00:00", "no MAC address"),
+        ("train-0001,in-band,01:00:00:00:00:02", "no MAC address"),
+        ("train-0002,in-band,02:00:00:00:00:01", "belongs to train-0001 already"),
+        ("train-0001,in-band,02:00:00:00:00:02", "two MAC addresses on in-band"),
+        ("compute-leaf-009,switch,02:00:00:00:00:02", "no switch 'compute-leaf-009'"),
+    ],
+)
 def test_wrong_mac_addresses(tmp_path: Path, line: str, said: str) -> None:
     given = "train-0001,in-band,02:00:00:00:00:01\n" if "0001,in-band,0" not in line or "two MAC" in said else ""
     (tmp_path / "macs.csv").write_text(f"host,network,mac\n{given}{line}\n")
@@ -304,14 +338,17 @@ MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "sw
 JOINS = {"joins": {"fabric": "in-band", "links": 2}}
 
 
-@pytest.mark.parametrize(("in_band", "management", "islands"), [
-    ({}, {}, {"fabrics[0].exits": "in-band", "fabrics[1].exits": "management"}),
-    ({}, JOINS, {"fabrics[0].exits": "in-band and management"}),
-    ({"exits": 2}, {}, {"fabrics[1].exits": "management"}),
-    ({"exits": 2}, JOINS, {}),
-    ({}, {"exits": 1}, {"fabrics[0].exits": "in-band"}),
-    ({}, JOINS | {"exits": 1}, {"fabrics[0].exits": "in-band"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("in_band", "management", "islands"),
+    [
+        ({}, {}, {"fabrics[0].exits": "in-band", "fabrics[1].exits": "management"}),
+        ({}, JOINS, {"fabrics[0].exits": "in-band and management"}),
+        ({"exits": 2}, {}, {"fabrics[1].exits": "management"}),
+        ({"exits": 2}, JOINS, {}),
+        ({}, {"exits": 1}, {"fabrics[0].exits": "in-band"}),
+        ({}, JOINS | {"exits": 1}, {"fabrics[0].exits": "in-band"}),
+    ],
+)
 def test_bridged_networks_without_a_way_to_a_router_are_found(
     in_band: dict[str, Any], management: dict[str, Any], islands: dict[str, str]
 ) -> None:

@@ -33,8 +33,9 @@ def published(plan: Plan) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("path", [item for item in EXAMPLES if load(item).model.site.kind == "onprem"],
-                         ids=lambda path: path.parent.name)  # fmt: skip
+@pytest.mark.parametrize(
+    "path", [item for item in EXAMPLES if load(item).model.site.kind == "onprem"], ids=lambda path: path.parent.name
+)
 def test_every_run_is_there(path: Any) -> None:
     plan = resolve(load(path))
     assert plan.networks
@@ -73,8 +74,9 @@ def test_growing_renumbers_nothing() -> None:
 
 def test_another_operating_system_is_a_change() -> None:
     assert changed(SMALL, ("os: nvue ", "os: sonic ")) == {
-        "networks.switches[compute/leaf].system": "changes", "networks.switches[compute/spine].system": "changes",
-    }  # fmt: skip
+        "networks.switches[compute/leaf].system": "changes",
+        "networks.switches[compute/spine].system": "changes",
+    }
 
 
 def test_clouds_have_none() -> None:

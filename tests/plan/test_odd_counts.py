@@ -34,33 +34,42 @@ def full(found: FabricPlan) -> int:
 
 
 # By hand: 8 leaves, so many uplinks each, spines of 128 ports (SN5600) or 64 (QM9700), a number that divides both.
-@pytest.mark.parametrize(("machine", "nodes", "of", "spines", "links"), [
-    ("dgx-h100", 17, ROCE | APART, 2, 8 * 18),
-    ("dgx-h100", 31, ROCE, 2, 8 * 32),
-    ("dgx-h100", 32, ROCE, 2, 8 * 32),
-    ("dgx-h100", 37, ROCE | APART, 3, 8 * 39),
-    ("dgx-h100", 59, ROCE, 4, 8 * 60),
-    ("dgx-h100", 61, ROCE, 4, 8 * 64),
-    ("mi300x-8gpu", 13, INFINIBAND | APART, 2, 8 * 14),
-    ("mi300x-8gpu", 31, INFINIBAND, 4, 8 * 32),
-    ("dgx-h100", 17, ROCE | APART | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
-    ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
-    ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
-    ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),  # 11 uplinks would take 11 spines
-    ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 2}}, 8, 32 * 16),
-    ("dgx-gb200", 144, INFINIBAND, 9, 576),
-    ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
-    # no more uplinks than nodes need: 31 ports up would take 31 spines, as four further ports fit beside them only then
-    ("dgx-h200", 8, IN_BAND | {"exits": 4, "peer_links": 2}, 1, 2 * 8),
-    ("dgx-h200", 31, IN_BAND | {"exits": 4, "peer_links": 1}, 2, 2 * 32),
-    ("dgx-h200", 8, IN_BAND | {"exits": 4}, 1, 2 * 8),
-    # fewer nodes on a leaf: 91 down and 37 up take 37 spines, 60 and 24 three
-    ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 2.5}}, 3, 16 * 24),
-    ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 1.75}}, 4, 16 * 32),
-    ("dgx-h200", 100, STORAGE | {"oversubscription": {"leaf": 1.5}}, 3, 6 * 24),
-    ("dgx-h200", 100, STORAGE | {"oversubscription": {"leaf": 1.5}, "spines": 4}, 4, 6 * 24),
-    ("dgx-h100", 260, ROCE, 32, 40 * 64),  # without oversubscription leaves keep room to grow
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "nodes", "of", "spines", "links"),
+    [
+        ("dgx-h100", 17, ROCE | APART, 2, 8 * 18),
+        ("dgx-h100", 31, ROCE, 2, 8 * 32),
+        ("dgx-h100", 32, ROCE, 2, 8 * 32),
+        ("dgx-h100", 37, ROCE | APART, 3, 8 * 39),
+        ("dgx-h100", 59, ROCE, 4, 8 * 60),
+        ("dgx-h100", 61, ROCE, 4, 8 * 64),
+        ("mi300x-8gpu", 13, INFINIBAND | APART, 2, 8 * 14),
+        ("mi300x-8gpu", 31, INFINIBAND, 4, 8 * 32),
+        ("dgx-h100", 17, ROCE | APART | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
+        ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
+        ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
+        (
+            "dgx-h100",
+            128,
+            INFINIBAND | {"oversubscription": {"leaf": 3}},
+            6,
+            32 * 12,
+        ),  # 11 uplinks would take 11 spines
+        ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 2}}, 8, 32 * 16),
+        ("dgx-gb200", 144, INFINIBAND, 9, 576),
+        ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
+        # no more uplinks than nodes need: 31 ports up would take 31 spines, as four further ports fit beside them only then
+        ("dgx-h200", 8, IN_BAND | {"exits": 4, "peer_links": 2}, 1, 2 * 8),
+        ("dgx-h200", 31, IN_BAND | {"exits": 4, "peer_links": 1}, 2, 2 * 32),
+        ("dgx-h200", 8, IN_BAND | {"exits": 4}, 1, 2 * 8),
+        # fewer nodes on a leaf: 91 down and 37 up take 37 spines, 60 and 24 three
+        ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 2.5}}, 3, 16 * 24),
+        ("dgx-h200", 100, ROCE | {"oversubscription": {"leaf": 1.75}}, 4, 16 * 32),
+        ("dgx-h200", 100, STORAGE | {"oversubscription": {"leaf": 1.5}}, 3, 6 * 24),
+        ("dgx-h200", 100, STORAGE | {"oversubscription": {"leaf": 1.5}, "spines": 4}, 4, 6 * 24),
+        ("dgx-h100", 260, ROCE, 32, 40 * 64),  # without oversubscription leaves keep room to grow
+    ],
+)
 def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, links: int) -> None:
     found = fabric(machine, nodes, of)
     assert (found.count_switches("spine"), found.link_counts["leaf_spine"]) == (spines, links)
@@ -68,8 +77,13 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, link
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(2, 260), st.sampled_from(["nvidia-sn5600", "nvidia-sn5400", "arista-7060x6-64pe"]),
-       st.sampled_from([1, 2]), st.sampled_from([1, 2, 3]), st.sampled_from(SHAPES))  # fmt: skip
+@given(
+    st.integers(2, 260),
+    st.sampled_from(["nvidia-sn5600", "nvidia-sn5400", "arista-7060x6-64pe"]),
+    st.sampled_from([1, 2]),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from(SHAPES),
+)
 def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dict[str, Any]) -> None:
     of = ROCE | {"switch": switch, "planes": planes, "oversubscription": {"leaf": ratio}} | shape
     plan = planned(pools=train("dgx-h100", nodes), fabrics=[of])
@@ -84,10 +98,21 @@ def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dic
 
 
 @settings(max_examples=10, deadline=None)
-@given(st.integers(2, 160), st.sampled_from([
-    ("dgx-h200", ROCE), ("dgx-h200", ROCE | APART), ("dgx-h200", IN_BAND), ("dgx-h200", IN_BAND | {"peer_links": 2}),
-    ("dgx-h200", INFINIBAND), ("dgx-h200", STORAGE), ("mi300x-8gpu", ROCE | {"shape": "fat-tree"}),
-]), st.sampled_from([0, 4]))  # fmt: skip
+@given(
+    st.integers(2, 160),
+    st.sampled_from(
+        [
+            ("dgx-h200", ROCE),
+            ("dgx-h200", ROCE | APART),
+            ("dgx-h200", IN_BAND),
+            ("dgx-h200", IN_BAND | {"peer_links": 2}),
+            ("dgx-h200", INFINIBAND),
+            ("dgx-h200", STORAGE),
+            ("mi300x-8gpu", ROCE | {"shape": "fat-tree"}),
+        ]
+    ),
+    st.sampled_from([0, 4]),
+)
 def test_less_bandwidth_takes_no_more_switches(nodes: int, of: tuple[str, dict[str, Any]], exits: int) -> None:
     before = None
     for ratio in RATIOS:

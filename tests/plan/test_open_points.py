@@ -30,9 +30,13 @@ def plan_of(machine: str, facility: dict[str, Any], own: dict[str, Any] | None =
 @pytest.mark.parametrize("own", [None, IN_RACK])
 @pytest.mark.parametrize(
     "facility",
-    [{"cooling": {"kind": "air"}}, {"rack": IN_RACK}, {"rack": IN_RACK, "management": {"type": "eia-48u"}},
-     {"management": {"type": "eia-48u"}}],
-)  # fmt: skip
+    [
+        {"cooling": {"kind": "air"}},
+        {"rack": IN_RACK},
+        {"rack": IN_RACK, "management": {"type": "eia-48u"}},
+        {"management": {"type": "eia-48u"}},
+    ],
+)
 def test_what_is_open_is_closed_by_what_it_names(
     machine: str, own: dict[str, Any] | None, facility: dict[str, Any]
 ) -> None:

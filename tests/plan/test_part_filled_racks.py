@@ -38,8 +38,17 @@ def test_two_nodes_are_not_too_dense_for_air(tmp_path: Path) -> None:
     """Eight DGX A100 in a rack would be."""
 
     def density(nodes: int) -> list[str]:
-        return of(hall(tmp_path, "dgx-a100", nodes, fabrics=[], rack=RACK | {"nodes": 8}, pools=[
-            {"name": "train", "machine": "dgx-a100", "nodes": nodes}]), "cooling-density")  # fmt: skip
+        return of(
+            hall(
+                tmp_path,
+                "dgx-a100",
+                nodes,
+                fabrics=[],
+                rack=RACK | {"nodes": 8},
+                pools=[{"name": "train", "machine": "dgx-a100", "nodes": nodes}],
+            ),
+            "cooling-density",
+        )
 
     assert not density(2)
     assert len(density(8)) == len(density(9)) == 1

@@ -95,8 +95,10 @@ def switches(plan: Plan) -> dict[str, tuple[int, ...]]:
 def racks(plan: Plan) -> dict[str, tuple[int, int]]:
     """Kind -> racks, and distribution units in all of them."""
     assert plan.facility
-    return {group.kind: (group.count, group.count * (group.circuits.count if group.circuits else 0))
-            for group in plan.facility.racks}  # fmt: skip
+    return {
+        group.kind: (group.count, group.count * (group.circuits.count if group.circuits else 0))
+        for group in plan.facility.racks
+    }
 
 
 @pytest.mark.parametrize("voltage", ["380 V", "400 V", "415 V"])
@@ -177,8 +179,11 @@ def test_storage_servers_have_links() -> None:
     managed = {item.name: item.links for item in plan.fabrics[3].services}
     assert all(managed[group.name] == group.count for group in plan.servers)
     table = build_cable_table(plan, plan.fabrics[1])
-    rows = [(one, other) for one, other in zip(table.get_device_names("one"), table.get_device_names("other"), strict=True)
-            if one == "scratch-oss-0003"]  # fmt: skip
+    rows = [
+        (one, other)
+        for one, other in zip(table.get_device_names("one"), table.get_device_names("other"), strict=True)
+        if one == "scratch-oss-0003"
+    ]
     assert len(rows) == 2 and len({other for _, other in rows}) == 2, "two links to two leaves"
     assert (table.kind_index >= 0).all() and not (table.length != table.length).any()
 
@@ -186,9 +191,16 @@ def test_storage_servers_have_links() -> None:
 def test_more_servers_ask_for_more_leaves() -> None:
     text = STORAGE.read_text()
     few = planned(text, file=STORAGE)
-    many = planned(text, ("checkpoint: {parameters: 70B, stall: 10 s, keep: 20}", ""),
-                   ("servers: {machine: flash-24, throughput: {read: 45 GB/s, write: 30 GB/s}}   #",
-                    "servers: {machine: flash-24, count: 60}   #"), ("500 kW", "1 MW"), file=STORAGE)  # fmt: skip
+    many = planned(
+        text,
+        ("checkpoint: {parameters: 70B, stall: 10 s, keep: 20}", ""),
+        (
+            "servers: {machine: flash-24, throughput: {read: 45 GB/s, write: 30 GB/s}}   #",
+            "servers: {machine: flash-24, count: 60}   #",
+        ),
+        ("500 kW", "1 MW"),
+        file=STORAGE,
+    )
     assert not many.errors
     assert switches(many)["storage"][0] > switches(few)["storage"][0]
     storage = many.fabrics[1]
@@ -210,8 +222,11 @@ def test_servers_without_a_port_for_their_network() -> None:
 
 
 def test_a_plan_without_a_network_for_them_says_so() -> None:
-    lines = [line for line in STORAGE.read_text().splitlines(keepends=True)
-             if not line.startswith(("  - {name: in-band", "  - {name: management"))]  # fmt: skip
+    lines = [
+        line
+        for line in STORAGE.read_text().splitlines(keepends=True)
+        if not line.startswith(("  - {name: in-band", "  - {name: management"))
+    ]
     plan = planned("".join(lines), ("storage, in-band, management]", "storage]"), file=STORAGE)
     said = [item for item in plan.findings if item.check == "storage-unwired"]
     assert {item.path for item in said} == {"storage[3]", "storage[4]"} and {item.level for item in said} == {"note"}
@@ -234,8 +249,11 @@ def test_splitters_have_modules_of_their_own_where_there_is_room() -> None:
 
 
 def test_cables_that_do_not_plug_are_said() -> None:
-    plan = planned(SUPERPOD.read_text(), ("nodes: nvidia-mfs1s00", "nodes: nvidia-mfp7e10"),
-                   ("peers: qsfp28-dac", "peers: nvidia-mfs1s99"))  # fmt: skip
+    plan = planned(
+        SUPERPOD.read_text(),
+        ("nodes: nvidia-mfs1s00", "nodes: nvidia-mfp7e10"),
+        ("peers: qsfp28-dac", "peers: nvidia-mfs1s99"),
+    )
     said = {item.path: item for item in plan.errors}
     assert said["fabrics[2].cabling.peers"].problem == "no cable is called 'nvidia-mfs1s99'"
     assert said["fabrics[2].cabling.nodes"].problem == (
@@ -271,6 +289,10 @@ def test_one_switch_may_be_joined() -> None:
     plan = planned(STORAGE.read_text(), ("nodes: 31", "nodes: 4"), file=STORAGE)
     assert switches(plan)["in-band"] == (1,)
     tables = [build_cable_table(plan, fabric) for fabric in plan.fabrics]
-    ends = [(name, port) for table in tables for side in ("one", "other")
-            for name, port in zip(table.get_device_names(side), table.get_port_names(side), strict=True)]  # fmt: skip
+    ends = [
+        (name, port)
+        for table in tables
+        for side in ("one", "other")
+        for name, port in zip(table.get_device_names(side), table.get_port_names(side), strict=True)
+    ]
     assert len(ends) == len(set(ends))

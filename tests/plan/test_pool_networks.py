@@ -58,11 +58,15 @@ def test_a_network_that_is_full_is_not_advised() -> None:
     assert finding.hint.startswith("declare a network with role: in-band for b")
 
 
-@pytest.mark.parametrize(("fabrics", "joined"), [
-    ([COMPUTE], ["compute"]),
-    ([COMPUTE, MANAGEMENT | {"joins": None}], ["compute", "management"]),
-    ([COMPUTE, IN_BAND, IN_BAND | {"name": "other", "role": "in-band"}], ["other"]),
-], ids=["no such network", "no in-band network", "one each"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fabrics", "joined"),
+    [
+        ([COMPUTE], ["compute"]),
+        ([COMPUTE, MANAGEMENT | {"joins": None}], ["compute", "management"]),
+        ([COMPUTE, IN_BAND, IN_BAND | {"name": "other", "role": "in-band"}], ["other"]),
+    ],
+    ids=["no such network", "no in-band network", "one each"],
+)
 def test_pools_on_what_there_is_say_nothing(fabrics: list[dict[str, Any]], joined: list[str]) -> None:
     plan = site(*fabrics, joined=joined, a=[item["name"] for item in fabrics if item["name"] != "other"])
     assert len(plan.fabrics) == len(fabrics) and not found(plan)

@@ -19,8 +19,9 @@ from supercloud.targets import render
 
 
 def mixed(machines: dict[str, str], switch: str, **fabric: Any) -> Plan:
-    pools = [{"name": name, "machine": machine, "nodes": 4, "fabrics": ["in-band"]}
-             for name, machine in machines.items()]  # fmt: skip
+    pools = [
+        {"name": name, "machine": machine, "nodes": 4, "fabrics": ["in-band"]} for name, machine in machines.items()
+    ]
     own = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": switch}
     return planned(pools=pools, fabrics=[own | fabric])
 
@@ -37,8 +38,11 @@ def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str
     assert [(tier.count, tier.radix) for tier in fabric.tiers] == [(1, 128)]  # ports at the faster speed
     assert "400 Gb/s, 200 Gb/s to slow" in str(build_rows(plan))
     table = build_cable_table(plan, fabric)
-    speeds = {str(devices.names[0]): str(devices.link_speed or fabric.speed) for devices in table.devices
-              if devices.kind == "node"}  # fmt: skip
+    speeds = {
+        str(devices.names[0]): str(devices.link_speed or fabric.speed)
+        for devices in table.devices
+        if devices.kind == "node"
+    }
     assert speeds == {"slow-0001": "200 Gb/s", "fast-0001": "400 Gb/s"}
     kinds = {str(name): table.kind_index[row] for row, name in enumerate(table.get_device_names("one"))}
     assert kinds["fast-0001"] >= 0 > kinds["slow-0001"]  # a cable for 400 Gb/s is none for a link of 200 Gb/s
@@ -79,9 +83,13 @@ def test_each_dialect_says_the_speed_of_links_of_slower_pools(system: str, kind:
     plan = mixed(machines, "nvidia-sn5600", os=system, kind=kind)
     assert not plan.errors
     bundle = {path: str(part) for path, part in render(plan, kind).items()}
-    texts = [text for path, text in bundle.items()
-             if re.search(r"in-band-leaf-\d+(\.|/switch\.json|/frr\.conf)", path) and "slow-0001" in text
-             and (system != "sonic" or path.endswith(".json"))]  # fmt: skip
+    texts = [
+        text
+        for path, text in bundle.items()
+        if re.search(r"in-band-leaf-\d+(\.|/switch\.json|/frr\.conf)", path)
+        and "slow-0001" in text
+        and (system != "sonic" or path.endswith(".json"))
+    ]
     assert texts
     for host, speed in zip(("slow-0001", "fast-0001"), SPEEDS[system], strict=True):
         found = set().union(*(speeds_of(system, text, host) for text in texts))

@@ -38,13 +38,16 @@ def test_a_complete_rack_takes_no_other_machine() -> None:
     assert said.level == "error" and said.hint == "take eia-42u or eia-48u or eia-52u"
 
 
-@pytest.mark.parametrize(("machine", "rack", "words"), [
-    ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u takes 21-inch equipment"),
-    ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to supplies of its own, a orv3-44ou by a busbar"),
-    ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
-    ("dgx-h100", "eia-48u", ""),
-    ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "rack", "words"),
+    [
+        ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u takes 21-inch equipment"),
+        ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to supplies of its own, a orv3-44ou by a busbar"),
+        ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
+        ("dgx-h100", "eia-48u", ""),
+        ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
+    ],
+)
 def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> None:
     plan = hall(machine, {"type": rack, "nodes": 2}, management={"type": "eia-48u"})
     found = about(plan, "rack-accepts")
@@ -52,11 +55,14 @@ def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> Non
     assert all(finding.problem.startswith(words) for finding in found)
 
 
-@pytest.mark.parametrize(("rack", "management", "paths"), [
-    ("orv3-48u", "orv3-44ou", ["facility.rack.type", "facility.management.type"]),
-    ("orv3-48u", "eia-48u", ["facility.rack.type"]),
-    ("eia-48u", "eia-48u", []),  # usual ones
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rack", "management", "paths"),
+    [
+        ("orv3-48u", "orv3-44ou", ["facility.rack.type", "facility.management.type"]),
+        ("orv3-48u", "eia-48u", ["facility.rack.type"]),
+        ("eia-48u", "eia-48u", []),  # usual ones
+    ],
+)
 def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management: str, paths: list[str]) -> None:
     """Neither the feed of the machine nor that of the switch is in the catalog."""
     switch = [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}]
@@ -69,8 +75,13 @@ def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management
 
 def test_switches_servers_and_service_machines_are_compared_too() -> None:
     """They go into the rack of the management, else into that of the nodes. What is advised takes all of them."""
-    store = {"name": "home", "kind": "nfs", "capacity": "1 TiB", "mount": "/home",
-             "servers": {"machine": "dgx-a100", "count": 1}}  # fmt: skip
+    store = {
+        "name": "home",
+        "kind": "nfs",
+        "capacity": "1 TiB",
+        "mount": "/home",
+        "servers": {"machine": "dgx-a100", "count": 1},
+    }
     nodes = [train("dgx-h100", 8)[0] | {"rack": {"type": "eia-48u"}}]
     machines = [{"name": "mgmt", "machine": "dgx-b200", "count": 1}]
     plan = planned(pools=nodes, storage=[store], facility={"rack": {"type": "orv3-48u"}, "machines": machines})
@@ -103,13 +114,16 @@ def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
         assert (rack.busbar != "none") == ("busbar" in rack.feeds or rack.complete), name
 
 
-@pytest.mark.parametrize(("machine", "rack", "per_rack", "by"), [
-    ("dgx-h100", {"type": "eia-48u"}, 4, "reference"),
-    ("dgx-b200", {"type": "eia-48u"}, 2, "reference"),
-    ("dgx-h100", {"type": "eia-48u", "power": "30 kW"}, 2, "reference"),
-    ("dgx-h100", {"type": "eia-48u", "nodes": 6}, 6, "declared"),
-    ("dgx-a100", {"type": "eia-48u"}, 8, "units"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "rack", "per_rack", "by"),
+    [
+        ("dgx-h100", {"type": "eia-48u"}, 4, "reference"),
+        ("dgx-b200", {"type": "eia-48u"}, 2, "reference"),
+        ("dgx-h100", {"type": "eia-48u", "power": "30 kW"}, 2, "reference"),
+        ("dgx-h100", {"type": "eia-48u", "nodes": 6}, 6, "declared"),
+        ("dgx-a100", {"type": "eia-48u"}, 8, "units"),
+    ],
+)
 def test_racks_hold_what_the_reference_architecture_shows(
     machine: str, rack: dict[str, Any], per_rack: int, by: str
 ) -> None:

@@ -32,8 +32,10 @@ def train(machine: str, nodes: int) -> list[dict[str, Any]]:
 
 def counts(plan: Plan) -> tuple[int, ...]:
     (fabric,) = plan.fabrics
-    return (*(fabric.count_switches(tier) for tier in ("leaf", "spine", "core")),
-            *(fabric.link_counts[key] for key in ("node_leaf", "leaf_spine", "spine_core")))  # fmt: skip
+    return (
+        *(fabric.count_switches(tier) for tier in ("leaf", "spine", "core")),
+        *(fabric.link_counts[key] for key in ("node_leaf", "leaf_spine", "spine_core")),
+    )
 
 
 # RA-11333-001 V11 table 3, RA-11334-001 V08 table 3.1: SU -> leaf, spine, core, node-leaf, leaf-spine, spine-core
@@ -61,12 +63,20 @@ def test_larger_superpods(machine: str, units: int) -> None:
 @pytest.mark.parametrize("units", TABLE_B)
 def test_superpods_with_subnet_managers(units: int) -> None:
     nodes, leaf, spine, cables, between = TABLE_B[units]
-    fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
-              "manager": {"links": 4}}  # fmt: skip
+    fabric = {
+        "name": "compute",
+        "kind": "infiniband",
+        "shape": "rail-optimized",
+        "switch": "nvidia-qm9700",
+        "manager": {"links": 4},
+    }
     plan = planned(pools=train("dgx-h100", nodes), fabrics=[fabric])
     (built,) = plan.fabrics
     assert counts(plan)[:2] == (leaf, spine)
-    assert built.link_counts["node_leaf"] + built.link_counts["manager"] == cables and built.link_counts["leaf_spine"] == between
+    assert (
+        built.link_counts["node_leaf"] + built.link_counts["manager"] == cables
+        and built.link_counts["leaf_spine"] == between
+    )
     full = planned(pools=train("dgx-h100", nodes + 1), fabrics=[fabric | {"su": 32}])
     assert [finding.check for finding in full.errors] == ["fabric-fit"], "one more node leaves no port for them"
     assert f"take {nodes} nodes" in full.errors[0].hint
@@ -140,10 +150,13 @@ def test_unknown_names_are_findings_with_the_nearest() -> None:
     plan = planned(
         pools=[{"name": "train", "machine": "dgx-h10", "nodes": 4, "fabrics": ["comput"]}],
         fabrics=[{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm970"}],
-        scheduler={"kind": "slurm", "version": "21.08",
-                   "partitions": [{"name": "p", "pools": ["trian"], "accounts": ["nobody"]}]},
+        scheduler={
+            "kind": "slurm",
+            "version": "21.08",
+            "partitions": [{"name": "p", "pools": ["trian"], "accounts": ["nobody"]}],
+        },
         facility={"rack": {"type": "orv3-48"}},
-    )  # fmt: skip
+    )
     said = {finding.path: finding.hint for finding in plan.errors}
     assert "dgx-h100" in said["pools[0].machine"]
     assert "compute" in said["pools[0].fabrics[0]"]
@@ -176,18 +189,30 @@ def test_mixed_pools_share_one_tree() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(["dgx-h100", "dgx-b200", "dgx-gb200", "dgx-a100", "cpu-6740e"]),
-                       st.integers(1, 400)), min_size=1, max_size=4),
+    st.lists(
+        st.tuples(st.sampled_from(["dgx-h100", "dgx-b200", "dgx-gb200", "dgx-a100", "cpu-6740e"]), st.integers(1, 400)),
+        min_size=1,
+        max_size=4,
+    ),
     st.sampled_from(["rail-optimized", "fat-tree"]),
-)  # fmt: skip
+)
 def test_every_plan_holds_together(pools: list[tuple[str, int]], shape: str) -> None:
     plan = planned(
-        pools=[{"name": f"p{index}", "machine": machine, "nodes": nodes,
-                "fabrics": [] if machine == "cpu-6740e" else [f"f{index}"]}
-               for index, (machine, nodes) in enumerate(pools)],
-        fabrics=[{"name": f"f{index}", "kind": "infiniband", "shape": shape, "switch": "nvidia-qm9700"}
-                 for index, (machine, _) in enumerate(pools) if machine != "cpu-6740e"],
-    )  # fmt: skip
+        pools=[
+            {
+                "name": f"p{index}",
+                "machine": machine,
+                "nodes": nodes,
+                "fabrics": [] if machine == "cpu-6740e" else [f"f{index}"],
+            }
+            for index, (machine, nodes) in enumerate(pools)
+        ],
+        fabrics=[
+            {"name": f"f{index}", "kind": "infiniband", "shape": shape, "switch": "nvidia-qm9700"}
+            for index, (machine, _) in enumerate(pools)
+            if machine != "cpu-6740e"
+        ],
+    )
     assert not plan.errors
     hosts = [host for pool in plan.pools for host in pool.hosts]
     assert len(set(hosts)) == len(hosts) == plan.nodes

@@ -31,31 +31,37 @@ def idle(wiring: Wiring) -> dict[str, int]:
     used = {"node": set(range(wiring.nodes))}
     for group in wiring.link_groups:
         ends = group.build_columns()
-        joined = {int(upper) for lower, upper in zip(ends.source, ends.target, strict=True)
-                  if int(lower) in used[group.source_kind]}  # fmt: skip
+        joined = {
+            int(upper)
+            for lower, upper in zip(ends.source, ends.target, strict=True)
+            if int(lower) in used[group.source_kind]
+        }
         used.setdefault(group.target_kind, set()).update(joined)
     return {tier.name: tier.count - len(used[tier.name]) for tier in wiring.tiers if tier.count > len(used[tier.name])}
 
 
 # By hand for DGX GB200: 4 leaves of 18 uplinks for each rack, all of them under the same 9 or 18 spines of 64 ports up
 # to 64 leaves; then pods of at most 8 racks (17 racks: 6, 6 and 5, each with 18 spines) and two cores in each group.
-@pytest.mark.parametrize(("machine", "nodes", "of", "switches"), [
-    ("dgx-gb200", 144, NDR, (32, 9)),
-    ("dgx-gb200", 145, NDR, (36, 18)),
-    ("dgx-gb200", 180, NDR, (40, 18)),
-    ("dgx-gb200", 270, NDR, (60, 18)),
-    ("dgx-gb200", 288, NDR, (64, 48, 18)),  # two units: as printed
-    ("dgx-gb200", 288, NDR | {"pod": "su"}, (64, 18)),
-    ("dgx-gb200", 288, NDR | {"tiers": 2}, (64, 18)),
-    ("dgx-gb200", 144, NDR | {"tiers": 3}, (32, 24, 12)),
-    ("dgx-gb200", 72, NDR | {"pod": "rail"}, (16, 8)),
-    ("dgx-gb200", 18, NDR | {"tiers": 1}, (4,)),
-    ("dgx-gb200", 306, NDR, (68, 54, 36)),
-    ("dgx-gb200", 180, NDR | {"oversubscription": {"leaf": 2}}, (40, 9)),
-    ("dgx-gb300", 145, XDR, (12, 6)),
-    ("dgx-gb300", 288, XDR, (16, 8)),
-    ("dgx-h100", 52, NDR | {"leaf_up": 40}, (24, 20)),  # 24 nodes on a leaf: 3 of them on each rail
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "nodes", "of", "switches"),
+    [
+        ("dgx-gb200", 144, NDR, (32, 9)),
+        ("dgx-gb200", 145, NDR, (36, 18)),
+        ("dgx-gb200", 180, NDR, (40, 18)),
+        ("dgx-gb200", 270, NDR, (60, 18)),
+        ("dgx-gb200", 288, NDR, (64, 48, 18)),  # two units: as printed
+        ("dgx-gb200", 288, NDR | {"pod": "su"}, (64, 18)),
+        ("dgx-gb200", 288, NDR | {"tiers": 2}, (64, 18)),
+        ("dgx-gb200", 144, NDR | {"tiers": 3}, (32, 24, 12)),
+        ("dgx-gb200", 72, NDR | {"pod": "rail"}, (16, 8)),
+        ("dgx-gb200", 18, NDR | {"tiers": 1}, (4,)),
+        ("dgx-gb200", 306, NDR, (68, 54, 36)),
+        ("dgx-gb200", 180, NDR | {"oversubscription": {"leaf": 2}}, (40, 9)),
+        ("dgx-gb300", 145, XDR, (12, 6)),
+        ("dgx-gb300", 288, XDR, (16, 8)),
+        ("dgx-h100", 52, NDR | {"leaf_up": 40}, (24, 20)),  # 24 nodes on a leaf: 3 of them on each rail
+    ],
+)
 def test_by_hand(machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]) -> None:
     assert counts(machine, nodes, of) == switches
 
@@ -71,11 +77,19 @@ def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, 
     assert tuple(tier.count for tier in wiring.tiers) == (18, 16)
 
 
-@pytest.mark.parametrize(("machine", "of"), [
-    ("dgx-gb200", NDR), ("dgx-gb200", NDR | {"oversubscription": {"leaf": 2}}), ("dgx-gb200", NDR | {"pod": "rail"}),
-    ("dgx-gb300", XDR), ("dgx-gb300", ROCE | {"speed": "400 Gb/s"}), ("dgx-h100", NDR | {"leaf_up": 40}),
-    ("dgx-b300", XDR), ("dgx-b200", NDR),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "of"),
+    [
+        ("dgx-gb200", NDR),
+        ("dgx-gb200", NDR | {"oversubscription": {"leaf": 2}}),
+        ("dgx-gb200", NDR | {"pod": "rail"}),
+        ("dgx-gb300", XDR),
+        ("dgx-gb300", ROCE | {"speed": "400 Gb/s"}),
+        ("dgx-h100", NDR | {"leaf_up": 40}),
+        ("dgx-b300", XDR),
+        ("dgx-b200", NDR),
+    ],
+)
 def test_no_switch_is_without_nodes_and_rails_meet(machine: str, of: dict[str, Any]) -> None:
     for nodes in (1, 19, 73, 144, 145, 217, 289, 577):
         wiring = wiring_of(planned(pools=train(machine, nodes), fabrics=[of]))
@@ -91,23 +105,29 @@ def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
     assert wiring.bisection == 1
 
 
-@pytest.mark.parametrize(("machine", "nodes", "of", "switches"), [
-    ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
-    ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
-    ("dgx-h100", 625, NDR, (160, 160, 128)),  # no size of pods takes fewer
-    ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "nodes", "of", "switches"),
+    [
+        ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
+        ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
+        ("dgx-h100", 625, NDR, (160, 160, 128)),  # no size of pods takes fewer
+        ("dgx-gb200", 576, NDR, (128, 96, 36)),  # the maker's pods
+    ],
+)
 def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
     machine: str, nodes: int, of: dict[str, Any], switches: tuple[int, ...]
 ) -> None:
     assert counts(machine, nodes, of) == switches
 
 
-@pytest.mark.parametrize(("machine", "nodes", "settings", "switches"), [
-    ("dgx-gb200", 271, {"pod": "su"}, (130, 82)),
-    ("dgx-gb200", 288, {"pod": "su"}, (130, 82)),
-    ("dgx-h100", 625, {"pod": "rail", "tiers": 2}, (448, 288)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "nodes", "settings", "switches"),
+    [
+        ("dgx-gb200", 271, {"pod": "su"}, (130, 82)),
+        ("dgx-gb200", 288, {"pod": "su"}, (130, 82)),
+        ("dgx-h100", 625, {"pod": "rail", "tiers": 2}, (448, 288)),
+    ],
+)
 def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
     machine: str, nodes: int, settings: dict[str, Any], switches: tuple[int, int]
 ) -> None:
@@ -158,8 +178,10 @@ def test_split_domains_are_told_what_makes_them_whole() -> None:
 @pytest.mark.parametrize(("one", "other"), [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
 def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> None:
     """Each of two pools was told to be the first, in both orders."""
-    pools = [{"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"]}
-             for name, nodes in (("t", one), ("u", other))]  # fmt: skip
+    pools = [
+        {"name": name, "machine": "dgx-gb200", "nodes": nodes, "fabrics": ["compute"]}
+        for name, nodes in (("t", one), ("u", other))
+    ]
     for order in (pools, pools[::-1]):
         for hint in list_split(order, NDR):
             if "before the others" in hint:

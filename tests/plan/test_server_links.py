@@ -27,8 +27,14 @@ FAST = {"machine": "flash-24", "throughput": {"read": "45 GB/s", "write": "30 GB
 
 def store(name: str, kind: str = "nfs", **more: Any) -> dict[str, Any]:
     count = {"weka": 10, "lustre": 4, "object": 4}.get(kind, 1)
-    return {"name": name, "kind": kind, "capacity": "100 TiB", "mount": f"/{name}", "fabric": "storage",
-            "servers": FAST | {"count": count}} | more  # fmt: skip
+    return {
+        "name": name,
+        "kind": kind,
+        "capacity": "100 TiB",
+        "mount": f"/{name}",
+        "fabric": "storage",
+        "servers": FAST | {"count": count},
+    } | more
 
 
 STORES = [store("fast", "weka"), store("big", "lustre"), store("home")]
@@ -36,11 +42,14 @@ STORES = [store("fast", "weka"), store("big", "lustre"), store("home")]
 
 def planned(folder: Path, nodes: int = 64, stores: Any = STORES, fabric: Any = None, **more: Any) -> Plan:
     spec = {
-        "name": "pod1", "catalog": str(CATALOG), "site": {"kind": "onprem", "location": "stockholm"},
+        "name": "pod1",
+        "catalog": str(CATALOG),
+        "site": {"kind": "onprem", "location": "stockholm"},
         "scheduler": {"kind": "slurm", "version": "25.11"},
         "pools": [{"name": "train", "machine": "dgx-h100", "nodes": nodes, "fabrics": ["storage"]}],
-        "fabrics": [STORAGE | (fabric or {})], "storage": stores,
-    } | more  # fmt: skip
+        "fabrics": [STORAGE | (fabric or {})],
+        "storage": stores,
+    } | more
     (folder / "cluster.yaml").write_text(yaml.safe_dump(spec))
     return resolve(load(folder / "cluster.yaml"))
 
@@ -58,10 +67,14 @@ SHAPES: dict[str, dict[str, Any]] = {
     "clos": {"shape": "clos", "su": 8, "racks_per_pod": 4},
     "small leaves": {"leaf_down": 8, "leaf_up": 16},
     "oversubscribed": {"oversubscription": {"leaf": 2.0}},
-    "services besides": {"services": [{"name": "appliance", "count": 6, "links": 4},
-                                      {"name": "half", "count": 5, "links": 1, "speed": "200 Gb/s"}]},
+    "services besides": {
+        "services": [
+            {"name": "appliance", "count": 6, "links": 4},
+            {"name": "half", "count": 5, "links": 1, "speed": "200 Gb/s"},
+        ]
+    },
     "small network": {"subnet": "172.20.0.0/20"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("shape", sorted(SHAPES))
@@ -127,7 +140,9 @@ def test_growth_renumbers_nobody(tmp_path: Path, change: str) -> None:
         assert addresses[group.name][: group.count] == [group.addresses[index] for index in range(group.count)]
     (one,), (other,) = before.networks.underlays, after.networks.underlays
     for node in (0, 31, 59):
-        assert [link.address for link in one.rails.iter_links(node)] == [link.address for link in other.rails.iter_links(node)]
+        assert [link.address for link in one.rails.iter_links(node)] == [
+            link.address for link in other.rails.iter_links(node)
+        ]
 
 
 def test_names_addresses_and_variables_reach_the_files(tmp_path: Path) -> None:
@@ -165,8 +180,9 @@ def test_a_server_says_what_the_plan_says(tmp_path: Path) -> None:
             host = links.format_host_name(server)
             out = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True, check=True).stdout
             said = [(int(row[0]), int(row[1]), row[3], row[5]) for row in map(str.split, out.splitlines())]
-            assert said == [(end.plane, end.port, f"{end.address}/31", end.gateway)
-                            for end in ends(plan) if end.host == host]  # fmt: skip
+            assert said == [
+                (end.plane, end.port, f"{end.address}/31", end.gateway) for end in ends(plan) if end.host == host
+            ]
             tables["server"] = {row.split()[-1] for row in out.splitlines()}
         refused = subprocess.run(["bash", str(script), "show", "nobody"], capture_output=True, text=True)
         assert refused.returncode == 2 and str(links.hosts) in refused.stderr
@@ -189,8 +205,15 @@ def test_flat_rails_of_infiniband_have_room_for_servers_too(tmp_path: Path) -> N
 
 
 def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
-    plan = planned(tmp_path, 300, fabric={"kind": "infiniband", "switch": "nvidia-qm9700",
-                                          "services": [{"name": "wide", "count": 3, "links": 5}]})  # fmt: skip
+    plan = planned(
+        tmp_path,
+        300,
+        fabric={
+            "kind": "infiniband",
+            "switch": "nvidia-qm9700",
+            "services": [{"name": "wide", "count": 3, "links": 5}],
+        },
+    )
     assert plan.networks
     script = tmp_path / "ipoib.sh"
     script.write_text(render(plan, "infiniband")["storage/ipoib.sh"])
@@ -243,8 +266,12 @@ def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
     assert not [item for item in plan.errors if item.check == "network-names"]
     long = "fabric-for-storage-of-the-whole-house"
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": [long]}]
-    plan = planned(tmp_path, stores=[store("a" * 38, fabric=long)], pools=pools,
-                   fabrics=[STORAGE | {"name": long, "role": "storage"}])  # fmt: skip
+    plan = planned(
+        tmp_path,
+        stores=[store("a" * 38, fabric=long)],
+        pools=pools,
+        fabrics=[STORAGE | {"name": long, "role": "storage"}],
+    )
     (finding,) = [item for item in plan.errors if item.check == "network-names"]
     assert finding.path == "fabrics[0].name" and "DNS takes 63" in finding.problem
 

@@ -18,11 +18,16 @@ from supercloud.spec import ClusterSpec
 def planned(kind: str, *controllers: tuple[str, str | None]) -> Plan:
     version = "1.36" if kind == "kubernetes" else "25.11"
     hosts = [{"name": name} | ({"address": address} if address else {}) for name, address in controllers]
-    return resolve(ClusterSpec.model_validate({
-        "name": "pod", "site": {"kind": "onprem", "location": "stockholm"},
-        "scheduler": {"kind": kind, "version": version, "controllers": hosts},
-        "pools": [{"name": "t", "machine": "dgx-h100", "nodes": 300}],
-    }))  # fmt: skip
+    return resolve(
+        ClusterSpec.model_validate(
+            {
+                "name": "pod",
+                "site": {"kind": "onprem", "location": "stockholm"},
+                "scheduler": {"kind": kind, "version": version, "controllers": hosts},
+                "pools": [{"name": "t", "machine": "dgx-h100", "nodes": 300}],
+            }
+        )
+    )
 
 
 def said(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
@@ -30,16 +35,22 @@ def said(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["kubernetes", "slurm"])
-@pytest.mark.parametrize("controllers, found", [
-    ([("a", None), ("b", "10.0.7.1"), ("c", None)], None),
-    ([("a", "999.1.2.3")], "'999.1.2.3' is no address"),
-    ([("a", "10.0.7.1"), ("b", "10.0.7.2"), ("c", "10.0.7.1")], "10.0.7.1 is the address of a"),
-    ([("a", "10.0.0.12"), ("b", None), ("c", "10.0.7.3")], "10.0.0.12 is the address of a"),  # b's own would be that
-    ([("a", "10.1.1.50")], "10.1.1.50 is the address of one of t-[0001-0300]"),
-    ([("a", "10.1.1.51")], None),  # the 301st
-    ([("t-0300", None)], "t-0300 is one of t-[0001-0300], too"),
-    ([("t-0301", None)], None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "controllers, found",
+    [
+        ([("a", None), ("b", "10.0.7.1"), ("c", None)], None),
+        ([("a", "999.1.2.3")], "'999.1.2.3' is no address"),
+        ([("a", "10.0.7.1"), ("b", "10.0.7.2"), ("c", "10.0.7.1")], "10.0.7.1 is the address of a"),
+        (
+            [("a", "10.0.0.12"), ("b", None), ("c", "10.0.7.3")],
+            "10.0.0.12 is the address of a",
+        ),  # b's own would be that
+        ([("a", "10.1.1.50")], "10.1.1.50 is the address of one of t-[0001-0300]"),
+        ([("a", "10.1.1.51")], None),  # the 301st
+        ([("t-0300", None)], "t-0300 is one of t-[0001-0300], too"),
+        ([("t-0301", None)], None),
+    ],
+)
 def test_whose_name_or_address_is_taken(kind: str, controllers: Any, found: str | None) -> None:
     assert [problem for _, problem in said(planned(kind, *controllers))] == ([found] if found else [])
 
@@ -68,8 +79,11 @@ def test_pods_and_services_keep_off_the_hosts() -> None:
 
 def test_runs_know_what_is_in_them() -> None:
     hosts = HostRange("gpu-", 8, 12, 2)
-    assert [name for name in ("gpu-07", "gpu-08", "gpu-8", "gpu-12", "gpu-012", "gpu-13", "gpu-x", "cpu-08")
-            if name in hosts] == ["gpu-08", "gpu-12"]  # fmt: skip
+    assert [
+        name
+        for name in ("gpu-07", "gpu-08", "gpu-8", "gpu-12", "gpu-012", "gpu-13", "gpu-x", "cpu-08")
+        if name in hosts
+    ] == ["gpu-08", "gpu-12"]
     run = AddressRun(ipaddress.IPv4Network("10.0.0.0/16"), 249, 3)
     inside = {run[index] for index in range(3)}
     assert {str(address) for address in ipaddress.IPv4Network("10.0.0.0/22") if str(address) in run} == inside

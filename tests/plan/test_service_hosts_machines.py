@@ -13,13 +13,27 @@ from supercloud.targets import render
 
 FABRICS = [
     {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"},
-    {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
-     "joins": {"fabric": "in-band", "links": 2}},
-]  # fmt: skip
-SLURM = {"kind": "slurm", "version": "25.11", "machine": "management-server",
-         "controllers": [{"name": "ctl-01"}, {"name": "ctl-02"}], "database": {"name": "db-01"}}  # fmt: skip
-KUBERNETES = {"kind": "kubernetes", "version": "1.34", "machine": "management-server",
-              "controllers": [{"name": f"cp-{number:02d}"} for number in (1, 2, 3)]}  # fmt: skip
+    {
+        "name": "management",
+        "kind": "ethernet",
+        "shape": "fat-tree",
+        "switch": "nvidia-sn2201",
+        "joins": {"fabric": "in-band", "links": 2},
+    },
+]
+SLURM = {
+    "kind": "slurm",
+    "version": "25.11",
+    "machine": "management-server",
+    "controllers": [{"name": "ctl-01"}, {"name": "ctl-02"}],
+    "database": {"name": "db-01"},
+}
+KUBERNETES = {
+    "kind": "kubernetes",
+    "version": "1.34",
+    "machine": "management-server",
+    "controllers": [{"name": f"cp-{number:02d}"} for number in (1, 2, 3)],
+}
 
 
 def site(scheduler: dict[str, Any], **more: Any) -> Plan:
@@ -27,17 +41,23 @@ def site(scheduler: dict[str, Any], **more: Any) -> Plan:
     return planned(pools=pools, fabrics=FABRICS, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}} | more)
 
 
-@pytest.mark.parametrize(("scheduler", "names"), [
-    (SLURM, ["ctl-01", "ctl-02", "db-01"]), (KUBERNETES, ["cp-01", "cp-02", "cp-03"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("scheduler", "names"),
+    [
+        (SLURM, ["ctl-01", "ctl-02", "db-01"]),
+        (KUBERNETES, ["cp-01", "cp-02", "cp-03"]),
+    ],
+)
 def test_hosts_of_the_scheduler_are_in_every_list(scheduler: dict[str, Any], names: list[str]) -> None:
     plan = site(scheduler)
     assert not plan.errors and plan.facility and plan.networks
     assert sum(group.count for group in plan.facility.service_groups) == len(names)
     racked = render(plan, "racks")["contents.csv"]
     hosts = render(plan, "hosts")
-    cabled = [{str(name) for devices in build_cable_table(plan, fabric).devices for name in devices.names}
-              for fabric in plan.fabrics]  # fmt: skip
+    cabled = [
+        {str(name) for devices in build_cable_table(plan, fabric).devices for name in devices.names}
+        for fabric in plan.fabrics
+    ]
     for name in names:
         assert f",{name}," in racked
         assert hosts["hosts"].count(f" {name}\n") == 1
@@ -59,14 +79,20 @@ def test_specs_without_a_machine_stay_as_they_were() -> None:
 
 def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
     plan = site(SLURM, machines=[{"name": "ctl", "machine": "management-server", "count": 4}])
-    assert plan.facility and [(group.name, group.count) for group in plan.facility.service_groups] == [("ctl", 4), ("db", 1)]
+    assert plan.facility and [(group.name, group.count) for group in plan.facility.service_groups] == [
+        ("ctl", 4),
+        ("db", 1),
+    ]
 
 
-@pytest.mark.parametrize(("names", "path", "hint"), [
-    (["ctl1"], "scheduler.controllers[0].name", "call it ctl-01, and so on"),
-    (["head"], "scheduler.controllers[0].name", "call it head-01, and so on"),
-    (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "number them so, or declare all of them"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("names", "path", "hint"),
+    [
+        (["ctl1"], "scheduler.controllers[0].name", "call it ctl-01, and so on"),
+        (["head"], "scheduler.controllers[0].name", "call it head-01, and so on"),
+        (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "number them so, or declare all of them"),
+    ],
+)
 def test_other_names_are_refused_with_a_name_that_fits(names: list[str], path: str, hint: str) -> None:
     plan = site(SLURM | {"controllers": [{"name": name} for name in names]})
     (said,) = (finding for finding in plan.errors if finding.check == "service-hosts")
@@ -80,8 +106,10 @@ def test_an_unknown_machine_is_said() -> None:
 
 def test_hosts_have_their_ports_on_one_ordinary_network() -> None:
     networks = [FABRICS[0], FABRICS[0] | {"name": "second", "role": "in-band"}]
-    pools = [{"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": [network["name"]]}
-             for name, network in zip(("one", "two"), networks, strict=True)]  # fmt: skip
+    pools = [
+        {"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": [network["name"]]}
+        for name, network in zip(("one", "two"), networks, strict=True)
+    ]
     plan = planned(pools=pools, fabrics=networks, scheduler=SLURM, facility={"rack": {"type": "eia-48u"}})
     links = {fabric.name: {item.name: item.links for item in fabric.services} for fabric in plan.fabrics}
     assert links == {"in-band": {"ctl": 4, "db": 2}, "second": {}}

@@ -19,9 +19,11 @@ from supercloud.targets import render
 
 def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
     plan = planned(
-        scheduler={"kind": "slurm", "version": "25.11"} | scheduler, pools=train("dgx-h100", 4), fabrics=[],
+        scheduler={"kind": "slurm", "version": "25.11"} | scheduler,
+        pools=train("dgx-h100", 4),
+        fabrics=[],
         **({"facility": {"rack": {"type": "eia-48u"}}} | changes),
-    )  # fmt: skip
+    )
     return [item for item in plan.findings if item.check == "service-machines"]
 
 
@@ -86,15 +88,24 @@ def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
 
 
 def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> None:
-    scheduler = {"kind": "slurm", "version": "25.11", "controllers": [{"name": "ctl-01"}],
-                 "machine": "management-server"}  # fmt: skip
+    scheduler = {
+        "kind": "slurm",
+        "version": "25.11",
+        "controllers": [{"name": "ctl-01"}],
+        "machine": "management-server",
+    }
     plan = with_networks(MANAGEMENT, scheduler=scheduler, facility={"rack": {"type": "eia-48u"}})
     assert "ctl-01" in render(plan, "cabling")["management.csv"]
     assert [item.path for item in unjoined(plan)] == ["scheduler.machine"]
 
 
-COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700",
-           "manager": {"links": 2}}  # fmt: skip
+COMPUTE = {
+    "name": "compute",
+    "kind": "infiniband",
+    "shape": "rail-optimized",
+    "switch": "nvidia-qm9700",
+    "manager": {"links": 2},
+}
 
 
 def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_to_write() -> None:

@@ -28,10 +28,17 @@ def switches(plan: Plan) -> tuple[int, int]:
 
 
 # RA-11127-001 V5: up to eight systems at 400 Gb/s on QM9700 switches; earlier versions sixteen at 200 Gb/s.
-@pytest.mark.parametrize(("machine", "nodes", "speed"), [
-    ("dgx-h100", 1, "400 Gb/s"), ("dgx-h100", 8, "400 Gb/s"), ("dgx-h200", 8, "400 Gb/s"),
-    ("dgx-b200", 8, "400 Gb/s"), ("dgx-h100", 16, "200 Gb/s"), ("dgx-gb200", 16, "400 Gb/s"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "nodes", "speed"),
+    [
+        ("dgx-h100", 1, "400 Gb/s"),
+        ("dgx-h100", 8, "400 Gb/s"),
+        ("dgx-h200", 8, "400 Gb/s"),
+        ("dgx-b200", 8, "400 Gb/s"),
+        ("dgx-h100", 16, "200 Gb/s"),
+        ("dgx-gb200", 16, "400 Gb/s"),
+    ],
+)
 def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None:
     plan = small(nodes, machine, speed=speed)
     assert not plan.errors and switches(plan) == (1, 0)
@@ -46,14 +53,17 @@ def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
     assert sum(switches(small(nodes, of=ROCE))) <= sum(expected)
 
 
-@pytest.mark.parametrize(("more", "expected"), [
-    ({"leaf_rails": 1}, (8, 4)),  # as printed: a leaf a rail
-    ({"leaf_rails": 8}, (5, 4)),
-    ({"su": 32}, (8, 4)),
-    ({"spines": 4}, (8, 4)),
-    ({"manager": {"links": 2}}, (6, 3)),
-    ({"exits": 100}, (6, 5)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"leaf_rails": 1}, (8, 4)),  # as printed: a leaf a rail
+        ({"leaf_rails": 8}, (5, 4)),
+        ({"su": 32}, (8, 4)),
+        ({"spines": 4}, (8, 4)),
+        ({"manager": {"links": 2}}, (6, 3)),
+        ({"exits": 100}, (6, 5)),
+    ],
+)
 def test_what_is_declared_is_kept(more: dict[str, Any], expected: tuple[int, int]) -> None:
     plan = small(20, **more)
     assert not plan.errors and switches(plan) == expected
@@ -76,8 +86,10 @@ def test_the_nodes_of_a_scale_up_domain_stay_on_the_same_leaves() -> None:
 def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
     table = build_cable_table(plan, fabric)
     found: Counter[tuple[str, int]] = Counter()
-    for kinds, numbers, ports in ((table.source_set, table.source, table.source_port),
-                                  (table.target_set, table.target, table.target_port)):  # fmt: skip
+    for kinds, numbers, ports in (
+        (table.source_set, table.source, table.source_port),
+        (table.target_set, table.target, table.target_port),
+    ):
         for kind, number, port in zip(kinds, numbers, ports, strict=True):
             devices = table.devices[int(kind)]
             found[f"{devices.kind}{int(number)}", int(port)] += 1
@@ -85,8 +97,13 @@ def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(1, 40), st.sampled_from(["dgx-h100", "dgx-b300", "dgx-gb200", "mi300x-8gpu"]),
-       st.sampled_from([INFINIBAND, ROCE]), st.sampled_from([None, 1, 2, 4]), st.sampled_from([0, 2]))  # fmt: skip
+@given(
+    st.integers(1, 40),
+    st.sampled_from(["dgx-h100", "dgx-b300", "dgx-gb200", "mi300x-8gpu"]),
+    st.sampled_from([INFINIBAND, ROCE]),
+    st.sampled_from([None, 1, 2, 4]),
+    st.sampled_from([0, 2]),
+)
 def test_every_port_of_a_node_has_one_cable_and_no_port_two(
     nodes: int, machine: str, of: dict[str, Any], sharing: int | None, links: int
 ) -> None:

@@ -26,16 +26,27 @@ from supercloud.targets import render
 COMPUTE = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 STORAGE = {"name": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
 IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c", "exits": 2}
-MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201",
-              "joins": {"fabric": "in-band", "links": 2}}  # fmt: skip
+MANAGEMENT = {
+    "name": "management",
+    "kind": "ethernet",
+    "shape": "fat-tree",
+    "switch": "nvidia-sn2201",
+    "joins": {"fabric": "in-band", "links": 2},
+}
 NODES = {"name": "a", "machine": "dgx-b200", "nodes": 12, "fabrics": ["compute", "storage", "in-band"]}
 LOGIN = {"name": "c", "machine": "cpu-6740e", "nodes": 4, "fabrics": ["in-band"]}
 BLUE = {"tenant": "blue", "hosts": "a-[0001-0012]"}
 
 
 def store(kind: str = "lustre", machine: str = "management-server", **changes: Any) -> dict[str, Any]:
-    return {"name": "scratch", "kind": kind, "capacity": "20 TiB", "mount": "/scratch", "fabric": "storage",
-            "servers": {"machine": machine, "count": 8}} | changes  # fmt: skip
+    return {
+        "name": "scratch",
+        "kind": kind,
+        "capacity": "20 TiB",
+        "mount": "/scratch",
+        "fabric": "storage",
+        "servers": {"machine": machine, "count": 8},
+    } | changes
 
 
 def site(*stores: Any, fabrics: Any = (COMPUTE, STORAGE, IN_BAND), pools: Any = (NODES,), **more: Any) -> Plan:
@@ -93,8 +104,11 @@ def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
 def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
     divided = (COMPUTE, STORAGE | {"partitions": [BLUE]}, IN_BAND)
     hints = {}
-    for name, item in (("ports", store(machine="cpu-6740e")), ("machines", store(servers=None)),
-                       ("name", store(fabric=None))):  # fmt: skip
+    for name, item in (
+        ("ports", store(machine="cpu-6740e")),
+        ("machines", store(servers=None)),
+        ("name", store(fabric=None)),
+    ):
         (found,) = (one for one in of_check(site(item, fabrics=divided), "subnet-reach") if "no server" in one.problem)
         hints[name] = found.hint
     assert "see storage-unwired" in hints["ports"]
@@ -161,15 +175,23 @@ NO_WAY = "no network of the plan leads from there to the servers"
 ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
 
 
-@pytest.mark.parametrize(("kind", "fabric", "change", "unreached"), [
-    ("nfs", ETHERNET, {}, "nor on a network that leads there"),
-    ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
-    ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
-    ("lustre", ETHERNET, {"exits": 2}, ""),
-    ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, ""),
-    ("lustre", ETHERNET, {"kind": "roce", "exits": 2}, "clients of lustre over RoCE name RDMA interfaces of storage"),
-    ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale knows its clients by their names on storage"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "fabric", "change", "unreached"),
+    [
+        ("nfs", ETHERNET, {}, "nor on a network that leads there"),
+        ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
+        ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
+        ("lustre", ETHERNET, {"exits": 2}, ""),
+        ("nfs", ETHERNET, {"kind": "roce", "exits": 2}, ""),
+        (
+            "lustre",
+            ETHERNET,
+            {"kind": "roce", "exits": 2},
+            "clients of lustre over RoCE name RDMA interfaces of storage",
+        ),
+        ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale knows its clients by their names on storage"),
+    ],
+)
 def test_ethernet_is_reached_over_cables_and_routers(
     kind: str, fabric: dict[str, Any], change: dict[str, Any], unreached: str
 ) -> None:
@@ -205,8 +227,10 @@ def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
     (term,) = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
     assert term["matchExpressions"] == [{"key": "mounts.supercloud.dev/scratch", "operator": "In", "values": ["true"]}]
     given = {pool.name: build_pool_labels(plan, pool) for pool in plan.pools}
-    mounts = {name: {key: value for key, value in labels.items() if key.startswith("mounts.")}
-              for name, labels in given.items()}  # fmt: skip
+    mounts = {
+        name: {key: value for key, value in labels.items() if key.startswith("mounts.")}
+        for name, labels in given.items()
+    }
     # one that does not mount it has a value too: the job that labels nodes removes no label
     assert mounts == {"a": {"mounts.supercloud.dev/scratch": "true"}, "c": {"mounts.supercloud.dev/scratch": "false"}}
 
@@ -214,8 +238,12 @@ def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
 def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
     """The API server refuses a change of nodeAffinity in a PersistentVolume."""
     more = NODES | {"name": "b", "nodes": 4}
-    plans = [mixed(store(), scheduler=KUBERNETES), site(store(), pools=[NODES, LOGIN, more], scheduler=KUBERNETES),
-             site(store(), scheduler=KUBERNETES), mixed(store(fabric="in-band"), scheduler=KUBERNETES)]  # fmt: skip
+    plans = [
+        mixed(store(), scheduler=KUBERNETES),
+        site(store(), pools=[NODES, LOGIN, more], scheduler=KUBERNETES),
+        site(store(), scheduler=KUBERNETES),
+        mixed(store(fabric="in-band"), scheduler=KUBERNETES),
+    ]
     assert all(volumes_of(plan) == volumes_of(plans[0]) for plan in plans)
 
 
@@ -257,18 +285,28 @@ def test_claims_of_a_store_may_grow_with_it() -> None:
 @pytest.mark.parametrize(
     "scheduler", [{"kind": "slurm", "version": "25.11"}, {"kind": "kubernetes", "version": "1.34"}]
 )
-@pytest.mark.parametrize("uses", [{"workdir": "/scratch/run"}, {"place": {"data": ["scratch"]}},
-                                  {"checkpoint": {"path": "/scratch/saved"}},
-                                  {"image": "//home/../scratch/x.sif"}, {"image": "docker-archive:///scratch/x.tar"},
-                                  {"image": "../scratch/x.sqsh", "workdir": "/home"}])  # fmt: skip
+@pytest.mark.parametrize(
+    "uses",
+    [
+        {"workdir": "/scratch/run"},
+        {"place": {"data": ["scratch"]}},
+        {"checkpoint": {"path": "/scratch/saved"}},
+        {"image": "//home/../scratch/x.sif"},
+        {"image": "docker-archive:///scratch/x.tar"},
+        {"image": "../scratch/x.sqsh", "workdir": "/home"},
+    ],
+)
 def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[str, Any], uses: dict[str, Any]) -> None:
     job = {"name": "job", "command": ["true"], "nodes": 2}
-    refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.load_default())["c"]
+    refused = why_not(JobSpec.model_validate(job | uses), mixed(store(), scheduler=scheduler), Catalog.load_default())[
+        "c"
+    ]
     assert isinstance(refused, Refusal) and "scratch is not mounted at /scratch in c" in refused.reason
 
 
-@pytest.mark.parametrize("image", ["scratch/x:1", "docker://scratch/x", "nvcr.io/scratch/x:1", "/scratch2/x.sif",
-                                   "./scratch/x.sif"])  # fmt: skip
+@pytest.mark.parametrize(
+    "image", ["scratch/x:1", "docker://scratch/x", "nvcr.io/scratch/x:1", "/scratch2/x.sif", "./scratch/x.sif"]
+)
 def test_jobs_whose_image_is_elsewhere_are_placed_anywhere(image: str) -> None:
     job = JobSpec.model_validate({"name": "job", "command": ["true"], "nodes": 2, "image": image})
     assert not named_stores(job, mixed(store()))

@@ -13,17 +13,30 @@ STORAGE = {"name": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nv
 
 def site(machine: str, clients: str, *more: str) -> Plan:
     fabrics = [STORAGE, IN_BAND, *(IN_BAND | {"name": name, "role": "in-band"} for name in more)]
-    pools = [{"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": ["storage", network]}
-             for name, network in zip(("one", "two"), ("in-band", *more), strict=False)]  # fmt: skip
-    store = {"name": "scratch", "kind": "lustre", "capacity": "100 TB", "mount": "/scratch", "fabric": clients,
-             "servers": {"machine": machine, "count": 4}}  # fmt: skip
+    pools = [
+        {"name": name, "machine": "dgx-h100", "nodes": 4, "fabrics": ["storage", network]}
+        for name, network in zip(("one", "two"), ("in-band", *more), strict=False)
+    ]
+    store = {
+        "name": "scratch",
+        "kind": "lustre",
+        "capacity": "100 TB",
+        "mount": "/scratch",
+        "fabric": clients,
+        "servers": {"machine": machine, "count": 4},
+    }
     return planned(pools=pools, fabrics=fabrics, storage=[store])
 
 
 # cpu-6740e has two ports, for in-band Ethernet; management-server has two for storage besides.
-@pytest.mark.parametrize(("machine", "clients", "has_port"), [
-    ("cpu-6740e", "storage", False), ("cpu-6740e", "in-band", True), ("management-server", "storage", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("machine", "clients", "has_port"),
+    [
+        ("cpu-6740e", "storage", False),
+        ("cpu-6740e", "in-band", True),
+        ("management-server", "storage", True),
+    ],
+)
 def test_servers_without_a_port_on_the_network_of_their_addresses_are_named(
     machine: str, clients: str, has_port: bool
 ) -> None:

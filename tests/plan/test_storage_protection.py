@@ -18,11 +18,13 @@ CATALOG = Path(__file__).parents[2] / "examples" / "07-storage" / "catalog"
 def store(folder: Path, kind: str, count: int | None = None, **protection: int) -> Plan:
     servers: dict[str, Any] = {"machine": "flash-24"} | ({"count": count} if count else {})
     data = {
-        "name": "t", "catalog": str(CATALOG), "site": {"kind": "onprem", "location": "stockholm"},
+        "name": "t",
+        "catalog": str(CATALOG),
+        "site": {"kind": "onprem", "location": "stockholm"},
         "scheduler": {"kind": "slurm", "version": "25.11"},
         "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}],
         "storage": [{"name": "s", "kind": kind, "capacity": "100 TiB", "servers": servers, "protection": protection}],
-    }  # fmt: skip
+    }
     (folder / "cluster.yaml").write_text(yaml.safe_dump(data))
     return resolve(load(folder / "cluster.yaml"))
 
@@ -31,29 +33,43 @@ def errors(plan: Plan) -> list[tuple[str, str, str]]:
     return [(item.check, item.problem, item.hint) for item in plan.errors]
 
 
-@pytest.mark.parametrize(("kind", "protection", "servers"), [
-    ("weka", {"data": 16, "parity": 4, "spares": 2}, 22),  # each part of a stripe on a server of its own, and spares
-    ("weka", {"data": 16}, 19),
-    ("weka", {"parity": 4}, 8),
-    ("weka", {}, 8),
-    ("storage-scale", {"copies": 3}, 3),
-    ("storage-scale", {}, 3),
-    ("object", {"data": 12, "parity": 4}, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "protection", "servers"),
+    [
+        (
+            "weka",
+            {"data": 16, "parity": 4, "spares": 2},
+            22,
+        ),  # each part of a stripe on a server of its own, and spares
+        ("weka", {"data": 16}, 19),
+        ("weka", {"parity": 4}, 8),
+        ("weka", {}, 8),
+        ("storage-scale", {"copies": 3}, 3),
+        ("storage-scale", {}, 3),
+        ("object", {"data": 12, "parity": 4}, 4),
+    ],
+)
 def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[str, int], servers: int) -> None:
     plan = store(tmp_path, kind, **protection)
     assert not plan.errors and plan.servers[-1].count == servers
 
 
-@pytest.mark.parametrize(("kind", "protection", "said", "cure"), [
-    ("weka", {"data": 20}, "20 data parts of a stripe: 4 more than the 16 of weka", {"data": 16}),
-    ("weka", {"data": 2}, "2 data parts of a stripe: 1 fewer than the 3 of weka", {"data": 3}),
-    ("weka", {"parity": 5}, "5 parity parts of a stripe: 1 more than the 4 of weka", {"parity": 4}),
-    ("weka", {"parity": 1}, "1 parity parts of a stripe: 1 fewer than the 2 of weka", {"parity": 2}),
-    ("storage-scale", {"copies": 4}, "4 copies: 1 more than the 3 of storage-scale", {"copies": 3}),
-    ("object", {"data": 20, "parity": 4}, "20 data parts of a stripe: 8 more than the 12 of object",
-     {"data": 12, "parity": 4}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "protection", "said", "cure"),
+    [
+        ("weka", {"data": 20}, "20 data parts of a stripe: 4 more than the 16 of weka", {"data": 16}),
+        ("weka", {"data": 2}, "2 data parts of a stripe: 1 fewer than the 3 of weka", {"data": 3}),
+        ("weka", {"parity": 5}, "5 parity parts of a stripe: 1 more than the 4 of weka", {"parity": 4}),
+        ("weka", {"parity": 1}, "1 parity parts of a stripe: 1 fewer than the 2 of weka", {"parity": 2}),
+        ("storage-scale", {"copies": 4}, "4 copies: 1 more than the 3 of storage-scale", {"copies": 3}),
+        (
+            "object",
+            {"data": 20, "parity": 4},
+            "20 data parts of a stripe: 8 more than the 12 of object",
+            {"data": 12, "parity": 4},
+        ),
+    ],
+)
 def test_what_the_product_does_not_make(
     tmp_path: Path, kind: str, protection: dict[str, int], said: str, cure: dict[str, int]
 ) -> None:
@@ -63,10 +79,17 @@ def test_what_the_product_does_not_make(
     assert not errors(store(tmp_path, kind, **cure))
 
 
-@pytest.mark.parametrize(("kind", "count", "protection", "needed"), [
-    ("weka", 10, {"data": 16, "parity": 4}, 21), ("weka", 3, {}, 8), ("storage-scale", 2, {"copies": 3}, 3),
-    ("storage-scale", 1, {}, 3), ("lustre", 1, {}, 2), ("object", 2, {}, 4),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "count", "protection", "needed"),
+    [
+        ("weka", 10, {"data": 16, "parity": 4}, 21),
+        ("weka", 3, {}, 8),
+        ("storage-scale", 2, {"copies": 3}, 3),
+        ("storage-scale", 1, {}, 3),
+        ("lustre", 1, {}, 2),
+        ("object", 2, {}, 4),
+    ],
+)
 def test_below_its_minimum_and_the_cure(
     tmp_path: Path, kind: str, count: int, protection: dict[str, int], needed: int
 ) -> None:

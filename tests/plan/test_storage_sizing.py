@@ -72,9 +72,13 @@ def checks(plan: Plan) -> dict[str, str]:
 
 # RA-11333-001 V11, table 6: tier, units -> read, write in GB/s
 TABLE_6 = {
-    ("good", 1): (15, 7), ("good", 4): (60, 30), ("better", 1): (40, 20), ("better", 4): (160, 80),
-    ("best", 1): (125, 62), ("best", 4): (500, 250),
-}  # fmt: skip
+    ("good", 1): (15, 7),
+    ("good", 4): (60, 30),
+    ("better", 1): (40, 20),
+    ("better", 4): (160, 80),
+    ("best", 1): (125, 62),
+    ("best", 4): (500, 250),
+}
 
 
 @pytest.mark.parametrize(("tier", "units"), TABLE_6)
@@ -160,7 +164,11 @@ def test_storage_scale_by_hand(catalog: Catalog) -> None:
 def test_without_a_measurement_ports_are_the_bound_and_it_is_said(catalog: Catalog) -> None:
     plan = planned(catalog, {"tier": "best", "servers": {"machine": "flash-24"}})
     (item,) = plan.storage
-    assert item.design and item.design.throughput_basis == "ports" and item.design.read == Rate("800 Gb/s") * item.design.servers
+    assert (
+        item.design
+        and item.design.throughput_basis == "ports"
+        and item.design.read == Rate("800 Gb/s") * item.design.servers
+    )
     assert "storage-rate-unknown" in checks(plan)
     fast = {"machine": "flash-24", "throughput": {"read": "500 GB/s", "write": "500 GB/s"}}
     (item,) = planned(catalog, {"tier": "best", "servers": fast}).storage
@@ -188,28 +196,45 @@ def test_without_machines_nothing_is_sized_and_it_is_said(catalog: Catalog) -> N
 BAD = {
     "storage-minimum": ({"kind": "weka", "servers": {"machine": "flash-24", "count": 5}}, "3 too few"),
     "storage-capacity": ({"capacity": "10 PiB", "servers": {"machine": "flash-24", "count": 4}}, "PB short"),
-    "storage-short": ({"tier": "best", "servers": {"machine": "flash-24", "count": 2, "throughput": GIVES}},
-                      "410 GB/s less than the 500 GB/s"),
-    "storage-checkpoint": ({"throughput": {"read": "90 GB/s", "write": "60 GB/s"}, "servers": {"machine": "flash-24"},
-                            "checkpoint": {"parameters": 405e9, "stall": "15 s"}}, "318 GB/s more than the 60 GB/s"),
+    "storage-short": (
+        {"tier": "best", "servers": {"machine": "flash-24", "count": 2, "throughput": GIVES}},
+        "410 GB/s less than the 500 GB/s",
+    ),
+    "storage-checkpoint": (
+        {
+            "throughput": {"read": "90 GB/s", "write": "60 GB/s"},
+            "servers": {"machine": "flash-24"},
+            "checkpoint": {"parameters": 405e9, "stall": "15 s"},
+        },
+        "318 GB/s more than the 60 GB/s",
+    ),
     "storage-checkpoint-need": ({"checkpoint": {"parameters": 405e9}}, "one of 'stall' and 'interval'"),
     "storage-throughput-low": ({"throughput": {"read": "20 GB/s", "write": "30 GB/s"}}, "40 GB/s less than"),
-    "storage-memory": ({"servers": {"machine": "flash-4", "count": 2}, "protection": {"data": 1, "parity": 1}},
-                       "GB less"),
-    "storage-limits": ({"servers": {"machine": "flash-24"}, "protection": {"data": 22, "parity": 2},
-                        "capacity": "1 PiB"},
-                       "over the 256 TiB"),
+    "storage-memory": (
+        {"servers": {"machine": "flash-4", "count": 2}, "protection": {"data": 1, "parity": 1}},
+        "GB less",
+    ),
+    "storage-limits": (
+        {"servers": {"machine": "flash-24"}, "protection": {"data": 22, "parity": 2}, "capacity": "1 PiB"},
+        "over the 256 TiB",
+    ),
     "storage-servers": ({"servers": {"machine": "bare"}}, "nor is a count given"),
-    "storage-metadata": ({"capacity": "60 PiB", "servers": {"machine": "flash-24"}, "metadata": {"machine": "flash-4"}},
-                         "short of"),
+    "storage-metadata": (
+        {"capacity": "60 PiB", "servers": {"machine": "flash-24"}, "metadata": {"machine": "flash-4"}},
+        "short of",
+    ),
     "storage-value": ({"capacity": "-3 TB", "servers": {"machine": "flash-24"}}, "-3 TB is not above zero"),
-    "storage-nfs": ({"kind": "nfs", "capacity": "1 PB", "servers": {"machine": "flash-24"}},
-                    "5 servers, an export lives on one: clients mount the first, the others stand by; it alone gives "
-                    "245.8 TB of 1 PB"),
-    "storage-usual": ({"capacity": "1 PB", "servers": {"machine": "flash-24"}, "protection": {"data": 1, "parity": 1}},
-                      "12 object targets a server: 4 over the 8"),
+    "storage-nfs": (
+        {"kind": "nfs", "capacity": "1 PB", "servers": {"machine": "flash-24"}},
+        "5 servers, an export lives on one: clients mount the first, the others stand by; it alone gives "
+        "245.8 TB of 1 PB",
+    ),
+    "storage-usual": (
+        {"capacity": "1 PB", "servers": {"machine": "flash-24"}, "protection": {"data": 1, "parity": 1}},
+        "12 object targets a server: 4 over the 8",
+    ),
     "unknown-name": ({"servers": {"machine": "flash-25"}}, "flash-25"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("check", sorted(BAD))
@@ -230,9 +255,12 @@ def divided(catalog: Catalog, *stores: dict[str, Any], others: int = 300) -> Pla
 
 SIZED: list[dict[str, Any]] = [
     {"kind": "lustre", "tier": "best", "capacity": "1 PiB", "servers": {"machine": "flash-24", "throughput": GIVES}},
-    {"kind": "weka", "capacity": "1 PiB",
-     "servers": {"machine": "flash-24", "throughput": {"read": "5 GB/s", "write": "4 GB/s"}}},
-]  # fmt: skip
+    {
+        "kind": "weka",
+        "capacity": "1 PiB",
+        "servers": {"machine": "flash-24", "throughput": {"read": "5 GB/s", "write": "4 GB/s"}},
+    },
+]
 
 
 @pytest.mark.parametrize("store", SIZED, ids=["tier", "floor"])
@@ -254,23 +282,35 @@ def test_only_clients_have_to_be_fed(catalog: Catalog) -> None:
     lowest = divided(catalog, {"tier": "good"})
     enough = {"throughput": {"read": str(lowest.storage[0].read), "write": str(lowest.storage[0].write)}}
     assert "storage-throughput-low" not in checks(divided(catalog, enough))
-    (low,) = [item for item in divided(catalog, enough | {"throughput": {"read": "1 GB/s", "write": "1 TB/s"}}).findings
-              if item.check == "storage-throughput-low"]  # fmt: skip
+    (low,) = [
+        item
+        for item in divided(catalog, enough | {"throughput": {"read": "1 GB/s", "write": "1 TB/s"}}).findings
+        if item.check == "storage-throughput-low"
+    ]
     assert low.problem.startswith("216 accelerators of near are given 1 GB/s to read")
     # two stores, of which a pool reaches one: the other does not make up for what is lacking there
     rich = {"name": "rich", "mount": "/rich", "throughput": {"read": "1 TB/s", "write": "1 TB/s"}}
     poor = {"fabric": "storage", "throughput": {"read": "1 GB/s", "write": "1 TB/s"}}
-    fabrics = [{"name": name, "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700", "role": role}
-               for name, role in (("storage", "storage"), ("other", "compute"))]  # fmt: skip
-    pools = [{"name": name, "machine": "dgx-h100", "nodes": 32, "fabrics": networks}
-             for name, networks in (("both", ["storage", "other"]), ("one", ["storage"]))]  # fmt: skip
+    fabrics = [
+        {"name": name, "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700", "role": role}
+        for name, role in (("storage", "storage"), ("other", "compute"))
+    ]
+    pools = [
+        {"name": name, "machine": "dgx-h100", "nodes": 32, "fabrics": networks}
+        for name, networks in (("both", ["storage", "other"]), ("one", ["storage"]))
+    ]
     plan = planned(catalog, poor, rich | {"fabric": "other"}, pools=pools, fabrics=fabrics)
     lacking = [item.problem for item in plan.findings if item.check == "storage-throughput-low"]
     assert len(lacking) == 1 and lacking[0].startswith("256 accelerators of one are given 1 GB/s")
-    tierless = planned(catalog, poor | {"throughput": None, "tier": "good"}, fabrics=fabrics,
-                       pools=[pools[0] | {"fabrics": ["other"]},
-                              {"name": "login", "machine": "management-server", "nodes": 4, "fabrics": ["storage"]}]
-                       )  # fmt: skip
+    tierless = planned(
+        catalog,
+        poor | {"throughput": None, "tier": "good"},
+        fabrics=fabrics,
+        pools=[
+            pools[0] | {"fabrics": ["other"]},
+            {"name": "login", "machine": "management-server", "nodes": 4, "fabrics": ["storage"]},
+        ],
+    )
     assert "its clients have no accelerators" in str([item.problem for item in tierless.errors])
 
 
@@ -279,13 +319,16 @@ def test_only_tiers_of_the_reference_are_named(catalog: Catalog, machine: str) -
     """For a GB300 'good' was refused by an error and recommended by a note, and no rate was low."""
 
     def look(more: str) -> Plan:
-        return resolve(loads(f"""
+        return resolve(
+            loads(f"""
 name: one
 site: {{kind: onprem, location: stockholm}}
 scheduler: {{kind: slurm, version: "25.11"}}
 pools: [{{name: train, machine: {machine}, nodes: 36}}]
 storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
-"""), catalog)  # fmt: skip
+"""),
+            catalog,
+        )
 
     (unknown,) = [item.hint for item in look("").findings if item.check == "storage-throughput-unknown"]
     named = [tier for tier in ("good", "better", "best") if tier in unknown]
@@ -295,8 +338,11 @@ storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
         assert bool(refused) == (tier not in named) and (plan.storage[0].read is None) == bool(refused)
         assert refused in ([], [f"set tier to {' or '.join(named)}, or set 'throughput' in its place"])
         assert "storage-throughput-unknown" not in checks(plan)
-    (low, _) = [item for item in look(", throughput: {read: 1 GB/s, write: 1 GB/s}").findings
-                if item.check == "storage-throughput-low"]  # fmt: skip
+    (low, _) = [
+        item
+        for item in look(", throughput: {read: 1 GB/s, write: 1 GB/s}").findings
+        if item.check == "storage-throughput-low"
+    ]
     assert low.hint.endswith(f"set tier: {named[0]}")
 
 
@@ -315,9 +361,15 @@ def test_the_cure_cures(catalog: Catalog, check: str) -> None:
     assert check not in checks(planned(catalog, store))
 
 
-@pytest.mark.parametrize(("kind", "capacity"), [
-    ("lustre", "10 PiB"), ("weka", "10 PiB"), ("storage-scale", "5 PiB"), ("nfs", "5 PB"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "capacity"),
+    [
+        ("lustre", "10 PiB"),
+        ("weka", "10 PiB"),
+        ("storage-scale", "5 PiB"),
+        ("nfs", "5 PB"),
+    ],
+)
 def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, kind: str, capacity: str) -> None:
     """Usable space does not grow in proportion: spares of a stripe stay the same, and pairs come in twos."""
 
@@ -342,8 +394,12 @@ def test_no_room_for_servers(catalog: Catalog) -> None:
 )
 def test_servers_that_are_counted_hold_and_give_what_was_asked(kind: str, tebibytes: int, tier: str) -> None:
     overlay = CATALOG
-    store: dict[str, Any] = {"kind": kind, "capacity": f"{tebibytes} TiB", "tier": tier,
-                             "servers": {"machine": "flash-24", "throughput": GIVES}}  # fmt: skip
+    store: dict[str, Any] = {
+        "kind": kind,
+        "capacity": f"{tebibytes} TiB",
+        "tier": tier,
+        "servers": {"machine": "flash-24", "throughput": GIVES},
+    }
     plan = planned(overlay, store, nodes=32)
     (item,) = plan.storage
     design = item.design

@@ -25,12 +25,18 @@ KUEUE = {"kind": "kubernetes", "version": "1.34"}
 
 def planned(partitions: list[dict[str, Any]] = APART, **changes: Any) -> Plan:
     fabric = {"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
-    pools = [{"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": ["compute"]}
-             for name, nodes in (("pa", 4), ("pb", 3), ("all", 2))]  # fmt: skip
-    spec = {"name": "parts", "site": {"kind": "onprem", "location": "stockholm"}, "pools": pools,
-            "scheduler": {"kind": "slurm", "version": "25.11"},
-            "fabrics": [fabric | {"partitions": partitions, "m_key": "/etc/opensm/mkey"}],
-            "tenants": [{"name": "alpha", "share": 60}, {"name": "beta", "share": 40}]}  # fmt: skip
+    pools = [
+        {"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": ["compute"]}
+        for name, nodes in (("pa", 4), ("pb", 3), ("all", 2))
+    ]
+    spec = {
+        "name": "parts",
+        "site": {"kind": "onprem", "location": "stockholm"},
+        "pools": pools,
+        "scheduler": {"kind": "slurm", "version": "25.11"},
+        "fabrics": [fabric | {"partitions": partitions, "m_key": "/etc/opensm/mkey"}],
+        "tenants": [{"name": "alpha", "share": 60}, {"name": "beta", "share": 40}],
+    }
     return resolve(ClusterSpec.model_validate(spec | changes))
 
 
@@ -45,7 +51,10 @@ def with_partitions(*partitions: dict[str, Any], **more: Any) -> Plan:
 def test_partitions_of_pools_are_for_the_tenants_whose_nodes_they_have() -> None:
     plan = planned()
     assert {item.name: (item.accounts, item.default) for item in plan.scheduler.partitions} == {
-        "pa": (("alpha",), False), "pb": (("beta",), False), "all": ((), True)}  # fmt: skip
+        "pa": (("alpha",), False),
+        "pb": (("beta",), False),
+        "all": ((), True),
+    }
     assert not strangers(plan)
 
 
@@ -57,12 +66,15 @@ def test_slurm_is_told_so() -> None:
     assert "AllowAccounts" not in lines["all"] and "Default=YES" in lines["all"]
 
 
-@pytest.mark.parametrize("partitions", [
-    [],  # nobody is kept apart
-    [{"tenant": "alpha"}, {"tenant": "beta"}],
-    [{"tenant": "alpha", "hosts": "pa-[0001-0002]"}, {"tenant": "beta", "hosts": "pa-[0003-0004]"}],  # of several
-    [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of nobody in particular
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        [],  # nobody is kept apart
+        [{"tenant": "alpha"}, {"tenant": "beta"}],
+        [{"tenant": "alpha", "hosts": "pa-[0001-0002]"}, {"tenant": "beta", "hosts": "pa-[0003-0004]"}],  # of several
+        [{"tenant": "alpha", "hosts": "pa-[0001-0003]"}],  # and of nobody in particular
+    ],
+)
 def test_pools_of_no_certain_tenant_are_for_all(partitions: list[dict[str, Any]]) -> None:
     plan = planned(partitions)
     assert plan.scheduler.partitions[0].accounts == () and plan.scheduler.partitions[0].default
@@ -129,8 +141,10 @@ def test_jobs_are_placed_on_nodes_of_their_tenant(scheduler: dict[str, Any]) -> 
 
 def test_queues_have_no_part_of_the_nodes_of_others() -> None:
     plan = planned(scheduler=KUEUE)
-    shares = {name: [(own.nominal["nvidia.com/gpu"], own.borrowing_limit.get("nvidia.com/gpu")) for own in pools]
-              for name, pools in compute_tenant_quotas(plan).items()}  # fmt: skip
+    shares = {
+        name: [(own.nominal["nvidia.com/gpu"], own.borrowing_limit.get("nvidia.com/gpu")) for own in pools]
+        for name, pools in compute_tenant_quotas(plan).items()
+    }
     assert shares == {"alpha": [(32, None), (0, 0), (8, None)], "beta": [(0, 0), (24, None), (8, None)]}
     assert not strangers(plan)
 

@@ -21,9 +21,15 @@ CPU = "cpu-6740e"
 
 def row(folder: Path, name: str, *pools: tuple[str, int], **facility: object) -> str:
     """The text of one row of a plan with these pools, without a fabric unless one is given."""
-    declared = [{"name": f"pool{number}", "machine": machine, "nodes": nodes,
-                 "fabrics": [item["name"] for item in facility.get("fabrics", [])]}  # type: ignore[attr-defined]
-                for number, (machine, nodes) in enumerate(pools)]  # fmt: skip
+    declared = [
+        {
+            "name": f"pool{number}",
+            "machine": machine,
+            "nodes": nodes,
+            "fabrics": [item["name"] for item in facility.get("fabrics", [])],
+        }  # type: ignore[attr-defined]
+        for number, (machine, nodes) in enumerate(pools)
+    ]
     plan = hall(folder, pools=declared, **({"fabrics": []} | facility))
     return next(text for what, _, text in build_rows(plan) if what == name)
 
@@ -57,12 +63,17 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
     plan = planned(
         pools=train("dgx-gb300", 143),
         fabrics=[{"name": "compute", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"}],
-        facility={"rack": {"type": "eia-48u", "power": "45.3 kW"}, "power": {"budget": "2 MW"},
-                  "cooling": {"kind": "direct-liquid"}},
-    )  # fmt: skip
+        facility={
+            "rack": {"type": "eia-48u", "power": "45.3 kW"},
+            "power": {"budget": "2 MW"},
+            "cooling": {"kind": "direct-liquid"},
+        },
+    )
     switches = next(group for group in plan.facility.racks if group.kind == "network")
     assert switches.power_limit and switches.is_power_lower_bound and switches.headroom is None
-    assert next(text for what, name, text in build_rows(plan) if (what, name) == ("racks", "network")).endswith("unknown")
+    assert next(text for what, name, text in build_rows(plan) if (what, name) == ("racks", "network")).endswith(
+        "unknown"
+    )
     published = build_document(plan).facility
     group = next(item for item in published.rack_groups if item.kind == "network")
     assert group.kw_at_least and group.headroom_kw is None and published.headroom_kw is None
@@ -70,7 +81,9 @@ def test_racks_of_switches_of_unknown_power_have_no_headroom() -> None:
     assert {row["headroom_kw"] for row in listed if row["kind"] == "network"} == {""}
     assert {(row["kw"], row["at_least"]) for row in listed if row["kind"] == "network"} == {("", "yes")}
     cells = re.findall(r">([^<>]+)<", render_racks(plan).split("switches, services")[1])
-    assert "0 kW" not in cells and cells.count("not known") == 2 and "power not known" in draw_row_plan(plan).render_file()
+    assert (
+        "0 kW" not in cells and cells.count("not known") == 2 and "power not known" in draw_row_plan(plan).render_file()
+    )
     assert "not known" in render_power(plan).split("headroom of the hall")[1]
 
 
@@ -78,16 +91,26 @@ def test_racks_with_a_part_of_unknown_power_draw_at_least_the_rest(tmp_path: Pat
     machines = [{"name": "login", "machine": CPU, "count": 2}]
     text = row(tmp_path, "racks", ("dgx-h100", 4), machines=machines, rack={"type": "eia-48u"})
     assert "at least" not in text, "racks of nodes whose power is known"
-    plan = hall(tmp_path, pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
-                fabrics=[QM9700], machines=machines, rack={"type": "eia-48u"})  # fmt: skip
+    plan = hall(
+        tmp_path,
+        pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
+        fabrics=[QM9700],
+        machines=machines,
+        rack={"type": "eia-48u"},
+    )
     shared = next(text for what, name, text in build_rows(plan) if (what, name) == ("racks", "network"))
     assert "at least 1.72 kW" in shared
 
 
 def test_files_of_racks_mark_numbers_that_are_lower_bounds(tmp_path: Path) -> None:
-    plan = hall(tmp_path, pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
-                fabrics=[QM9700], machines=[{"name": "login", "machine": CPU, "count": 2}], rack={"type": "eia-48u"},
-                power={"circuit": "32 A", "voltage": "400 V"})  # fmt: skip
+    plan = hall(
+        tmp_path,
+        pools=[{"name": "a", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]}],
+        fabrics=[QM9700],
+        machines=[{"name": "login", "machine": CPU, "count": 2}],
+        rack={"type": "eia-48u"},
+        power={"circuit": "32 A", "voltage": "400 V"},
+    )
     files = render(plan, "racks")
     for name, key in (("racks.csv", "kw"), ("circuits.csv", "load_kw"), ("rows.csv", "kw")):
         listed = list(csv.DictReader(io.StringIO(files[name])))

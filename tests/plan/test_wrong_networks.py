@@ -20,11 +20,12 @@ TENANTS = {"tenants": [{"name": "a", "share": 1, "users": ["x"]}, {"name": "b", 
 def spec(*fabrics: dict[str, Any], pools: list[dict[str, Any]] | None = None, nodes: int = 64, **more: Any) -> Any:
     names = [fabric["name"] for fabric in fabrics]
     return {
-        "name": "t", "site": {"kind": "onprem", "location": "stockholm"},
+        "name": "t",
+        "site": {"kind": "onprem", "location": "stockholm"},
         "scheduler": {"kind": "slurm", "version": "25.11"},
         "pools": pools or [{"name": "train", "machine": "dgx-h100", "nodes": nodes, "fabrics": names}],
         "fabrics": list(fabrics),
-    } | more  # fmt: skip
+    } | more
 
 
 def joined(**joins: Any) -> Any:
@@ -32,76 +33,162 @@ def joined(**joins: Any) -> Any:
 
 
 WRONG: dict[str, tuple[str, str, str, Any]] = {
-    "more rails than adapters": ("fabric-adapters", "fabrics[0].rails", "99 links of a node, 91 more than the 8",
-                                 spec(ROCE | {"rails": 99})),
-    "more rails over planes": ("fabric-adapters", "fabrics[0].rails", "16 links of a node, 8 more than the 8",
-                               spec(ROCE | {"rails": 8, "planes": 2})),
+    "more rails than adapters": (
+        "fabric-adapters",
+        "fabrics[0].rails",
+        "99 links of a node, 91 more than the 8",
+        spec(ROCE | {"rails": 99}),
+    ),
+    "more rails over planes": (
+        "fabric-adapters",
+        "fabrics[0].rails",
+        "16 links of a node, 8 more than the 8",
+        spec(ROCE | {"rails": 8, "planes": 2}),
+    ),
     "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", spec(ROCE | {"spines": 3})),
     "spines that would take a core": (
-        "fabric-tiers", "fabrics[0].spines", "32 spines in pods and 16 core switches above them, 80 switches in all",
-        spec(COMPUTE | {"spines": 8}, nodes=127)),
+        "fabric-tiers",
+        "fabrics[0].spines",
+        "32 spines in pods and 16 core switches above them, 80 switches in all",
+        spec(COMPUTE | {"spines": 8}, nodes=127),
+    ),
     "spines of a tree that would take a core": (
-        "fabric-tiers", "fabrics[0].spines", "without this number 24 in 2 tiers do",
-        spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63)),
+        "fabric-tiers",
+        "fabrics[0].spines",
+        "without this number 24 in 2 tiers do",
+        spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63),
+    ),
     "too many spines": ("fabric-fit", "fabrics[0]", "do not spread evenly over 1000", spec(ROCE | {"spines": 1000})),
-    "joins nothing": ("unknown-name", "fabrics[2].joins.fabric", "no fabric is called 'inband'",
-                      joined(fabric="inband", links=2)),
+    "joins nothing": (
+        "unknown-name",
+        "fabrics[2].joins.fabric",
+        "no fabric is called 'inband'",
+        joined(fabric="inband", links=2),
+    ),
     "joins itself": ("fabric-joins", "fabrics[2].joins.fabric", "joins itself", joined(fabric="management", links=2)),
-    "joins another kind": ("fabric-joins", "fabrics[2].joins.fabric", "compute is infiniband",
-                           joined(fabric="compute", links=2)),
+    "joins another kind": (
+        "fabric-joins",
+        "fabrics[2].joins.fabric",
+        "compute is infiniband",
+        joined(fabric="compute", links=2),
+    ),
     "joins a routed network": (
-        "fabric-joins", "fabrics[2].joins.fabric", "in-band is routed (ethernet, role storage)",
-        spec(COMPUTE, IN_BAND | {"role": "storage"}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
-             nodes=8)),
+        "fabric-joins",
+        "fabrics[2].joins.fabric",
+        "in-band is routed (ethernet, role storage)",
+        spec(
+            COMPUTE, IN_BAND | {"role": "storage"}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8
+        ),
+    ),
     "joins a network without a pool": (
-        "fabric-joins", "fabrics[2].joins.fabric", "in-band",
-        spec(COMPUTE, IN_BAND, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
-             pools=[{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute", "management"]}])),
-    "two tenants, one key": ("subnet-partitions", "fabrics[0].partitions[1].pkey", "b has the key 0x0010 of a",
-                             spec(COMPUTE | {"partitions": [{"tenant": "a", "pkey": 16}, {"tenant": "b", "pkey": 16},
-                                                            {"tenant": "a", "pkey": 17}]}, **TENANTS)),
-    "no such tenant": ("unknown-name", "fabrics[0].partitions[0].tenant", "no tenant is called 'zz'",
-                       spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS)),
-    "hosts that are not there": ("subnet-partitions", "fabrics[0].partitions[0].hosts",
-                                 "6 of its hosts are not on compute, the first is train-0065",
-                                 spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0065-0070]"}]},
-                                      **TENANTS)),
-    "hosts that are no hosts": ("subnet-partitions", "fabrics[0].partitions[0].hosts", "",
-                                spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS)),
+        "fabric-joins",
+        "fabrics[2].joins.fabric",
+        "in-band",
+        spec(
+            COMPUTE,
+            IN_BAND,
+            MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}},
+            pools=[{"name": "train", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute", "management"]}],
+        ),
+    ),
+    "two tenants, one key": (
+        "subnet-partitions",
+        "fabrics[0].partitions[1].pkey",
+        "b has the key 0x0010 of a",
+        spec(
+            COMPUTE
+            | {"partitions": [{"tenant": "a", "pkey": 16}, {"tenant": "b", "pkey": 16}, {"tenant": "a", "pkey": 17}]},
+            **TENANTS,
+        ),
+    ),
+    "no such tenant": (
+        "unknown-name",
+        "fabrics[0].partitions[0].tenant",
+        "no tenant is called 'zz'",
+        spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS),
+    ),
+    "hosts that are not there": (
+        "subnet-partitions",
+        "fabrics[0].partitions[0].hosts",
+        "6 of its hosts are not on compute, the first is train-0065",
+        spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0065-0070]"}]}, **TENANTS),
+    ),
+    "hosts that are no hosts": (
+        "subnet-partitions",
+        "fabrics[0].partitions[0].hosts",
+        "",
+        spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS),
+    ),
     "no network of IPv4": ("addresses", "network.cidr", "hosts get IPv4", spec(ROCE, network={"cidr": "fd00::/64"})),
-    "a network too small": ("addresses", "network.cidr", "blocks of: service hosts 256, train 256",
-                            spec(ROCE, network={"cidr": "10.0.0.0/28"})),
-    "a pool like management ports": ("network-name-twice", "pools[0].name",
-                                     "bmc-train-0001 would be the management port of train, and a node of bmc-train",
-                                     spec(COMPUTE, pools=[
-                                         {"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]},
-                                         {"name": "bmc-train", "machine": "dgx-h100", "nodes": 4}])),
+    "a network too small": (
+        "addresses",
+        "network.cidr",
+        "blocks of: service hosts 256, train 256",
+        spec(ROCE, network={"cidr": "10.0.0.0/28"}),
+    ),
+    "a pool like management ports": (
+        "network-name-twice",
+        "pools[0].name",
+        "bmc-train-0001 would be the management port of train, and a node of bmc-train",
+        spec(
+            COMPUTE,
+            pools=[
+                {"name": "train", "machine": "dgx-h100", "nodes": 4, "fabrics": ["compute"]},
+                {"name": "bmc-train", "machine": "dgx-h100", "nodes": 4},
+            ],
+        ),
+    ),
     "ports of one kind for two kinds of fabric": (
-        "fabric-ports", "fabrics[1]",
+        "fabric-ports",
+        "fabrics[1]",
         "eth takes the compute ports of mi300x-8gpu (8 × 400 Gb/s ConnectX-7; pool train), which are on ib already",
-        spec({"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"},
-             ROCE | {"name": "eth"}, pools=[{"name": "train", "machine": "mi300x-8gpu", "nodes": 8,
-                                             "fabrics": ["ib", "eth"]}])),
+        spec(
+            {"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"},
+            ROCE | {"name": "eth"},
+            pools=[{"name": "train", "machine": "mi300x-8gpu", "nodes": 8, "fabrics": ["ib", "eth"]}],
+        ),
+    ),
     "two storage networks on one machine": (
-        "fabric-ports", "fabrics[1]", "two takes the storage ports of dgx-b200 (2 × 400 Gb/s BlueField-3; pool train)",
-        spec({"name": "one", "role": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600"},
-             {"name": "two", "role": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"},
-             pools=[{"name": "train", "machine": "dgx-b200", "nodes": 8, "fabrics": ["one", "two"]}])),
+        "fabric-ports",
+        "fabrics[1]",
+        "two takes the storage ports of dgx-b200 (2 × 400 Gb/s BlueField-3; pool train)",
+        spec(
+            {"name": "one", "role": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600"},
+            {"name": "two", "role": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"},
+            pools=[{"name": "train", "machine": "dgx-b200", "nodes": 8, "fabrics": ["one", "two"]}],
+        ),
+    ),
     "two ways to run the same ports": (
-        "fabric-ports", "fabrics[1]", "eth takes the compute ports of dgx-b300 (16 × 400 Gb/s ConnectX-8; pool train)",
-        spec({"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"},
-             ROCE | {"name": "eth"}, pools=[{"name": "train", "machine": "dgx-b300", "nodes": 8,
-                                             "fabrics": ["ib", "eth"]}])),
+        "fabric-ports",
+        "fabrics[1]",
+        "eth takes the compute ports of dgx-b300 (16 × 400 Gb/s ConnectX-8; pool train)",
+        spec(
+            {"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"},
+            ROCE | {"name": "eth"},
+            pools=[{"name": "train", "machine": "dgx-b300", "nodes": 8, "fabrics": ["ib", "eth"]}],
+        ),
+    ),
     "two management networks": (
-        "fabric-ports", "fabrics[2]", "second takes the management ports of dgx-b300 (1 port; pool train)",
-        spec(COMPUTE, MANAGEMENT, MANAGEMENT | {"name": "second", "role": "management"},
-             pools=[{"name": "train", "machine": "dgx-b300", "nodes": 8, "fabrics": ["management", "second"]},
-                    {"name": "other", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"]}])),
-    "machines like switches": ("network-name-twice", "facility.machines[0].name",
-                               "compute-leaf-001 would be a machine of compute-leaf, and a leaf switch of compute",
-                               spec(COMPUTE, facility={"machines": [
-                                   {"name": "compute-leaf", "machine": "management-server", "count": 120}]})),
-}  # fmt: skip
+        "fabric-ports",
+        "fabrics[2]",
+        "second takes the management ports of dgx-b300 (1 port; pool train)",
+        spec(
+            COMPUTE,
+            MANAGEMENT,
+            MANAGEMENT | {"name": "second", "role": "management"},
+            pools=[
+                {"name": "train", "machine": "dgx-b300", "nodes": 8, "fabrics": ["management", "second"]},
+                {"name": "other", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"]},
+            ],
+        ),
+    ),
+    "machines like switches": (
+        "network-name-twice",
+        "facility.machines[0].name",
+        "compute-leaf-001 would be a machine of compute-leaf, and a leaf switch of compute",
+        spec(COMPUTE, facility={"machines": [{"name": "compute-leaf", "machine": "management-server", "count": 120}]}),
+    ),
+}
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -117,13 +204,16 @@ def test_one_finding_with_its_place(case: str) -> None:
         assert not left, (place, value, left)
 
 
-@pytest.mark.parametrize(("joins", "cycle"), [
-    ({"a": "b", "b": "a"}, "ab"),
-    ({"a": "b", "b": "c", "c": "b"}, "bc"),
-    ({"a": "b", "b": "c", "c": "d", "d": "b"}, "bcd"),
-    ({"a": "a", "b": "a"}, "a"),
-    ({"d": "c", "c": "b", "b": "a", "a": "b"}, "ab"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("joins", "cycle"),
+    [
+        ({"a": "b", "b": "a"}, "ab"),
+        ({"a": "b", "b": "c", "c": "b"}, "bc"),
+        ({"a": "b", "b": "c", "c": "d", "d": "b"}, "bcd"),
+        ({"a": "a", "b": "a"}, "a"),
+        ({"d": "c", "c": "b", "b": "a", "a": "b"}, "ab"),
+    ],
+)
 def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, str], cycle: str) -> None:
     """Also where other networks only lead into it, which say nothing."""
     names = sorted({*joins, *joins.values()})
@@ -136,24 +226,29 @@ def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, st
     assert [(item.check, item.path) for item in wrong] == [
         ("fabric-joins", f"fabrics[{names.index(name)}].joins.fabric") for name in cycle
     ]
-    assert all(item.problem.startswith(f"{name} joins ") and item.hint
-               for name, item in zip(cycle, wrong, strict=True))  # fmt: skip
+    assert all(item.problem.startswith(f"{name} joins ") and item.hint for name, item in zip(cycle, wrong, strict=True))
 
 
 def test_right_joins_and_partitions_say_nothing() -> None:
     good = joined(fabric="in-band", links=2)
     assert not [finding for finding in findings(good) if finding.level == "error"]
     parts = [{"tenant": "a", "pkey": 16, "hosts": "train-[0001-0008]"}, {"tenant": "a", "pkey": 16}, {"tenant": "b"}]
-    assert not [finding for finding in findings(spec(COMPUTE | {"partitions": parts}, **TENANTS))
-                if finding.check == "subnet-partitions"]  # fmt: skip
+    assert not [
+        finding
+        for finding in findings(spec(COMPUTE | {"partitions": parts}, **TENANTS))
+        if finding.check == "subnet-partitions"
+    ]
 
 
-@pytest.mark.parametrize(("one", "other", "shared"), [
-    (HostRange("a-", 1, 9, 2), HostRange("a-", 9, 20, 2), "09"),
-    (HostRange("a-", 1, 9, 2), HostRange("a-", 10, 20, 2), None),
-    (HostRange("a-", 1, 99, 2), HostRange("a-", 1, 99, 4), None),
-    (HostRange("a-", 1, 2000, 2), HostRange("a-", 1, 1500, 4), "1000"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        (HostRange("a-", 1, 9, 2), HostRange("a-", 9, 20, 2), "09"),
+        (HostRange("a-", 1, 9, 2), HostRange("a-", 10, 20, 2), None),
+        (HostRange("a-", 1, 99, 2), HostRange("a-", 1, 99, 4), None),
+        (HostRange("a-", 1, 2000, 2), HostRange("a-", 1, 1500, 4), "1000"),
+    ],
+)
 def test_names_that_meet(one: HostRange, other: HostRange, shared: str | None) -> None:
     assert _find_shared_name(one, other) == _find_shared_name(other, one) == shared
     both = sorted({*one} & {*other})
@@ -168,8 +263,10 @@ def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
     conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
     data = spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
     said = [(item.path, item.problem.split(":")[0]) for item in findings(data) if item.check == "network-edge"]
-    assert said == [("fabrics[1].exits", "4 links of conv lead to the building"),
-                    ("fabrics[1]", "2 links of conv lead to management")]  # fmt: skip
+    assert said == [
+        ("fabrics[1].exits", "4 links of conv lead to the building"),
+        ("fabrics[1]", "2 links of conv lead to management"),
+    ]
     bridged = spec(COMPUTE, IN_BAND | {"exits": 4}, MANAGEMENT | {"joins": {"fabric": "in-band", "links": 2}}, nodes=8)
     assert not [item for item in findings(bridged) if item.check == "network-edge"]
 
@@ -186,9 +283,15 @@ def test_links_slower_than_the_adapters_are_said() -> None:
 
 def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
     hall = {"facility": {"rack": {"type": "eia-48u", "nodes": 4}}}
-    (said,) = (item for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc"]}}, nodes=32, **hall))
-               if item.check.startswith("cable"))  # fmt: skip
+    (said,) = (
+        item
+        for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc"]}}, nodes=32, **hall))
+        if item.check.startswith("cable")
+    )
     assert (said.check, said.path) == ("cable-unknown", "fabrics[0].cabling.media")
     assert "512 of 512 links of compute have no cable: the catalog knows no aoc that joins osfp" in said.problem
-    assert not [item for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
-                if item.check.startswith("cable")]  # fmt: skip
+    assert not [
+        item
+        for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))
+        if item.check.startswith("cable")
+    ]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import OutputError, OperationError
+from supercloud.errors import OperationError, OutputError
 from supercloud.primitives.bundle import MANIFEST, Bundle, File
 
 

@@ -88,11 +88,16 @@ def _changed(name: str, folder: Path, change: Callable[[Any], object]) -> Any:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "guids": _guids, "macs": _macs, "weather": _weather, "carbon": _carbon,
-    "spec": lambda folder: load(folder / "x"), "spec as json": lambda folder: load(_named(folder, "x.json")),
-    "job": lambda folder: load_job(folder / "x"), "fleet": lambda folder: load_fleet(folder / "x"),
+    "guids": _guids,
+    "macs": _macs,
+    "weather": _weather,
+    "carbon": _carbon,
+    "spec": lambda folder: load(folder / "x"),
+    "spec as json": lambda folder: load(_named(folder, "x.json")),
+    "job": lambda folder: load_job(folder / "x"),
+    "fleet": lambda folder: load_fleet(folder / "x"),
     "cabling": lambda folder: read_output(folder / "x"),
-}  # fmt: skip
+}
 
 
 def _named(folder: Path, name: str) -> Path:

@@ -10,9 +10,15 @@ from supercloud.errors import InputError
 from supercloud.primitives.names import NameRule, build_bounded_name
 
 BUCKET = NameRule(
-    max=63, min=3, characters="a-z0-9.-", starts="a-z0-9", ends="a-z0-9", refused=("xn--",), refused_end=("-s3alias",),
+    max=63,
+    min=3,
+    characters="a-z0-9.-",
+    starts="a-z0-9",
+    ends="a-z0-9",
+    refused=("xn--",),
+    refused_end=("-s3alias",),
     refused_all=r"\d+\.\d+\.\d+\.\d+|.*\.\..*",
-)  # fmt: skip
+)
 LABEL = NameRule(max=20, characters="a-z0-9-", starts="a-z", ends="a-z0-9", doubled=False)
 ANY = st.text(alphabet=string.printable + "äß€", max_size=80)
 
@@ -23,9 +29,11 @@ def test_short_names_stay_as_they_are() -> None:
 
 def test_long_names_keep_their_end_and_get_a_digest() -> None:
     name = build_bounded_name(["a-very-long-cluster-name", "scratch"], LABEL)
-    assert len(name) <= 20 and name.startswith("ame-scratch-") and name == build_bounded_name(
-        ["a-very-long-cluster-name", "scratch"], LABEL
-    )  # fmt: skip
+    assert (
+        len(name) <= 20
+        and name.startswith("ame-scratch-")
+        and name == build_bounded_name(["a-very-long-cluster-name", "scratch"], LABEL)
+    )
 
 
 @pytest.mark.parametrize("rule", [BUCKET, LABEL], ids=["bucket", "label"])
@@ -43,10 +51,18 @@ def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "word"),
-    [("ab", "2 characters"), ("a" * 64, "64 characters"), ("My_Bucket", "'M', '_'"), ("-abc", "begins with '-'"),
-     ("abc-", "ends with '-'"), ("xn--abc", "xn--"), ("abc-s3alias", "-s3alias"), ("10.0.0.1", "looks like"),
-     ("a..b", "looks like")],
-)  # fmt: skip
+    [
+        ("ab", "2 characters"),
+        ("a" * 64, "64 characters"),
+        ("My_Bucket", "'M', '_'"),
+        ("-abc", "begins with '-'"),
+        ("abc-", "ends with '-'"),
+        ("xn--abc", "xn--"),
+        ("abc-s3alias", "-s3alias"),
+        ("10.0.0.1", "looks like"),
+        ("a..b", "looks like"),
+    ],
+)
 def test_refused_with_the_reason(name: str, word: str) -> None:
     assert word in BUCKET.find_problem(name)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from supercloud.errors import OutputError, OperationError
+from supercloud.errors import OperationError, OutputError
 from supercloud.primitives.output import write_file
 
 

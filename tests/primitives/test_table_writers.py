@@ -10,14 +10,45 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.primitives.tables import format_csv, escape_cell, format_yaml
+from supercloud.primitives.tables import escape_cell, format_csv, format_yaml
 
 # What the language takes as a text: nothing of the control characters.
-TEXTS = st.text(st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\u0085\u2028\u2029\ufeff"),
-                min_size=1, max_size=30)  # fmt: skip
-ODD = st.sampled_from(["0x10", "1e3", "0o17", "1_000", "yes", "null", "~", "12:30", "UFM, HA pair", "- a", "# b",
-                       "a: b", "'", '"', "=1+1", "@x", "2026-01-01", "{a}", "[a]", "&a", "*a", "!a", "%",
-                       "`", ".5", "nan", "+1"])  # fmt: skip
+TEXTS = st.text(
+    st.characters(blacklist_categories=["Cs", "Cc"], blacklist_characters="\u0085\u2028\u2029\ufeff"),
+    min_size=1,
+    max_size=30,
+)
+ODD = st.sampled_from(
+    [
+        "0x10",
+        "1e3",
+        "0o17",
+        "1_000",
+        "yes",
+        "null",
+        "~",
+        "12:30",
+        "UFM, HA pair",
+        "- a",
+        "# b",
+        "a: b",
+        "'",
+        '"',
+        "=1+1",
+        "@x",
+        "2026-01-01",
+        "{a}",
+        "[a]",
+        "&a",
+        "*a",
+        "!a",
+        "%",
+        "`",
+        ".5",
+        "nan",
+        "+1",
+    ]
+)
 
 
 @given(st.lists(st.lists(ODD | TEXTS, min_size=2, max_size=2), max_size=5))
@@ -40,7 +71,17 @@ def test_a_name_like_a_number_is_quoted_for_readers_of_either_yaml(text: str) ->
     assert format_yaml({"a": text}) == f"a: '{text}'\n"
 
 
-@pytest.mark.parametrize(("value", "cell"), [("=HYPERLINK(1)", "'=HYPERLINK(1)"), ("+a", "'+a"), ("-cmd", "'-cmd"),
-                                             ("@x", "'@x"), ("-5.2", "-5.2"), ("a=b", "a=b"), (-3, -3)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+a", "'+a"),
+        ("-cmd", "'-cmd"),
+        ("@x", "'@x"),
+        ("-5.2", "-5.2"),
+        ("a=b", "a=b"),
+        (-3, -3),
+    ],
+)
 def test_no_cell_is_a_formula(value: object, cell: object) -> None:
     assert escape_cell(value) == cell

@@ -14,13 +14,28 @@ from supercloud.spec import ClusterSpec, JobSpec, fabric, fleet, job, pool, sche
 from supercloud.spec.base import Name
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.fleet import Connection
-from supercloud.spec.hints import _load_hints, find_field_hint, find_mapping_hint, suggest_name, suggest_connection
+from supercloud.spec.hints import _load_hints, find_field_hint, find_mapping_hint, suggest_connection, suggest_name
 from supercloud.spec.loader import load_fleet, load_job, loads
 
-MODELS = {model.__name__: model for model in (
-    storage.Storage, fabric.Fabric, tenant.Tenant, scheduler.Partition, scheduler.SlurmScheduler, site.OnPremSite,
-    JobSpec, job.Accelerators, job.PlacementSpec, ClusterSpec, pool.Pool, fleet.FleetSpec, fleet.FleetMember, Connection
-)}  # fmt: skip
+MODELS = {
+    model.__name__: model
+    for model in (
+        storage.Storage,
+        fabric.Fabric,
+        tenant.Tenant,
+        scheduler.Partition,
+        scheduler.SlurmScheduler,
+        site.OnPremSite,
+        JobSpec,
+        job.Accelerators,
+        job.PlacementSpec,
+        ClusterSpec,
+        pool.Pool,
+        fleet.FleetSpec,
+        fleet.FleetMember,
+        Connection,
+    )
+}
 
 
 def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_there() -> None:
@@ -33,8 +48,35 @@ def test_each_hint_is_for_a_field_that_is_missing_and_names_fields_that_are_ther
     assert set(_load_hints()["shapes"]) <= set(MODELS)
 
 
-SAMPLES = [8, "8", 0, -1, 10**9, 1.5, True, None, "a100", "A_100", "a100:8", "gpu:8", "30:00", "24:00:00", "1-12",
-           "yes", "/x", "80Gi", "8 nodes", "a b", "on", "null", "", [8], ["a"], {"a": 8}, "x" * 60]  # fmt: skip
+SAMPLES = [
+    8,
+    "8",
+    0,
+    -1,
+    10**9,
+    1.5,
+    True,
+    None,
+    "a100",
+    "A_100",
+    "a100:8",
+    "gpu:8",
+    "30:00",
+    "24:00:00",
+    "1-12",
+    "yes",
+    "/x",
+    "80Gi",
+    "8 nodes",
+    "a b",
+    "on",
+    "null",
+    "",
+    [8],
+    ["a"],
+    {"a": 8},
+    "x" * 60,
+]
 
 
 def is_accepted(model: type[BaseModel], hint: str) -> bool:
@@ -72,28 +114,60 @@ def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
     assert refused == []
 
 
-@pytest.mark.parametrize(("line", "hint"), [
-    ("name: Train_1", "write train-1"), ("name: 8 GPUs", "write n8-gpus"), ("name: Über", "write uber"),
-    ("gpus: 8", "write accelerators: {count: 8}"), ("gres: 'gpu:8'", "write accelerators:"),
-    ("cpus-per-task: 4", "leave it out"), ("ntasks: 16", "write tasks_per_node"), ("partition: batch", "write place:"),
-    ("time: 24:00:00", "write time_limit"), ("time_limit: 24:00:00", "write 24 h"), ("time_limit: 1-12:30", "2190 min"),
-    ("time_limit: 30:00", "write 30 min"), ("time_limit: 90", "write 90 min"), ("time_limit: 00:30", "write 30 s"),
-    ("time_limit: 2-12", "write 60 h"), ("time_limit: 1-00:00:30", "write 86430 s"), ("time_limit: 1:30:00", "90 min"),
-    ("time_limit: '120'", "write 2 h"), ("accelerator: a100", "write accelerators: {type: a100, count: N}"),
-    ("gpus: a100:8", "write accelerators: {type: a100, count: 8}"), ("requeue: true", "write retries: N"),
-    ("num_nodes: '2'", "write nodes: 2"), ("gpus: [8]", "write accelerators: {count: N}"),
-    ("account: 7", "write tenant: NAME"),
-    ("time_limit: 30 minutes", "write 30 min"), ("account: llm", "write tenant: llm"), ("num_nodes: 2", "nodes: 2"),
-    ("array: 0-15", "write 16"), ("nodes: '2'", "write 2"), ("restartPolicy: Never", "write retries"),
-    ("replicas: 4", "write nodes"), ("resources: {cpus: 4}", "write accelerators"), ("envs: {A: b}", "write env"),
-    ("backoffLimit: 3", "write retries: 3"), ("accelerators: H100:8", "write {type: H100, count: 8}"),
-    ("accelerators: 8", "write {count: 8}"), ("accelerators: {H100: 8}", "write {type: H100, count: 8}"),
-    ("accelerators: h100", "write {type: h100, count: N}"), ("runtime_env: {}", "write env"),
-    ("accelerators: {count: 8, memory: 80Gi}", "write 80 GiB"), ("preemptible: no", "write false"),
-    ("env: [A=b]", "write {A: b}"), ("licenses: matlab:2", "write {matlab: 2}"), ("checkpoint: /ckpt", "{path: /ckpt}"),
-    ("env: [{name: A, value: b}]", "write {A: b}"), ("nodes: 2 nodes", "write 2"), ("retries: 3 times", "write 3"),
-    ("place: {pool: train}", "write pools: [train]"), ("workdir: ~/run", "write a path such as /"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("name: Train_1", "write train-1"),
+        ("name: 8 GPUs", "write n8-gpus"),
+        ("name: Über", "write uber"),
+        ("gpus: 8", "write accelerators: {count: 8}"),
+        ("gres: 'gpu:8'", "write accelerators:"),
+        ("cpus-per-task: 4", "leave it out"),
+        ("ntasks: 16", "write tasks_per_node"),
+        ("partition: batch", "write place:"),
+        ("time: 24:00:00", "write time_limit"),
+        ("time_limit: 24:00:00", "write 24 h"),
+        ("time_limit: 1-12:30", "2190 min"),
+        ("time_limit: 30:00", "write 30 min"),
+        ("time_limit: 90", "write 90 min"),
+        ("time_limit: 00:30", "write 30 s"),
+        ("time_limit: 2-12", "write 60 h"),
+        ("time_limit: 1-00:00:30", "write 86430 s"),
+        ("time_limit: 1:30:00", "90 min"),
+        ("time_limit: '120'", "write 2 h"),
+        ("accelerator: a100", "write accelerators: {type: a100, count: N}"),
+        ("gpus: a100:8", "write accelerators: {type: a100, count: 8}"),
+        ("requeue: true", "write retries: N"),
+        ("num_nodes: '2'", "write nodes: 2"),
+        ("gpus: [8]", "write accelerators: {count: N}"),
+        ("account: 7", "write tenant: NAME"),
+        ("time_limit: 30 minutes", "write 30 min"),
+        ("account: llm", "write tenant: llm"),
+        ("num_nodes: 2", "nodes: 2"),
+        ("array: 0-15", "write 16"),
+        ("nodes: '2'", "write 2"),
+        ("restartPolicy: Never", "write retries"),
+        ("replicas: 4", "write nodes"),
+        ("resources: {cpus: 4}", "write accelerators"),
+        ("envs: {A: b}", "write env"),
+        ("backoffLimit: 3", "write retries: 3"),
+        ("accelerators: H100:8", "write {type: H100, count: 8}"),
+        ("accelerators: 8", "write {count: 8}"),
+        ("accelerators: {H100: 8}", "write {type: H100, count: 8}"),
+        ("accelerators: h100", "write {type: h100, count: N}"),
+        ("runtime_env: {}", "write env"),
+        ("accelerators: {count: 8, memory: 80Gi}", "write 80 GiB"),
+        ("preemptible: no", "write false"),
+        ("env: [A=b]", "write {A: b}"),
+        ("licenses: matlab:2", "write {matlab: 2}"),
+        ("checkpoint: /ckpt", "{path: /ckpt}"),
+        ("env: [{name: A, value: b}]", "write {A: b}"),
+        ("nodes: 2 nodes", "write 2"),
+        ("retries: 3 times", "write 3"),
+        ("place: {pool: train}", "write pools: [train]"),
+        ("workdir: ~/run", "write a path such as /"),
+    ],
+)
 def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line: str, hint: str) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(("" if line.startswith("name") else "name: a\n") + f"script: 'true'\n{line}\n")
@@ -103,10 +177,13 @@ def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line:
     assert hint in finding.hint and finding.line
 
 
-@pytest.mark.parametrize(("text", "said"), [
-    ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
-    ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is an object of Kubernetes, not a job"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
+        ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is an object of Kubernetes, not a job"),
+    ],
+)
 def test_a_file_of_another_system_is_known(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "job.yaml").write_text(text)
     with pytest.raises(SpecError, match=said):
@@ -115,8 +192,10 @@ def test_a_file_of_another_system_is_known(tmp_path: Path, text: str, said: str)
 
 def test_mistakes_in_a_cluster_and_a_fleet(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
-        loads("name: My Cluster\nsite: onprem\nscheduler: slurm\nnodes: 5\n"
-              "pools: [{name: a, machine: dgx-h100, nodes: 2, accelerators: 8}]\n")  # fmt: skip
+        loads(
+            "name: My Cluster\nsite: onprem\nscheduler: slurm\nnodes: 5\n"
+            "pools: [{name: a, machine: dgx-h100, nodes: 2, accelerators: 8}]\n"
+        )
     hints = {item.path: item.hint for item in caught.value.findings}
     assert hints["name"] == "write my-cluster"
     assert hints["site"].startswith("write {kind: onprem") and hints["scheduler"].startswith("write {kind: slurm")

@@ -67,10 +67,21 @@ def test_a_release_is_its_text_and_not_a_number() -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("yes", "yes"), ("1:30", "1:30"), ("0777", "0777"), ("1e3", 1000.0), ("true", True), ("~", None), ("'5'", "5"),
-     ("-3", -3),
-     ("2026-01-01", "2026-01-01"), ("0x10", "0x10"), (".5", 0.5), ("0", 0)],
-)  # fmt: skip
+    [
+        ("yes", "yes"),
+        ("1:30", "1:30"),
+        ("0777", "0777"),
+        ("1e3", 1000.0),
+        ("true", True),
+        ("~", None),
+        ("'5'", "5"),
+        ("-3", -3),
+        ("2026-01-01", "2026-01-01"),
+        ("0x10", "0x10"),
+        (".5", 0.5),
+        ("0", 0),
+    ],
+)
 def test_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
     data = parse_yaml(f"a: {text}").data
     assert data == {"a": value} and type(data["a"]).__mro__[-2] in (type(value), int, float, str, bool) or value is None
@@ -166,9 +177,18 @@ def test_jobs(tmp_path: Path) -> None:
         load_job(file)
 
 
-@pytest.mark.parametrize("said", ["time_limit: 0 s", "time_limit: -1 h", "deadline: -5 min", "budget: -3 USD",
-                                  "checkpoint: {path: /a, every: 0 s}", "checkpoint: {path: /a, size: 0 B}",
-                                  "place: {max_price: -1 USD/h}"])  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        "time_limit: 0 s",
+        "time_limit: -1 h",
+        "deadline: -5 min",
+        "budget: -3 USD",
+        "checkpoint: {path: /a, every: 0 s}",
+        "checkpoint: {path: /a, size: 0 B}",
+        "place: {max_price: -1 USD/h}",
+    ],
+)
 def test_times_and_amounts_that_are_none(tmp_path: Path, said: str) -> None:
     """To Slurm a time of 0 is no limit at all."""
     file = tmp_path / "job.yaml"
@@ -224,8 +244,10 @@ DIFFERENT = [
 def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, first: str, second: str) -> None:
     """Its nodes would be given out twice: both lines are named, with what tells them apart."""
     file = tmp_path / "fleet.yaml"
-    file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"
-                    f"  - {{spec: b.yaml, connect: {second}}}\n")  # fmt: skip
+    file.write_text(
+        f"name: f\nclusters:\n  - {{spec: a.yaml, connect: {first}}}\n  - {{spec: mid.yaml}}\n"
+        f"  - {{spec: b.yaml, connect: {second}}}\n"
+    )
     if (first, second) in DIFFERENT:
         assert len(load_fleet(file).model.clusters) == 3
         return
@@ -236,11 +258,16 @@ def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, fi
     assert all(part in str(finding) for part in ("(a.yaml)", "(b.yaml)", "at line 3", "give each a connect."))
 
 
-@pytest.mark.parametrize(("connect", "field"), [
-    ("{engine: local, via: 'ssh:x'}", "via"), ("{engine: local, context: a}", "context"),
-    ("{engine: local, stack: a/b/c}", "stack"), ("{engine: slurm, context: a}", "context"),
-    ("{engine: kubernetes, via: 'https://x'}", "via"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("connect", "field"),
+    [
+        ("{engine: local, via: 'ssh:x'}", "via"),
+        ("{engine: local, context: a}", "context"),
+        ("{engine: local, stack: a/b/c}", "stack"),
+        ("{engine: slurm, context: a}", "context"),
+        ("{engine: kubernetes, via: 'https://x'}", "via"),
+    ],
+)
 def test_a_connection_says_nothing_that_its_engine_does_not_use(tmp_path: Path, connect: str, field: str) -> None:
     file = tmp_path / "fleet.yaml"
     file.write_text(f"name: f\nclusters:\n  - {{spec: a.yaml}}\n  - {{spec: b.yaml, connect: {connect}}}\n")
@@ -258,21 +285,26 @@ def test_a_value_of_another_kind_says_how_it_is_written(tmp_path: Path) -> None:
     assert {item.path: item.hint for item in caught.value.findings} == {
         "command": "write [torchrun, train.py]",
         "accelerators": "write {count: 8}, of all nodes together",
-        "retries": "take 0 or more", "image": "put it in quotes",
-    }  # fmt: skip
+        "retries": "take 0 or more",
+        "image": "put it in quotes",
+    }
 
 
 ACCOUNTS = {
-    "root:*:20228:0:99999:7:::": None, "ann:$y$j9T$k3Wq/w$8mVQ:20228:0:99999:7:::": None,
+    "root:*:20228:0:99999:7:::": None,
+    "ann:$y$j9T$k3Wq/w$8mVQ:20228:0:99999:7:::": None,
     "bob:$6$hM7/$aZ9.u1:20228:0:99999:7:::": None,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json", ""])
 def test_keys_of_a_file_that_is_no_spec_are_not_shown(tmp_path: Path, suffix: str) -> None:
     rows = [*ACCOUNTS, next(iter(ACCOUNTS))]  # one of them twice
-    text = "{" + ", ".join(f'"{row}": 1' for row in rows) + "}" if suffix == ".json" else "\n".join(
-        f"{row}" for row in rows)  # fmt: skip
+    text = (
+        "{" + ", ".join(f'"{row}": 1' for row in rows) + "}"
+        if suffix == ".json"
+        else "\n".join(f"{row}" for row in rows)
+    )
     (tmp_path / f"accounts{suffix}").write_text(text + "\n")
     (tmp_path / "fleet.yaml").write_text(f"name: f\nclusters: [{{spec: accounts{suffix}}}]\n")
     for read in (load, load_job, load_fleet, lambda path: load_fleet_state(path.parent / "fleet.yaml")):
@@ -304,13 +336,16 @@ scheduler: {{kind: slurm, version: '25.11', controllers: {}}}}}"
 AFTER = "{{name: a, script: echo, after: {}}}"
 
 
-@pytest.mark.parametrize(("text", "reader", "value", "hint"), [
-    (CONTROLLERS, load, "2", "write a list of mappings: [{name: …}]"),
-    (CONTROLLERS, load, "ctl1 ctl2", "write [{name: ctl1}, {name: ctl2}]"),
-    (CONTROLLERS, load, "{name: ctl1}", "write [{name: ctl1}]"),
-    (AFTER, load_job, "7", 'write ["7"]'),
-    (AFTER, load_job, "hello", "write [hello]"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "reader", "value", "hint"),
+    [
+        (CONTROLLERS, load, "2", "write a list of mappings: [{name: …}]"),
+        (CONTROLLERS, load, "ctl1 ctl2", "write [{name: ctl1}, {name: ctl2}]"),
+        (CONTROLLERS, load, "{name: ctl1}", "write [{name: ctl1}]"),
+        (AFTER, load_job, "7", 'write ["7"]'),
+        (AFTER, load_job, "hello", "write [hello]"),
+    ],
+)
 def test_what_a_hint_proposes_is_taken(
     tmp_path: Path, text: str, reader: Callable[[Path], object], value: str, hint: str
 ) -> None:
@@ -329,13 +364,16 @@ A_JOB = "{name: a, script: echo}"
 A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
 
 
-@pytest.mark.parametrize(("text", "reader", "said"), [
-    (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
-    (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
-    (A_JOB, load, "is a job, not a cluster spec; .*supercloud place"),
-    (A_JOB, load_fleet, "is a job, not a fleet; give the spec of a cluster"),
-    (A_FLEET, load, "is a fleet, not a cluster spec; give the spec of one of its clusters"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "reader", "said"),
+    [
+        (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
+        (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
+        (A_JOB, load, "is a job, not a cluster spec; .*supercloud place"),
+        (A_JOB, load_fleet, "is a job, not a fleet; give the spec of a cluster"),
+        (A_FLEET, load, "is a fleet, not a cluster spec; give the spec of one of its clusters"),
+    ],
+)
 def test_a_file_of_another_kind_is_called_by_its_name(
     tmp_path: Path, text: str, reader: Callable[[Path], object], said: str
 ) -> None:
@@ -357,19 +395,23 @@ def test_a_part_of_a_fields_name_is_meant_before_similar_letters(tmp_path: Path)
 JOB_TEXT = "name: a\nscript: 'true'\n"
 
 
-@pytest.mark.parametrize(("data", "line", "said"), [
-    (JOB_TEXT.encode("utf-16"), 0, "line 1, byte 0.*it is UTF-16; save it as UTF-8"),
-    (JOB_TEXT.encode("utf-16-le"), 1, "#x0000 is not allowed in YAML.*looks like UTF-16.*iconv"),
-    (JOB_TEXT.encode("utf-32"), 0, "it is UTF-32; save it as UTF-8"),
-    (b"\x7fELF\x02\x01\x01" + bytes(20) + b"\xff\xfe", 0, "looks like a program or an archive"),
-    ("name: \u00e4".encode("latin-1"), 0, "line 1, byte 6.*save it as UTF-8"),
-    (b"name: a\nscript: \"a\x1b\"\n", 2, "#x001b is not allowed in YAML.*remove it"),
-    (b"name: a\nplace:\n\tpools: [a]\n", 3, "begins with a tab.*replace the tab by spaces"),
-    (b"name: a\n---\nname: b\n", 3, "a second document begins here.*a file of its own"),
-    (b"name: \"a\nscript: x\n", 3, "it begins at line 1.*correct the syntax"),
-    (b"name: a\nname: b\nscript: x\n", 2, "'name' is there twice.*remove one"),
-    (b"name: a\nscript: |\n" + b"  x\n" * 600_000, 2, "is longer than 1048576.*take 1048576 characters or fewer"),
-], ids=range(11))  # fmt: skip
+@pytest.mark.parametrize(
+    ("data", "line", "said"),
+    [
+        (JOB_TEXT.encode("utf-16"), 0, "line 1, byte 0.*it is UTF-16; save it as UTF-8"),
+        (JOB_TEXT.encode("utf-16-le"), 1, "#x0000 is not allowed in YAML.*looks like UTF-16.*iconv"),
+        (JOB_TEXT.encode("utf-32"), 0, "it is UTF-32; save it as UTF-8"),
+        (b"\x7fELF\x02\x01\x01" + bytes(20) + b"\xff\xfe", 0, "looks like a program or an archive"),
+        ("name: \u00e4".encode("latin-1"), 0, "line 1, byte 6.*save it as UTF-8"),
+        (b'name: a\nscript: "a\x1b"\n', 2, "#x001b is not allowed in YAML.*remove it"),
+        (b"name: a\nplace:\n\tpools: [a]\n", 3, "begins with a tab.*replace the tab by spaces"),
+        (b"name: a\n---\nname: b\n", 3, "a second document begins here.*a file of its own"),
+        (b'name: "a\nscript: x\n', 3, "it begins at line 1.*correct the syntax"),
+        (b"name: a\nname: b\nscript: x\n", 2, "'name' is there twice.*remove one"),
+        (b"name: a\nscript: |\n" + b"  x\n" * 600_000, 2, "is longer than 1048576.*take 1048576 characters or fewer"),
+    ],
+    ids=range(11),
+)
 def test_a_file_that_cannot_be_read_says_where_and_what_to_do(
     tmp_path: Path, data: bytes, line: int, said: str
 ) -> None:
@@ -387,9 +429,14 @@ def test_a_mark_of_the_byte_order_and_line_ends_of_windows_are_read(tmp_path: Pa
     assert load_job(file).model.name == "a"
 
 
-@pytest.mark.parametrize(("read", "said"), [
-    (load, "'supercloud init FILE'"), (load_fleet, "clusters: .*connect:"), (load_job, "command: .hostname."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        (load, "'supercloud init FILE'"),
+        (load_fleet, "clusters: .*connect:"),
+        (load_job, "command: .hostname."),
+    ],
+)
 def test_a_file_that_is_missing_says_how_to_get_a_first_one(
     tmp_path: Path, read: Callable[[Path], object], said: str
 ) -> None:

@@ -79,17 +79,31 @@ _GOOD = {"VERSION": '"25.11"', "NODES": "16", "VLAN": "12", "FABRIC": "planes: 1
 @pytest.mark.parametrize(
     ("field", "text", "good"),
     [
-        ("NODES", "1", True), ("NODES", "1000.0", True), ("NODES", "131072", True),
-        ("NODES", "0", False), ("NODES", "-5", False), ("NODES", "131073", False), ("NODES", "1.5", False),
-        ("NODES", "sixteen", False), ("NODES", "true", False),
-        ("VERSION", "25.11", True), ("VERSION", "new", False), ("VERSION", "-1", False), ("VERSION", "[1]", False),
-        ("VLAN", "4093", True), ("VLAN", "4094", False), ("VLAN", "0", False),
-        ("FABRIC", "tiers: 3", True), ("FABRIC", "tiers: 4", False), ("FABRIC", "leaf_down: 0", False),
-        ("FABRIC", "manager: {links: 2}", True), ("FABRIC", "manager: {links: -2}", False),
+        ("NODES", "1", True),
+        ("NODES", "1000.0", True),
+        ("NODES", "131072", True),
+        ("NODES", "0", False),
+        ("NODES", "-5", False),
+        ("NODES", "131073", False),
+        ("NODES", "1.5", False),
+        ("NODES", "sixteen", False),
+        ("NODES", "true", False),
+        ("VERSION", "25.11", True),
+        ("VERSION", "new", False),
+        ("VERSION", "-1", False),
+        ("VERSION", "[1]", False),
+        ("VLAN", "4093", True),
+        ("VLAN", "4094", False),
+        ("VLAN", "0", False),
+        ("FABRIC", "tiers: 3", True),
+        ("FABRIC", "tiers: 4", False),
+        ("FABRIC", "leaf_down: 0", False),
+        ("FABRIC", "manager: {links: 2}", True),
+        ("FABRIC", "manager: {links: -2}", False),
         ("FABRIC", "services: [{name: s, count: 1, links: 0}]", False),
         ("FABRIC", "partitions: [{tenant: a, pkey: 32767}]", False),
     ],
-)  # fmt: skip
+)
 def test_a_stock_validator_takes_what_check_takes(field: str, text: str, good: bool) -> None:
     document = _SPEC
     for name, value in (_GOOD | {field: text}).items():

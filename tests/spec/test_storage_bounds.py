@@ -19,12 +19,16 @@ KINDS = ("lustre", "weka", "storage-scale", "nfs", "object")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("fields, path", [
-    ("capacity: 1e30 EB", "capacity"), ("capacity: 1001 EB", "capacity"),
-    ("capacity: 1 PB, throughput: {read: 1e30 TB/s}", "throughput.read"),
-    ("capacity: 1 PB, throughput: {write: 1001 PB/s}", "throughput.write"),
-    ("capacity: 1 PB, throughput_per_tib: 1e40 GB/s", "throughput_per_tib"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fields, path",
+    [
+        ("capacity: 1e30 EB", "capacity"),
+        ("capacity: 1001 EB", "capacity"),
+        ("capacity: 1 PB, throughput: {read: 1e30 TB/s}", "throughput.read"),
+        ("capacity: 1 PB, throughput: {write: 1001 PB/s}", "throughput.write"),
+        ("capacity: 1 PB, throughput_per_tib: 1e40 GB/s", "throughput_per_tib"),
+    ],
+)
 @pytest.mark.parametrize("servers", ["", ", servers: {machine: cpu-6740e}"])
 def test_more_than_any_site_has_is_refused(kind: str, fields: str, path: str, servers: str) -> None:
     with pytest.raises(SpecError) as caught:
@@ -37,10 +41,14 @@ def test_the_most_itself_is_taken() -> None:
     loads(SPEC.format(kind="nfs", fields="capacity: 1000 EB, throughput: {read: 1000 PB/s}"))
 
 
-@pytest.mark.parametrize("checkpoint", [
-    "{parameters: 1e15, bytes_per_parameter: 1e15, stall: 1 h}", "{parameters: 1e15, stall: 1 ms}",
-    "{parameters: 1e15, stall: 1 d, keep: 10000000}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "checkpoint",
+    [
+        "{parameters: 1e15, bytes_per_parameter: 1e15, stall: 1 h}",
+        "{parameters: 1e15, stall: 1 ms}",
+        "{parameters: 1e15, stall: 1 d, keep: 10000000}",
+    ],
+)
 def test_what_follows_from_checkpoints_is_bounded_too(checkpoint: str) -> None:
     plan = resolve(loads(SPEC.format(kind="nfs", fields=f"capacity: 1 PB, checkpoint: {checkpoint}")))
     (finding,) = (one for one in plan.errors if one.check == "storage-checkpoint-need")

@@ -12,8 +12,9 @@ from supercloud.spec.loader import load_job
 JOB = "name: a\ncommand: [train]\naccelerators: {count: 8}\nmodel: {parameters: %s}\n"
 
 
-@pytest.mark.parametrize(("said", "meant"), [("70B", 70e9), ("1.8T", 1.8e12), ("350 M", 350e6), ("405e9", 405e9),
-                                             ("8.0e+9", 8e9)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "meant"), [("70B", 70e9), ("1.8T", 1.8e12), ("350 M", 350e6), ("405e9", 405e9), ("8.0e+9", 8e9)]
+)
 def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB % said)
@@ -21,8 +22,16 @@ def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
     assert model.model is not None and model.model.parameters == meant
 
 
-@pytest.mark.parametrize(("said", "words"), [("8x7B", "write 70B, or 70e9"), ("70b", "write 70B"), ("0B", "take more"),
-                                             ("-7B", "write 70B"), ("900000T", "is more than 1e.15")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("8x7B", "write 70B, or 70e9"),
+        ("70b", "write 70B"),
+        ("0B", "take more"),
+        ("-7B", "write 70B"),
+        ("900000T", "is more than 1e.15"),
+    ],
+)
 def test_what_is_no_number_of_parameters(tmp_path: Path, said: str, words: str) -> None:
     file = tmp_path / "job.yaml"
     file.write_text(JOB % said)

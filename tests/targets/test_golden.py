@@ -16,7 +16,7 @@ from samples import EXAMPLES, ROOT
 from supercloud._version import __version__
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 from supercloud.targets.installation import render_order
 
 GOLDEN = ROOT / "tests" / "golden"

@@ -18,9 +18,10 @@ from supercloud.targets import render
 
 XIDS = cast(XidTable, Catalog().get("xids", "nvidia"))
 SPEC: dict[str, Any] = {
-    "name": "pod", "site": {"kind": "onprem", "location": "stockholm"},
+    "name": "pod",
+    "site": {"kind": "onprem", "location": "stockholm"},
     "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 4}],
-}  # fmt: skip
+}
 
 
 def slurm(pools: list[dict[str, Any]] = SPEC["pools"]) -> set[int]:
@@ -74,10 +75,16 @@ def test_no_program_has_a_list_of_its_own() -> None:
     """Three codes in a row, in whatever way they are written, are a list; those of the catalog are data."""
     known = "|".join(str(code) for item in XIDS.classes for code in item.codes if code > 40)
     pattern = re.compile(rf"\b({known})\b( ?[|,] ?\b({known})\b){{2,}}")
-    files = [*(ROOT / "templates").rglob("*"), *(ROOT / "supercloud").rglob("*.py"),
-             *(ROOT / "supercloud/catalog/data").rglob("*.yaml")]  # fmt: skip
-    lists = {path.relative_to(ROOT).as_posix() for path in files if path.is_file() and "Xid" in (
-        text := path.read_text(errors="ignore")) and pattern.search(text)}  # fmt: skip
+    files = [
+        *(ROOT / "templates").rglob("*"),
+        *(ROOT / "supercloud").rglob("*.py"),
+        *(ROOT / "supercloud/catalog/data").rglob("*.yaml"),
+    ]
+    lists = {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if path.is_file() and "Xid" in (text := path.read_text(errors="ignore")) and pattern.search(text)
+    }
     assert lists <= {"supercloud/catalog/data/xids/nvidia.yaml"}
     assert pattern.search("48 | 62 | 64 | 79 | 95")
 

@@ -18,10 +18,14 @@ def test_domains_partition_the_nodes(nodes, size, within):
 def test_blocks_start_afresh_in_every_unit():
     fabric = build_rail_optimized(90, rails=2, radix=64, unit_nodes=40, down=18)
     assert list(fabric.get_level("leaf-set")) == [
-        range(0, 18), range(18, 36), range(36, 40),
-        range(40, 58), range(58, 76), range(76, 80),
+        range(0, 18),
+        range(18, 36),
+        range(36, 40),
+        range(40, 58),
+        range(58, 76),
+        range(76, 80),
         range(80, 90),
-    ]  # fmt: skip
+    ]
     assert list(fabric.get_level("su")) == [range(0, 40), range(40, 80), range(80, 90)]
 
 

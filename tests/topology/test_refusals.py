@@ -91,7 +91,10 @@ def test_what_the_hint_says_is_the_least(remedy):
             lambda: build_rail_optimized(64, rails=8, radix=64, pod_units=4, spines=8, tiers=3),
             "the 32 leaves of a pod have 1024 uplinks, and its 8 spines 256 ports for them",
         ),
-        (lambda: build_rail_optimized(64, rails=8, radix=(64, 64, 4), pod="rail"), "8 sets of leaves meet in the core only"),
+        (
+            lambda: build_rail_optimized(64, rails=8, radix=(64, 64, 4), pod="rail"),
+            "8 sets of leaves meet in the core only",
+        ),
         (lambda: build_fat_tree(9, nics=1, radix=4, tiers=2), "8 nodes fit"),
         (lambda: build_fat_tree(17, nics=1, radix=4), "16 nodes fit"),
         (lambda: build_fat_tree(100, nics=1, radix=64, tiers=1), "64 nodes fit"),

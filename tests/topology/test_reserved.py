@@ -8,10 +8,14 @@ from supercloud.topology import TopologyError, build_fat_tree, build_rail_optimi
 from supercloud.topology.reserved import PortRequest, ReservedLinks, count_free_ports
 
 asks = st.lists(
-    st.builds(lambda cages, kind: PortRequest(cages * 2, True, 2) if kind == 2 else PortRequest(cages, kind == 1),
-              st.integers(1, 9), st.integers(0, 2)),
-    min_size=1, max_size=4,
-)  # fmt: skip
+    st.builds(
+        lambda cages, kind: PortRequest(cages * 2, True, 2) if kind == 2 else PortRequest(cages, kind == 1),
+        st.integers(1, 9),
+        st.integers(0, 2),
+    ),
+    min_size=1,
+    max_size=4,
+)
 
 
 @settings(deadline=None)
@@ -42,8 +46,12 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
         start += ask.ports
     # a splitter shares a cage with nothing straight while a clean cage is left anywhere
     taken = other | set(places)
-    clean = [(number, port) for number in range(leaf.count) for port in range(0, leaf.radix - leaf.up - 1, 2)
-             if not {(number, port), (number, port + 1)} & taken]  # fmt: skip
+    clean = [
+        (number, port)
+        for number in range(leaf.count)
+        for port in range(0, leaf.radix - leaf.up - 1, 2)
+        if not {(number, port), (number, port + 1)} & taken
+    ]
     for (number, port), index in owners.items():
         beside = (number, port ^ 1)
         if reserved[index] == PortRequest(reserved[index].ports, True) and beside in other:
@@ -52,10 +60,14 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
 
 def test_splitters_of_one_ask_lie_on_many_leaves_or_in_one_cage():
     spread, packed = (
-        [(link.target, link.target_port) for link in
-         build_rail_optimized(126, rails=2, radix=64, down=32, uplinks=24, reserved=[ask], cage_ports=2).link_groups[1]]
+        [
+            (link.target, link.target_port)
+            for link in build_rail_optimized(
+                126, rails=2, radix=64, down=32, uplinks=24, reserved=[ask], cage_ports=2
+            ).link_groups[1]
+        ]
         for ask in (PortRequest(2, True), PortRequest(2, True, 2))
-    )  # fmt: skip
+    )
     assert len({leaf for leaf, _ in spread}) == 2
     assert packed[0][0] == packed[1][0] and packed[0][1] // 2 == packed[1][1] // 2
 

@@ -65,7 +65,9 @@ def test_torus():
 @settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
 def test_any_numbers(nodes, accelerators, domain, links, switches):
-    switched = build_switched_scale_up(nodes, accelerators=accelerators, links_per_accelerator=links, switches=switches, domain_nodes=domain)
+    switched = build_switched_scale_up(
+        nodes, accelerators=accelerators, links_per_accelerator=links, switches=switches, domain_nodes=domain
+    )
     assert len(check(switched)) == nodes * accelerators * links
     mesh = build_mesh_scale_up(nodes, accelerators=accelerators, domain_nodes=domain, parallel_links=min(links, 3))
     full, short = divmod(nodes, domain)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import LeafRequirements, TopologyError, compute_arrangements, build_rail_optimized
+from supercloud.topology import LeafRequirements, TopologyError, build_rail_optimized, compute_arrangements
 
 # nodes of 8 rails -> rails on a leaf, leaves, spines. One switch of 64 ports for up to eight: NVIDIA DGX BasePOD,
 # RA-11127-001 V5 (DGX H100 and B200, NDR400). 64 x 800G boxes split in two, 400 Gb/s an accelerator: 4 + 2 for 256.
@@ -51,14 +51,20 @@ def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved:
                 enough = up * ratio >= unit * sharing - 1e-9
                 if not enough or leaves * (radix - up) - nodes * rails < reserved:
                     continue
-                found += [leaves + spines for spines in range(1, up + 1)
-                          if up % spines == 0 and leaves * up <= spines * radix]  # fmt: skip
+                found += [
+                    leaves + spines for spines in range(1, up + 1) if up % spines == 0 and leaves * up <= spines * radix
+                ]
     return min(found, default=None)
 
 
 @settings(deadline=None, max_examples=80)
-@given(st.integers(1, 20), st.sampled_from([1, 2, 3, 4, 6, 8]), st.integers(4, 24), st.sampled_from([1.0, 4 / 3, 2.0]),
-       st.integers(0, 3))  # fmt: skip
+@given(
+    st.integers(1, 20),
+    st.sampled_from([1, 2, 3, 4, 6, 8]),
+    st.integers(4, 24),
+    st.sampled_from([1.0, 4 / 3, 2.0]),
+    st.integers(0, 3),
+)
 def test_no_allowed_arrangement_takes_fewer_switches(
     nodes: int, rails: int, radix: int, ratio: float, reserved: int
 ) -> None:
@@ -66,10 +72,16 @@ def test_no_allowed_arrangement_takes_fewer_switches(
     assert (found[0].switch_count if found else None) == fewest_by_trying(nodes, rails, radix, ratio, reserved)
     for best in found[:1]:
         fabric = build_rail_optimized(
-            nodes, rails=rails, radix=radix, unit_nodes=best.unit_nodes, down=best.unit_nodes * best.rails_per_leaf,
-            uplinks=best.uplinks or None, rails_per_leaf=best.rails_per_leaf, tiers=2 if best.uplinks else 1,
+            nodes,
+            rails=rails,
+            radix=radix,
+            unit_nodes=best.unit_nodes,
+            down=best.unit_nodes * best.rails_per_leaf,
+            uplinks=best.uplinks or None,
+            rails_per_leaf=best.rails_per_leaf,
+            tiers=2 if best.uplinks else 1,
             reserved=reserved,
-        )  # fmt: skip
+        )
         assert sum(fabric.switch_counts.values()) == best.switch_count
         ports = Counter((link.target, link.target_port) for group in fabric.link_groups[:1] for link in group)
         assert max(ports.values()) == 1 and len(ports) == nodes * rails

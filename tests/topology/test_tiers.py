@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supercloud.topology.tiers import find_least_divisor, compute_max_down, expand_oversubscription, expand_radix, compute_uplinks
+from supercloud.topology.tiers import (
+    compute_max_down,
+    compute_uplinks,
+    expand_oversubscription,
+    expand_radix,
+    find_least_divisor,
+)
 
 ratios = st.sampled_from([0.5, 8 / 9, 1.0, 1.25, 4 / 3, 5 / 3, 2.0, 3.0, 7.0])
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from supercloud.topology import Grid, TopologyError, count_surface_links, build_torus
+from supercloud.topology import Grid, TopologyError, build_torus, count_surface_links
 
 boxes = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=2, max_size=3)
 

@@ -118,7 +118,8 @@ def test_bulk_and_lazy_say_the_same(recipe):
     for group in fabric.link_groups:
         some = group.build_columns(2, 9)
         assert list(zip(*(column.tolist() for column in some), strict=True)) == [
-            (link.source, link.source_port, link.target, link.target_port, link.plane) for link in group.iter_links(2, 9)
+            (link.source, link.source_port, link.target, link.target_port, link.plane)
+            for link in group.iter_links(2, 9)
         ]
         assert len(group) == group.count
 

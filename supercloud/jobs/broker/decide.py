@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from ...spec import JobSpec
 from ..fleet.state import UNRESPONSIVE_REASON, Cluster, Fleet
 from ..placement.place import Placement, Refusal, place
-from ..placement.steps.cost import compute_reserved_cost, add_spending
+from ..placement.steps.cost import add_spending, compute_reserved_cost
 from ..store.records import JobRecord
-from .limits import AllocationsByTenant, find_exceeded_limit, add_allocation
-from .room import close_pool, select_clusters, allocate
+from .limits import AllocationsByTenant, add_allocation, find_exceeded_limit
+from .room import allocate, close_pool, select_clusters
 
 __all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "rebalance"]
 
@@ -46,10 +46,14 @@ class Move:
 
 
 def decide(
-    fleet: Fleet, waiting: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float,
-    excluded_clusters: Mapping[int, Mapping[str, str]] | None = None, allocations: AllocationsByTenant | None = None,
+    fleet: Fleet,
+    waiting: Sequence[JobRecord],
+    specs: Mapping[int, JobSpec],
+    now: float,
+    excluded_clusters: Mapping[int, Mapping[str, str]] | None = None,
+    allocations: AllocationsByTenant | None = None,
     unresponsive: Sequence[Cluster] = (),
-) -> list[Start | Hold]:  # fmt: skip
+) -> list[Start | Hold]:
     """For each job, in turn, where it goes now, or why it goes nowhere.
 
     A job takes the place that is best for it if that is free. If not, it waits for it as long as the fleet's policy
@@ -70,16 +74,28 @@ def decide(
             continue
         avoided = (excluded_clusters or {}).get(record.id, {})
         allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in avoided]
-        found = _select_placement(specs[record.id], record, select_clusters(fleet, allowed), now, allocations, now - record.recorded >= patience)
+        found = _select_placement(
+            specs[record.id],
+            record,
+            select_clusters(fleet, allowed),
+            now,
+            allocations,
+            now - record.recorded >= patience,
+        )
         if isinstance(found, Placement):
             actions.append(Start(record, found))
-            fleet = add_spending(allocate(fleet, found), record.tenant, compute_reserved_cost(specs[record.id], found) or 0.0)
+            fleet = add_spending(
+                allocate(fleet, found), record.tenant, compute_reserved_cost(specs[record.id], found) or 0.0
+            )
             allocations = add_allocation(allocations, record.tenant, found, found.cluster)
             in_vain = 0
             continue
         reason, kept = found
         if not reason:
-            barred = [cluster if cluster.unavailable_reason else replace(cluster, unavailable_reason=UNRESPONSIVE_REASON) for cluster in unresponsive]
+            barred = [
+                cluster if cluster.unavailable_reason else replace(cluster, unavailable_reason=UNRESPONSIVE_REASON)
+                for cluster in unresponsive
+            ]
             barred += [
                 replace(cluster, unavailable_reason=avoided[cluster.plan.name], barred_until_corrected=False)
                 for cluster in fleet.clusters
@@ -94,7 +110,7 @@ def decide(
 
 def _select_placement(
     job: JobSpec, record: JobRecord, fleet: Fleet, now: float, allocations: AllocationsByTenant, is_wait_over: bool
-) -> Placement | tuple[str, Placement | None]:  # fmt: skip
+) -> Placement | tuple[str, Placement | None]:
     """The place a job takes; or why it takes none, and which it waits for. No reason: no cluster can have it now."""
     best: Placement | None = None
     reasons: list[str] = []
@@ -122,15 +138,22 @@ def _explain_no_placement(job: JobSpec, fleet: Fleet, excluded_clusters: Sequenc
     refusals = () if isinstance(answer, Placement) else answer
     reasons = {cluster.unavailable_reason for cluster in excluded_clusters}
     wanted = job.place.clusters
-    first = min(refusals, default=None, key=lambda refusal: (
-        refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted))  # fmt: skip
+    first = min(
+        refusals,
+        default=None,
+        key=lambda refusal: (refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted),
+    )
     return str(first) if first else "every cluster that could have it refuses it now"
 
 
 def rebalance(
-    fleet: Fleet, queued: Sequence[JobRecord], specs: Mapping[int, JobSpec], now: float, move_after: float,
+    fleet: Fleet,
+    queued: Sequence[JobRecord],
+    specs: Mapping[int, JobSpec],
+    now: float,
+    move_after: float,
     allocations: AllocationsByTenant | None = None,
-) -> list[Move]:  # fmt: skip
+) -> list[Move]:
     """Jobs that have waited in one place for some time while another is free for them.
 
     Each move doubles the time the next one takes, so that no job wanders for ever. A job that was to begin later, for
@@ -146,11 +169,22 @@ def rebalance(
         own = add_allocation(allocations, record.tenant, here, here.cluster, -1)
         job, around = specs[record.id], add_spending(fleet, record.tenant, -(record.promised or 0.0))
         ways = _iter_placements(job, close_pool(around, here.cluster, here.pool), now)
-        elsewhere = next((way for way in ways if isinstance(way, Placement) and way.fits_now
-                          and not find_exceeded_limit(fleet, own, record.tenant, way)), None)  # fmt: skip
+        elsewhere = next(
+            (
+                way
+                for way in ways
+                if isinstance(way, Placement)
+                and way.fits_now
+                and not find_exceeded_limit(fleet, own, record.tenant, way)
+            ),
+            None,
+        )
         if elsewhere is not None:
             found.append(Move(record, elsewhere))
-            fleet, allocations = allocate(fleet, elsewhere), add_allocation(own, record.tenant, elsewhere, elsewhere.cluster)
+            fleet, allocations = (
+                allocate(fleet, elsewhere),
+                add_allocation(own, record.tenant, elsewhere, elsewhere.cluster),
+            )
     return found
 
 

@@ -11,7 +11,16 @@ from ..store.records import JobRecord
 from ..store.states import State
 from ..store.store import Store
 
-__all__ = ["AbandonedLaunch", "abandon_launch", "list_abandoned", "advance_launch", "request_recall", "assign", "record_hold_reason", "delete_abandoned"]
+__all__ = [
+    "AbandonedLaunch",
+    "abandon_launch",
+    "list_abandoned",
+    "advance_launch",
+    "request_recall",
+    "assign",
+    "record_hold_reason",
+    "delete_abandoned",
+]
 
 
 @dataclass(frozen=True)
@@ -25,19 +34,38 @@ class AbandonedLaunch:
 
 
 def assign(
-    store: Store, record: JobRecord, placement: Placement, submission: Submission, connection: str, engine: str,
-    watts: float | None, promised: float | None,
-) -> bool:  # fmt: skip
+    store: Store,
+    record: JobRecord,
+    placement: Placement,
+    submission: Submission,
+    connection: str,
+    engine: str,
+    watts: float | None,
+    promised: float | None,
+) -> bool:
     """Write down that this process is about to give a held job to an engine; False when somebody else has moved it."""
     with store.transaction() as database:
         cursor = database.execute(
             "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1, placement = ?, submission = ?, cluster = ?,"
             " connection = ?, engine = ?, watts = ?, hourly = ?, units = ?, promised = ?, reason = ''"
             " WHERE id = ? AND state = ? AND launch = ?",
-            (State.SUBMITTING, str(ProcessId.get_current()), placement.to_json(), submission.to_json(), placement.cluster,
-             connection, engine, watts, placement.price, placement.units, promised, record.id, State.HELD,
-             record.launch),
-        )  # fmt: skip
+            (
+                State.SUBMITTING,
+                str(ProcessId.get_current()),
+                placement.to_json(),
+                submission.to_json(),
+                placement.cluster,
+                connection,
+                engine,
+                watts,
+                placement.price,
+                placement.units,
+                promised,
+                record.id,
+                State.HELD,
+                record.launch,
+            ),
+        )
         if cursor.rowcount:
             store.add_note(record.id, f"{placement.cluster}: {placement}")
         return bool(cursor.rowcount)
@@ -46,8 +74,10 @@ def assign(
 def advance_launch(store: Store, record: JobRecord, launch: int) -> JobRecord:
     """Write down that a held job was started more often than the store knows; returns the job as it is then."""
     with store.transaction() as database:
-        database.execute("UPDATE jobs SET launch = ? WHERE id = ? AND state = ? AND launch = ?",
-                         (launch, record.id, State.HELD, record.launch))  # fmt: skip
+        database.execute(
+            "UPDATE jobs SET launch = ? WHERE id = ? AND state = ? AND launch = ?",
+            (launch, record.id, State.HELD, record.launch),
+        )
         return replace(record, launch=launch)
 
 

@@ -38,13 +38,18 @@ def compute_allocations(records: Iterable[JobRecord]) -> AllocationsByTenant:
     return held
 
 
-def add_allocation(allocations: AllocationsByTenant, tenant: str, placement: Placement, cluster: str, sign: int = 1) -> AllocationsByTenant:
+def add_allocation(
+    allocations: AllocationsByTenant, tenant: str, placement: Placement, cluster: str, sign: int = 1
+) -> AllocationsByTenant:
     """The same with a job more, or with ``sign`` -1 a job less."""
     changed = dict(allocations)
     for where in (cluster, ALL_CLUSTERS):
         has = changed.get((tenant, where), TenantAllocation())
-        changed[tenant, where] = TenantAllocation(has.accelerators + sign * placement.nodes * placement.accelerators_per_node,
-                                      has.nodes + sign * placement.nodes, has.jobs + sign)  # fmt: skip
+        changed[tenant, where] = TenantAllocation(
+            has.accelerators + sign * placement.nodes * placement.accelerators_per_node,
+            has.nodes + sign * placement.nodes,
+            has.jobs + sign,
+        )
     return changed
 
 
@@ -53,7 +58,10 @@ def find_exceeded_limit(fleet: Fleet, allocations: AllocationsByTenant, tenant: 
     plan = next(cluster.plan for cluster in fleet.clusters if cluster.plan.name == placement.cluster)
     own = next((item.limits for item in plan.tenants if item.name == tenant), TenantLimits())
     shared = next((item.limits for item in fleet.spec.tenants if item.name == tenant), TenantLimits())
-    for limits, where, name in ((own, placement.cluster, placement.cluster), (shared, ALL_CLUSTERS, f"all clusters of {fleet.spec.name}")):
+    for limits, where, name in (
+        (own, placement.cluster, placement.cluster),
+        (shared, ALL_CLUSTERS, f"all clusters of {fleet.spec.name}"),
+    ):
         has = allocations.get((tenant, where), TenantAllocation())
         for most, now, more, what in (
             (limits.accelerators, has.accelerators, placement.nodes * placement.accelerators_per_node, "accelerators"),

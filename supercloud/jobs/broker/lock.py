@@ -25,8 +25,10 @@ def acquire_broker_lock(folder: Path) -> Iterator[None]:
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise OperationError(f"{path} cannot be made: {error.strerror}; without it two brokers would not know of each "
-                        "other: free some space, or set SUPERCLOUD_STATE to another folder") from None  # fmt: skip
+        raise OperationError(
+            f"{path} cannot be made: {error.strerror}; without it two brokers would not know of each "
+            "other: free some space, or set SUPERCLOUD_STATE to another folder"
+        ) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -34,8 +36,10 @@ def acquire_broker_lock(folder: Path) -> Iterator[None]:
             other = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
             raise OperationError(f"process {other} already serves {folder}; one is enough, end it first") from None
         except OSError as error:
-            raise OperationError(f"{path} cannot be locked: {error.strerror}; two brokers would not know of each other: set "
-                            "SUPERCLOUD_STATE to a folder on a file system with file locks") from None  # fmt: skip
+            raise OperationError(
+                f"{path} cannot be locked: {error.strerror}; two brokers would not know of each other: set "
+                "SUPERCLOUD_STATE to a folder on a file system with file locks"
+            ) from None
         with contextlib.suppress(OSError):  # the disk is full: the lock holds, only who has it is not written down
             os.ftruncate(handle, 0)
             os.write(handle, str(os.getpid()).encode())

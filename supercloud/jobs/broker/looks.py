@@ -39,13 +39,20 @@ class PollResult:
 
 
 def poll_connection(
-    store: Store, connection: str, job_ids: Sequence[int], clusters: Sequence[Cluster], observations: ObservationCache,
-    keys: Sequence[str], since: float,
-) -> PollResult:  # fmt: skip
+    store: Store,
+    connection: str,
+    job_ids: Sequence[int],
+    clusters: Sequence[Cluster],
+    observations: ObservationCache,
+    keys: Sequence[str],
+    since: float,
+) -> PollResult:
     """Ask everything of one connection: its jobs first, then its clusters; ``keys`` are looked for since a date."""
     failed: dict[str, EngineError] = {}
     problems = reconcile(store, job_ids, failed) if job_ids else []
-    answer = PollResult(failed.get(connection), [problem for problem in problems if problem is not failed.get(connection)])
+    answer = PollResult(
+        failed.get(connection), [problem for problem in problems if problem is not failed.get(connection)]
+    )
     if connection in failed:
         answer.is_unresponsive = True
         return answer

@@ -112,8 +112,14 @@ def handle_stop_signals() -> Iterator[threading.Event]:
     def abort_step(signal_number: int, frame: FrameType | None) -> None:
         raise GraceExpired
 
-    before = {number: signal.signal(number, handler) for number, handler in
-              ((signal.SIGTERM, request_stop), (signal.SIGINT, request_stop), (signal.SIGALRM, abort_step))}  # fmt: skip
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in (
+            (signal.SIGTERM, request_stop),
+            (signal.SIGINT, request_stop),
+            (signal.SIGALRM, abort_step),
+        )
+    }
     try:
         yield ended
     except GraceExpired:

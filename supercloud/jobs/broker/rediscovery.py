@@ -10,7 +10,9 @@ from ..store.store import RestoreInfo
 
 __all__ = ["Rediscovery"]
 
-_LAUNCH_LOOKAHEAD = 8  # launches behind the one that the copy knows: a job may have moved, or been lost and started anew, since
+_LAUNCH_LOOKAHEAD = (
+    8  # launches behind the one that the copy knows: a job may have moved, or been lost and started anew, since
+)
 _MAX_JOBS_PER_QUERY = 100  # jobs looked for in one question
 
 
@@ -46,8 +48,12 @@ class Rediscovery:
 
     def find_latest_launch(self, record: JobRecord) -> tuple[int, str, str] | None:
         """The latest start of a job that an engine has: launch, connection and what the engine calls it."""
-        starts = [(parse_launch(key), connection, known[key]) for connection, known in self._present.items()
-                  for key in _list_keys(record) if key in known]  # fmt: skip
+        starts = [
+            (parse_launch(key), connection, known[key])
+            for connection, known in self._present.items()
+            for key in _list_keys(record)
+            if key in known
+        ]
         return max(starts, key=lambda start: start[0], default=None)
 
     def find_digest(self, connection: str, ref: str) -> str | None:

@@ -25,7 +25,9 @@ def allocate(fleet: Fleet, placement: Placement) -> Fleet:
 
 def close_pool(fleet: Fleet, cluster: str, pool: str) -> Fleet:
     """The fleet with a pool that nobody may have now."""
-    return _update_pool(fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes)))
+    return _update_pool(
+        fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes))
+    )
 
 
 def select_clusters(fleet: Fleet, names: Collection[str]) -> Fleet:
@@ -34,8 +36,12 @@ def select_clusters(fleet: Fleet, names: Collection[str]) -> Fleet:
 
 
 def _update_pool(fleet: Fleet, cluster: str, pool: str, update: Callable[[PoolState], PoolState]) -> Fleet:
-    return replace(fleet, clusters=tuple(_update_cluster(one, pool, update) if one.plan.name == cluster else one
-                                         for one in fleet.clusters))  # fmt: skip
+    return replace(
+        fleet,
+        clusters=tuple(
+            _update_cluster(one, pool, update) if one.plan.name == cluster else one for one in fleet.clusters
+        ),
+    )
 
 
 def _update_cluster(cluster: Cluster, pool: str, update: Callable[[PoolState], PoolState]) -> Cluster:

@@ -22,7 +22,7 @@ from ..fleet.state import Cluster, Fleet, ListsNodes, ObservationCache, barred_b
 from ..placement.energy import compute_power_draw
 from ..placement.place import Placement, place
 from ..placement.steps.cost import compute_reserved_cost
-from ..reconcile import submit_recorded, submission_in_progress
+from ..reconcile import submission_in_progress, submit_recorded
 from ..runtime.epochs import build_engine_key
 from ..store.records import JobRecord, build_unreadable_error
 from ..store.spending import compute_spending
@@ -30,11 +30,11 @@ from ..store.states import State
 from ..store.store import RECALLED_BEFORE_START, Store
 from . import ledger
 from .decide import RECENTLY_RECALLED, Hold, Move, Start, decide, rebalance
-from .limits import compute_allocations, add_allocation
+from .limits import add_allocation, compute_allocations
 from .looks import PollResult, poll_connection
 from .loop import Reporter
 from .rediscovery import Rediscovery
-from .room import select_clusters, allocate
+from .room import allocate, select_clusters
 from .side_by_side import ParallelRequests
 from .turns import compute_fair_share_order, compute_shares, count_units_in_use
 from .usage import Usage
@@ -48,10 +48,18 @@ class Broker:
     """Looks after the held jobs of one fleet."""
 
     def __init__(
-        self, store: Store, fleet: Fleet, *, move_after: float = 60.0, lost_after: float | None = None,
-        clock: Callable[[], float] = time.time, ticks: Callable[[], float] | None = None,
-        say: Callable[[str], None] = lambda text: None, timeout: float = POLL_TIMEOUT, reporter: Reporter | None = None,
-    ):  # fmt: skip
+        self,
+        store: Store,
+        fleet: Fleet,
+        *,
+        move_after: float = 60.0,
+        lost_after: float | None = None,
+        clock: Callable[[], float] = time.time,
+        ticks: Callable[[], float] | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        timeout: float = POLL_TIMEOUT,
+        reporter: Reporter | None = None,
+    ):
         # dates go into the store; how long something lasts here is measured with a clock that no new date moves
         self.store, self.clock, self.reporter = store, clock, reporter
         self.report = reporter.report if reporter else say
@@ -64,7 +72,9 @@ class Broker:
         """By job, as text: those that are known to be readable."""
         self.specs: dict[int, JobSpec] = {}
         self.exclusions: dict[int, dict[str, tuple[float, str]]] = {}
-        self._exclusions_lock = threading.Lock()  # around what jobs that are handed over side by side write to ``avoid``
+        self._exclusions_lock = (
+            threading.Lock()
+        )  # around what jobs that are handed over side by side write to ``avoid``
         self.unresponsive_since: dict[str, float] = {}
         self.busy_connections: set[str] = set()
         """Connections that still take jobs: nothing else was asked, so nobody knows that they are silent."""
@@ -85,18 +95,26 @@ class Broker:
         view = self._subtract_allocations(view, live)
         mine = [record for record in live if record.fleet == self.fleet.spec.name]
         self.specs = {record.id: self._build_current_spec(record) for record in mine}
-        held = [record for record in mine if record.state is State.HELD and self._is_confirmed_absent(record, answers)
-                and self._is_ready(record)]  # fmt: skip
+        held = [
+            record
+            for record in mine
+            if record.state is State.HELD and self._is_confirmed_absent(record, answers) and self._is_ready(record)
+        ]
         now = self.clock()
         given = [record for record in live if record.state is not State.HELD]
         lately = self.usage.compute_usage(live, now)
         use = {tenant: units + lately.pop(tenant, 0.0) for tenant, units in count_units_in_use(given).items()} | lately
-        order = compute_fair_share_order(held, use, compute_shares(self.fleet), {record.id: self._count_units(record) for record in held})
+        order = compute_fair_share_order(
+            held, use, compute_shares(self.fleet), {record.id: self._count_units(record) for record in held}
+        )
         have = compute_allocations(given)
         starts: dict[str, list[Start]] = {}
         visible = {cluster.plan.name for cluster in view.clusters}
-        silent = [self._barred(cluster, answers, failed) for cluster in self.fleet.clusters
-                  if cluster.plan.name not in visible]  # fmt: skip
+        silent = [
+            self._barred(cluster, answers, failed)
+            for cluster in self.fleet.clusters
+            if cluster.plan.name not in visible
+        ]
         for action in decide(view, order, self.specs, now, self._list_exclusions(held, self.monotonic()), have, silent):
             if isinstance(action, Hold):
                 ledger.record_hold_reason(self.store, action.record, action.reason)
@@ -107,8 +125,11 @@ class Broker:
                 have = add_allocation(have, action.record.tenant, action.placement, action.placement.cluster)
         begun = self._start_all(starts)
         queued = [record for record in mine if record.state is State.QUEUED and record.ref is not None]
-        recalled = [move.record for move in rebalance(view, queued, self.specs, now, self.move_after, have)
-                    if self._request_move(move)]  # fmt: skip
+        recalled = [
+            move.record
+            for move in rebalance(view, queued, self.specs, now, self.move_after, have)
+            if self._request_move(move)
+        ]
         recalled += [record for record in queued if record.recalled]  # a broker may have died before it asked
         self._recall_all([record for record in recalled if record.connection in answers])
         for defect in failed.values():
@@ -163,8 +184,16 @@ class Broker:
         for connection, records in given.items():
             mine = clusters.get(connection, [])
             keys = self.rediscovery.select_keys(connection, held) if self.rediscovery and mine else []
-            questions[connection] = partial(poll_connection, self.store, connection, [record.id for record in records], mine,
-                                            self.observations, keys, restored.since if restored else 0.0)  # fmt: skip
+            questions[connection] = partial(
+                poll_connection,
+                self.store,
+                connection,
+                [record.id for record in records],
+                mine,
+                self.observations,
+                keys,
+                restored.since if restored else 0.0,
+            )
         done, late = self.requests.run("look", questions)
         self.busy_connections = set()
         for connection, kind in late.items():
@@ -173,8 +202,11 @@ class Broker:
             if kind != "look":
                 self.busy_connections.add(connection)
             what = "to a look" if kind == "look" else "while it was given or asked for jobs"
-            self._warn(f"{', '.join(sorted(names))}: no answer within {self.requests.timeout:g} s {what}; "
-                       "others go on", connection, is_inconclusive=True)  # fmt: skip
+            self._warn(
+                f"{', '.join(sorted(names))}: no answer within {self.requests.timeout:g} s {what}; others go on",
+                connection,
+                is_inconclusive=True,
+            )
         answers: dict[str, PollResult] = {}
         failed: dict[str, Exception] = {}
         for connection, question in done.items():
@@ -187,7 +219,9 @@ class Broker:
                 names = {cluster.plan.name for cluster in clusters.get(connection, ())}
                 names |= {record.cluster for record in given[connection]}
                 self._warn(
-                    f"{', '.join(sorted(names))}: {answer.outage}", connection, isinstance(answer.outage, SubmissionUnknownError)
+                    f"{', '.join(sorted(names))}: {answer.outage}",
+                    connection,
+                    isinstance(answer.outage, SubmissionUnknownError),
                 )
             for problem in answer.problems:
                 self.report(f"warning: {problem}")
@@ -212,7 +246,9 @@ class Broker:
                 self.unresponsive_since.setdefault(name, started)
             if found is not None and answer and found is not answer.outage and str(found) != str(answer.outage):
                 self._warn(f"{name}: {found}", name)
-        return replace(self.fleet, clusters=tuple(seen), spent=compute_spending(self.store, self.fleet.spec.budgets, self.clock()))
+        return replace(
+            self.fleet, clusters=tuple(seen), spent=compute_spending(self.store, self.fleet.spec.budgets, self.clock())
+        )
 
     def _barred(self, cluster: Cluster, answers: Mapping[str, PollResult], failed: Mapping[str, Exception]) -> Cluster:
         """A cluster that was not seen, with why; one that has not answered yet as it is."""
@@ -230,8 +266,14 @@ class Broker:
                 launch, connection, ref = start
                 cluster = next(one for one in self.fleet.clusters if _serialize_connection(one) == connection)
                 digest, known = rediscovery.find_digest(connection, ref), rediscovery.is_in_backup(record)
-                other = explain_mismatch(cluster.plan.name, ref, build_engine_key(record.key, launch), digest,
-                                      f"job {record.id} ({record.name})", record.spec)  # fmt: skip
+                other = explain_mismatch(
+                    cluster.plan.name,
+                    ref,
+                    build_engine_key(record.key, launch),
+                    digest,
+                    f"job {record.id} ({record.name})",
+                    record.spec,
+                )
                 if other and (digest or not known):
                     ledger.record_hold_reason(self.store, record, other)
                     self.report(f"warning: {other}")
@@ -247,14 +289,25 @@ class Broker:
         # where it lies nobody wrote down: it is counted as it would be placed now if all were free
         placement = place(job, select_clusters(self.fleet, [name]), now=self.clock(), with_suggestions=False)
         if not isinstance(placement, Placement):
-            raise InputError(f"{placement[0]}; cancel it there, or let the cluster have it" if placement else
-                             "no pool can have it; cancel it there")  # fmt: skip
+            raise InputError(
+                f"{placement[0]}; cancel it there, or let the cluster have it"
+                if placement
+                else "no pool can have it; cancel it there"
+            )
         placement = replace(placement, begin=0.0)
         submission = self._open_engine(cluster).prepare(job, placement, build_engine_key(record.key, launch))
         with self.store.transaction():
             known = ledger.advance_launch(self.store, record, launch)
-            if not ledger.assign(self.store, known, placement, submission, _serialize_connection(cluster), connection.engine,
-                                 compute_power_draw(cluster.plan, placement), compute_reserved_cost(job, placement)):  # fmt: skip
+            if not ledger.assign(
+                self.store,
+                known,
+                placement,
+                submission,
+                _serialize_connection(cluster),
+                connection.engine,
+                compute_power_draw(cluster.plan, placement),
+                compute_reserved_cost(job, placement),
+            ):
                 return
             self.store.record_submitted(record.id, ref)
         self.report(f"job {record.id} ({record.name}) was given to {name} before the store was restored: {ref}")
@@ -270,13 +323,19 @@ class Broker:
         unsure = self.rediscovery.list_unconfirmed(record, list(by_connection), answered)
         names = [by_connection[one].plan.name for one in unsure]
         if names:
-            ledger.record_hold_reason(self.store, record, f"the store was restored: {', '.join(names)} has not said yet whether "
-                           "it has this job; where it never will, cancel it and submit it anew")  # fmt: skip
+            ledger.record_hold_reason(
+                self.store,
+                record,
+                f"the store was restored: {', '.join(names)} has not said yet whether "
+                "it has this job; where it never will, cancel it and submit it anew",
+            )
         return not names
 
     def _subtract_allocations(self, view: Fleet, live_jobs: list[JobRecord]) -> Fleet:
         """What was given away but is not yet to be seen: jobs that wait, and all where an engine lists no nodes."""
-        blind = {cluster.plan.name for cluster in view.clusters if not isinstance(self._open_engine(cluster), ListsNodes)}
+        blind = {
+            cluster.plan.name for cluster in view.clusters if not isinstance(self._open_engine(cluster), ListsNodes)
+        }
         now = self.clock()
         for record in live_jobs:
             if record.placement and record.state is not State.HELD:
@@ -311,7 +370,9 @@ class Broker:
         """Whether what a job waits for has completed; one that never will ends it, and so does its deadline."""
         left = self.specs[record.id].deadline
         if left is not None and not left.base:
-            self.store.record_statuses({record.id: Status(State.FAILED, record.attempt, "its deadline passed before it began")})
+            self.store.record_statuses(
+                {record.id: Status(State.FAILED, record.attempt, "its deadline passed before it began")}
+            )
             return False
         try:
             awaited = [require_completable(self.store.get(number)) for number in self._load_dependency_ids(record)]
@@ -344,14 +405,23 @@ class Broker:
     def _start_all(self, starts: Mapping[str, Sequence[Start]]) -> int:
         """Hand jobs over, those of different connections side by side; returns how many were taken in time."""
         specs = self.specs
-        done, late = self.requests.run("hand over", {
-            connection: partial(self._run_until_timeout, [partial(self._start, action, specs[action.record.id], self.monotonic())
-                                                for action in actions])
-            for connection, actions in starts.items()})  # fmt: skip
+        done, late = self.requests.run(
+            "hand over",
+            {
+                connection: partial(
+                    self._run_until_timeout,
+                    [partial(self._start, action, specs[action.record.id], self.monotonic()) for action in actions],
+                )
+                for connection, actions in starts.items()
+            },
+        )
         for connection in late:
             name = starts[connection][0].placement.cluster
-            self._warn(f"{name}: a job is not taken within {self.requests.timeout:g} s; others go on", connection,
-                       is_inconclusive=True)  # fmt: skip
+            self._warn(
+                f"{name}: a job is not taken within {self.requests.timeout:g} s; others go on",
+                connection,
+                is_inconclusive=True,
+            )
         return sum(question.result() for question in done.values())
 
     def _run_until_timeout(self, steps: Sequence[Callable[[], object]]) -> int:
@@ -375,13 +445,24 @@ class Broker:
             power = compute_power_draw(cluster.plan, placement)
             text = _serialize_connection(cluster)
             with submission_in_progress(self.store, record.key):
-                if not ledger.assign(self.store, record, placement, submission, text, connection.engine, power,
-                                     compute_reserved_cost(job, placement)):  # fmt: skip
+                if not ledger.assign(
+                    self.store,
+                    record,
+                    placement,
+                    submission,
+                    text,
+                    connection.engine,
+                    power,
+                    compute_reserved_cost(job, placement),
+                ):
                     return False
                 submit_recorded(self.store, engine, record.id, submission)
         except SubmissionUnknownError as error:
-            self._warn(f"{placement.cluster}: job {record.id} may have been taken, and is looked for: {error}",
-                       _serialize_connection(cluster), is_inconclusive=True)  # fmt: skip
+            self._warn(
+                f"{placement.cluster}: job {record.id} may have been taken, and is looked for: {error}",
+                _serialize_connection(cluster),
+                is_inconclusive=True,
+            )
             return False
         except (EngineError, InputError) as error:
             self._exclude_cluster(record, placement.cluster, str(error), now)
@@ -389,7 +470,9 @@ class Broker:
         except SupercloudError:  # of the store
             raise
         except Exception as error:  # a defect of an engine: the jobs behind this one go on
-            self._exclude_cluster(record, placement.cluster, f"its engine failed with {type(error).__name__}: {error}", now)
+            self._exclude_cluster(
+                record, placement.cluster, f"its engine failed with {type(error).__name__}: {error}", now
+            )
             return False
         self.report(f"job {record.id} ({record.name}) goes to {placement.cluster}: {placement}")
         return True
@@ -407,9 +490,14 @@ class Broker:
     def _list_exclusions(self, held_jobs: list[JobRecord], now: float) -> dict[int, dict[str, str]]:
         """The clusters that each job does not go to now, and why."""
         with self._exclusions_lock:
-            self.exclusions = {number: kept for number, names in self.exclusions.items()
-                          if (kept := {name: until for name, until in names.items() if until[0] > now})}  # fmt: skip
-            avoided = {number: {name: why for name, (_, why) in names.items()} for number, names in self.exclusions.items()}
+            self.exclusions = {
+                number: kept
+                for number, names in self.exclusions.items()
+                if (kept := {name: until for name, until in names.items() if until[0] > now})
+            }
+            avoided = {
+                number: {name: why for name, (_, why) in names.items()} for number, names in self.exclusions.items()
+            }
         if self.reporter is not None:
             for number, names in avoided.items():
                 for name in names:
@@ -422,10 +510,14 @@ class Broker:
     def _request_move(self, move: Move) -> bool:
         """Write down that a job is about to be asked back; False where its engine gives none back."""
         record = move.record
-        if not isinstance(open_engine(Connection.model_validate_json(record.connection), self.store.folder), RecallsJobs):
+        if not isinstance(
+            open_engine(Connection.model_validate_json(record.connection), self.store.folder), RecallsJobs
+        ):
             return False
         to = f"{move.placement.cluster}: {move.placement}"
-        if not ledger.request_recall(self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"):
+        if not ledger.request_recall(
+            self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"
+        ):
             return False
         self.report(f"job {record.id} ({record.name}) still waits on {record.cluster}: there is room on {to}")
         return True
@@ -434,8 +526,10 @@ class Broker:
         by_connection: dict[str, list[Callable[[], object]]] = {}
         for record in records:
             by_connection.setdefault(record.connection, []).append(partial(self._recall, record))
-        done, _ = self.requests.run("recall", {connection: partial(self._run_until_timeout, steps)
-                                                   for connection, steps in by_connection.items()})  # fmt: skip
+        done, _ = self.requests.run(
+            "recall",
+            {connection: partial(self._run_until_timeout, steps) for connection, steps in by_connection.items()},
+        )
         for question in done.values():
             question.result()
 
@@ -451,7 +545,9 @@ class Broker:
         lost = {name for name, since in self.unresponsive_since.items() if now - since >= (self.lost_after or 0.0)}
         for record in self._list_live_jobs() if lost else ():
             if record.cluster in lost and record.fleet and record.ref is not None:
-                ledger.abandon_launch(self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s")
+                ledger.abandon_launch(
+                    self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s"
+                )
 
 
 def _serialize_connection(cluster: Cluster) -> str:

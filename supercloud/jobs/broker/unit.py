@@ -8,17 +8,47 @@ from collections.abc import Mapping, Sequence
 
 __all__ = ["PASSED_VARIABLES", "PATH_VARIABLES", "SECRET_VARIABLES", "select_environment", "render_unit"]
 
-PATH_VARIABLES = ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AZURE_CONFIG_DIR", "CLOUDSDK_CONFIG", "CONDA_PREFIX",
-         "GOOGLE_APPLICATION_CREDENTIALS", "KUBECONFIG", "LD_LIBRARY_PATH", "PATH", "PULUMI_HOME", "PYTHONPATH",
-         "SLURM_CONF", "SSL_CERT_DIR", "SSL_CERT_FILE", "SUPERCLOUD_CATALOG", "SUPERCLOUD_SECRETS",
-         "VIRTUAL_ENV")  # fmt: skip
+PATH_VARIABLES = (
+    "AWS_CONFIG_FILE",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AZURE_CONFIG_DIR",
+    "CLOUDSDK_CONFIG",
+    "CONDA_PREFIX",
+    "GOOGLE_APPLICATION_CREDENTIALS",
+    "KUBECONFIG",
+    "LD_LIBRARY_PATH",
+    "PATH",
+    "PULUMI_HOME",
+    "PYTHONPATH",
+    "SLURM_CONF",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    "SUPERCLOUD_CATALOG",
+    "SUPERCLOUD_SECRETS",
+    "VIRTUAL_ENV",
+)
 """Variables with files and folders that we, or the programs that we run, read: a service runs in another folder."""
-PASSED_VARIABLES = ("AWS_PROFILE", "AWS_REGION", "LANG", "LC_ALL", "PULUMI_BACKEND_URL", "SUPERCLOUD_ACCELERATORS",
-             "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS", "TZ")  # fmt: skip
+PASSED_VARIABLES = (
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "LANG",
+    "LC_ALL",
+    "PULUMI_BACKEND_URL",
+    "SUPERCLOUD_ACCELERATORS",
+    "SUPERCLOUD_PROXY",
+    "SUPERCLOUD_SLURM_ADDRESS",
+    "TZ",
+)
 """Other variables that change what the broker does, or what jobs on this machine are given."""
 _ADDRESS_VARIABLES = ("PULUMI_BACKEND_URL", "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS")
-SECRET_VARIABLES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "PULUMI_ACCESS_TOKEN",
-           "PULUMI_CONFIG_PASSPHRASE", "SLURM_JWT")  # fmt: skip
+SECRET_VARIABLES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "PULUMI_ACCESS_TOKEN",
+    "PULUMI_CONFIG_PASSPHRASE",
+    "SLURM_JWT",
+)
 """Variables whose values no unit shows: everybody may read it (``systemctl show``)."""
 
 _UNIT_TEMPLATE = """\
@@ -47,8 +77,9 @@ def select_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], li
     passed = {name: variables[name] for name in PASSED_VARIABLES if name in variables}
     for name in PATH_VARIABLES:
         if name in variables:
-            passed[name] = os.pathsep.join(os.path.abspath(os.path.expanduser(path)) if path else ""
-                                           for path in variables[name].split(os.pathsep))  # fmt: skip
+            passed[name] = os.pathsep.join(
+                os.path.abspath(os.path.expanduser(path)) if path else "" for path in variables[name].split(os.pathsep)
+            )
     secret = [name for name in SECRET_VARIABLES if variables.get(name)]
     for name in _ADDRESS_VARIABLES:
         if "@" in passed.get(name, ""):  # a user and perhaps a password
@@ -60,7 +91,9 @@ def select_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], li
 def render_unit(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
     """The unit that runs a command with variables; ended with SIGTERM, started again when it failed."""
     lines = "".join(f"Environment={_quote_word(f'{key}={value}', '')}\n" for key, value in sorted(environment.items()))
-    return _UNIT_TEMPLATE.format(name=name, environment=lines, command=" ".join(_quote_word(word, "$") for word in command))
+    return _UNIT_TEMPLATE.format(
+        name=name, environment=lines, command=" ".join(_quote_word(word, "$") for word in command)
+    )
 
 
 def _quote_word(text: str, escaped_characters: str) -> str:

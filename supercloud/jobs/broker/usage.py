@@ -35,13 +35,17 @@ class Usage:
         self._decay(now)
         if self._last_event is None:
             # both in one question, so that what ends meanwhile is counted once
-            sql = (f"SELECT e.upto, {_COLUMNS} FROM (SELECT coalesce(max(id), 0) AS upto FROM events) e"
-                   " LEFT JOIN jobs j ON j.tenant != '' AND j.units IS NOT NULL AND j.ended IS NOT NULL"
-                   " AND j.ended >= ?")  # fmt: skip
+            sql = (
+                f"SELECT e.upto, {_COLUMNS} FROM (SELECT coalesce(max(id), 0) AS upto FROM events) e"
+                " LEFT JOIN jobs j ON j.tenant != '' AND j.units IS NOT NULL AND j.ended IS NOT NULL"
+                " AND j.ended >= ?"
+            )
             rows = self._store.read(sql, (now - _MAX_HALF_LIVES * self._half_life,))
         else:
-            sql = (f"SELECT e.id AS upto, {_COLUMNS} FROM events e JOIN jobs j ON j.id = e.job AND e.state = j.state"
-                   f" WHERE e.id > ? AND e.state IN ({_FINAL_STATES_SQL}) AND j.tenant != '' ORDER BY e.id")  # fmt: skip
+            sql = (
+                f"SELECT e.id AS upto, {_COLUMNS} FROM events e JOIN jobs j ON j.id = e.job AND e.state = j.state"
+                f" WHERE e.id > ? AND e.state IN ({_FINAL_STATES_SQL}) AND j.tenant != '' ORDER BY e.id"
+            )
             rows = self._store.read(sql, (self._last_event,))
         for row in rows:
             self._last_event = max(self._last_event or 0, row["upto"])
@@ -60,8 +64,16 @@ class Usage:
         self._sums = {tenant: use * left for tenant, use in self._sums.items()}
         self._updated = now
 
-    def _add(self, sums: dict[str, float], tenant: str, units: float | None, unit_seconds: float, started: float | None,
-             ended: float, now: float) -> None:  # fmt: skip
+    def _add(
+        self,
+        sums: dict[str, float],
+        tenant: str,
+        units: float | None,
+        unit_seconds: float,
+        started: float | None,
+        ended: float,
+        now: float,
+    ) -> None:
         use = unit_seconds * math.log(2) / self._half_life * self._compute_weight(now - ended)
         if started is not None and started < ended:
             use += (units or 0.0) * (self._compute_weight(now - ended) - self._compute_weight(now - started))

@@ -24,9 +24,25 @@ if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and pla
     from ...spec.fleet import Connection
     from ..placement.answer import Placement
 
-__all__ = ["ENGINES", "CarriesDigests", "ChecksReachability", "SupportsDependencies", "Engine", "FindsByKey", "FindsCopies", "KeepsResults",
-           "RecallsJobs", "SeesSubmissions", "StreamsLogs", "TakesLate", "BindsTokens", "SubmissionUnknownError", "defect_of",
-           "list_engine_names", "open_engine"]  # fmt: skip
+__all__ = [
+    "ENGINES",
+    "CarriesDigests",
+    "ChecksReachability",
+    "SupportsDependencies",
+    "Engine",
+    "FindsByKey",
+    "FindsCopies",
+    "KeepsResults",
+    "RecallsJobs",
+    "SeesSubmissions",
+    "StreamsLogs",
+    "TakesLate",
+    "BindsTokens",
+    "SubmissionUnknownError",
+    "defect_of",
+    "list_engine_names",
+    "open_engine",
+]
 
 ENGINES = {
     "fake": "supercloud.jobs.engines.fake:FakeEngine",
@@ -182,8 +198,10 @@ def _load_engine_class(name: str) -> Any:
 
 def defect_of(what: str, error: Exception) -> UnusableEngine:
     """What an engine raised that no engine should raise, as an error that can be shown: ``what`` it means."""
-    defect = UnusableEngine(f"{what}: its engine failed with {type(error).__name__}: {replace_surrogates(str(error))[:300]}; "
-                            "please report it")  # fmt: skip
+    defect = UnusableEngine(
+        f"{what}: its engine failed with {type(error).__name__}: {replace_surrogates(str(error))[:300]}; "
+        "please report it"
+    )
     defect.__cause__ = error
     return defect
 

@@ -20,7 +20,16 @@ from typing import IO
 
 from .base import SubmissionUnknownError
 
-__all__ = ["RESPONSE_LIMITS", "POLL_TIMEOUT", "MAX_ERROR_BYTES", "MAX_RESULT_BYTES", "Deadline", "ResponseLimits", "read_bounded", "run_bounded"]
+__all__ = [
+    "RESPONSE_LIMITS",
+    "POLL_TIMEOUT",
+    "MAX_ERROR_BYTES",
+    "MAX_RESULT_BYTES",
+    "Deadline",
+    "ResponseLimits",
+    "read_bounded",
+    "run_bounded",
+]
 
 
 @dataclass(frozen=True)
@@ -110,8 +119,9 @@ class Deadline:
         self._timer.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 trace: TracebackType | None) -> None:  # fmt: skip
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._timer.cancel()
         with self._lock:
             self._forget()
@@ -133,18 +143,22 @@ def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> 
 
 def build_too_large_error(source: str, size: int) -> SubmissionUnknownError:
     """The error of an answer that is larger than this many bytes."""
-    return SubmissionUnknownError(f"{source}: its answer has more than {size:,} bytes; is that the service it should be?")
+    return SubmissionUnknownError(
+        f"{source}: its answer has more than {size:,} bytes; is that the service it should be?"
+    )
 
 
-def run_bounded(argv: Sequence[str], stdin: IO[bytes] | None, limits: ResponseLimits, idle_timeout: float,
-        source: str) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+def run_bounded(
+    argv: Sequence[str], stdin: IO[bytes] | None, limits: ResponseLimits, idle_timeout: float, source: str
+) -> subprocess.CompletedProcess[bytes]:
     """Run a command and return what it printed.
 
     ``silence`` is for how many seconds it may print nothing. Raises :class:`Unsure` beyond a limit, and
     :class:`OSError` where it cannot be started.
     """
-    with subprocess.Popen(argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:  # fmt: skip
+    with subprocess.Popen(
+        argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         try:
             out, error = _read_output(process, limits, idle_timeout, source)
         except BaseException as problem:
@@ -155,7 +169,9 @@ def run_bounded(argv: Sequence[str], stdin: IO[bytes] | None, limits: ResponseLi
     return subprocess.CompletedProcess(argv, process.returncode, out, error)
 
 
-def _read_output(process: subprocess.Popen[bytes], limits: ResponseLimits, idle_timeout: float, source: str) -> tuple[bytes, bytes]:
+def _read_output(
+    process: subprocess.Popen[bytes], limits: ResponseLimits, idle_timeout: float, source: str
+) -> tuple[bytes, bytes]:
     assert process.stdout and process.stderr
     found = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
     end = time.monotonic() + limits.timeout

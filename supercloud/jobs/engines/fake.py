@@ -64,8 +64,10 @@ class FakeEngine:
         with self._hold_lock():
             taken = 1 + self.count_submissions(submission.key)
             begin = time.time() + float(submission.settings.get("begin", 0))
-            self._write(submission.key, {"states": states, "attempt": 1, "taken": taken, "begin": begin,
-                                         "spec": submission.spec})  # fmt: skip
+            self._write(
+                submission.key,
+                {"states": states, "attempt": 1, "taken": taken, "begin": begin, "spec": submission.spec},
+            )
         self.submission_count += 1
         self.crash_hook("after")
         return f"fake-{submission.key}"
@@ -99,8 +101,11 @@ class FakeEngine:
         if word == "REQUEUE":
             known["attempt"] += 1
             word = known["states"][0] = State.QUEUED
-        answer = Status(State(word), known["attempt"], "", int(code or 0) if State(word).is_final else None) \
-            if word != "SILENT" else None  # fmt: skip
+        answer = (
+            Status(State(word), known["attempt"], "", int(code or 0) if State(word).is_final else None)
+            if word != "SILENT"
+            else None
+        )
         known["said"] = word
         if len(known["states"]) > 1:
             known["states"].pop(0)

@@ -48,11 +48,14 @@ class NotConnected(OSError):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage,
-                         newurl: str) -> None:  # fmt: skip
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
         fp.close()
-        raise UnusableEngine(f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: give the "
-                             "address of the service itself, as --via or under connect:")  # fmt: skip
+        raise UnusableEngine(
+            f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: give the "
+            "address of the service itself, as --via or under connect:"
+        )
 
 
 def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseLimits = RESPONSE_LIMITS) -> bytes:
@@ -67,7 +70,9 @@ def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseL
     proxy = proxy_for(request.full_url)
     handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
     with bounded.Deadline(limits.timeout) as deadline:
-        opener = urllib.request.build_opener(handler, _NoRedirects, _HttpHandler(deadline, proxy), _HttpsHandler(deadline, proxy))
+        opener = urllib.request.build_opener(
+            handler, _NoRedirects, _HttpHandler(deadline, proxy), _HttpsHandler(deadline, proxy)
+        )
         try:
             with opener.open(request, timeout=idle_timeout) as response:
                 data = bounded.read_bounded(response.read, limits.max_bytes, request.full_url)
@@ -115,8 +120,9 @@ class _HttpsHandler(urllib.request.HTTPSHandler):
         return self.do_open(partial(_build_connection, http.client.HTTPSConnection, self.deadline, self.proxy), req)
 
 
-def _build_connection(connection_class: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str,
-                **settings: Any) -> http.client.HTTPConnection:  # fmt: skip
+def _build_connection(
+    connection_class: type[http.client.HTTPConnection], deadline: Deadline, proxy: str, host: str, **settings: Any
+) -> http.client.HTTPConnection:
     def watched_socket(*where: Any, **how: Any) -> socket.socket:
         made = socket.create_connection(*where, **how)
         deadline.watch(made)
@@ -158,8 +164,10 @@ def require_header_value(text: str, label: str) -> str:
     """
     for place, character in enumerate(text, 1):
         if not " " <= character <= "~":
-            raise UnusableEngine(f"{label} has a character that no HTTP header may have, at place {place} of "
-                                 f"{len(text)}: write it anew, as one line of printable ASCII")  # fmt: skip
+            raise UnusableEngine(
+                f"{label} has a character that no HTTP header may have, at place {place} of "
+                f"{len(text)}: write it anew, as one line of printable ASCII"
+            )
     return text
 
 
@@ -191,18 +199,24 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
     except ValueError:
         is_one = False
     if not is_one or not proxy.isprintable() or " " in proxy:
-        raise UnusableEngine(f"{PROXY_VARIABLE} is {_without_user(said)!r:.100}, not the address of a proxy: write "
-                             "http://HOST:PORT, or unset it")  # fmt: skip
+        raise UnusableEngine(
+            f"{PROXY_VARIABLE} is {_without_user(said)!r:.100}, not the address of a proxy: write "
+            "http://HOST:PORT, or unset it"
+        )
     if parts.scheme == "https" and not speaks_tls:
-        raise UnusableEngine(f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
-                             "does not speak TLS to a proxy: it would send the user and password of the proxy in "
-                             "plain text; write http://HOST:PORT of a proxy without TLS, or unset it")  # fmt: skip
+        raise UnusableEngine(
+            f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
+            "does not speak TLS to a proxy: it would send the user and password of the proxy in "
+            "plain text; write http://HOST:PORT of a proxy without TLS, or unset it"
+        )
     return proxy
 
 
 def by_way_of(proxy: str | None) -> str:
     """What is added to an error where a proxy is used; its user and password are left out."""
-    return f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY_VARIABLE} or proxy-url?)" if proxy else ""
+    return (
+        f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY_VARIABLE} or proxy-url?)" if proxy else ""
+    )
 
 
 def _without_user(address: str) -> str:

@@ -29,8 +29,12 @@ def explain_mismatch(cluster: str, ref: str, key: str, digest: str | None, job: 
     if digest == wanted:
         return ""
     if digest is None:
-        return (f"{cluster} has job {ref} under the key {key!r}, and nothing says what it was submitted for (an earlier "
-                f"version submitted it, or the engine keeps no digests): it is not taken for {job}; look at it there, "
-                "and submit with another key unless it is the same")  # fmt: skip
-    return (f"{cluster} has job {ref} under the key {key!r}, submitted before the store was restored for something else "
-            f"(spec digest {digest}) than {job} (spec digest {wanted}); submit {job} with another key")  # fmt: skip
+        return (
+            f"{cluster} has job {ref} under the key {key!r}, and nothing says what it was submitted for (an earlier "
+            f"version submitted it, or the engine keeps no digests): it is not taken for {job}; look at it there, "
+            "and submit with another key unless it is the same"
+        )
+    return (
+        f"{cluster} has job {ref} under the key {key!r}, submitted before the store was restored for something else "
+        f"(spec digest {digest}) than {job} (spec digest {wanted}); submit {job} with another key"
+    )

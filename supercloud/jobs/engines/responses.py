@@ -18,9 +18,29 @@ from typing import Any
 
 from ...errors import EngineError, SupercloudError
 
-__all__ = ["ANY", "BOOLEAN", "ValueType", "MAX_UINT32", "MAX_INT64", "MAX_TIMESTAMP", "TEXT_MAP", "NUMBER", "Required",
-           "OBJECT", "Shape", "TEXT", "require_shape", "is_number", "is_whole", "iter_lines", "parse_json", "parse_response", "parse_number",
-           "translate_errors", "replace_surrogates"]  # fmt: skip
+__all__ = [
+    "ANY",
+    "BOOLEAN",
+    "ValueType",
+    "MAX_UINT32",
+    "MAX_INT64",
+    "MAX_TIMESTAMP",
+    "TEXT_MAP",
+    "NUMBER",
+    "Required",
+    "OBJECT",
+    "Shape",
+    "TEXT",
+    "require_shape",
+    "is_number",
+    "is_whole",
+    "iter_lines",
+    "parse_json",
+    "parse_response",
+    "parse_number",
+    "translate_errors",
+    "replace_surrogates",
+]
 
 MAX_INT64 = 2**63 - 1
 """What the job store holds."""
@@ -59,8 +79,10 @@ BOOLEAN = ValueType("true or false", lambda value: isinstance(value, bool))
 NUMBER = ValueType("a number of 64 bits", lambda value: is_number(value))
 OBJECT = ValueType("an object", lambda value: isinstance(value, dict))
 TEXT = ValueType("a text", lambda value: isinstance(value, str) and replace_surrogates(value) == value)
-TEXT_MAP = ValueType("an object of texts", lambda value: isinstance(value, dict) and all(
-    isinstance(item, str) for item in value.values()))  # fmt: skip
+TEXT_MAP = ValueType(
+    "an object of texts",
+    lambda value: isinstance(value, dict) and all(isinstance(item, str) for item in value.values()),
+)
 
 
 def is_number(value: Any, minimum: int = -MAX_INT64, maximum: int = MAX_INT64) -> bool:
@@ -85,7 +107,9 @@ def iter_lines(text: str, source: str) -> Iterator[str]:
     """The lines that a command printed, one after the other; :class:`EngineError` for more than an answer has."""
     for number, match in enumerate(_LINE_PATTERN.finditer(text)):
         if number == _MAX_LINES:
-            raise EngineError(f"{source}: its answer has more than {_MAX_LINES:,} lines; is that the service it should be?")
+            raise EngineError(
+                f"{source}: its answer has more than {_MAX_LINES:,} lines; is that the service it should be?"
+            )
         yield match[0]
 
 
@@ -117,8 +141,10 @@ def require_shape(value: Any, shape: Shape, source: str) -> Any:
     if problems:
         more = f" (and {len(problems) - _MAX_PROBLEMS_SHOWN} more)" if len(problems) > _MAX_PROBLEMS_SHOWN else ""
         said = "; ".join(problems[:_MAX_PROBLEMS_SHOWN])
-        raise EngineError(f"{source} answers what makes no sense: {said}{more}; is that the service it should be, in a "
-                          "release that is supported?")  # fmt: skip
+        raise EngineError(
+            f"{source} answers what makes no sense: {said}{more}; is that the service it should be, in a "
+            "release that is supported?"
+        )
     return value
 
 

@@ -14,7 +14,15 @@ from pathlib import Path
 from ...errors import InputError, UnusableEngine
 from ...primitives.files import read_text
 
-__all__ = ["NAME_PATTERN", "FOLDER_VARIABLE", "DEFAULT_FOLDER", "find_secret", "locate_folder", "read_secrets", "strip_line_end"]
+__all__ = [
+    "NAME_PATTERN",
+    "FOLDER_VARIABLE",
+    "DEFAULT_FOLDER",
+    "find_secret",
+    "locate_folder",
+    "read_secrets",
+    "strip_line_end",
+]
 
 FOLDER_VARIABLE = "SUPERCLOUD_SECRETS"
 DEFAULT_FOLDER = ".config/supercloud/secrets"
@@ -30,8 +38,9 @@ def read_secrets(names: Mapping[str, str]) -> dict[str, str]:
                 f"{name!r} is no name of a secret: write letters, digits, dots, dashes and underscores"
             )
         if (value := find_secret(name)) is None:
-            raise UnusableEngine(f"there is no secret {locate_folder() / name}; write it there, readable by its user only "
-                              "(chmod 600)")  # fmt: skip
+            raise UnusableEngine(
+                f"there is no secret {locate_folder() / name}; write it there, readable by its user only (chmod 600)"
+            )
         found[variable] = value
     return found
 
@@ -41,8 +50,10 @@ def locate_folder() -> Path:
     try:
         return Path(os.environ.get(FOLDER_VARIABLE) or Path.home() / DEFAULT_FOLDER)
     except RuntimeError:
-        raise UnusableEngine("where secrets lie is not known: neither HOME nor the password database names a home "
-                          f"folder; set {FOLDER_VARIABLE} to their folder") from None  # fmt: skip
+        raise UnusableEngine(
+            "where secrets lie is not known: neither HOME nor the password database names a home "
+            f"folder; set {FOLDER_VARIABLE} to their folder"
+        ) from None
 
 
 def strip_line_end(text: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 
 from ...errors import EngineError
 from ..store.states import State
-from .responses import MAX_UINT32, MAX_TIMESTAMP, is_number, replace_surrogates
+from .responses import MAX_TIMESTAMP, MAX_UINT32, is_number, replace_surrogates
 
 __all__ = ["Status", "Submission", "compute_spec_digest"]
 
@@ -78,12 +78,17 @@ class Status:
     ended: float | None = None
 
     def __post_init__(self) -> None:
-        bounds = (("attempt", self.attempt, MAX_UINT32), ("exit code", self.exit_code, MAX_UINT32),
-                  ("start", self.started, MAX_TIMESTAMP), ("end", self.ended, MAX_TIMESTAMP))  # fmt: skip
+        bounds = (
+            ("attempt", self.attempt, MAX_UINT32),
+            ("exit code", self.exit_code, MAX_UINT32),
+            ("start", self.started, MAX_TIMESTAMP),
+            ("end", self.ended, MAX_TIMESTAMP),
+        )
         for name, value, most in bounds:
             if value is not None and not is_number(value, -most, most):
-                raise EngineError(f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to "
-                                  f"{most}")  # fmt: skip
+                raise EngineError(
+                    f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to {most}"
+                )
         if (text := replace_surrogates(self.reason)) != self.reason:
             object.__setattr__(self, "reason", text)
 

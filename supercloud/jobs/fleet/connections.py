@@ -16,12 +16,19 @@ __all__ = ["require_used_options", "require_distinct_schedulers"]
 
 def require_distinct_schedulers(members: Sequence[FleetMember], document: Document) -> None:
     """Raise :class:`SpecError` for members that reach one scheduler, or that say what their engine does not use."""
-    problems = [LocatedProblem(("clusters", index, "connect"), None, problem, hint)
-                for index, member in enumerate(members) if member.connect
-                for _, problem, hint in find_unused_options(member.connect)]  # fmt: skip
+    problems = [
+        LocatedProblem(("clusters", index, "connect"), None, problem, hint)
+        for index, member in enumerate(members)
+        if member.connect
+        for _, problem, hint in find_unused_options(member.connect)
+    ]
     if problems := problems + find_shared_schedulers(members, find_api_server):
-        found = [Finding("spec", "error", format_path(item.path), item.describe(document.find_line), item.hint)
-                 .with_location(document.file, document.find_line(item.path)) for item in problems]  # fmt: skip
+        found = [
+            Finding(
+                "spec", "error", format_path(item.path), item.describe(document.find_line), item.hint
+            ).with_location(document.file, document.find_line(item.path))
+            for item in problems
+        ]
         raise SpecError(f"{document.file}: {len(found)} problem(s) in a fleet", found)
 
 

@@ -93,8 +93,12 @@ def build_domains(plan: Plan, pool: PoolPlan) -> Domains:
         inside: dict[int, list[int]] = {}
         for index in range(len(leaves)):
             inside.setdefault(home[index], []).append(index)
-        levels.append(tuple(Domain(*cut[at], (members[0], members[-1] + 1)) for at, members in sorted(
-            inside.items(), key=lambda item: item[1])))  # fmt: skip
+        levels.append(
+            tuple(
+                Domain(*cut[at], (members[0], members[-1] + 1))
+                for at, members in sorted(inside.items(), key=lambda item: item[1])
+            )
+        )
     return Domains(tuple(name for name, _ in partitions), tuple(levels))
 
 
@@ -127,8 +131,9 @@ def _is_nested(inner: _Partition, outer: _Partition) -> bool:
     homes = _find_outer_domains(inner, outer)
     return all(
         any(low <= start and stop <= high for low, high in outer[home][1])
-        for (_, runs), home in zip(inner, homes, strict=True) for start, stop in runs
-    )  # fmt: skip
+        for (_, runs), home in zip(inner, homes, strict=True)
+        for start, stop in runs
+    )
 
 
 def allocate_domains(
@@ -172,19 +177,27 @@ def _allocate_innermost(domains: Domains, free: Sequence[int], nodes: int, block
     return None
 
 
-def _select_fewest_domains(domains: Domains, level: int, domain_index: int, free: Sequence[int], nodes: int) -> tuple[int, list[int]]:
+def _select_fewest_domains(
+    domains: Domains, level: int, domain_index: int, free: Sequence[int], nodes: int
+) -> tuple[int, list[int]]:
     """How many domains of the level below, and which innermost ones, hold so many nodes inside one domain."""
     inside = range(*domains.levels[level][domain_index].innermost)
     if level < 2:
         return 0, _select_smallest_set(inside, free, nodes)
-    below = [item for item in domains.levels[level - 1]
-             if inside.start <= item.innermost[0] and item.innermost[1] <= inside.stop]  # fmt: skip
+    below = [
+        item
+        for item in domains.levels[level - 1]
+        if inside.start <= item.innermost[0] and item.innermost[1] <= inside.stop
+    ]
     sizes = [sum(free[slice(*item.innermost)]) for item in below]
     chosen = _select_smallest_set(range(len(below)), sizes, nodes)
     tries = [chosen]
     if len(chosen) > 1 and comb(len(below), len(chosen)) <= _MAX_COMBINATIONS:
-        tries = [list(some) for some in combinations(range(len(below)), len(chosen))
-                 if sum(sizes[index] for index in some) >= nodes]  # fmt: skip
+        tries = [
+            list(some)
+            for some in combinations(range(len(below)), len(chosen))
+            if sum(sizes[index] for index in some) >= nodes
+        ]
     answers = []
     for some in tries:
         leaves = [leaf for index in some for leaf in range(*below[index].innermost)]
@@ -218,7 +231,9 @@ def _select_smallest_set(candidates: Sequence[int], free: Sequence[int], nodes: 
     return taken
 
 
-def _distribute_evenly(selected: Sequence[int], free: Sequence[int], nodes: int, block_size: int) -> list[tuple[int, int]]:
+def _distribute_evenly(
+    selected: Sequence[int], free: Sequence[int], nodes: int, block_size: int
+) -> list[tuple[int, int]]:
     """So many nodes over these domains, as evenly as their room lets them, in whole units."""
     left, shares = nodes // block_size, dict[int, int]()
     for number, index in enumerate(sorted(selected, key=lambda index: (free[index], index))):

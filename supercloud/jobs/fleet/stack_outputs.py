@@ -44,10 +44,12 @@ def read_connection_from_stack(connection: Connection) -> Connection:
         raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
     is_service = (found.via or "").startswith("http")
     if found.via and is_service and not connection.via and web.is_plaintext(found.via):
-        raise EngineError(f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
-                          "which no token is sent unless you ask for it; "
-                          f"take --via {found.via} in place of the stack, "
-                          "or let the stack say https")  # fmt: skip
+        raise EngineError(
+            f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
+            "which no token is sent unless you ask for it; "
+            f"take --via {found.via} in place of the stack, "
+            "or let the stack say https"
+        )
     return found
 
 

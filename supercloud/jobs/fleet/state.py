@@ -15,12 +15,23 @@ from pathlib import Path
 
 from ...catalog import Catalog
 from ...plan.model.plan import Plan, PoolPlan
-from ...spec.fleet import Connection, FleetSpec, FleetMember
+from ...spec.fleet import Connection, FleetMember, FleetSpec
 from .domains import Domains, build_domains
-from .observations import NodeState, ListsNodes, ListsQueue, WaitingJobs
+from .observations import ListsNodes, ListsQueue, NodeState, WaitingJobs
 
-__all__ = ["UNRESPONSIVE_REASON", "Cluster", "Fleet", "NodeState", "PoolState", "ListsNodes", "ListsQueue", "WaitingJobs", "ObservationCache",
-           "barred_by", "load_fleet_state"]  # fmt: skip
+__all__ = [
+    "UNRESPONSIVE_REASON",
+    "Cluster",
+    "Fleet",
+    "NodeState",
+    "PoolState",
+    "ListsNodes",
+    "ListsQueue",
+    "WaitingJobs",
+    "ObservationCache",
+    "barred_by",
+    "load_fleet_state",
+]
 
 _HOST_PATTERN = re.compile(r"(.*?)(\d+)")
 _MAX_ACCELERATORS = 255
@@ -31,8 +42,15 @@ UNRESPONSIVE_REASON = "its scheduler does not answer"
 class PoolState:
     """What is free in a pool: two bytes a node, and the counts by domain that placement asks for."""
 
-    def __init__(self, pool: PoolPlan, domains: Domains, healthy: bytes | None = None, free: bytes | None = None,
-                 until: Mapping[int, float] | None = None, queued: int = 0):  # fmt: skip
+    def __init__(
+        self,
+        pool: PoolPlan,
+        domains: Domains,
+        healthy: bytes | None = None,
+        free: bytes | None = None,
+        until: Mapping[int, float] | None = None,
+        queued: int = 0,
+    ):
         full_node = bytes([min(max(pool.accelerators_per_node, 1), _MAX_ACCELERATORS)])
         self.pool, self.domains = pool, domains
         self.whole = full_node[0]
@@ -78,7 +96,9 @@ class PoolState:
             return 0.0
         need = max(1, per_node)
         if (times := self._end_times.get(need)) is None:
-            times = self._end_times[need] = sorted(at for index, at in self.busy_until.items() if self.free[index] < need)
+            times = self._end_times[need] = sorted(
+                at for index, at in self.busy_until.items() if self.free[index] < need
+            )
         return max(0.0, times[missing - 1] - now) if missing <= len(times) else None
 
 
@@ -103,10 +123,14 @@ class Cluster:
         pools = {pool.name: PoolState(pool, build_domains(plan, pool)) for pool in plan.pools}
         return cls(plan, pools, None, member or FleetMember(spec="-"), catalog)
 
-    def with_observations(self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()) -> Cluster:
+    def with_observations(
+        self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()
+    ) -> Cluster:
         """The same cluster as its engine saw it; nodes of the plan that the engine does not list are down."""
-        columns = {name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
-                   for name, state in self.pools.items()}  # fmt: skip
+        columns = {
+            name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
+            for name, state in self.pools.items()
+        }
         homes = {(state.pool.hosts.prefix, state.pool.hosts.width): state for state in self.pools.values()}
         for node in nodes:
             match = _HOST_PATTERN.fullmatch(node.host)
@@ -175,7 +199,9 @@ def barred_by(cluster: Cluster, error: Exception) -> Cluster:
     what = "it cannot be asked now"
     problem = error if isinstance(error, SupercloudError) else defect_of(what, error)
     reason = f"{what}: {error}" if problem is error else str(problem)
-    return replace(cluster, unavailable_reason=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine))
+    return replace(
+        cluster, unavailable_reason=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine)
+    )
 
 
 def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:
@@ -203,9 +229,11 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
             if plan.name == known.plan.name:
                 line = loaded.document.find_line(("clusters", len(clusters)))
                 before = loaded.document.find_line(("clusters", index))
-                raise InputError(f"{path}:{line}: clusters[{len(clusters)}]: {member.spec} is called {plan.name!r}, as "
-                                 f"is {known.member.spec} of line {before}; jobs could not tell them apart: change "
-                                 "the 'name:' of one")  # fmt: skip
+                raise InputError(
+                    f"{path}:{line}: clusters[{len(clusters)}]: {member.spec} is called {plan.name!r}, as "
+                    f"is {known.member.spec} of line {before}; jobs could not tell them apart: change "
+                    "the 'name:' of one"
+                )
         catalog = load_catalog(plan.spec, (path.parent / member.spec).parent)
         catalog.get("failure-rates", spec.policy.failures)  # a slip is said now, not when a job is placed
         cluster = Cluster.from_plan(plan, member, catalog)
@@ -217,7 +245,9 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
             except Exception as error:  # of an engine, or a defect of one: the others are asked all the same
                 cluster = barred_by(cluster, error)
         clusters.append(cluster)
-    require_distinct_schedulers([cluster.member for cluster in clusters], loaded.document)  # what stacks say is known now
+    require_distinct_schedulers(
+        [cluster.member for cluster in clusters], loaded.document
+    )  # what stacks say is known now
     plans = {cluster.plan.name: cluster.plan for cluster in clusters}
     tenants = {tenant.name for plan in plans.values() for tenant in plan.tenants}
     for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):

@@ -17,12 +17,28 @@ from ..fleet.state import Cluster, Fleet, PoolState
 from .answer import Placement
 from .checkpointing import compute_checkpoint_interval
 from .memory import MemoryDemand, compute_memory_demand, suggest_fitting_change
-from .objective import ObjectiveTerms, compute_carbon, compute_energy, compute_fragmentation, compute_hourly_price, compute_topology_penalty
+from .objective import (
+    ObjectiveTerms,
+    compute_carbon,
+    compute_energy,
+    compute_fragmentation,
+    compute_hourly_price,
+    compute_topology_penalty,
+)
 from .parallelism import Span, compute_block_sizes, compute_spans
 from .steps.accelerators import match_accelerator
 from .steps.cost import check_cost_limits
 from .steps.data import DataTransfer, compute_data_transfers
-from .steps.feasibility import RefusalError, require_capacity_type, require_node_tenant, require_licenses, require_time_limit, expand_pinned_nodes, compute_shape, require_tenant
+from .steps.feasibility import (
+    RefusalError,
+    compute_shape,
+    expand_pinned_nodes,
+    require_capacity_type,
+    require_licenses,
+    require_node_tenant,
+    require_tenant,
+    require_time_limit,
+)
 from .steps.locality import LocalityRequest, select_locality
 from .steps.mounts import check_mounts
 from .steps.partitions import select_partition
@@ -52,8 +68,9 @@ class Candidate:
     """Accelerators it leaves idle on its nodes."""
 
 
-def iter_candidates(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog,
-        now: float) -> Iterator[Candidate]:  # fmt: skip
+def iter_candidates(
+    job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog, now: float
+) -> Iterator[Candidate]:
     """The ways a job lies in a pool: one, or one for each hour it may begin at; raises :class:`Refused`."""
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match_accelerator(job, plan, pool, catalog)
@@ -108,18 +125,27 @@ def iter_candidates(job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet
     )
     for begin in _iter_start_delays(job, plan, found.wait, now):
         terms, price, carbon = _estimate_cost(job, cluster, pool, nodes, found.wait, move, begin, now)
-        terms = replace(terms, topology=compute_topology_penalty(state.domains, lies, nodes),
-                        fragmentation=compute_fragmentation(lies, nodes, per_node, units.per_node))  # fmt: skip
+        terms = replace(
+            terms,
+            topology=compute_topology_penalty(state.domains, lies, nodes),
+            fragmentation=compute_fragmentation(lies, nodes, per_node, units.per_node),
+        )
         check_cost_limits(job, plan, fleet, terms, price, nodes)
-        yield Candidate(replace(found, begin=begin, price=price, carbon=carbon), terms, wanted, distance,
-                        nodes * (units.per_node - per_node))  # fmt: skip
+        yield Candidate(
+            replace(found, begin=begin, price=price, carbon=carbon),
+            terms,
+            wanted,
+            distance,
+            nodes * (units.per_node - per_node),
+        )
 
 
 def _require_available(job: JobSpec, cluster: Cluster) -> None:
     """Whether the cluster takes jobs at present: asked last, so that who hears of it knows that the job fits there."""
     if cluster.unavailable_reason:
-        pinned = [f"place.{field}" for field in ("clusters", "pools", "nodes")
-                  if getattr(job.place, field) not in ("any", ())]  # fmt: skip
+        pinned = [
+            f"place.{field}" for field in ("clusters", "pools", "nodes") if getattr(job.place, field) not in ("any", ())
+        ]
         elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
         cure = "correct this, as waiting does not help" if cluster.barred_until_corrected else "wait"
         later = "then" if cluster.barred_until_corrected else "later"
@@ -148,17 +174,33 @@ def _compute_segment(job: JobSpec, pool: PoolPlan, per_node: int, group_nodes: i
     return max((nodes for nodes in often if nodes <= pool.machine.domain_nodes), default=group_nodes)
 
 
-def _select_domains(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int, per_node: int, units: AcceleratorUnits, locality: LocalityRequest,
-         hosts: tuple[str, ...], advisor: ShrinkAdvisor, now: float) -> tuple[DomainAllocation, float | None]:  # fmt: skip
+def _select_domains(
+    job: JobSpec,
+    cluster: Cluster,
+    state: PoolState,
+    nodes: int,
+    per_node: int,
+    units: AcceleratorUnits,
+    locality: LocalityRequest,
+    hosts: tuple[str, ...],
+    advisor: ShrinkAdvisor,
+    now: float,
+) -> tuple[DomainAllocation, float | None]:
     """Which domains it takes nodes from, and how long it waits for them."""
     pool, need = state.pool, _compute_needed_accelerators(per_node, units)
     healthy = state.count_available(need, False)
     if healthy < nodes:
         words, change = advisor(nodes=healthy)
-        raise RefusalError(f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
-                      *_either(words, change, "wait until nodes are repaired", {}))  # fmt: skip
+        raise RefusalError(
+            f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
+            *_either(words, change, "wait until nodes are repaired", {}),
+        )
     often, replicas = compute_block_sizes(job.parallelism, per_node)
-    firm = 0 if locality.required else max((block for block in often if block <= state.domains.get_largest_size(0)), default=0)
+    firm = (
+        0
+        if locality.required
+        else max((block for block in often if block <= state.domains.get_largest_size(0)), default=0)
+    )
     blocks = [*often, *replicas]
     column = state.count_by_domain(need, False)
     once = allocate_domains(state.domains, column, nodes, blocks, firm)
@@ -168,9 +210,11 @@ def _select_domains(job: JobSpec, cluster: Cluster, state: PoolState, nodes: int
         if once.level > level:
             holds = max(sum(column[slice(*domain.innermost)]) for domain in state.domains.levels[level])
             words, change = advisor(nodes=holds)
-            raise RefusalError(f"the job must lie within one {locality.level}, the largest has {holds} nodes in order, it needs "
-                          f"{nodes}", *_either(words, change, "leave out place.near", {"place.near": None})
-                          )  # fmt: skip
+            raise RefusalError(
+                f"the job must lie within one {locality.level}, the largest has {holds} nodes in order, it needs "
+                f"{nodes}",
+                *_either(words, change, "leave out place.near", {"place.near": None}),
+            )
     if hosts:
         return once, _estimate_pinned_wait(state, hosts, need, now)
     if state.count_available(need, True) >= nodes + state.queued_nodes:
@@ -197,7 +241,9 @@ def _estimate_pinned_wait(state: PoolState, hosts: tuple[str, ...], accelerators
     numbers = [int(host[width:]) - state.pool.hosts.first for host in hosts]
     for host, index in zip(hosts, numbers, strict=True):
         if state.healthy[index] < accelerators:
-            raise RefusalError(f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None})
+            raise RefusalError(
+                f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None}
+            )
     busy = [index for index in numbers if state.free[index] < accelerators]
     if any(index not in state.busy_until for index in busy):
         return None
@@ -216,12 +262,21 @@ def _has_whole_segments(state: PoolState, node_counts: tuple[int, ...], segment:
     return sum(count // segment for count in node_counts) * segment >= nodes
 
 
-def _adjust_locality(locality: LocalityRequest, cluster: Cluster, state: PoolState, allocation: DomainAllocation, nodes: int, per_node: int,
-          units: AcceleratorUnits) -> LocalityRequest:  # fmt: skip
+def _adjust_locality(
+    locality: LocalityRequest,
+    cluster: Cluster,
+    state: PoolState,
+    allocation: DomainAllocation,
+    nodes: int,
+    per_node: int,
+    units: AcceleratorUnits,
+) -> LocalityRequest:
     """What is asked of the scheduler, after what its engine saw: no more than the nodes that are in order can give."""
     if cluster.observed_at is None or locality.required:
         return locality
-    if not _has_whole_segments(state, state.count_by_domain(_compute_needed_accelerators(per_node, units), False), locality.segment, nodes):
+    if not _has_whole_segments(
+        state, state.count_by_domain(_compute_needed_accelerators(per_node, units), False), locality.segment, nodes
+    ):
         locality = replace(locality, segment=allocation.block_size if allocation.block_size > 1 else 0)
     if locality.level not in state.domains.names:
         return locality
@@ -240,8 +295,14 @@ def _compute_spans(job: JobSpec, state: PoolState, per_node: int, allocation: Do
 
 def _select_torus_box(plan: Plan, pool: PoolPlan, state: PoolState, nodes: int) -> tuple[int, ...]:
     """In a torus: the box it takes, one that is free where there is one."""
-    torus = next((item for item in plan.localities if item.kind == "torus3d" and item.dims
-                  and str(item.hosts) == str(pool.hosts)), None)  # fmt: skip
+    torus = next(
+        (
+            item
+            for item in plan.localities
+            if item.kind == "torus3d" and item.dims and str(item.hosts) == str(pool.hosts)
+        ),
+        None,
+    )
     box = select_box(nodes, torus.dims) if torus and nodes > 1 else None
     if torus is None or box is None:
         return ()
@@ -274,8 +335,16 @@ def _iter_start_delays(job: JobSpec, plan: Plan, wait: float | None, now: float)
             begin += _HOUR
 
 
-def _estimate_cost(job: JobSpec, cluster: Cluster, pool: PoolPlan, nodes: int, wait: float | None, transfer: DataTransfer, start_delay: float,
-              now: float) -> tuple[ObjectiveTerms, float | None, float | None]:  # fmt: skip
+def _estimate_cost(
+    job: JobSpec,
+    cluster: Cluster,
+    pool: PoolPlan,
+    nodes: int,
+    wait: float | None,
+    transfer: DataTransfer,
+    start_delay: float,
+    now: float,
+) -> tuple[ObjectiveTerms, float | None, float | None]:
     """What it costs and emits, by the hour and until its time limit."""
     run = job.time_limit.to("s") if job.time_limit else _HOUR
     each = compute_hourly_price(cluster.plan, pool, cluster.member.prices)
@@ -289,8 +358,9 @@ def _estimate_cost(job: JobSpec, cluster: Cluster, pool: PoolPlan, nodes: int, w
 
 def _select_constraint(plan: Plan, pool: PoolPlan, pool_names: tuple[str, ...]) -> str:
     """A feature no other pool of the partition has; nothing where the partition is the pool."""
-    others = {feature for other in plan.pools if other.name in pool_names and other is not pool
-              for feature in other.features}  # fmt: skip
+    others = {
+        feature for other in plan.pools if other.name in pool_names and other is not pool for feature in other.features
+    }
     alone = [feature for feature in pool.features if feature not in others]
     if len(pool_names) < 2 or not alone:
         return ""

@@ -13,7 +13,16 @@ from ...catalog.reliability import FailureRate
 from ...plan.model.plan import Plan
 from ...spec import JobSpec
 
-__all__ = ["compute_daly_interval", "compute_effective_time", "compute_mean_time_to_failure", "compute_checkpoint_interval", "compute_spare_nodes", "compute_waste", "compute_write_time", "compute_young_interval"]
+__all__ = [
+    "compute_daly_interval",
+    "compute_effective_time",
+    "compute_mean_time_to_failure",
+    "compute_checkpoint_interval",
+    "compute_spare_nodes",
+    "compute_waste",
+    "compute_write_time",
+    "compute_young_interval",
+]
 
 _DAY = 86_400.0
 _BYTES_PER_PARAMETER = 14  # bf16 weights, fp32 master weights and both moments of Adam: spec.storage.Checkpoint
@@ -42,7 +51,9 @@ def compute_waste(write_time: float, interval: float, mean_time_to_failure: floa
     return write_time / interval + interval / (2 * mean_time_to_failure) + restart_time / mean_time_to_failure
 
 
-def compute_effective_time(nodes: int, failure_rate: float, interval: float, write_time: float, restart_time: float) -> float:
+def compute_effective_time(
+    nodes: int, failure_rate: float, interval: float, write_time: float, restart_time: float
+) -> float:
     """Part of the time in which training goes on (ETTR)."""
     return (1 - nodes * failure_rate / _DAY * (restart_time + interval / 2)) / (1 + write_time / interval)
 
@@ -67,15 +78,18 @@ def compute_write_time(job: JobSpec, plan: Plan) -> float | None:
     if saved.write is not None:
         return saved.write.to("s")
     size = float(saved.size.base) if saved.size else job.model.parameters * _BYTES_PER_PARAMETER if job.model else None
-    mounted = [item for item in plan.storage
-               if item.mount and (saved.path + "/").startswith(item.mount.rstrip("/") + "/")]  # fmt: skip
+    mounted = [
+        item for item in plan.storage if item.mount and (saved.path + "/").startswith(item.mount.rstrip("/") + "/")
+    ]
     if size is None or not mounted:
         return None
     storage = max(mounted, key=lambda item: len(item.mount or ""))
     return size / storage.write.to("B/s") if storage.write else None
 
 
-def compute_checkpoint_interval(job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, failure_rate_name: str) -> float | None:
+def compute_checkpoint_interval(
+    job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, failure_rate_name: str
+) -> float | None:
     """Seconds between checkpoints by Daly's formula; None where the job says so itself, or too little is known."""
     if job.checkpoint is None or job.checkpoint.every is not None:
         return None

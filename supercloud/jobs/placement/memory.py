@@ -17,7 +17,13 @@ from ...spec.job import Parallelism
 from ...spec.training import ModelShape
 from .steps.shape import JobChange
 
-__all__ = ["MemoryDemand", "compute_activation_factors", "compute_memory_demand", "compute_state_bytes", "suggest_fitting_change"]
+__all__ = [
+    "MemoryDemand",
+    "compute_activation_factors",
+    "compute_memory_demand",
+    "compute_state_bytes",
+    "suggest_fitting_change",
+]
 
 # Bytes of one parameter; the optimizer's for weights of two bytes (with a master copy) and of four.
 _WEIGHT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "fp8": 1}
@@ -121,12 +127,16 @@ def _compute_activation_bytes(model: ModelShape, parallelism: Parallelism) -> fl
             layers += again / kept
     tokens = model.sequence / parallelism.context * model.micro_batch
     held = tokens * model.hidden * (kept + scores) / parallelism.tensor * layers
-    if model.vocabulary and parallelism.pipeline == 1:  # Korthikanti et al., §4.3: elsewhere the first stage is the fullest
+    if (
+        model.vocabulary and parallelism.pipeline == 1
+    ):  # Korthikanti et al., §4.3: elsewhere the first stage is the fullest
         held += tokens * 4 * model.vocabulary / parallelism.tensor
     return held
 
 
-def suggest_fitting_change(model: ModelShape, parallelism: Parallelism, capacity: Size, domain_size: int) -> tuple[str, JobChange]:
+def suggest_fitting_change(
+    model: ModelShape, parallelism: Parallelism, capacity: Size, domain_size: int
+) -> tuple[str, JobChange]:
     """The smallest change with which it would fit, in words and by field of the job.
 
     First what costs no accelerators, then how it is spread over them, then more of them, and larger ones at last.
@@ -135,10 +145,16 @@ def suggest_fitting_change(model: ModelShape, parallelism: Parallelism, capacity
         for words, other, spread in ways:
             if compute_memory_demand(other, spread, capacity).fits:
                 return words, _build_change(model, parallelism, other, spread)
-    return f"take accelerators with at least {_format_gb(compute_memory_demand(model, parallelism, capacity).required)} of memory", {}
+    return (
+        f"take accelerators with at least {_format_gb(compute_memory_demand(model, parallelism, capacity).required)} "
+        "of memory",
+        {},
+    )
 
 
-def _build_change(model: ModelShape, parallelism: Parallelism, new_model: ModelShape, new_parallelism: Parallelism) -> JobChange:
+def _build_change(
+    model: ModelShape, parallelism: Parallelism, new_model: ModelShape, new_parallelism: Parallelism
+) -> JobChange:
     change: dict[str, object] = {
         f"model.{name}": getattr(new_model, name)
         for name in ModelShape.model_fields
@@ -150,14 +166,18 @@ def _build_change(model: ModelShape, parallelism: Parallelism, new_model: ModelS
     return change
 
 
-def _iter_changes(model: ModelShape, parallelism: Parallelism, domain_size: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
+def _iter_changes(
+    model: ModelShape, parallelism: Parallelism, domain_size: int
+) -> Iterator[tuple[str, ModelShape, Parallelism]]:
     for shard in _SHARD_LEVELS[_SHARD_LEVELS.index(model.shard) + 1 :]:
         yield f"set model.shard to {shard}", model.model_copy(update={"shard": shard}), parallelism
     for recompute in _RECOMPUTE_LEVELS[_RECOMPUTE_LEVELS.index(model.recompute) + 1 :]:
         yield f"set model.recompute to {recompute}", model.model_copy(update={"recompute": recompute}), parallelism
     if model.micro_batch > 1:
         yield "set model.micro_batch to 1", model.model_copy(update={"micro_batch": 1}), parallelism
-    for tensor, pipeline in sorted(_iter_splits(model, parallelism, domain_size), key=lambda split: (split[0] * split[1], split[1])):
+    for tensor, pipeline in sorted(
+        _iter_splits(model, parallelism, domain_size), key=lambda split: (split[0] * split[1], split[1])
+    ):
         data = parallelism.data * parallelism.tensor * parallelism.pipeline // (tensor * pipeline)
         spread = parallelism.model_copy(update={"tensor": tensor, "pipeline": pipeline, "data": data})
         words = f"spread it over tensor {tensor}, pipeline {pipeline}, data {data}"
@@ -173,11 +193,17 @@ def _iter_changes(model: ModelShape, parallelism: Parallelism, domain_size: int)
     yield "set model.shard to weights and model.recompute to full", model.model_copy(update=least), parallelism
 
 
-def _iter_larger_groups(model: ModelShape, parallelism: Parallelism, domain_size: int) -> Iterator[tuple[str, ModelShape, Parallelism]]:
+def _iter_larger_groups(
+    model: ModelShape, parallelism: Parallelism, domain_size: int
+) -> Iterator[tuple[str, ModelShape, Parallelism]]:
     """Larger tensor and pipeline groups for as many copies of the model, fewest accelerators first."""
-    tensors = [tensor for times in range(max(domain_size, parallelism.tensor).bit_length())
-               if (tensor := parallelism.tensor << times) <= max(domain_size, parallelism.tensor)
-               and not (model.heads or 0) % tensor and not (model.hidden or 0) % tensor]  # fmt: skip
+    tensors = [
+        tensor
+        for times in range(max(domain_size, parallelism.tensor).bit_length())
+        if (tensor := parallelism.tensor << times) <= max(domain_size, parallelism.tensor)
+        and not (model.heads or 0) % tensor
+        and not (model.hidden or 0) % tensor
+    ]
     stages = range(parallelism.pipeline, (model.layers or parallelism.pipeline * 64) + 1)
     splits = sorted(((tensor, pipeline) for tensor in tensors for pipeline in stages), key=lambda way: way[0] * way[1])
     least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARD_LEVELS.index)})

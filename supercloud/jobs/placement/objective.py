@@ -15,9 +15,18 @@ from ...plan.model.plan import Plan, PoolPlan
 from ...primitives.quantity import Price
 from ...spec import JobSpec
 from ...spec.fleet import FleetPolicy
-from ..fleet.domains import Domains, DomainAllocation
+from ..fleet.domains import DomainAllocation, Domains
 
-__all__ = ["ObjectiveTerms", "compute_carbon", "compute_energy", "compute_fragmentation", "compute_hourly_price", "compute_scores", "compute_topology_penalty", "build_weights"]
+__all__ = [
+    "ObjectiveTerms",
+    "compute_carbon",
+    "compute_energy",
+    "compute_fragmentation",
+    "compute_hourly_price",
+    "compute_scores",
+    "compute_topology_penalty",
+    "build_weights",
+]
 
 _HOUR = 3600.0
 

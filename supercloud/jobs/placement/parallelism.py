@@ -51,7 +51,12 @@ class Span:
 
 def list_communication_groups(parallelism: Parallelism) -> tuple[CommunicationGroup, ...]:
     """The communication groups of a job, from those that talk most to those that talk least; single ones left out."""
-    tensor, context, expert, inner = parallelism.tensor, parallelism.context, parallelism.expert, _compute_inner_data(parallelism)
+    tensor, context, expert, inner = (
+        parallelism.tensor,
+        parallelism.context,
+        parallelism.expert,
+        _compute_inner_data(parallelism),
+    )
     extents = {
         "tensor": (tensor, tensor),
         "context": (context, tensor * context),
@@ -68,7 +73,11 @@ def list_communication_groups(parallelism: Parallelism) -> tuple[CommunicationGr
 
 def compute_block_sizes(parallelism: Parallelism | None, per_node: int) -> tuple[list[int], list[int]]:
     """Counts of nodes that should lie together: those of groups that talk all the time, and those of whole replicas."""
-    extents = {group.axis: group.extent for group in list_communication_groups(parallelism)} if parallelism and per_node else {}
+    extents = (
+        {group.axis: group.extent for group in list_communication_groups(parallelism)}
+        if parallelism and per_node
+        else {}
+    )
     nodes = {
         axis: extent // per_node for axis, extent in extents.items() if extent > per_node and not extent % per_node
     }
@@ -82,7 +91,9 @@ def _compute_inner_data(parallelism: Parallelism) -> int:
     return inner if parallelism.data % inner == 0 else parallelism.data
 
 
-def compute_spans(parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int], levels: Sequence[tuple[str, int]]) -> list[Span]:
+def compute_spans(
+    parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int], levels: Sequence[tuple[str, int]]
+) -> list[Span]:
     """How each communication group lies when consecutive nodes fill domains with ``nodes_in[i]`` nodes each.
 
     ``levels`` are the names of levels and the accelerators of their largest domain, from the innermost outwards.
@@ -90,10 +101,15 @@ def compute_spans(parallelism: Parallelism, per_node: int, nodes_by_domain: Sequ
     lain = list(list_communication_groups(parallelism))
     counted = _count_spanned_domains(parallelism, per_node, nodes_by_domain) if len(nodes_by_domain) > 1 else {}
     return [
-        Span(group.axis, group.size, group.count, _find_needed_level(group.extent, per_node, levels),
-             *counted.get(group.axis, (1, 1.0)))
+        Span(
+            group.axis,
+            group.size,
+            group.count,
+            _find_needed_level(group.extent, per_node, levels),
+            *counted.get(group.axis, (1, 1.0)),
+        )
         for group in lain
-    ]  # fmt: skip
+    ]
 
 
 def _find_needed_level(extent: int, per_node: int, levels: Sequence[tuple[str, int]]) -> str:
@@ -102,13 +118,17 @@ def _find_needed_level(extent: int, per_node: int, levels: Sequence[tuple[str, i
     return next((name for name, holds in levels if holds >= extent), levels[-1][0] if levels else "")
 
 
-def _count_spanned_domains(parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int]) -> dict[str, tuple[int, float]]:
+def _count_spanned_domains(
+    parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int]
+) -> dict[str, tuple[int, float]]:
     """Worst and mean number of domains a group of each axis spans: domains are met in order, so changes are counted."""
     import numpy  # not needed by a job within one domain
 
     inner = _compute_inner_data(parallelism)
     shape = (parallelism.data // inner, parallelism.pipeline, inner, parallelism.context, parallelism.tensor)
-    domain = numpy.repeat(numpy.arange(len(nodes_by_domain), dtype=numpy.int32), [nodes * per_node for nodes in nodes_by_domain])
+    domain = numpy.repeat(
+        numpy.arange(len(nodes_by_domain), dtype=numpy.int32), [nodes * per_node for nodes in nodes_by_domain]
+    )
     ranks = domain[: parallelism.total].reshape(shape)
 
     def iter_axes() -> Iterator[tuple[str, NDArray[numpy.int32]]]:
@@ -116,7 +136,12 @@ def _count_spanned_domains(parallelism: Parallelism, per_node: int, nodes_by_dom
         yield "context", ranks.swapaxes(3, 4)
         yield "expert", ranks.reshape(-1, parallelism.expert, parallelism.tensor).swapaxes(1, 2)
         yield "pipeline", numpy.moveaxis(ranks, 1, -1)
-        yield "data", numpy.moveaxis(ranks, (0, 2), (-2, -1)).reshape(parallelism.pipeline, parallelism.context, parallelism.tensor, parallelism.data)
+        yield (
+            "data",
+            numpy.moveaxis(ranks, (0, 2), (-2, -1)).reshape(
+                parallelism.pipeline, parallelism.context, parallelism.tensor, parallelism.data
+            ),
+        )
 
     counts = {}
     for axis, members in iter_axes():

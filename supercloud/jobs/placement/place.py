@@ -21,7 +21,7 @@ from ..arguments import require_job_and_destination
 from ..fleet.state import Cluster, Fleet
 from .answer import Placement, Refusal
 from .candidate import Candidate, iter_candidates
-from .objective import compute_scores, build_weights
+from .objective import build_weights, compute_scores
 from .steps.feasibility import RefusalError
 from .suggestions import suggest_changes
 
@@ -33,9 +33,13 @@ _planned_clusters: list[Cluster] = []
 
 
 def place(
-    job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None, *,
+    job: JobSpec,
+    destination: Plan | Cluster | Fleet,
+    catalog: Catalog | None = None,
+    now: float | None = None,
+    *,
     with_suggestions: bool = True,
-) -> Placement | tuple[Refusal, ...]:  # fmt: skip
+) -> Placement | tuple[Refusal, ...]:
     """The best placement, or the reason of every pool.
 
     Best is: no longer wait than the fleet's policy allows; the accelerator named first; the least weighted sum of
@@ -45,21 +49,29 @@ def place(
     present, unless it is said; with it said the answer depends on nothing else. Without ``advise`` a refusal says what
     cures its own reason, and nobody looks whether that is enough.
     """
-    require_job_and_destination(job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet")
+    require_job_and_destination(
+        job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet"
+    )
     refused: list[tuple[Cluster, PoolPlan, RefusalError]] = []
     candidates: list[tuple[int, Candidate]] = []
     fleet = destination if isinstance(destination, Fleet) else None
     for order, (cluster, pool) in enumerate(_iter_pools(destination)):
         try:
-            found = list(iter_candidates(job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)))
+            found = list(
+                iter_candidates(
+                    job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
+                )
+            )
             candidates += [(order, candidate) for candidate in found]
         except RefusalError as why:
             refused.append((cluster, pool, why))
     if candidates:
         return _select_best(job, fleet, candidates)[1]
     if not with_suggestions:
-        return tuple(Refusal(pool.name, why.reason, why.advice, cluster.plan.name if fleet else "")
-                     for cluster, pool, why in refused)  # fmt: skip
+        return tuple(
+            Refusal(pool.name, why.reason, why.advice, cluster.plan.name if fleet else "")
+            for cluster, pool, why in refused
+        )
     return tuple(_build_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
 
 
@@ -67,13 +79,19 @@ def why_not(
     job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
 ) -> Mapping[str, Placement | Refusal]:
     """For every pool how the job would lie in it, or what forbids it; in a fleet pools are called cluster/pool."""
-    require_job_and_destination(job, destination, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet")
+    require_job_and_destination(
+        job, destination, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet"
+    )
     answers: dict[str, Placement | Refusal] = {}
     fleet = destination if isinstance(destination, Fleet) else None
     for cluster, pool in _iter_pools(destination):
         name = f"{cluster.plan.name}/{pool.name}" if fleet else pool.name
         try:
-            ways = list(iter_candidates(job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)))
+            ways = list(
+                iter_candidates(
+                    job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
+                )
+            )
             answers[name] = _select_best(job, fleet, [(0, way) for way in ways])[1]
         except RefusalError as why:
             answers[name] = _build_refusal(why, job, cluster, pool, fleet, catalog, now)
@@ -90,15 +108,28 @@ def _select_best(job: JobSpec, fleet: Fleet | None, candidates: list[tuple[int, 
         order, candidate = candidates[index]
         at, terms = candidate.placement, candidate.terms
         late = limit is not None and (terms.wait is None or terms.wait > limit)
-        return (late, candidate.preference, round(sums[index], 2), candidate.steps_above, at.nodes, candidate.idle_accelerators,
-                terms.topology, order, at.begin)  # fmt: skip
+        return (
+            late,
+            candidate.preference,
+            round(sums[index], 2),
+            candidate.steps_above,
+            at.nodes,
+            candidate.idle_accelerators,
+            terms.topology,
+            order,
+            at.begin,
+        )
 
     first = min(range(len(candidates)), key=compute_rank)
     return sums[first], replace(candidates[first][1].placement, score=round(sums[first], 6))
 
 
 def _iter_pools(destination: Plan | Cluster | Fleet) -> Iterator[tuple[Cluster, PoolPlan]]:
-    clusters = destination.clusters if isinstance(destination, Fleet) else (destination if isinstance(destination, Cluster) else _get_planned_cluster(destination),)
+    clusters = (
+        destination.clusters
+        if isinstance(destination, Fleet)
+        else (destination if isinstance(destination, Cluster) else _get_planned_cluster(destination),)
+    )
     return ((cluster, pool) for cluster in clusters for pool in cluster.plan.pools)
 
 
@@ -112,10 +143,19 @@ def _get_planned_cluster(plan: Plan) -> Cluster:
     return cluster
 
 
-def _build_refusal(refusal: RefusalError, job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None,
-             catalog: Catalog | None, now: float | None) -> Refusal:  # fmt: skip
+def _build_refusal(
+    refusal: RefusalError,
+    job: JobSpec,
+    cluster: Cluster,
+    pool: PoolPlan,
+    fleet: Fleet | None,
+    catalog: Catalog | None,
+    now: float | None,
+) -> Refusal:
     def try_placement(changed_job: JobSpec) -> None:
-        for _ in iter_candidates(changed_job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)):
+        for _ in iter_candidates(
+            changed_job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
+        ):
             break
 
     remedy, change = suggest_changes(job, refusal, try_placement)

@@ -35,7 +35,9 @@ def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
     return JobSpec.model_validate(document)
 
 
-def suggest_changes(job: JobSpec, refusal: RefusalError, try_placement: Callable[[JobSpec], object]) -> tuple[str, JobChange]:
+def suggest_changes(
+    job: JobSpec, refusal: RefusalError, try_placement: Callable[[JobSpec], object]
+) -> tuple[str, JobChange]:
     """What to change so that ``look`` refuses the job no more: in words, and by field.
 
     Where no change of the job is enough the change is empty, and the words say what is in the way after the last one.
@@ -71,8 +73,12 @@ def _followed(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec], obj
             refused, told = again, "; then ".join(step.remedy for step in steps) + f"; but then: {again.reason}{more}"
             seen.append(present)
         else:
-            ways = (f"{step.remedy}, or {step.other[0]}" if step.other and _is_enough(job, steps, step, look)
-                    else step.remedy for step in steps)  # fmt: skip
+            ways = (
+                f"{step.remedy}, or {step.other[0]}"
+                if step.other and _is_enough(job, steps, step, look)
+                else step.remedy
+                for step in steps
+            )
             return "; then ".join(ways), whole
     return told, {}
 

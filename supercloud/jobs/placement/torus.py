@@ -14,7 +14,9 @@ __all__ = ["find_free_box", "select_box"]
 
 def select_box(nodes: int, dims: Sequence[int]) -> tuple[int, ...] | None:
     """The box with exactly so many nodes that is nearest to a cube and tiles the torus; None where there is none."""
-    boxes = [box for box in _iter_boxes(nodes, dims) if all(side % part == 0 for side, part in zip(dims, box, strict=True))]
+    boxes = [
+        box for box in _iter_boxes(nodes, dims) if all(side % part == 0 for side, part in zip(dims, box, strict=True))
+    ]
     boxes = boxes or list(_iter_boxes(nodes, dims))
     return min(boxes, key=lambda box: (_compute_surface(box), box), default=None)
 

@@ -68,8 +68,10 @@ def _claim_epoch(path: str | os.PathLike[str] | None, epoch: int | None) -> tupl
     said = path or os.environ.get("SUPERCLOUD_CHECKPOINT")
     number = epoch if epoch is not None else int(os.environ.get("SUPERCLOUD_EPOCH") or 0)
     if not said or not number:
-        raise InputError("this is no job with a checkpoint path: give path and epoch, or set SUPERCLOUD_CHECKPOINT and "
-                         "SUPERCLOUD_EPOCH")  # fmt: skip
+        raise InputError(
+            "this is no job with a checkpoint path: give path and epoch, or set SUPERCLOUD_CHECKPOINT and "
+            "SUPERCLOUD_EPOCH"
+        )
     folder = Path(said)
     epochs = folder / ".epochs"
     epochs.mkdir(parents=True, exist_ok=True)
@@ -98,7 +100,9 @@ def _require_current_epoch(folder: Path, epoch: int) -> None:
 
 
 def _find_last_checkpoint(folder: Path, epoch: str) -> str:
-    found = (match for name in os.listdir(folder) if (match := _CHECKPOINT_PATTERN.fullmatch(name)) and match[1] == epoch)
+    found = (
+        match for name in os.listdir(folder) if (match := _CHECKPOINT_PATTERN.fullmatch(name)) and match[1] == epoch
+    )
     return max((match[0] for match in found), default="")
 
 

@@ -17,7 +17,15 @@ import zlib
 from functools import reduce
 from typing import Any
 
-__all__ = ["CALL_VARIABLE", "LOG_VARIABLE", "RESULT_MARK", "READING_VARIABLE", "SCRIPT_MODULE", "RemoteTraceback", "main"]
+__all__ = [
+    "CALL_VARIABLE",
+    "LOG_VARIABLE",
+    "RESULT_MARK",
+    "READING_VARIABLE",
+    "SCRIPT_MODULE",
+    "RemoteTraceback",
+    "main",
+]
 
 CALL_VARIABLE = "SUPERCLOUD_CALL"
 """The function with its arguments, packed: a variable, because everybody may read the arguments of processes."""

@@ -22,7 +22,14 @@ from ...errors import StoreError
 from . import private_files as private
 from .filesystems import is_shared
 
-__all__ = ["Database", "StoreLockedError", "compute_checksum", "locate_state_folder", "require_checksum", "strip_advice"]
+__all__ = [
+    "Database",
+    "StoreLockedError",
+    "compute_checksum",
+    "locate_state_folder",
+    "require_checksum",
+    "strip_advice",
+]
 
 # Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
 # clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
@@ -43,8 +50,10 @@ def locate_state_folder() -> Path:
     try:
         return Path(base).expanduser() / "supercloud"
     except RuntimeError:
-        raise StoreError(f"where jobs are remembered is not known: neither HOME nor the password database says which "
-                         f"folder {base} is in; set SUPERCLOUD_STATE to a folder you can write") from None  # fmt: skip
+        raise StoreError(
+            f"where jobs are remembered is not known: neither HOME nor the password database says which "
+            f"folder {base} is in; set SUPERCLOUD_STATE to a folder you can write"
+        ) from None
 
 
 class Database:
@@ -108,7 +117,9 @@ class Database:
 
     def _open(self, migrations: Sequence[str], read_only: bool = False, checked: bool = True) -> None:
         unclean = _get_size(Path(f"{self.path}-wal")) > 0  # unless somebody else has it open
-        self._connection = sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(
+            self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
+        )
         self._connection.row_factory = sqlite3.Row
         self._connection.create_function("checksum", -1, compute_checksum, deterministic=True)
         # whoever forgets to close it, or has it in a cache that drops it: it is closed with its last reference
@@ -235,7 +246,12 @@ class Database:
 
     def copy_to(self, path: Path) -> None:
         """Copy all of it into another file, as it is at one moment."""
-        with self._lock, self._translate_errors(), self._readable() as mine, contextlib.closing(sqlite3.connect(path)) as other:
+        with (
+            self._lock,
+            self._translate_errors(),
+            self._readable() as mine,
+            contextlib.closing(sqlite3.connect(path)) as other,
+        ):
             mine.backup(other)
 
     def compact(self) -> None:

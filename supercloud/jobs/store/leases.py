@@ -38,7 +38,10 @@ def hold_lease(store: Store, job_id: int) -> Iterator[None]:
 
     def renew() -> None:
         while not ended.wait(RENEW_INTERVAL):
-            with contextlib.suppress(StoreError), store.transaction(relaxed=True) as database:  # locked: the next one counts
+            with (
+                contextlib.suppress(StoreError),
+                store.transaction(relaxed=True) as database,
+            ):  # locked: the next one counts
                 database.execute("UPDATE jobs SET lease = lease + 1 WHERE id = ? AND owner = ?", (job_id, owner))
 
     thread = threading.Thread(target=renew, name=f"lease of job {job_id}", daemon=True)
@@ -66,6 +69,8 @@ def seconds_left(store: Store, record: JobRecord, seconds: float, clock: Callabl
     if seen and seen[0]["since"] <= now:
         return seconds - (now - float(seen[0]["since"]))
     with store.transaction(relaxed=True) as database:
-        database.execute("INSERT OR REPLACE INTO watches (job, boot, owner, lease, since) VALUES (?, ?, ?, ?, ?)",
-                         (record.id, read_boot_id(), record.owner, record.lease, now))  # fmt: skip
+        database.execute(
+            "INSERT OR REPLACE INTO watches (job, boot, owner, lease, since) VALUES (?, ?, ?, ?, ?)",
+            (record.id, read_boot_id(), record.owner, record.lease, now),
+        )
     return seconds

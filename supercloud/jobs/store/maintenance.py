@@ -29,7 +29,9 @@ _AWAITED_SQL = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHE
 _UNFINISHED_SUFFIX = ".new"  # how the names of files end that are not finished
 _ABANDONED_SQL = "SELECT job FROM abandoned"
 _FINAL_STATES_SQL = ", ".join(f"'{state}'" for state in sorted(FINAL_STATES))
-_DUE_SQL = f"state IN ({_FINAL_STATES_SQL}) AND ended < ? AND id NOT IN ({_AWAITED_SQL}) AND id NOT IN ({_ABANDONED_SQL})"
+_DUE_SQL = (
+    f"state IN ({_FINAL_STATES_SQL}) AND ended < ? AND id NOT IN ({_AWAITED_SQL}) AND id NOT IN ({_ABANDONED_SQL})"
+)
 
 
 def back_up(store: Store, destination: Path) -> None:
@@ -245,14 +247,18 @@ def prune(store: Store, ended_before: float) -> PruneResult:
         left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE_SQL}", (ended_before,))[0][0]
         gone = f", and {_format_job_count(len(removed))} of those lost logs and results here" if removed else ""
         problem = StoreError(
-            f"{_format_job_count(total)} forgotten, {left:,} not{gone}: {strip_advice(error)}; SQLite needs room for a journal "
+            f"{_format_job_count(total)} forgotten, {left:,} not{gone}: {strip_advice(error)}; SQLite needs room for "
+            "a journal "
             f"before it can remove anything: free some space on the disk of {store.folder}, then run supercloud store "
             "prune again"
         )
         return PruneResult(total, _describe_kept(store, ended_before, damaged), problem)
     failed = _prune_queue(store.folder, ended_before) or (_compact(store) if total else "")
-    return PruneResult(total, _describe_kept(store, ended_before, damaged),
-                  StoreError(f"{_format_job_count(total)} forgotten; {failed}") if failed else None)  # fmt: skip
+    return PruneResult(
+        total,
+        _describe_kept(store, ended_before, damaged),
+        StoreError(f"{_format_job_count(total)} forgotten; {failed}") if failed else None,
+    )
 
 
 def _iter_due(store: Store, ended_before: float, damaged: list[StoreError]) -> Iterator[list[JobRecord]]:
@@ -274,11 +280,15 @@ def _delete(store: Store, records: Sequence[JobRecord]) -> None:
 
 def _describe_kept(store: Store, ended_before: float, damaged: Sequence[StoreError]) -> tuple[str, ...]:
     ended = f"SELECT count(*) FROM jobs WHERE state IN ({_FINAL_STATES_SQL}) AND ended < ? AND id IN "
-    given_up, awaited = (store.read(ended + f"({sql})", (ended_before,))[0][0] for sql in (_ABANDONED_SQL, _AWAITED_SQL))
+    given_up, awaited = (
+        store.read(ended + f"({sql})", (ended_before,))[0][0] for sql in (_ABANDONED_SQL, _AWAITED_SQL)
+    )
     said = []
     if given_up:
-        said.append(f"{_format_job_count(given_up)} kept: a start of each was given up while its cluster was silent and may "
-                    "still run there; supercloud serve ends it when the cluster answers")  # fmt: skip
+        said.append(
+            f"{_format_job_count(given_up)} kept: a start of each was given up while its cluster was silent and may "
+            "still run there; supercloud serve ends it when the cluster answers"
+        )
     if awaited:
         said.append(f"{_format_job_count(awaited)} kept: a held job waits for each")
     return (*said, *(f"1 job kept: {error}" for error in damaged))
@@ -298,8 +308,10 @@ def _prune_queue(folder: Path, ended_before: float) -> str:
         finally:
             queue.close()
     except StoreError as error:
-        return (f"the local engine has not forgotten those that it ran: {strip_advice(error)}; run supercloud store "
-                "prune again")  # fmt: skip
+        return (
+            f"the local engine has not forgotten those that it ran: {strip_advice(error)}; run supercloud store "
+            "prune again"
+        )
     return ""
 
 
@@ -308,8 +320,10 @@ def _compact(store: Store) -> str:
     try:
         store.compact()
     except StoreError as error:
-        return (f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not given back to the disk: "
-                f"{strip_advice(error)}; that needs as much free space as the file has")  # fmt: skip
+        return (
+            f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not given back to the disk: "
+            f"{strip_advice(error)}; that needs as much free space as the file has"
+        )
     return ""
 
 

@@ -33,7 +33,9 @@ class StoreLock:
         while not _try_lock(handle, fcntl.LOCK_SH):
             if time.monotonic() > end:
                 self.close()
-                raise StoreLockedError(f"{folder}: supercloud store restore is at work there; try again when it has ended")
+                raise StoreLockedError(
+                    f"{folder}: supercloud store restore is at work there; try again when it has ended"
+                )
             time.sleep(0.01)
 
 

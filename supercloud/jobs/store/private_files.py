@@ -22,8 +22,10 @@ def require_own_folder(folder: Path) -> None:
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}; set SUPERCLOUD_STATE to a folder you can write") from None
     if found.st_uid != os.geteuid():
-        raise StoreError(f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; set "
-                         "SUPERCLOUD_STATE to a folder of your own")  # fmt: skip
+        raise StoreError(
+            f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; set "
+            "SUPERCLOUD_STATE to a folder of your own"
+        )
     if found.st_mode & _OTHERS_WRITE:
         raise StoreError(
             f"{folder} may be written by others (mode {stat.S_IMODE(found.st_mode):04o}): what lies there is not to be "
@@ -39,8 +41,10 @@ def create_private_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
     if found.st_uid != os.geteuid():
-        raise EngineError(f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; remove "
-                          "it, or set SUPERCLOUD_STATE to a folder of your own")  # fmt: skip
+        raise EngineError(
+            f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; remove "
+            "it, or set SUPERCLOUD_STATE to a folder of your own"
+        )
     if found.st_mode & _OTHERS:
         folder.chmod(0o700)
 
@@ -51,7 +55,9 @@ def create_private_file(path: Path) -> None:
     try:
         found = os.fstat(handle)
         if found.st_uid != os.geteuid():
-            raise StoreError(f"{path} belongs to {_describe_user(found.st_uid)}: set SUPERCLOUD_STATE to a folder of your own")
+            raise StoreError(
+                f"{path} belongs to {_describe_user(found.st_uid)}: set SUPERCLOUD_STATE to a folder of your own"
+            )
         if found.st_mode & _OTHERS:
             os.fchmod(handle, 0o600)
     finally:
@@ -77,7 +83,9 @@ def read_own_file(path: Path, offset: int, size: int) -> bytes:
     with open(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            raise EngineError(f"{path} is not read: it belongs to {_describe_user(found.st_uid)}, not to who submitted the job")
+            raise EngineError(
+                f"{path} is not read: it belongs to {_describe_user(found.st_uid)}, not to who submitted the job"
+            )
         file.seek(offset)
         return file.read(size)
 

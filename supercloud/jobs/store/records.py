@@ -131,16 +131,20 @@ class JobRecord:
 
 def describe_damage(label: str, error: Exception) -> str:
     """What is said of a row that is not what was written."""
-    return (f"{label} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
-            "their jobs")  # fmt: skip
+    return (
+        f"{label} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
+        "their jobs"
+    )
 
 
 def build_unreadable_error(record: JobRecord, error: Exception) -> StoreError:
     """The error of a job whose texts this version cannot read, though they are what was written."""
     said = " ".join(str(error).split())[:200]
     end = f", or supercloud cancel {record.id} ends it" if record.state is State.HELD else ""
-    return StoreError(f"job {record.id} ({record.name}) of the store cannot be read, and stays {record.state}: {said}; "
-                      f"if a newer supercloud recorded it, update this one{end}")  # fmt: skip
+    return StoreError(
+        f"job {record.id} ({record.name}) of the store cannot be read, and stays {record.state}: {said}; "
+        f"if a newer supercloud recorded it, update this one{end}"
+    )
 
 
 def _compute_total(earlier: float | None, rate: float | None, elapsed: float) -> float | None:

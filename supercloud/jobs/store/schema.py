@@ -100,9 +100,11 @@ _LEASES_MIGRATION = """
 
 # What SQLite's own check cannot see: damage inside a value. Every row has a checksum of all its columns, made by
 # triggers (``database.checksum``) and compared when it is read. Whoever adds a column makes the triggers anew.
-_JOB_COLUMNS = ("id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
-        " reason, owner, recorded, submitted, started, ended, fleet, tenant, priority, retries, launch, earlier,"
-        " recalled, watts, hourly, joules, dollars, units, unit_seconds, promised, lease")  # fmt: skip
+_JOB_COLUMNS = (
+    "id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
+    " reason, owner, recorded, submitted, started, ended, fleet, tenant, priority, retries, launch, earlier,"
+    " recalled, watts, hourly, joules, dollars, units, unit_seconds, promised, lease"
+)
 _EVENT_COLUMNS = "id, job, at, state, attempt, note"
 
 
@@ -117,7 +119,9 @@ def _build_checksum_migration(table: str, columns: str) -> str:
     """
 
 
-_CHECKSUMS_MIGRATION = _build_checksum_migration("jobs", _JOB_COLUMNS) + _build_checksum_migration("events", _EVENT_COLUMNS)
+_CHECKSUMS_MIGRATION = _build_checksum_migration("jobs", _JOB_COLUMNS) + _build_checksum_migration(
+    "events", _EVENT_COLUMNS
+)
 
 # Which jobs a job waits for, decided when it was submitted: a name may be another job's later. And that a copy was put
 # in the place of the store: engines may have jobs that it has not, or has as not yet started.
@@ -134,4 +138,12 @@ _DEPENDENCIES_MIGRATION = """
     )
     """
 
-MIGRATIONS = (_JOBS_MIGRATION, _BROKER_MIGRATION, _SHARES_MIGRATION, _NAMES_MIGRATION, _LEASES_MIGRATION, _CHECKSUMS_MIGRATION, _DEPENDENCIES_MIGRATION)
+MIGRATIONS = (
+    _JOBS_MIGRATION,
+    _BROKER_MIGRATION,
+    _SHARES_MIGRATION,
+    _NAMES_MIGRATION,
+    _LEASES_MIGRATION,
+    _CHECKSUMS_MIGRATION,
+    _DEPENDENCIES_MIGRATION,
+)

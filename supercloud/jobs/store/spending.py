@@ -18,7 +18,9 @@ def compute_spending(store: Store, budgets: Iterable[Budget], now: float | None 
     """
     moment = time.time() if now is None else now
     return {
-        (budget.tenant, budget.per): store.compute_tenant_cost(budget.tenant, compute_period_start(budget.per, moment), moment)
+        (budget.tenant, budget.per): store.compute_tenant_cost(
+            budget.tenant, compute_period_start(budget.per, moment), moment
+        )
         for budget in budgets
     }
 

@@ -24,7 +24,16 @@ from .records import JobEvent, JobRecord
 from .schema import MIGRATIONS
 from .states import LIVE_STATES, State, can_follow
 
-__all__ = ["JobEvent", "RECALLED_BEFORE_START", "JobRecord", "RestoreInfo", "Store", "open_default_store", "has_store", "parse_records"]
+__all__ = [
+    "JobEvent",
+    "RECALLED_BEFORE_START",
+    "JobRecord",
+    "RestoreInfo",
+    "Store",
+    "open_default_store",
+    "has_store",
+    "parse_records",
+]
 
 _MAX_ID = 2**63 - 1  # number that SQLite keeps
 _ID_PATTERN = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
@@ -105,8 +114,15 @@ class Store:
         rows = self._database.read("SELECT * FROM jobs WHERE key = ?", (key,))
         return JobRecord.from_row(rows[0]) if rows else None
 
-    def select(self, states: Collection[State] = tuple(State), limit: int = -1, *, tenant: str | None = None,
-               name: str | None = None, damaged: list[StoreError] | None = None) -> list[JobRecord]:  # fmt: skip
+    def select(
+        self,
+        states: Collection[State] = tuple(State),
+        limit: int = -1,
+        *,
+        tenant: str | None = None,
+        name: str | None = None,
+        damaged: list[StoreError] | None = None,
+    ) -> list[JobRecord]:
         """Jobs in one of these states, the newest first; of one tenant, or of one name.
 
         Of rows that cannot be read ``damaged`` gets the errors; without it, the first is raised.
@@ -128,8 +144,11 @@ class Store:
 
     def find_by_name(self, name: str, before_id: int = _MAX_ID) -> JobRecord | None:
         """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
-        for where, value in (("id = ?", int(name) if _ID_PATTERN.fullmatch(name) else -1), ("key = ?", name),
-                             ("name = ?", name)):  # fmt: skip
+        for where, value in (
+            ("id = ?", int(name) if _ID_PATTERN.fullmatch(name) else -1),
+            ("key = ?", name),
+            ("name = ?", name),
+        ):
             sql = f"SELECT * FROM jobs WHERE {where} AND id < ? ORDER BY id DESC LIMIT 1"
             if rows := self._database.read(sql, (value, before_id)):
                 return JobRecord.from_row(rows[0])
@@ -179,11 +198,27 @@ class Store:
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def record(
-        self, *, key: str, name: str, spec: str, placement: str = "", submission: str = "", cluster: str = "",
-        connection: str = "", engine: str = "", tenant: str = "", priority: str = "normal", retries: int = 0,
-        watts: float | None = None, hourly: float | None = None, units: float | None = None,
-        promised: float | None = None, fleet: str = "", is_held: bool = False, dependency_ids: Collection[int] = (),
-    ) -> tuple[JobRecord, bool]:  # fmt: skip
+        self,
+        *,
+        key: str,
+        name: str,
+        spec: str,
+        placement: str = "",
+        submission: str = "",
+        cluster: str = "",
+        connection: str = "",
+        engine: str = "",
+        tenant: str = "",
+        priority: str = "normal",
+        retries: int = 0,
+        watts: float | None = None,
+        hourly: float | None = None,
+        units: float | None = None,
+        promised: float | None = None,
+        fleet: str = "",
+        is_held: bool = False,
+        dependency_ids: Collection[int] = (),
+    ) -> tuple[JobRecord, bool]:
         """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
 
         With a key that is there already it is the job of that key.
@@ -191,16 +226,31 @@ class Store:
         with self.transaction() as database:
             if known := self.find_by_key(key):
                 if known.spec != spec:
-                    raise InputError(f"the key {key!r} belongs to job {known.id}, which asks for something else; "
-                                     "take another key, or submit the same job")  # fmt: skip
+                    raise InputError(
+                        f"the key {key!r} belongs to job {known.id}, which asks for something else; "
+                        "take another key, or submit the same job"
+                    )
                 return known, False
             row = {
-                "key": key, "name": name, "spec": spec, "placement": placement, "submission": submission,
-                "cluster": cluster, "connection": connection, "engine": engine, "tenant": tenant,
-                "priority": priority, "retries": retries, "watts": watts, "hourly": hourly, "units": units,
-                "promised": promised, "fleet": fleet,
-                "state": State.HELD if is_held else State.PENDING, "recorded": time.time(),
-            }  # fmt: skip
+                "key": key,
+                "name": name,
+                "spec": spec,
+                "placement": placement,
+                "submission": submission,
+                "cluster": cluster,
+                "connection": connection,
+                "engine": engine,
+                "tenant": tenant,
+                "priority": priority,
+                "retries": retries,
+                "watts": watts,
+                "hourly": hourly,
+                "units": units,
+                "promised": promised,
+                "fleet": fleet,
+                "state": State.HELD if is_held else State.PENDING,
+                "recorded": time.time(),
+            }
             cursor = database.execute(
                 f"INSERT INTO jobs ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", tuple(row.values())
             )
@@ -212,8 +262,10 @@ class Store:
     def record_dependencies(self, job_id: int, dependency_ids: Collection[int]) -> None:
         """Write down which jobs must have completed before a job begins."""
         with self.transaction() as database:
-            database.executemany("INSERT OR IGNORE INTO awaited (job, other) VALUES (?, ?)",
-                                 [(job_id, other) for other in dependency_ids])  # fmt: skip
+            database.executemany(
+                "INSERT OR IGNORE INTO awaited (job, other) VALUES (?, ?)",
+                [(job_id, other) for other in dependency_ids],
+            )
 
     def begin_submission(self, job_id: int, owner: str = "", lease: int | None = None) -> bool:
         """Write down that this process is about to submit a job; False when another one does or did.
@@ -239,8 +291,10 @@ class Store:
     def explain_submission(self, number: int, owner: str, reason: str) -> None:
         """Write down why a job is still being submitted, unless it no longer is, or by another process."""
         with self.transaction(relaxed=True) as connection:
-            connection.execute("UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
-                               (reason, number, State.SUBMITTING, owner))  # fmt: skip
+            connection.execute(
+                "UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
+                (reason, number, State.SUBMITTING, owner),
+            )
 
     def requeue(self, job_id: int, reason: str) -> bool:
         """Give a job that its engine refused back to its broker; False where it has none."""
@@ -267,14 +321,19 @@ class Store:
             if cursor.rowcount:
                 self._insert_event(connection, job_id, State.QUEUED, 1, f"the engine calls it {ref}")
 
-    def record_statuses(self, statuses: Mapping[int, Status], known_records: Mapping[int, JobRecord] | None = None) -> None:
+    def record_statuses(
+        self, statuses: Mapping[int, Status], known_records: Mapping[int, JobRecord] | None = None
+    ) -> None:
         """Write down what engines say about jobs; answers that are stale or say nothing new change nothing.
 
         ``known`` are records read before: what is no news to them is not looked at again.
         """
         known_records = known_records or {}
-        news = {number: status for number, status in statuses.items()
-                if number not in known_records or _is_news(known_records[number], status)}  # fmt: skip
+        news = {
+            number: status
+            for number, status in statuses.items()
+            if number not in known_records or _is_news(known_records[number], status)
+        }
         if not news:
             return
         with self.transaction() as connection:
@@ -299,9 +358,18 @@ class Store:
         connection.execute(
             "UPDATE jobs SET state = ?, attempt = ?, exit_code = ?, reason = ?, owner = '', started = ?, ended = ?,"
             " joules = ?, dollars = ?, unit_seconds = ?, recalled = recalled AND ? WHERE id = ?",
-            (status.state, attempt, status.exit_code, status.reason, started, ended, *used,
-             status.state is not State.RUNNING, record.id),
-        )  # fmt: skip
+            (
+                status.state,
+                attempt,
+                status.exit_code,
+                status.reason,
+                started,
+                ended,
+                *used,
+                status.state is not State.RUNNING,
+                record.id,
+            ),
+        )
         if status.state is not record.state or began_again:
             self._insert_event(connection, record.id, status.state, attempt, status.reason)
 
@@ -316,9 +384,16 @@ class Store:
             "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
             " earlier = ?, attempt = 1, submitted = NULL, started = NULL, joules = ?, dollars = ?, unit_seconds = ?,"
             " watts = NULL, hourly = NULL, units = NULL, promised = NULL WHERE id = ?",
-            (State.HELD, reason, record.earlier + starts, ended.compute_energy() if begun else record.joules,
-             ended.compute_cost() if begun else record.dollars, ended.compute_unit_seconds(), record.id),
-        )  # fmt: skip
+            (
+                State.HELD,
+                reason,
+                record.earlier + starts,
+                ended.compute_energy() if begun else record.joules,
+                ended.compute_cost() if begun else record.dollars,
+                ended.compute_unit_seconds(),
+                record.id,
+            ),
+        )
         self._insert_event(connection, record.id, State.HELD, record.attempt, f"{record.cluster}: {reason}")
 
     def _insert_event(self, connection: sqlite3.Connection, job_id: int, state: State, attempt: int, note: str) -> None:

@@ -65,9 +65,13 @@ def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) ->
 
 
 def _add_fabric(
-    fabric: FabricPlan, members: tuple[PoolPlan, ...], home: dict[str, str | None], prefix: str,
-    levels: list[list[Group]], names: list[str],
-) -> None:  # fmt: skip
+    fabric: FabricPlan,
+    members: tuple[PoolPlan, ...],
+    home: dict[str, str | None],
+    prefix: str,
+    levels: list[list[Group]],
+    names: list[str],
+) -> None:
     """Groups of one fabric at every level; a fabric with fewer levels than the deepest repeats its top."""
     assert isinstance(fabric.wiring, Wiring)
     hosts = _merge_hosts(members)

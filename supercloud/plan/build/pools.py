@@ -94,16 +94,22 @@ def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: 
     except UnknownNameError as error:
         reason = _explain_unsourced(pool.machine, site, catalog)
         if reason:
-            problems.add_error("unknown-name", path, f"the catalog does not have {pool.machine}: {reason}",
-                           "describe it in a catalog of your own under 'catalog', or take another machine")  # fmt: skip
+            problems.add_error(
+                "unknown-name",
+                path,
+                f"the catalog does not have {pool.machine}: {reason}",
+                "describe it in a catalog of your own under 'catalog', or take another machine",
+            )
         else:
             problems.add_unknown_name(path, error)
         return None
     if machine.provider != site:
         problems.add_error(
-            "machine-site", path, f"{machine.name} is a machine of {machine.provider}, the site is {site}",
+            "machine-site",
+            path,
+            f"{machine.name} is a machine of {machine.provider}, the site is {site}",
             f"take a machine of {site}: supercloud catalog machines",
-        )  # fmt: skip
+        )
     return machine
 
 

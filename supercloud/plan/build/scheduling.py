@@ -24,7 +24,9 @@ def build_scheduler_plan(
     """Everything about the scheduler that does not depend on nodes."""
     declared = spec.scheduler
     cloud = spec.site.kind != "onprem"
-    controllers = tuple(_build_host_plan(host, index, network, cloud) for index, host in enumerate(declared.controllers))
+    controllers = tuple(
+        _build_host_plan(host, index, network, cloud) for index, host in enumerate(declared.controllers)
+    )
     if not isinstance(declared, SlurmScheduler):
         return SchedulerPlan(declared.kind, declared.version, declared, None, controllers, None, ())
     release: SlurmRelease | None = None
@@ -40,10 +42,16 @@ def build_scheduler_plan(
     partitions = _build_partitions(spec, declared, pools, problems)
     families = [cast(SlurmPackages, item) for item in catalog.iter_entries("slurm-packages")]
     return SchedulerPlan(
-        "slurm", declared.version, declared, release, controllers, database, partitions,
+        "slurm",
+        declared.version,
+        declared,
+        release,
+        controllers,
+        database,
+        partitions,
         packages=_select_packages(release, families),
         slurm_user=next((item.user for item in families if item.user is not None), None),
-    )  # fmt: skip
+    )
 
 
 def _select_packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
@@ -75,7 +83,9 @@ def _build_partitions(
     for index, partition in enumerate(slurm.partitions):
         for position, pool in enumerate(partition.pools):
             if pool not in names:
-                problems.add_unknown_name(f"scheduler.partitions[{index}].pools[{position}]", UnknownNameError("pool", pool, names))
+                problems.add_unknown_name(
+                    f"scheduler.partitions[{index}].pools[{position}]", UnknownNameError("pool", pool, names)
+                )
         for position, account in enumerate(partition.accounts):
             if account not in tenants:
                 where = f"scheduler.partitions[{index}].accounts[{position}]"
@@ -100,7 +110,14 @@ def build_tenants(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ..
     if spec.tenants and not total:
         problems.add_error("tenant-shares", "tenants", "the shares add up to 0", "give at least one tenant a share")
     return tuple(
-        TenantPlan(tenant.name, tenant.share, tenant.share / (total or 1), tenant.priority, tenant.users, tenant.limits,
-                   tenant.borrow)
+        TenantPlan(
+            tenant.name,
+            tenant.share,
+            tenant.share / (total or 1),
+            tenant.priority,
+            tenant.users,
+            tenant.limits,
+            tenant.borrow,
+        )
         for tenant in spec.tenants
-    )  # fmt: skip
+    )

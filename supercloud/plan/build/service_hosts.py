@@ -40,9 +40,12 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
         return spec
     more = tuple(ServiceMachines(name=group, machine=name, count=count) for group, count in groups.items())
     fabrics = _with_hosts(spec.fabrics, machine, groups)
-    return spec.model_copy(update={
-        "facility": facility.model_copy(update={"machines": (*facility.machines, *more)}), "fabrics": fabrics,
-    })  # fmt: skip
+    return spec.model_copy(
+        update={
+            "facility": facility.model_copy(update={"machines": (*facility.machines, *more)}),
+            "fabrics": fabrics,
+        }
+    )
 
 
 def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> dict[str, int]:
@@ -56,19 +59,25 @@ def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems:
     for path, host in hosts:
         found = _NUMBERED_NAME.fullmatch(host.name)
         if found is None or f"{int(found[2]):02d}" != found[2] or int(found[2]) < 1:
-            problems.add_error("service-hosts", f"{path}.name",
-                           f"{host.name} has no number of a service machine, which scheduler.machine makes it",
-                           f"call it {host.name.rstrip('0123456789').rstrip('-') or 'ctl'}-01, and so on")  # fmt: skip
+            problems.add_error(
+                "service-hosts",
+                f"{path}.name",
+                f"{host.name} has no number of a service machine, which scheduler.machine makes it",
+                f"call it {host.name.rstrip('0123456789').rstrip('-') or 'ctl'}-01, and so on",
+            )
             continue
         if int(found[2]) > declared.get(found[1], 0):
             numbers.setdefault(found[1], {})[int(found[2])] = path
     groups = {}
     for group, paths in numbers.items():
         if group in declared or sorted(paths) != list(range(1, len(paths) + 1)):
-            problems.add_error("service-hosts", f"{paths[max(paths)]}.name",
-                           f"machines of {group} are numbered from 01 without a gap"
-                           + (f", and facility.machines has {declared[group]} of them" if group in declared else ""),
-                           "number them so, or declare all of them in facility.machines")  # fmt: skip
+            problems.add_error(
+                "service-hosts",
+                f"{paths[max(paths)]}.name",
+                f"machines of {group} are numbered from 01 without a gap"
+                + (f", and facility.machines has {declared[group]} of them" if group in declared else ""),
+                "number them so, or declare all of them in facility.machines",
+            )
             continue
         groups[group] = len(paths)
     return groups
@@ -85,7 +94,8 @@ def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str,
         return fabrics
     more = tuple(
         Service(name=group, count=count, links=own.count, cage=own.cage, product=machine.name)
-        for group, count in groups.items() if group not in known
-    )  # fmt: skip
+        for group, count in groups.items()
+        if group not in known
+    )
     joined = fabrics[first].model_copy(update={"services": (*fabrics[first].services, *more)})
     return (*fabrics[:first], joined, *fabrics[first + 1 :])

@@ -110,7 +110,9 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
                 if hard
                 else (f"there is no check {item.check!r}")
             )
-            kept.append(Finding("suppress-unknown", "error", f"{path}.check", problem, suggest_nearest(item.check, names)))
+            kept.append(
+                Finding("suppress-unknown", "error", f"{path}.check", problem, suggest_nearest(item.check, names))
+            )
         elif index not in used:
             kept.append(
                 Finding(

@@ -24,12 +24,14 @@ def roce_host_qos(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         ]
         if unknown:
             yield Finding(
-                "roce-host-qos", "warning", f"fabrics[{positions[underlay.fabric]}]",
+                "roce-host-qos",
+                "warning",
+                f"fabrics[{positions[underlay.fabric]}]",
                 f"the catalog has no tool that sets DSCP and PFC on the adapters of {', '.join(unknown)}: the bundle "
                 f"roce has no roce-qos.sh for them, and {underlay.fabric} is lossless only where its hosts pause",
                 "configure them as their maker's manual says, with the values in INSTALL.md of roce; where the maker "
                 "has a tool of the catalog, put adapters[].model into an overlay of the machine",
-            )  # fmt: skip
+            )
 
 
 CHECKS = (roce_host_qos,)

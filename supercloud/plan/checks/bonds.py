@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...catalog import Catalog
 from ...errors import Finding
-from ..build.network.bonds import list_bond_devices, find_bond_groups, format_bond_interface, get_product_name
+from ..build.network.bonds import find_bond_groups, format_bond_interface, get_product_name, list_bond_devices
 from ..build.network.bridges import list_bridged_fabrics
 from ..model.plan import Plan
 
@@ -25,11 +25,13 @@ def network_bonds(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if machines:
             named = ", ".join(format_bond_interface(fabric, link) for link in range(max(machines.values())))
             yield Finding(
-                "network-bonds", "note", f"fabrics[{positions[fabric.name]}]",
+                "network-bonds",
+                "note",
+                f"fabrics[{positions[fabric.name]}]",
                 f"the RDMA devices of {', '.join(sorted(machines))} on {fabric.name} are not known: there bond.sh "
                 f"takes the interfaces that are called {named}, and stops where one of them is not present",
                 "name them (systemd.link), or put adapters[].devices into a catalog overlay",
-            )  # fmt: skip
+            )
 
 
 CHECKS = (network_bonds,)

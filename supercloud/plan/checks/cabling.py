@@ -47,28 +47,36 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         short = (table.kind_index < 0) & ~np.isnan(table.length)
         if media and short.any():
             worst = int(np.argmax(np.where(short, table.length, -1)))
-            sides = ((table.source_set, table.source, table.source_port), (table.target_set, table.target, table.target_port))
+            sides = (
+                (table.source_set, table.source, table.source_port),
+                (table.target_set, table.target, table.target_port),
+            )
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
             known = list_joining_cables(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
             speed = ends[0][0].link_speed or fabric.speed
             if not known:  # not a question of length
-                cages = " and ".join(f"{item.form_factors[port] or 'a cage of unknown form'} of {item.model}"
-                                     for item, _, port in ends)  # fmt: skip
+                cages = " and ".join(
+                    f"{item.form_factors[port] or 'a cage of unknown form'} of {item.model}" for item, _, port in ends
+                )
                 yield Finding(
-                    "cable-unknown", "warning", f"{path}.cabling.media",
+                    "cable-unknown",
+                    "warning",
+                    f"{path}.cabling.media",
                     f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog knows no "
                     f"{' and no '.join(media)} that joins {cages} at {speed}",
                     "allow another kind, or put the cable into a catalog overlay",
-                )  # fmt: skip
+                )
                 continue
             reach = max(item.lengths[-1] if item.lengths else item.reach for item in known)
             labels = " to ".join(item.format_label(device, port) for item, device, port in ends)
             yield Finding(
-                "cable-reach", "error", f"{path}.cabling.media",
+                "cable-reach",
+                "error",
+                f"{path}.cabling.media",
                 f"{int(short.sum())} of {table.count} links of {fabric.name} are further than {', '.join(media)} goes "
                 f"({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
                 "allow a kind that reaches further, or move the racks of switches nearer",
-            )  # fmt: skip
+            )
 
 
 def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -133,15 +141,19 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             near, far = (table.devices[number] for number in divmod(int(pair), len(table.devices)))
             service = next((item for item in fabric.services if item.name == near.kind), None)
             cable = find_named_cable(declared, parts, service, near.kind, far.kind)
-            rows = np.flatnonzero((table.source_set * len(table.devices) + table.target_set == pair) & (table.kind_index < 0))
+            rows = np.flatnonzero(
+                (table.source_set * len(table.devices) + table.target_set == pair) & (table.kind_index < 0)
+            )
             if cable is None or not len(rows):
                 continue
             key = "nodes" if near.kind == "node" else "peers" if near.kind == far.kind else "uplinks"
             place = f"{path}.cabling.{key}"
             if service:
                 place = f"{_find_service_path(plan, path, fabric, near.kind)}.cable"
-            cages = [item.form_factors[int(port[rows[0]])] or "a cage of unknown form"
-                     for item, port in ((near, table.source_port), (far, table.target_port))]  # fmt: skip
+            cages = [
+                item.form_factors[int(port[rows[0]])] or "a cage of unknown form"
+                for item, port in ((near, table.source_port), (far, table.target_port))
+            ]
             longest = float(np.nanmax(table.length[rows], initial=0.0))
             reach = cable.lengths[-1] if cable.lengths else cable.reach
             problem = (
@@ -166,11 +178,13 @@ def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if found:
             parts = "; ".join(f"{item.count} {item.description} ({item.reason})" for item in found)
             yield Finding(
-                "cable-unknown", "note", path,
+                "cable-unknown",
+                "note",
+                path,
                 f"{sum(item.count for item in found)} links of {fabric.name} have no kind of cable in the catalog: "
                 f"{parts}",
                 "put the cables, their transceivers or the form of the cages into a catalog overlay",
-            )  # fmt: skip
+            )
 
 
 def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -182,20 +196,33 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if not fabric.tiers or fabric.speed is None:
             continue
         native = min((tier.switch.modes[0].speed for tier in fabric.tiers), default=fabric.speed)
-        missing = [item for item in count_unknown_links(plan, fabric) if item.is_between_switches] if native > fabric.speed else []
+        missing = (
+            [item for item in count_unknown_links(plan, fabric) if item.is_between_switches]
+            if native > fabric.speed
+            else []
+        )
         if not missing:
             continue
         switch = fabric.tiers[0].switch
-        others = sorted(item.name for item in map(catalog.get_switch, catalog.list_names("switches"))
-                        if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed)  # fmt: skip
+        others = sorted(
+            item.name
+            for item in map(catalog.get_switch, catalog.list_names("switches"))
+            if item.kind == switch.kind and item.modes and item.modes[0].speed == fabric.speed
+        )
         yield Finding(
-            "cable-uplinks", "warning", path,
+            "cable-uplinks",
+            "warning",
+            path,
             f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} as "
-            f"its nodes do, in ports made for {native}: " + "; ".join(f"{item.description}: {item.reason}"
-                                                                      for item in missing),
-            (f"take switches made for {fabric.speed} ({', '.join(others[:4])})" if others else
-             f"take nodes with adapters of {native}") + ", or put a cable for it into a catalog overlay",
-        )  # fmt: skip
+            f"its nodes do, in ports made for {native}: "
+            + "; ".join(f"{item.description}: {item.reason}" for item in missing),
+            (
+                f"take switches made for {fabric.speed} ({', '.join(others[:4])})"
+                if others
+                else f"take nodes with adapters of {native}"
+            )
+            + ", or put a cable for it into a catalog overlay",
+        )
 
 
 CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown, cable_uplinks)

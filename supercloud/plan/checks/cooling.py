@@ -8,9 +8,9 @@ from typing import cast
 
 from ...catalog import Catalog, CoolingMethod, Machine, ThermalClass
 from ...errors import Finding, Level, UnknownNameError
-from ...facility import find_thermal_class, compute_flow
+from ...facility import compute_flow, find_thermal_class
 from ...primitives.quantity import Flow, Power
-from ..build.facility.racking import find_air_cooling_limit, compute_node_power
+from ..build.facility.racking import compute_node_power, find_air_cooling_limit
 from ..model.plan import Plan, RackGroup
 from .cures import suggest_node_count
 
@@ -102,12 +102,18 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         elif supply > limit:
             found = find_thermal_class(limit, classes, "liquid")
-            of = f"{machine.name} takes ({limit}{', class ' + found.name.upper() if found else ''})" if own else (
-                f"class {named.name.upper()} allows ({limit})" if named else "")  # fmt: skip
+            of = (
+                f"{machine.name} takes ({limit}{', class ' + found.name.upper() if found else ''})"
+                if own
+                else (f"class {named.name.upper()} allows ({limit})" if named else "")
+            )
             yield Finding(
-                "cooling-supply", "error", "facility.cooling.supply",
-                f"{supply} is {supply - limit} above what {of}", f"supply at most {limit}",
-            )  # fmt: skip
+                "cooling-supply",
+                "error",
+                "facility.cooling.supply",
+                f"{supply} is {supply - limit} above what {of}",
+                f"supply at most {limit}",
+            )
         if least is not None and supply < least:
             yield Finding(
                 "cooling-supply",
@@ -128,7 +134,9 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _find_declared_class(name: str | None, medium: str, field: str, catalog: Catalog) -> tuple[ThermalClass | None, list[Finding]]:
+def _find_declared_class(
+    name: str | None, medium: str, field: str, catalog: Catalog
+) -> tuple[ThermalClass | None, list[Finding]]:
     """A declared class, or what is wrong with its name."""
     if name is None:
         return None, []
@@ -157,8 +165,11 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for machine in _list_machines(plan, "air"):
         low = named.supply_from if named else None
         high = machine.heat.max_air if machine.heat.max_air is not None else named.supply_to if named else None
-        of = f"{machine.name} takes" if machine.heat.max_air is not None or named is None else (
-            f"class {named.name.upper()} allows")  # fmt: skip
+        of = (
+            f"{machine.name} takes"
+            if machine.heat.max_air is not None or named is None
+            else (f"class {named.name.upper()} allows")
+        )
         if high is not None and supply > high:
             problem, cure = f"air of {supply} is {supply - high} above what {of} ({high})", f"supply at most {high}"
         elif low is not None and supply < low:
@@ -235,11 +246,20 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if loop is None or declared is None:
         return
     if declared.step is not None and declared.step.base <= 0:
-        yield Finding("cooling-flow", "error", "facility.cooling.step", f"a rise of {declared.step} carries no heat",
-                      "set a rise above zero, such as 10 K")  # fmt: skip
+        yield Finding(
+            "cooling-flow",
+            "error",
+            "facility.cooling.step",
+            f"a rise of {declared.step} carries no heat",
+            "set a rise above zero, such as 10 K",
+        )
         return
     if declared.flow is not None and loop.flow is not None and loop.flow > declared.flow:
-        step = loop.temperature_rise.base * loop.flow.base / declared.flow.base if loop.temperature_rise and declared.flow.base > 0 else 0
+        step = (
+            loop.temperature_rise.base * loop.flow.base / declared.flow.base
+            if loop.temperature_rise and declared.flow.base > 0
+            else 0
+        )
         yield Finding(
             "cooling-flow",
             "error",
@@ -250,7 +270,9 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
     if loop.temperature_rise is None or not loop.heat or loop.flow is None:
         return
-    given = compute_flow(Power(1, "kW"), loop.flow * (1000 / loop.heat.base) * loop.temperature_rise.base, loop.temperature_rise)
+    given = compute_flow(
+        Power(1, "kW"), loop.flow * (1000 / loop.heat.base) * loop.temperature_rise.base, loop.temperature_rise
+    )
     for machine in _list_machines(plan):
         asked = machine.heat.flow_per_kw
         if asked is not None and given < asked:
@@ -258,7 +280,8 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cooling-flow",
                 "warning",
                 "facility.cooling.step",
-                f"a rise of {loop.temperature_rise} gives {given} for each kW, {asked - given} short of what {machine.name} "
+                f"a rise of {loop.temperature_rise} gives {given} for each kW, {asked - given} short of what "
+                f"{machine.name} "
                 f"asks for ({asked})",
                 f"set a rise of at most {float(loop.temperature_rise.base * given.base / asked.base):.3g} K",
             )
@@ -322,24 +345,34 @@ def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     else:
         return
     yield Finding(
-        "cooling-limit-unknown", "note", "facility.cooling.rejection",
+        "cooling-limit-unknown",
+        "note",
+        "facility.cooling.rejection",
         f"not known: {what}, and so up to which temperature outdoors a {heat.rejection.name} is enough"
-        + (", nor how many hours are free" if declared.weather else ""), cure,
-    )  # fmt: skip
+        + (", nor how many hours are free" if declared.weather else ""),
+        cure,
+    )
 
 
 def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Hours of the year that the outdoors does not cool, where nothing else is declared that does."""
     heat = plan.facility.cooling_plan if plan.facility else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
-    if heat is None or declared is None or heat.weather_hours is None or heat.free_hours is None or heat.rejection is None:
+    if (
+        heat is None
+        or declared is None
+        or heat.weather_hours is None
+        or heat.free_hours is None
+        or heat.rejection is None
+    ):
         return
     if heat.weather_hours < _HOURS_PER_YEAR:
         yield Finding(
             "cooling-weather",
             "warning",
             "facility.cooling.weather",
-            f"the file has {heat.weather_hours} hours, {_HOURS_PER_YEAR - heat.weather_hours} short of a year of {_HOURS_PER_YEAR}",
+            f"the file has {heat.weather_hours} hours, {_HOURS_PER_YEAR - heat.weather_hours} short of a year of "
+            f"{_HOURS_PER_YEAR}",
             "take a file of a whole year, or read the free hours as a part only",
         )
     hot = heat.weather_hours - heat.free_hours

@@ -22,7 +22,9 @@ def find_rack_path(plan: Plan, group: RackGroup) -> str:
     return "facility.rack" if group.pool else "facility.management"
 
 
-def suggest_node_count(plan: Plan, group: RackGroup, total: Quantity, limit: Quantity, empty: Fraction = Fraction(0)) -> str:
+def suggest_node_count(
+    plan: Plan, group: RackGroup, total: Quantity, limit: Quantity, empty: Fraction = Fraction(0)
+) -> str:
     """How many nodes keep a rack within a limit, as a setting; empty where it is a product, or not one fits.
 
     ``whole`` is what a full rack has of it, ``empty`` the part that does not come with nodes.

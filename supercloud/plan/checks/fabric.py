@@ -100,7 +100,8 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             f"fabrics[{index}]",
             f"{spine.count} {spine.name} switches join the {leaf.count} leaves of {fabric.name} by "
-            f"{fabric.link_counts['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink ports of "
+            f"{fabric.link_counts['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink "
+            "ports of "
             f"each {leaf.switch.name} stay empty",
             f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
@@ -244,8 +245,12 @@ def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str)
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     other = f"{fabric.name}-{name}"
     apart = declared.model_copy(update={"name": other, "role": fabric.role})
-    alone = tuple(pool.model_copy(update={"fabrics": [other if item == fabric.name else item for item in pool.fabrics]})
-                  if pool is first else pool for pool in plan.spec.pools)  # fmt: skip
+    alone = tuple(
+        pool.model_copy(update={"fabrics": [other if item == fabric.name else item for item in pool.fabrics]})
+        if pool is first
+        else pool
+        for pool in plan.spec.pools
+    )
     spec = plan.spec.model_copy(update={"pools": alone, "fabrics": (*plan.spec.fabrics, apart)})
     if len(members) > 1 and _has_whole_domains(plan, catalog, spec):
         return f"declare pool {name} with a fabric of its own"
@@ -264,7 +269,9 @@ def _suggest_leaf_size(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: s
     down = plan.get_pool(pool).machine.domain_nodes * fabric.rails_per_leaf
     if rebuild_fabric(plan, catalog, declared.model_copy(update={"leaf_down": down})):
         return f"set leaf_down to a multiple of {down}"
-    return "set leaf_rails: 1" if fabric.rails_per_leaf > 1 else f"take leaves of more ports: a domain takes {down} down"
+    return (
+        "set leaf_rails: 1" if fabric.rails_per_leaf > 1 else f"take leaves of more ports: a domain takes {down} down"
+    )
 
 
 def _is_split(node_links: NodeLinks, first: int, domain_nodes: int, stop: int) -> bool:

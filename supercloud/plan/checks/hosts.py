@@ -28,15 +28,21 @@ def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, host in _iter_hosts(plan):
         for names, addresses in _iter_machines(plan):
             if host.name in names:
-                yield Finding("service-hosts", "error", f"{path}.name", f"{host.name} is one of {names}, too",
-                              "give the host another name, or the pool another hostname")  # fmt: skip
+                yield Finding(
+                    "service-hosts",
+                    "error",
+                    f"{path}.name",
+                    f"{host.name} is one of {names}, too",
+                    "give the host another name, or the pool another hostname",
+                )
             if host.address in addresses:
                 taken.setdefault(host.address, f"one of {names}")
         if (problem := _explain_invalid_address(plan, host.address)) is None and host.address in taken:
             problem = f"{host.address} is the address of {taken[host.address]}"
         if problem:
-            yield Finding("service-hosts", "error", f"{path}.address", problem,
-                          "write another address, or leave it out")  # fmt: skip
+            yield Finding(
+                "service-hosts", "error", f"{path}.address", problem, "write another address, or leave it out"
+            )
         taken.setdefault(host.address, host.name)
 
 
@@ -51,12 +57,18 @@ def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     lacking = [(path, host.name) for path, host in _iter_hosts(plan) if host.name not in machines]
     if lacking:
         names = [name for _, name in lacking]
-        count = f"{names[0]} has no machine: it takes" if len(names) == 1 else (
-            f"{', '.join(names)} have no machines: they take")  # fmt: skip
+        count = (
+            f"{names[0]} has no machine: it takes"
+            if len(names) == 1
+            else (f"{', '.join(names)} have no machines: they take")
+        )
         yield Finding(
-            "service-machines", "note", lacking[0][0], f"{count} no rack, no power and no port in this plan",
+            "service-machines",
+            "note",
+            lacking[0][0],
+            f"{count} no rack, no power and no port in this plan",
             "set scheduler.machine and number the hosts (such as ctl-01), or name them after facility.machines",
-        )  # fmt: skip
+        )
 
 
 def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -65,16 +77,21 @@ def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     for item in find_unracked(plan):
         many = item.count > 1
-        few = f"{item.count} of the {item.wanted} machines of {item.name}" if item.count < item.wanted else (
-            f"{item.name} ({item.count} machine{'s' * many})")  # fmt: skip
+        few = (
+            f"{item.count} of the {item.wanted} machines of {item.name}"
+            if item.count < item.wanted
+            else (f"{item.name} ({item.count} machine{'s' * many})")
+        )
         machine = item.product if item.product in catalog.list_names("machines") else "…"
         more = "" if machine != "…" else " (machine: see supercloud catalog machines)"
         yield Finding(
-            "service-racks", "note", item.path,
+            "service-racks",
+            "note",
+            item.path,
             f"{few} {'stand' if many else 'stands'} in no rack: {'their' if many else 'its'} power is in no sum, and "
             f"{item.links} link{'s have' if item.links > 1 else ' has'} no cable length",
             f"write {{name: {item.name}, machine: {machine}, count: {item.wanted}}} in facility.machines{more}",
-        )  # fmt: skip
+        )
 
 
 def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -92,13 +109,18 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         # machines that scheduler.machine asks for stand in no line of the spec
         by_scheduler = plan.spec.scheduler.machine == item.machine and f"{item.name}-01" in hosts
-        few = f"{count} of the {item.count} machines of {item.name} hang" if count < item.count else (
-            f"{item.name} hangs")  # fmt: skip
+        few = (
+            f"{count} of the {item.count} machines of {item.name} hang"
+            if count < item.count
+            else (f"{item.name} hangs")
+        )
         yield Finding(
-            "service-networks", "warning", "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
+            "service-networks",
+            "warning",
+            "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
             f"{few} on no in-band network: neither nodes nor users reach {'them' if item.count > 1 else 'it'}",
             _service_to_write(plan, catalog, item),
-        )  # fmt: skip
+        )
 
 
 def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
@@ -150,10 +172,14 @@ def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     network, endpoint = plan.network.management, build_cluster_networks(plan).endpoint
     for path, host in _iter_hosts(plan):
         if _explain_invalid_address(plan, host.address) is None and ipaddress.ip_address(host.address) not in network:
-            yield Finding("kubernetes-endpoint", "warning", f"{path}.address",
-                          f"{host.address} is outside of {network}, where the control plane answers at {endpoint}: the "
-                          "host can take that address only if both are one network",
-                          f"choose an address in {network}, or set network.management to theirs")  # fmt: skip
+            yield Finding(
+                "kubernetes-endpoint",
+                "warning",
+                f"{path}.address",
+                f"{host.address} is outside of {network}, where the control plane answers at {endpoint}: the "
+                "host can take that address only if both are one network",
+                f"choose an address in {network}, or set network.management to theirs",
+            )
 
 
 CHECKS = (service_hosts, service_machines, service_racks, service_networks, kubernetes_endpoint)

@@ -9,13 +9,19 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease, KueueRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..build.kubernetes.levels import list_level_names, build_topology_labels
+from ..build.kubernetes.levels import build_topology_labels, list_level_names
 from ..build.kubernetes.networks import build_cluster_networks
-from ..build.kubernetes.quota import CPU, TenantQuota, compute_tenant_quotas, compute_node_resources, compute_pool_capacity
+from ..build.kubernetes.quota import (
+    CPU,
+    TenantQuota,
+    compute_node_resources,
+    compute_pool_capacity,
+    compute_tenant_quotas,
+)
 from ..build.kubernetes.releases import build_release_sort_key
 from ..model.plan import Plan, TenantPlan
 from . import kubernetes_nodes
-from .kubernetes_nodes import iter_kubernetes_plans, find_pool_path
+from .kubernetes_nodes import find_pool_path, iter_kubernetes_plans
 
 __all__ = ["CHECKS"]
 
@@ -34,9 +40,13 @@ def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         networks = build_cluster_networks(plan)
         if plan.site.kind == "onprem" and not (networks.pods and networks.services):
             what = "pods" if networks.pods is None else "services"
-            yield Finding("kubernetes-addresses", "error", "network.cidr",
-                          f"no private network is left for the addresses of {what} of {plan.nodes} nodes",
-                          "give network.cidr, network.fabrics and network.management smaller networks")  # fmt: skip
+            yield Finding(
+                "kubernetes-addresses",
+                "error",
+                "network.cidr",
+                f"no private network is left for the addresses of {what} of {plan.nodes} nodes",
+                "give network.cidr, network.fabrics and network.management smaller networks",
+            )
 
 
 def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -46,9 +56,13 @@ def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if plan.site.kind != "onprem":
             continue
         if most and plan.nodes > most:
-            yield Finding("kubernetes-size", "warning", "pools",
-                          f"{plan.nodes} nodes in one cluster, Kubernetes is tested with {most}",
-                          "split it into several clusters of a fleet")  # fmt: skip
+            yield Finding(
+                "kubernetes-size",
+                "warning",
+                "pools",
+                f"{plan.nodes} nodes in one cluster, Kubernetes is tested with {most}",
+                "split it into several clusters of a fleet",
+            )
         count = len(plan.scheduler.controllers)
         if count % 2 == 0 or count == 1:
             problem = f"of {count} etcd members {(count - 1) // 2} may be lost"
@@ -60,10 +74,19 @@ def kubernetes_queue_release(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for facts in iter_kubernetes_plans(plan):
         queue = facts.kueue or facts.volcano
         least = queue.min_kubernetes if queue else None
-        if facts.release and queue and least and build_release_sort_key(facts.release) < tuple(map(int, least.split("."))):
-            yield Finding("kubernetes-queue-release", "error", "scheduler.queue_version",
-                          f"{queue.title} needs Kubernetes {least}, this is {facts.release.name}",
-                          f"set scheduler.version to {least} or later, or take an older queue")  # fmt: skip
+        if (
+            facts.release
+            and queue
+            and least
+            and build_release_sort_key(facts.release) < tuple(map(int, least.split(".")))
+        ):
+            yield Finding(
+                "kubernetes-queue-release",
+                "error",
+                "scheduler.queue_version",
+                f"{queue.title} needs Kubernetes {least}, this is {facts.release.name}",
+                f"set scheduler.version to {least} or later, or take an older queue",
+            )
 
 
 def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -72,24 +95,34 @@ def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for pool in plan.pools:
             if facts.kueue and not facts.kueue.abilities.slices and pool.machine.domain_nodes > 1:
                 newer = _find_oldest_kueue(catalog, lambda release: release.abilities.slices)
-                yield Finding("kueue-slices", "warning", "scheduler.queue_version",
-                              f"{facts.kueue.title} cannot keep parts of a job within a scale-up domain of {pool.name}",
-                              f"set scheduler.queue_version to {newer} or later")  # fmt: skip
+                yield Finding(
+                    "kueue-slices",
+                    "warning",
+                    "scheduler.queue_version",
+                    f"{facts.kueue.title} cannot keep parts of a job within a scale-up domain of {pool.name}",
+                    f"set scheduler.queue_version to {newer} or later",
+                )
 
 
 def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Releases whose API server cannot count how often Kueue lets a job begin."""
     for facts in iter_kubernetes_plans(plan):
         if facts.kueue and facts.release and facts.mutating_policies is None:
-            able = [item for item in catalog.iter_entries("kubernetes")
-                    if (policies := cast(KubernetesRelease, item).abilities.changing_policies)
-                    and (facts.control_plane or not policies.gate)]  # fmt: skip
-            yield Finding("kueue-starts", "note", "scheduler.version",
-                          f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave "
-                          "it others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
-                          "commit checkpoints",
-                          f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later" if able else ""
-                          )  # fmt: skip
+            able = [
+                item
+                for item in catalog.iter_entries("kubernetes")
+                if (policies := cast(KubernetesRelease, item).abilities.changing_policies)
+                and (facts.control_plane or not policies.gate)
+            ]
+            yield Finding(
+                "kueue-starts",
+                "note",
+                "scheduler.version",
+                f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave "
+                "it others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
+                "commit checkpoints",
+                f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later" if able else "",
+            )
 
 
 def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -101,14 +134,22 @@ def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             place = build_topology_labels(plan, pool)
             most = facts.kueue.max_levels
             if most and len(place.labels) > most:
-                yield Finding("kueue-limits", "error", find_pool_path(plan, pool),
-                              f"{len(place.labels)} levels of topology, {facts.kueue.title} takes {most}",
-                              f"name {most - 1} of them in scheduler.levels: the host is always one more")  # fmt: skip
+                yield Finding(
+                    "kueue-limits",
+                    "error",
+                    find_pool_path(plan, pool),
+                    f"{len(place.labels)} levels of topology, {facts.kueue.title} takes {most}",
+                    f"name {most - 1} of them in scheduler.levels: the host is always one more",
+                )
         most = facts.kueue.max_flavors
         if most and len(plan.pools) > most:
-            yield Finding("kueue-limits", "error", "pools",
-                          f"{len(plan.pools)} pools, a queue of {facts.kueue.title} takes {most}",
-                          "join pools of equal machines")  # fmt: skip
+            yield Finding(
+                "kueue-limits",
+                "error",
+                "pools",
+                f"{len(plan.pools)} pools, a queue of {facts.kueue.title} takes {most}",
+                "join pools of equal machines",
+            )
 
 
 def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -119,10 +160,13 @@ def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, name in enumerate(declared.levels if isinstance(declared, KubernetesScheduler) else ()):
             if name not in there:
                 known = f"there are {', '.join(there)}" if there else "there is none"
-                yield Finding("kubernetes-levels", "error", f"scheduler.levels[{index}]",
-                              f"no pool has a level {name!r} that nodes are grouped by; {known}",
-                              "name one of those, or leave 'levels' out" if there else "leave 'levels' out"
-                              )  # fmt: skip
+                yield Finding(
+                    "kubernetes-levels",
+                    "error",
+                    f"scheduler.levels[{index}]",
+                    f"no pool has a level {name!r} that nodes are grouped by; {known}",
+                    "name one of those, or leave 'levels' out" if there else "leave 'levels' out",
+                )
 
 
 def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -131,9 +175,13 @@ def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         taken = {*_RESERVED_NAMESPACES, *(chart.namespace for chart in facts.charts)}
         for index, tenant in enumerate(plan.tenants):
             if tenant.name in taken or tenant.name.startswith("kube-"):
-                yield Finding("kubernetes-tenant-name", "error", f"tenants[{index}].name",
-                              f"the namespace {tenant.name} belongs to the cluster itself",
-                              "choose another name")  # fmt: skip
+                yield Finding(
+                    "kubernetes-tenant-name",
+                    "error",
+                    f"tenants[{index}].name",
+                    f"the namespace {tenant.name} belongs to the cluster itself",
+                    "choose another name",
+                )
 
 
 def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -143,25 +191,40 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, tenant in enumerate(plan.tenants):
             path = f"tenants[{index}]"
             if tenant.limits.jobs is not None:
-                yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.jobs",
-                              f"no queue of Kubernetes counts running jobs: {tenant.name} is not held to "
-                              f"{tenant.limits.jobs}", "limit accelerators, nodes or submitted jobs")  # fmt: skip
+                yield Finding(
+                    "kubernetes-tenant-limits",
+                    "note",
+                    f"{path}.limits.jobs",
+                    f"no queue of Kubernetes counts running jobs: {tenant.name} is not held to {tenant.limits.jobs}",
+                    "limit accelerators, nodes or submitted jobs",
+                )
             if tenant.limits.max_time and facts.volcano:
-                yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.max_time",
-                              "Volcano has no longest time of a tenant's jobs",
-                              "take Kueue, or leave it out")  # fmt: skip
+                yield Finding(
+                    "kubernetes-tenant-limits",
+                    "note",
+                    f"{path}.limits.max_time",
+                    "Volcano has no longest time of a tenant's jobs",
+                    "take Kueue, or leave it out",
+                )
             for limit, parts, total in _iter_split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
-                yield Finding("kubernetes-tenant-limits", "note", f"{path}.limits.{limit}",
-                              f"a queue of Kueue counts each pool by itself, so each has a part of the limit of "
-                              f"{tenant.name}: {parts}; a job that needs more of one pool is refused",
-                              f"where that is too little, raise the limit (from {total} on nothing is divided), join "
-                              "pools of equal machines, or take queue: volcano, which counts all pools together"
-                              )  # fmt: skip
+                yield Finding(
+                    "kubernetes-tenant-limits",
+                    "note",
+                    f"{path}.limits.{limit}",
+                    f"a queue of Kueue counts each pool by itself, so each has a part of the limit of "
+                    f"{tenant.name}: {parts}; a job that needs more of one pool is refused",
+                    f"where that is too little, raise the limit (from {total} on nothing is divided), join "
+                    "pools of equal machines, or take queue: volcano, which counts all pools together",
+                )
             owned = {name: number for own in shares[tenant.name] for name, number in own.nominal.items() if number}
             if tenant.share and not any("/" in name or not plan.accelerators for name in owned):
-                yield Finding("kubernetes-tenant-limits", "warning", f"{path}.share",
-                              f"a share of {tenant.share} is less than one accelerator: {tenant.name} only borrows",
-                              "give it a larger share")  # fmt: skip
+                yield Finding(
+                    "kubernetes-tenant-limits",
+                    "warning",
+                    f"{path}.share",
+                    f"a share of {tenant.share} is less than one accelerator: {tenant.name} only borrows",
+                    "give it a larger share",
+                )
 
 
 def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]) -> Iterator[tuple[str, str, int]]:
@@ -189,9 +252,13 @@ def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, pool in enumerate(plan.spec.pools):
             for position, item in enumerate(pool.capacity):
                 if item.kind == "flex-start" and (plan.site.kind != "gcp" or facts.volcano):
-                    yield Finding("kubernetes-capacity", "warning", f"pools[{index}].capacity[{position}]",
-                                  "only Kueue on GKE waits for such capacity before it starts a job; here nodes come "
-                                  "one by one", "take a reservation, or on-demand")  # fmt: skip
+                    yield Finding(
+                        "kubernetes-capacity",
+                        "warning",
+                        f"pools[{index}].capacity[{position}]",
+                        "only Kueue on GKE waits for such capacity before it starts a job; here nodes come one by one",
+                        "take a reservation, or on-demand",
+                    )
 
 
 CHECKS = (

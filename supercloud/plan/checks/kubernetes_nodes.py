@@ -10,7 +10,7 @@ from ...catalog import Catalog
 from ...catalog.kubernetes import KubernetesRelease
 from ...errors import Finding
 from ...spec.scheduler import KubernetesScheduler
-from ..build.kubernetes.fabrics import find_pool_adapter, compute_pod_blocks, list_attachments
+from ..build.kubernetes.fabrics import compute_pod_blocks, find_pool_adapter, list_attachments
 from ..build.kubernetes.names import build_topology
 from ..build.kubernetes.quota import CPU, MEMORY, compute_node_resources
 from ..build.kubernetes.releases import build_release_sort_key
@@ -41,34 +41,58 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             path = find_pool_path(plan, pool)
             stack = facts.stacks.get(pool.accelerator.kubernetes or "")
             if stack is None:
-                yield Finding("kubernetes-devices", "warning", f"{path}.machine",
-                              f"no device plugin is known for {pool.accelerator.name} on a site of kind "
-                              f"{plan.site.kind}: pods cannot ask for it",
-                              "give device-stacks and accelerators/kubernetes in a catalog overlay")  # fmt: skip
+                yield Finding(
+                    "kubernetes-devices",
+                    "warning",
+                    f"{path}.machine",
+                    f"no device plugin is known for {pool.accelerator.name} on a site of kind "
+                    f"{plan.site.kind}: pods cannot ask for it",
+                    "give device-stacks and accelerators/kubernetes in a catalog overlay",
+                )
                 continue
             slicing = pool.slicing
             if slicing and not (stack.sharing if slicing.shards else stack.slices):
                 way, what = ("shards", "shared among pods") if slicing.shards else ("mig", "cut into instances")
                 why = f": {stack.whole}" if stack.whole else ""
-                yield Finding("kubernetes-devices", "error", f"{path}.slicing.{way}",
-                              f"{stack.title}: accelerators cannot be {what}{why}",
-                              "remove 'slicing', or take NVIDIA GPUs for this pool")  # fmt: skip
+                yield Finding(
+                    "kubernetes-devices",
+                    "error",
+                    f"{path}.slicing.{way}",
+                    f"{stack.title}: accelerators cannot be {what}{why}",
+                    "remove 'slicing', or take NVIDIA GPUs for this pool",
+                )
             elif slicing and "plugin" in stack.provided.get(plan.site.kind, ()):
-                yield Finding("kubernetes-devices", "warning", f"{path}.slicing",
-                              f"the device plugin that {plan.site.kind} brings cuts and shares accelerators where its "
-                              "node group says so: no object in the cluster can",
-                              "give the node group the same slicing at the provider")  # fmt: skip
-            elif slicing and slicing.shards and (slicing.accelerators or pool.accelerators_per_node) < pool.accelerators_per_node:
-                yield Finding("kubernetes-devices", "error", f"{path}.slicing.accelerators",
-                              "the device plugin shares all accelerators of a node or none, not "
-                              f"{slicing.accelerators} of {pool.accelerators_per_node}",
-                              "leave 'accelerators' out, or make two pools")  # fmt: skip
+                yield Finding(
+                    "kubernetes-devices",
+                    "warning",
+                    f"{path}.slicing",
+                    f"the device plugin that {plan.site.kind} brings cuts and shares accelerators where its "
+                    "node group says so: no object in the cluster can",
+                    "give the node group the same slicing at the provider",
+                )
+            elif (
+                slicing
+                and slicing.shards
+                and (slicing.accelerators or pool.accelerators_per_node) < pool.accelerators_per_node
+            ):
+                yield Finding(
+                    "kubernetes-devices",
+                    "error",
+                    f"{path}.slicing.accelerators",
+                    "the device plugin shares all accelerators of a node or none, not "
+                    f"{slicing.accelerators} of {pool.accelerators_per_node}",
+                    "leave 'accelerators' out, or make two pools",
+                )
             able = facts.release.abilities.devices if facts.release else "v1"
             if pool.has_imex and stack.device_class and able is None:
                 newer = _find_oldest_with_devices(catalog)
-                yield Finding("kubernetes-devices", "warning", "scheduler.version",
-                              f"without dynamic resource allocation jobs on {pool.name} share no memory over "
-                              "scale-up domains", f"set scheduler.version to {newer} or later")  # fmt: skip
+                yield Finding(
+                    "kubernetes-devices",
+                    "warning",
+                    "scheduler.version",
+                    f"without dynamic resource allocation jobs on {pool.name} share no memory over scale-up domains",
+                    f"set scheduler.version to {newer} or later",
+                )
 
 
 def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -80,13 +104,16 @@ def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding
                 continue
             pool = next(pool for pool in plan.pools if pool.accelerator and pool.accelerator.kubernetes == resource)
             images = f"; {way.closed[site]} have the line" if site in way.closed else ""
-            yield Finding("kubernetes-visible-devices", "note" if images else "warning",
-                          f"{find_pool_path(plan, pool)}.machine",
-                          f"a container without privileges that sets {way.variable} to all gets every accelerator of "
-                          f"its node, those of other tenants too, unless {way.file} on the nodes has the line "
-                          f"'{way.setting}': nothing here writes it{images}",
-                          "look for the line on a node before tenants use it; have images without it write it at "
-                          "boot, or build images that have it")  # fmt: skip
+            yield Finding(
+                "kubernetes-visible-devices",
+                "note" if images else "warning",
+                f"{find_pool_path(plan, pool)}.machine",
+                f"a container without privileges that sets {way.variable} to all gets every accelerator of "
+                f"its node, those of other tenants too, unless {way.file} on the nodes has the line "
+                f"'{way.setting}': nothing here writes it{images}",
+                "look for the line on a node before tenants use it; have images without it write it at "
+                "boot, or build images that have it",
+            )
 
 
 def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -97,27 +124,46 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         driven = any(stack.driver for stack in facts.stacks.values())  # others keep their device plugin
         if driven and facts.release and not facts.release.abilities.claimed_resources:
-            able = [item for item in catalog.iter_entries("kubernetes")
-                    if cast(KubernetesRelease, item).abilities.claimed_resources]  # fmt: skip
-            yield Finding("kubernetes-claims", "error", "scheduler.devices",
-                          f"Kubernetes {facts.release.name} gives pods that ask for nvidia.com/gpu nothing of what "
-                          "claims hand out, and jobs ask so",
-                          f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later, or "
-                          "devices: plugin")  # fmt: skip
+            able = [
+                item
+                for item in catalog.iter_entries("kubernetes")
+                if cast(KubernetesRelease, item).abilities.claimed_resources
+            ]
+            yield Finding(
+                "kubernetes-claims",
+                "error",
+                "scheduler.devices",
+                f"Kubernetes {facts.release.name} gives pods that ask for nvidia.com/gpu nothing of what "
+                "claims hand out, and jobs ask so",
+                f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later, or devices: plugin",
+            )
         if driven and facts.volcano and not facts.volcano.abilities.claimed_resources:
-            yield Finding("kubernetes-claims", "error", "scheduler.devices",
-                          f"Volcano {facts.volcano.name} gives pods that ask for nvidia.com/gpu nothing of what claims "
-                          "hand out, and jobs ask so", "take Kueue, or set devices: plugin")  # fmt: skip
+            yield Finding(
+                "kubernetes-claims",
+                "error",
+                "scheduler.devices",
+                f"Volcano {facts.volcano.name} gives pods that ask for nvidia.com/gpu nothing of what claims "
+                "hand out, and jobs ask so",
+                "take Kueue, or set devices: plugin",
+            )
         for pool in plan.pools:
             stack = facts.stacks.get(pool.accelerator.kubernetes or "") if pool.accelerator else None
             if stack and not stack.driver:
-                yield Finding("kubernetes-claims", "warning", f"{find_pool_path(plan, pool)}.machine",
-                              f"{stack.title} has no driver for claims here: {pool.name} keeps its device plugin",
-                              "leave it so, or set scheduler.devices: plugin")  # fmt: skip
+                yield Finding(
+                    "kubernetes-claims",
+                    "warning",
+                    f"{find_pool_path(plan, pool)}.machine",
+                    f"{stack.title} has no driver for claims here: {pool.name} keeps its device plugin",
+                    "leave it so, or set scheduler.devices: plugin",
+                )
             elif stack and pool.slicing:
-                yield Finding("kubernetes-claims", "error", f"{find_pool_path(plan, pool)}.slicing",
-                              "instances and shares are handed out by the device plugin, which is off with claims",
-                              "remove 'slicing', or set scheduler.devices: plugin")  # fmt: skip
+                yield Finding(
+                    "kubernetes-claims",
+                    "error",
+                    f"{find_pool_path(plan, pool)}.slicing",
+                    "instances and shares are handed out by the device plugin, which is off with claims",
+                    "remove 'slicing', or set scheduler.devices: plugin",
+                )
 
 
 def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -130,12 +176,14 @@ def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if not (pool.accelerator and stack and stack.driver and facts.release and facts.release.abilities.devices):
                 continue
             if not pool.accelerator.product_names:
-                yield Finding("kubernetes-products", "warning" if claims else "note",
-                              f"{find_pool_path(plan, pool)}.machine",
-                              f"it is not known what the driver reports as the product of {pool.accelerator.name}: "
-                              f"{pool.name} has no device class",
-                              "give accelerators.product_names in a catalog overlay, as nvidia-smi prints it"
-                              )  # fmt: skip
+                yield Finding(
+                    "kubernetes-products",
+                    "warning" if claims else "note",
+                    f"{find_pool_path(plan, pool)}.machine",
+                    f"it is not known what the driver reports as the product of {pool.accelerator.name}: "
+                    f"{pool.name} has no device class",
+                    "give accelerators.product_names in a catalog overlay, as nvidia-smi prints it",
+                )
 
 
 def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -144,10 +192,14 @@ def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         volcano = facts.volcano
         for pool in plan.pools:
             if volcano and pool.has_imex and not volcano.abilities.claims_in_levels:
-                yield Finding("kubernetes-channels", "warning", f"{find_pool_path(plan, pool)}.imex",
-                              f"Volcano {volcano.name} places no pods with a claim within a level they insist on: jobs "
-                              f"on {pool.name} whose groups share scale-up domains are refused",
-                              "take Kueue, or set imex: false and start IMEX yourself")  # fmt: skip
+                yield Finding(
+                    "kubernetes-channels",
+                    "warning",
+                    f"{find_pool_path(plan, pool)}.imex",
+                    f"Volcano {volcano.name} places no pods with a claim within a level they insist on: jobs "
+                    f"on {pool.name} whose groups share scale-up domains are refused",
+                    "take Kueue, or set imex: false and start IMEX yourself",
+                )
 
 
 def _find_oldest_with_devices(catalog: Catalog) -> str:
@@ -162,11 +214,15 @@ def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             for reach in list_attachments(plan, pool):
                 adapter = find_pool_adapter(pool, reach.fabric)
                 if reach.mode in ("host-device", "shared") and not reach.has_named_ports and plan.site.kind == "onprem":
-                    yield Finding("kubernetes-rails", "note", f"{find_pool_path(plan, pool)}.machine",
-                                  f"the devices of the {adapter.count if adapter else 0} adapters of "
-                                  f"{pool.machine.name} on {reach.fabric.name} are not known: pods get them in any "
-                                  "order",
-                                  "give adapters.devices in a catalog overlay")  # fmt: skip
+                    yield Finding(
+                        "kubernetes-rails",
+                        "note",
+                        f"{find_pool_path(plan, pool)}.machine",
+                        f"the devices of the {adapter.count if adapter else 0} adapters of "
+                        f"{pool.machine.name} on {reach.fabric.name} are not known: pods get them in any "
+                        "order",
+                        "give adapters.devices in a catalog overlay",
+                    )
 
 
 def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -176,40 +232,59 @@ def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             for reach in list_attachments(plan, pool):
                 adapter = find_pool_adapter(pool, reach.fabric)
                 if reach.mode == "host" and adapter:
-                    yield Finding("kubernetes-adapters", "note", f"{find_pool_path(plan, pool)}.machine",
-                                  f"nothing here hands out {adapter.model}, its adapters on {reach.fabric.name}: "
-                                  "pods of several nodes use them over the host's network, with the host's driver",
-                                  "add the device plugin of their maker where pods need the RDMA devices themselves"
-                                  )  # fmt: skip
+                    yield Finding(
+                        "kubernetes-adapters",
+                        "note",
+                        f"{find_pool_path(plan, pool)}.machine",
+                        f"nothing here hands out {adapter.model}, its adapters on {reach.fabric.name}: "
+                        "pods of several nodes use them over the host's network, with the host's driver",
+                        "add the device plugin of their maker where pods need the RDMA devices themselves",
+                    )
 
 
 def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fabrics that tenants' pods use over the host's network, where no network policy holds."""
     for _ in iter_kubernetes_plans(plan):
-        names = {reach.fabric.name for pool in plan.pools for reach in list_attachments(plan, pool) if reach.needs_host_network}
+        names = {
+            reach.fabric.name
+            for pool in plan.pools
+            for reach in list_attachments(plan, pool)
+            if reach.needs_host_network
+        }
         for index, fabric in enumerate(plan.spec.fabrics):
             if fabric.name in names and plan.tenants:
-                yield Finding("kubernetes-host-network", "warning", f"fabrics[{index}].kind",
-                              f"routed links of {fabric.name} have the addresses of nodes, so jobs of several nodes "
-                              "use the network of their hosts: no network policy holds for such pods, and they reach "
-                              "what the node reaches, its management network included",
-                              "keep BMCs and switches from the nodes' addresses by rules of the switches or of the "
-                              "hosts, or take InfiniBand for tenants who do not trust each other")  # fmt: skip
+                yield Finding(
+                    "kubernetes-host-network",
+                    "warning",
+                    f"fabrics[{index}].kind",
+                    f"routed links of {fabric.name} have the addresses of nodes, so jobs of several nodes "
+                    "use the network of their hosts: no network policy holds for such pods, and they reach "
+                    "what the node reaches, its management network included",
+                    "keep BMCs and switches from the nodes' addresses by rules of the switches or of the "
+                    "hosts, or take InfiniBand for tenants who do not trust each other",
+                )
 
 
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Rails whose subnet is full of nodes."""
     for _ in iter_kubernetes_plans(plan):
-        ways = {(reach.fabric.name, reach.mode, reach.has_named_ports): reach
-                for pool in plan.pools for reach in list_attachments(plan, pool)
-                if reach.mode in ("host-device", "sr-iov")}  # fmt: skip
+        ways = {
+            (reach.fabric.name, reach.mode, reach.has_named_ports): reach
+            for pool in plan.pools
+            for reach in list_attachments(plan, pool)
+            if reach.mode in ("host-device", "sr-iov")
+        }
         full = {reach.fabric.name: reach for reach in ways.values() if not all(compute_pod_blocks(plan, reach))}
         for reach in full.values():
             index = [fabric.name for fabric in plan.spec.fabrics].index(reach.fabric.name)
-            yield Finding("kubernetes-rail-addresses", "warning", f"fabrics[{index}].subnet",
-                          f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
-                          "for pods: they get the ports without one, which is enough for RDMA and not for IP",
-                          "give a larger network, or leave subnet out")  # fmt: skip
+            yield Finding(
+                "kubernetes-rail-addresses",
+                "warning",
+                f"fabrics[{index}].subnet",
+                f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
+                "for pods: they get the ports without one, which is enough for RDMA and not for IP",
+                "give a larger network, or leave subnet out",
+            )
 
 
 def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -218,9 +293,13 @@ def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for pool in plan.pools:
             lacking = [name for name in (CPU, MEMORY) if name not in compute_node_resources(pool)]
             if lacking:
-                yield Finding("kubernetes-node-size", "note", f"{find_pool_path(plan, pool)}.machine",
-                              f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}: "
-                              "no queue counts them", "give them in a catalog overlay")  # fmt: skip
+                yield Finding(
+                    "kubernetes-node-size",
+                    "note",
+                    f"{find_pool_path(plan, pool)}.machine",
+                    f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}: no queue counts them",
+                    "give them in a catalog overlay",
+                )
 
 
 def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -229,13 +308,21 @@ def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for pool in plan.pools:
             path, offers = f"{find_pool_path(plan, pool)}.reserve", compute_node_resources(pool)
             if offers.get(CPU, 1) <= 0:
-                yield Finding("kubernetes-reserve", "error", f"{path}.cores",
-                              f"{pool.reserved_cores} cores are reserved, which are all of {pool.machine.name}",
-                              "leave cores for pods")  # fmt: skip
+                yield Finding(
+                    "kubernetes-reserve",
+                    "error",
+                    f"{path}.cores",
+                    f"{pool.reserved_cores} cores are reserved, which are all of {pool.machine.name}",
+                    "leave cores for pods",
+                )
             if offers.get(MEMORY, 1) <= 0:
-                yield Finding("kubernetes-reserve", "error", f"{path}.memory",
-                              f"{pool.reserved_memory} of {pool.machine.memory} is reserved",
-                              "leave memory for pods")  # fmt: skip
+                yield Finding(
+                    "kubernetes-reserve",
+                    "error",
+                    f"{path}.memory",
+                    f"{pool.reserved_memory} of {pool.machine.memory} is reserved",
+                    "leave memory for pods",
+                )
 
 
 def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -244,16 +331,24 @@ def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, declared in enumerate(plan.spec.pools):
             for position, name in enumerate(declared.features):
                 if not name or not _LABEL_VALUE.match(name):
-                    yield Finding("kubernetes-labels", "error", f"pools[{index}].features[{position}]",
-                                  f"{name!r} is no label: they begin and end with a letter or digit, 63 at most",
-                                  "rename it")  # fmt: skip
+                    yield Finding(
+                        "kubernetes-labels",
+                        "error",
+                        f"pools[{index}].features[{position}]",
+                        f"{name!r} is no label: they begin and end with a letter or digit, 63 at most",
+                        "rename it",
+                    )
         for pool in plan.pools:
             for level in build_topology(plan, pool).levels:
                 for group in level.groups:
                     if not _LABEL_VALUE.match(group.name):
-                        yield Finding("kubernetes-labels", "error", f"{find_pool_path(plan, pool)}.fabrics",
-                                      f"the group {group.name!r} of level {level.name} is longer than a label (63)",
-                                      "give the fabric a shorter name")  # fmt: skip
+                        yield Finding(
+                            "kubernetes-labels",
+                            "error",
+                            f"{find_pool_path(plan, pool)}.fabrics",
+                            f"the group {group.name!r} of level {level.name} is longer than a label (63)",
+                            "give the fabric a shorter name",
+                        )
                         break
 
 

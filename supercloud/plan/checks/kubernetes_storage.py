@@ -22,11 +22,13 @@ def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if len(stores) > 1 and not set.intersection(*clients.values()):
             names = " and ".join(plan.storage[index].name for index in stores)
             yield Finding(
-                "kubernetes-weka-driver", "error", f"storage[{stores[-1]}].fabric",
+                "kubernetes-weka-driver",
+                "error",
+                f"storage[{stores[-1]}].fabric",
                 f"no pool mounts {names}: the driver of volumes on demand is one for all WEKA file systems, and finds "
                 "no node where it can mount them",
                 "put a pool on the networks of all of them, or declare them on one network",
-            )  # fmt: skip
+            )
 
 
 CHECKS = (kubernetes_weka_driver,)

@@ -10,9 +10,9 @@ from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
 from ..build.fabric.joins import list_joined
-from ..build.fabric.roles import is_routed, get_fabric_role
+from ..build.fabric.roles import get_fabric_role, is_routed
 from ..build.network.bridge_needs import describe_missing_feature
-from ..build.network.vlans import LAST_VLAN, list_own_vlans, build_vlans
+from ..build.network.vlans import LAST_VLAN, build_vlans, list_own_vlans
 from ..model.network import parse_block
 from ..model.plan import FabricPlan, Plan
 
@@ -35,10 +35,12 @@ def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 said.add((path, widest[0]))
                 place, other = (span, widest) if _get_path_rank(path) >= _get_path_rank(widest[0]) else (widest, span)
                 yield Finding(
-                    "network-overlap", "error", place[0],
+                    "network-overlap",
+                    "error",
+                    place[0],
                     f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) have addresses in common",
                     f"choose another network than {place[1]}, or change {other[0]}",
-                )  # fmt: skip
+                )
         if block.broadcast_address > widest[1].broadcast_address:
             widest = span
 
@@ -73,10 +75,14 @@ def network_asn_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for other in underlays[:number]:
             if one.as_numbers[0] <= other.as_numbers[1] and other.as_numbers[0] <= one.as_numbers[1]:
                 yield Finding(
-                    "network-asn-shared", "warning", f"fabrics[{positions[one.fabric]}].routing.asn_range",
-                    f"{one.as_numbers[0]}-{one.as_numbers[1]} of {one.fabric} and {other.as_numbers[0]}-{other.as_numbers[1]} of {other.fabric} "
-                    "have AS numbers in common", "give each fabric a range of its own",
-                )  # fmt: skip
+                    "network-asn-shared",
+                    "warning",
+                    f"fabrics[{positions[one.fabric]}].routing.asn_range",
+                    f"{one.as_numbers[0]}-{one.as_numbers[1]} of {one.fabric} and "
+                    f"{other.as_numbers[0]}-{other.as_numbers[1]} of {other.fabric} "
+                    "have AS numbers in common",
+                    "give each fabric a range of its own",
+                )
 
 
 def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -86,10 +92,13 @@ def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if run.network_os and run.tier.up > run.network_os.max_paths:
                 index = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
                 yield Finding(
-                    "network-paths", "warning", f"fabrics[{index}]",
-                    f"{run.tier.up} uplinks of a {run.tier.name}, {run.network_os.name} uses {run.network_os.max_paths}",
+                    "network-paths",
+                    "warning",
+                    f"fabrics[{index}]",
+                    f"{run.tier.up} uplinks of a {run.tier.name}, {run.network_os.name} uses "
+                    f"{run.network_os.max_paths}",
                     "take fewer and faster uplinks, or another operating system",
-                )  # fmt: skip
+                )
 
 
 def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -98,21 +107,31 @@ def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, fabric in enumerate(plan.spec.fabrics):
         if plan.networks is None or plan.networks.find_underlay(fabric.name) is None:
             continue
-        joining = {item.name: item.joins.links * leaves.get(item.name, 0) for item in plan.spec.fabrics
-                   if item.joins and item.joins.fabric == fabric.name}  # fmt: skip
-        rows = [("exits", fabric.exits, "the building"),
-                ("peer_links", fabric.peer_links * (leaves.get(fabric.name, 0) // 2), "the other leaf of a pair"),
-                ("joins", fabric.joins.links * leaves.get(fabric.name, 0) if fabric.joins else 0,
-                 fabric.joins.fabric if fabric.joins else "")]  # fmt: skip
+        joining = {
+            item.name: item.joins.links * leaves.get(item.name, 0)
+            for item in plan.spec.fabrics
+            if item.joins and item.joins.fabric == fabric.name
+        }
+        rows = [
+            ("exits", fabric.exits, "the building"),
+            ("peer_links", fabric.peer_links * (leaves.get(fabric.name, 0) // 2), "the other leaf of a pair"),
+            (
+                "joins",
+                fabric.joins.links * leaves.get(fabric.name, 0) if fabric.joins else 0,
+                fabric.joins.fabric if fabric.joins else "",
+            ),
+        ]
         rows += [("", links, name) for name, links in joining.items()]
         for key, links, where in rows:
             if links:
                 yield Finding(
-                    "network-edge", "warning", f"fabrics[{index}]" + (f".{key}" if key else ""),
+                    "network-edge",
+                    "warning",
+                    f"fabrics[{index}]" + (f".{key}" if key else ""),
                     f"{links} links of {fabric.name} lead to {where}: they are cabled, and their ports have neither "
                     "addresses nor sessions, as who announces what there is not declared",
                     "configure both ends by hand, filter what is taken in, and suppress this with a reason",
-                )  # fmt: skip
+                )
 
 
 def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -122,16 +141,21 @@ def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for run in plan.networks.switches if plan.networks else ():
         if run.fabric in bridged and (lack := describe_missing_feature(plan, bridged[run.fabric], run)):
             yield Finding(
-                "network-bridging", "warning", f"fabrics[{positions[run.fabric]}]",
+                "network-bridging",
+                "warning",
+                f"fabrics[{positions[run.fabric]}]",
                 f"no configuration is written for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
                 "set os: nvue or eos where the switch runs it, or configure them by hand and suppress this",
-            )  # fmt: skip
+            )
 
 
 def _find_bridged_fabrics(plan: Plan) -> dict[str, FabricPlan]:
     """The networks whose switches only bridge, by name."""
-    return {item.name: item for item in plan.fabrics
-            if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)}  # fmt: skip
+    return {
+        item.name: item
+        for item in plan.fabrics
+        if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)
+    }
 
 
 def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -146,14 +170,18 @@ def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for last, names in joined.items():
         subnets = sorted({vlan for name in names for vlan in list_own_vlans(bridged[name], vlans)})
         if len(subnets) > 1:
-            listed = ", ".join(vlan.name for vlan in subnets[:_MAX_LISTED]) + (", …" if len(subnets) > _MAX_LISTED else "")
+            listed = ", ".join(vlan.name for vlan in subnets[:_MAX_LISTED]) + (
+                ", …" if len(subnets) > _MAX_LISTED else ""
+            )
             yield Finding(
-                "network-exits", "warning", f"fabrics[{list(declared).index(last)}].exits",
+                "network-exits",
+                "warning",
+                f"fabrics[{list(declared).index(last)}].exits",
                 f"no link of {' and '.join(names)} leads to a router: the {len(subnets)} subnets ({listed}) are VLANs "
                 "of their own, and a machine in one reaches none in another",
                 "set exits to as many links to the building's router, which has the gateways' addresses, or cable a "
                 "router by hand and suppress this with a reason",
-            )  # fmt: skip
+            )
 
 
 def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -167,12 +195,15 @@ def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         known = (cast(NetworkOs, item) for item in catalog.iter_entries("network-systems"))
         able = ", ".join(item.name for item in known if item.is_for(run.switch))
         yield Finding(
-            "network-system", "warning", f"fabrics[{positions[run.fabric]}].{key}",
-            f"{run.network_os.title} runs on switches of {', '.join(run.network_os.vendors)}, the {run.tier.name} switches are "
+            "network-system",
+            "warning",
+            f"fabrics[{positions[run.fabric]}].{key}",
+            f"{run.network_os.title} runs on switches of {', '.join(run.network_os.vendors)}, the {run.tier.name} "
+            "switches are "
             f"{run.switch.name} of {run.switch.vendor}",
             f"take {able or 'another switch'}, leave it out for the one that the switches come with, or extend "
             f"vendors of {run.network_os.name} in a catalog overlay",
-        )  # fmt: skip
+        )
 
 
 def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -181,18 +212,32 @@ def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for name in plan.spec.network.vlans:
         if name not in vlans:
             close = ", ".join(vlans) or "none: no network of the plan is bridged"
-            yield Finding("network-vlans", "error", f"network.vlans.{name}", f"no bridged subnet is called {name!r}",
-                          f"the plan has {close}")  # fmt: skip
+            yield Finding(
+                "network-vlans",
+                "error",
+                f"network.vlans.{name}",
+                f"no bridged subnet is called {name!r}",
+                f"the plan has {close}",
+            )
     first: dict[int, str] = {}
     for vlan in vlans.values():
         if vlan.number > LAST_VLAN:
-            yield Finding("network-vlans", "error", "network.vlans",
-                          f"{vlan.name} would be in VLAN {vlan.number}, numbers go to {LAST_VLAN}",
-                          f"give it one: vlans: {{{vlan.name}: …}}")  # fmt: skip
+            yield Finding(
+                "network-vlans",
+                "error",
+                "network.vlans",
+                f"{vlan.name} would be in VLAN {vlan.number}, numbers go to {LAST_VLAN}",
+                f"give it one: vlans: {{{vlan.name}: …}}",
+            )
         other = first.setdefault(vlan.number, vlan.name)
         if other != vlan.name:
-            yield Finding("network-vlans", "error", "network.vlans", f"{other} and {vlan.name} are both in VLAN "
-                          f"{vlan.number}", "give each subnet a VLAN of its own")  # fmt: skip
+            yield Finding(
+                "network-vlans",
+                "error",
+                "network.vlans",
+                f"{other} and {vlan.name} are both in VLAN {vlan.number}",
+                "give each subnet a VLAN of its own",
+            )
 
 
 def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -201,21 +246,38 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         path = f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)}].qos"
         said = underlay.qos_policy
         if said.dscp == said.cnp_dscp:
-            yield Finding("network-contract", "error", f"{path}.cnp_dscp",
-                          f"data and congestion notifications both have DSCP {said.dscp}",
-                          "give them different ones")  # fmt: skip
+            yield Finding(
+                "network-contract",
+                "error",
+                f"{path}.cnp_dscp",
+                f"data and congestion notifications both have DSCP {said.dscp}",
+                "give them different ones",
+            )
         if said.priority == said.cnp_priority:
-            yield Finding("network-contract", "error", f"{path}.cnp_priority",
-                          f"data and congestion notifications both have priority {said.priority}",
-                          "give them different ones")  # fmt: skip
+            yield Finding(
+                "network-contract",
+                "error",
+                f"{path}.cnp_priority",
+                f"data and congestion notifications both have priority {said.priority}",
+                "give them different ones",
+            )
         if said.host_mtu > said.mtu:
-            yield Finding("network-contract", "error", f"{path}.host_mtu",
-                          f"nodes send {said.host_mtu} bytes, links between switches take {said.mtu}",
-                          f"at most {said.mtu}")  # fmt: skip
+            yield Finding(
+                "network-contract",
+                "error",
+                f"{path}.host_mtu",
+                f"nodes send {said.host_mtu} bytes, links between switches take {said.mtu}",
+                f"at most {said.mtu}",
+            )
         for marks in set(said.ecn.values()):
             if marks.min >= marks.max:
-                yield Finding("network-contract", "error", f"{path}.ecn.min",
-                              f"ECN marks from {marks.min} to {marks.max} bytes", "min must be below max")  # fmt: skip
+                yield Finding(
+                    "network-contract",
+                    "error",
+                    f"{path}.ecn.min",
+                    f"ECN marks from {marks.min} to {marks.max} bytes",
+                    "min must be below max",
+                )
 
 
 def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -226,23 +288,33 @@ def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         bridged = fabric.kind == "ethernet"
         for key in ("routing", "qos", "subnet") if bridged else ("os", "systems", "routing", "qos"):
             if key in fabric.model_fields_set:
-                yield Finding("network-unused", "warning", f"fabrics[{index}].{key}",
-                              f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} is for routed ones"
-                              if bridged else f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
-                              "remove it, or make the fabric 'kind: roce'" if bridged else "remove it")  # fmt: skip
+                yield Finding(
+                    "network-unused",
+                    "warning",
+                    f"fabrics[{index}].{key}",
+                    f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} is for routed ones"
+                    if bridged
+                    else f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
+                    "remove it, or make the fabric 'kind: roce'" if bridged else "remove it",
+                )
 
 
 def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A name of a server's port that DNS does not take."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for item in plan.networks.servers if plan.networks else ():
-        last = f"{item.format_host_name(len(item.hosts) - 1)}-{item.fabric}" + (f"-{item.ports}" if item.ports > 1 else "")
+        last = f"{item.format_host_name(len(item.hosts) - 1)}-{item.fabric}" + (
+            f"-{item.ports}" if item.ports > 1 else ""
+        )
         if len(last) > _MAX_LABEL_LENGTH:
             yield Finding(
-                "network-names", "error", f"fabrics[{positions[item.fabric]}].name",
-                f"{last} would be the name of a port of {item.name} and has {len(last)} letters, DNS takes {_MAX_LABEL_LENGTH}",
+                "network-names",
+                "error",
+                f"fabrics[{positions[item.fabric]}].name",
+                f"{last} would be the name of a port of {item.name} and has {len(last)} letters, DNS takes "
+                f"{_MAX_LABEL_LENGTH}",
                 "give the fabric or the store a shorter name",
-            )  # fmt: skip
+            )
 
 
 def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -252,9 +324,12 @@ def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for other, owner, _ in named.setdefault(hosts.prefix, []):
             if (first := _find_shared_name(hosts, other)) is not None:
                 yield Finding(
-                    "network-name-twice", "error", path, f"{hosts.prefix}{first} would be {what}, and {owner}",
+                    "network-name-twice",
+                    "error",
+                    path,
+                    f"{hosts.prefix}{first} would be {what}, and {owner}",
                     "give one of them another name",
-                )  # fmt: skip
+                )
                 break
         named[hosts.prefix].append((hosts, what, path))
 
@@ -271,8 +346,9 @@ def _iter_named_ranges(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
     places = {pool.name: f"pools[{index}].name" for index, pool in enumerate(plan.spec.pools)}
     for pool in plan.pools:
         yield pool.hosts, f"a node of {pool.name}", places[pool.name]
-    places |= {group.name: f"storage[{index}].name"
-               for index, item in enumerate(plan.storage) for group in item.servers}  # fmt: skip
+    places |= {
+        group.name: f"storage[{index}].name" for index, item in enumerate(plan.storage) for group in item.servers
+    }
     for group in plan.servers:
         yield group.hosts, f"a server of {group.storage}", places[group.name]
     places |= {item.name: _find_machine_path(plan, item.name) for item in networks.machines}

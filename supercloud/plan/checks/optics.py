@@ -20,22 +20,29 @@ def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     modules = cast(tuple[Transceiver, ...], tuple(catalog.iter_entries("transceivers")))
     for place, name, cage, speed, fabric, cure in _single_links(plan):
         network = network_of(fabric)
-        fitting = [item for item in modules if network in item.networks and item.speed == speed
-                   and item.side in (None, "machine")]  # fmt: skip
+        fitting = [
+            item
+            for item in modules
+            if network in item.networks and item.speed == speed and item.side in (None, "machine")
+        ]
         own = [item for item in fitting if cage in item.cages]
         if not own or any(item.links == 1 for item in own):
             continue
         optics = {item.optic for item in own}
-        others = sorted({form for item in fitting if item.links == 1 and item.optic in optics for form in item.cages},
-                        key=lambda form: (not form.startswith(cage), form))  # fmt: skip
+        others = sorted(
+            {form for item in fitting if item.links == 1 and item.optic in optics for form in item.cages},
+            key=lambda form: (not form.startswith(cage), form),
+        )
         if others:
             yield Finding(
-                "cable-twin-port", "warning", place,
+                "cable-twin-port",
+                "warning",
+                place,
                 f"each link of {name} to {fabric.name} has a cage {cage} of its own, whose module ({own[0].name}) is "
                 f"made for {own[0].links} links: one a link would be ordered",
                 f"set cage: {' or '.join(others)}, the form of adapters with one port{cure}, or suppress this with a "
                 "reason",
-            )  # fmt: skip
+            )
 
 
 def _single_links(plan: Plan) -> Iterator[tuple[str, str, str, Rate, FabricPlan, str]]:
@@ -54,8 +61,14 @@ def _single_links(plan: Plan) -> Iterator[tuple[str, str, str, Rate, FabricPlan,
             speed = fabric.pool_speeds.get(pool.name) or fabric.speed
             adapter = find_adapter(pool.machine, fabric.role, fabric.kind) if pool.name in fabric.pools else None
             if adapter and adapter.cage and adapter.cage_links == 1:
-                yield (f"pools[{at}].machine", pool.name, adapter.cage, speed, fabric,
-                       " in a catalog overlay (adapters), or cage_links")  # fmt: skip
+                yield (
+                    f"pools[{at}].machine",
+                    pool.name,
+                    adapter.cage,
+                    speed,
+                    fabric,
+                    " in a catalog overlay (adapters), or cage_links",
+                )
 
 
 CHECKS = (cable_twin_port,)

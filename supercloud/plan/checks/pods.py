@@ -40,17 +40,27 @@ def fabric_pods(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if not better:
             continue
         best = min(better)
-        why = "rails then meet in the nodes' scale-up links only" if best.has_disjoint_rails else "all rails meet there too"
+        why = (
+            "rails then meet in the nodes' scale-up links only"
+            if best.has_disjoint_rails
+            else "all rails meet there too"
+        )
         yield Finding(
-            "fabric-pods", "note", f"fabrics[{index}]",
-            f"{now} switches join the nodes of {fabric.name}, and {best.switch_count} would with {best.settings}: {why}",
+            "fabric-pods",
+            "note",
+            f"fabrics[{index}]",
+            f"{now} switches join the nodes of {fabric.name}, and {best.switch_count} would with {best.settings}: "
+            f"{why}",
             f"set {best.settings} where that will do",
-        )  # fmt: skip
+        )
 
 
 def _iter_alternatives(plan: Plan, catalog: Catalog, declared: Fabric) -> Iterator[_PodAlternative]:
-    many = any(pool.machine.accelerators and pool.machine.accelerators.count > 1 for pool in plan.pools
-               if declared.name in pool.fabrics)  # fmt: skip
+    many = any(
+        pool.machine.accelerators and pool.machine.accelerators.count > 1
+        for pool in plan.pools
+        if declared.name in pool.fabrics
+    )
     for settings in _ALTERNATIVES:
         found = rebuild_fabric(plan, catalog, declared.model_copy(update=settings))
         wiring = found.wiring if found else None

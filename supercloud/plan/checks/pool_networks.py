@@ -23,11 +23,13 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for pool, networks in apart:
         known = any(item.role == "in-band" for item in pool.machine.adapters)
         yield Finding(
-            "pool-in-band", "error" if known else "warning", _format_path(plan, pool),
+            "pool-in-band",
+            "error" if known else "warning",
+            _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: "
             f"they are known by addresses there ({pool.addresses}), and neither the scheduler nor users reach them",
             cures[pool.name],
-        )  # fmt: skip
+        )
 
 
 def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -39,11 +41,13 @@ def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         run = controllers.get(pool.name)
         which = f" {run.names} ({run.addresses})" if run else ""
         yield Finding(
-            "pool-management", "warning", _format_path(plan, pool),
+            "pool-management",
+            "warning",
+            _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: no "
             f"cable leads to their management controllers{which}",
             cures[pool.name],
-        )  # fmt: skip
+        )
 
 
 def _iter_unattached_pools(plan: Plan, role: str) -> list[tuple[PoolPlan, list[FabricPlan]]]:
@@ -76,8 +80,10 @@ def _describe_cures(
     machine, names = alike[0].machine, {pool.name for pool in alike}
 
     def is_planned_with(fabric: FabricPlan) -> bool:
-        pools = tuple(item.model_copy(update={"fabrics": (*item.fabrics, fabric.name)}) if item.name in names else item
-                      for item in plan.spec.pools)  # fmt: skip
+        pools = tuple(
+            item.model_copy(update={"fabrics": (*item.fabrics, fabric.name)}) if item.name in names else item
+            for item in plan.spec.pools
+        )
         return not replan(plan, catalog, plan.spec.model_copy(update={"pools": pools}))[1]
 
     fitting = [item for item in networks if find_adapter(machine, role, item.kind, item.speed)]

@@ -26,7 +26,8 @@ def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-budget",
             "error",
             "facility.power.budget",
-            f"{hall.it_power} of IT power is {hall.it_power - hall.power_budget} over the budget of {hall.power_budget}",
+            f"{hall.it_power} of IT power is {hall.it_power - hall.power_budget} over the budget of "
+            f"{hall.power_budget}",
             f"raise it (set budget: {hall.it_power} or more), or take fewer nodes",
         )
 
@@ -34,12 +35,18 @@ def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """IT power within the budget, but close to it."""
     hall = plan.facility
-    if hall and hall.power_budget and hall.it_power <= hall.power_budget and hall.power_budget - hall.it_power < hall.power_budget * _MIN_HEADROOM:
+    if (
+        hall
+        and hall.power_budget
+        and hall.it_power <= hall.power_budget
+        and hall.power_budget - hall.it_power < hall.power_budget * _MIN_HEADROOM
+    ):
         yield Finding(
             "power-headroom",
             "warning",
             "facility.power.budget",
-            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of {hall.power_budget}: less than {_MIN_HEADROOM:.0%}",
+            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of {hall.power_budget}: less than "
+            f"{_MIN_HEADROOM:.0%}",
             "raise the budget, or suppress this with a reason",
         )
 
@@ -123,7 +130,9 @@ def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _suggest_feeds(count: int, needed: int, paths: int, scheme: str) -> str:
     """The scheme and feeds over which such supplies stand the loss of one path; nothing where none does."""
-    enough = next((more for more in range(paths + 1, count + 1) if count_remaining_supplies(count, more) >= needed), None)
+    enough = next(
+        (more for more in range(paths + 1, count + 1) if count_remaining_supplies(count, more) >= needed), None
+    )
     if enough is None:
         return ""
     if scheme == "N+1":
@@ -156,12 +165,18 @@ def power_shelf_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if shelf is None or not groups or any(group.shelves and group.shelf_units for group in groups):
         return
     machines = [pool.machine for pool in plan.pools if pool.machine.body.supplies or pool.machine.rack]
-    why = f"{machines[0].name} has supplies of its own" if machines else (
-        f"{groups[0].rack.name if groups[0].rack else 'the rack'} has no busbar")  # fmt: skip
+    why = (
+        f"{machines[0].name} has supplies of its own"
+        if machines
+        else (f"{groups[0].rack.name if groups[0].rack else 'the rack'} has no busbar")
+    )
     yield Finding(
-        "power-shelf-unused", "warning", "facility.power.shelf", f"no rack gets a {shelf}: {why}",
+        "power-shelf-unused",
+        "warning",
+        "facility.power.shelf",
+        f"no rack gets a {shelf}: {why}",
         "leave it out, or take machines without supplies in racks with a busbar",
-    )  # fmt: skip
+    )
 
 
 def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -173,10 +188,14 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         if circuits.circuit_power is None:
             yield Finding(
-                "power-circuit-unknown", "note", find_rack_path(plan, group),
-                f"not known: what the {circuits.count} circuits of a rack of {_describe_group(group)} carry; they are not "
-                "checked", "set facility.power: {voltage: …, circuit: …}",
-            )  # fmt: skip
+                "power-circuit-unknown",
+                "note",
+                find_rack_path(plan, group),
+                f"not known: what the {circuits.count} circuits of a rack of {_describe_group(group)} carry; they "
+                "are not "
+                "checked",
+                "set facility.power: {voltage: …, circuit: …}",
+            )
             continue
         survives = SCHEMES[hall.power_plan.feeds.scheme].can_survive_loss
         left = circuits.count - circuits.circuits_lost if survives and circuits.feeds > 1 else circuits.count
@@ -192,7 +211,9 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.power.circuit",
             f"a rack of {_describe_group(group)} draws {group.fullest_power}, {group.fullest_power - carried} over the "
             f"{carried} of {when}",
-            _suggest_circuits(plan, group, left, count_needed_circuits(group.fullest_power, circuits, left < circuits.count)),
+            _suggest_circuits(
+                plan, group, left, count_needed_circuits(group.fullest_power, circuits, left < circuits.count)
+            ),
         )
 
 
@@ -205,11 +226,13 @@ def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             places.setdefault(find_rack_path(plan, group), []).append(group)
     for place, groups in places.items():
         yield Finding(
-            "power-pdu-unknown", "note", place,
+            "power-pdu-unknown",
+            "note",
+            place,
             f"not known: the product of the {sum(group.pdus for group in groups)} power distribution units in racks of "
             f"{', '.join(map(_describe_group, groups))}; the bill of material names none{port}",
             f"set {place}.pdu (see: supercloud catalog pdus)",
-        )  # fmt: skip
+        )
 
 
 def _describe_group(group: RackGroup) -> str:
@@ -279,8 +302,10 @@ def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "energy-source",
             "error",
             f"facility.energy.sources[{index}].share",
-            f"{source.share:.0%} of the site is {source.average_power} on average, {source.average_power - source.power_limit} over {of}",
-            f"set share: {_round_down(_compute_ratio(source.power_limit, source.average_power) * source.share):g} at most",
+            f"{source.share:.0%} of the site is {source.average_power} on average, "
+            f"{source.average_power - source.power_limit} over {of}",
+            f"set share: {_round_down(_compute_ratio(source.power_limit, source.average_power) * source.share):g} at "
+            "most",
         )
 
 

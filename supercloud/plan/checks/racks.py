@@ -12,7 +12,7 @@ from ...primitives.quantity import Length, Quantity
 from ...spec.facility import Facility
 from ..model.plan import Plan, RackGroup, RackPlan
 from ..model.racks import FacilityPlan
-from .cures import suggest_node_count, find_rack_path
+from .cures import find_rack_path, suggest_node_count
 from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]
@@ -66,7 +66,8 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "facility.rack",
                 f"a rack with {what} draws {group.fullest_power}, "
                 f"{group.fullest_power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
-                f"{suggest_node_count(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another rack",
+                f"{suggest_node_count(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another "
+                "rack",
             )
 
 
@@ -91,22 +92,30 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for group in plan.facility.racks if plan.facility and floor else ():
         own = group.rack.weight if group.rack else None
         # a product's weight is that of the whole
-        weight = group.weight if group.limited_by == "product" or own is None or group.weight is None else (
-            group.weight + own)  # fmt: skip
+        weight = (
+            group.weight
+            if group.limited_by == "product" or own is None or group.weight is None
+            else (group.weight + own)
+        )
         what = group.pool or group.kind
         if weight is None:
             yield Finding(
-                "rack-floor", "note", "facility.floor",
+                "rack-floor",
+                "note",
+                "facility.floor",
                 f"not known: the weight of a rack of {what}; the floor is not checked for it",
                 "put the weight of rack and machines into a catalog overlay",
-            )  # fmt: skip
+            )
         elif floor is not None and weight > floor:
             fewer = suggest_node_count(plan, group, weight, floor, own.base if own else Fraction(0))
             cure = f"{fewer or 'spread its load'}, or reinforce the floor"
             yield Finding(
-                "rack-floor", "error", "facility.floor",
-                f"a rack of {what} weighs {weight}, {weight - floor} over the {floor} the floor carries", cure,
-            )  # fmt: skip
+                "rack-floor",
+                "error",
+                "facility.floor",
+                f"a rack of {what} weighs {weight}, {weight - floor} over the {floor} the floor carries",
+                cure,
+            )
 
 
 def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -116,10 +125,12 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for rack in racks.values() if door else ():
         if rack.height is not None and door is not None and rack.height > door:
             yield Finding(
-                "rack-door", "error", "facility.door",
+                "rack-door",
+                "error",
+                "facility.door",
                 f"a {rack.name} is {rack.height} tall, {rack.height - door} over the door's {door}",
                 "take a lower rack, or another way in",
-            )  # fmt: skip
+            )
 
 
 def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -143,10 +154,19 @@ def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
     """Leaves that stand with the nodes of a pool, in a rack that is not made for them."""
     for fabric in plan.fabrics:
-        reason = _explain_refusal(group.rack, fabric.tiers[0].switch) if group.rack and fabric.name in group.leaf_fabrics else ""
+        reason = (
+            _explain_refusal(group.rack, fabric.tiers[0].switch)
+            if group.rack and fabric.name in group.leaf_fabrics
+            else ""
+        )
         if reason:
-            yield Finding("rack-accepts", "warning", f"{find_rack_path(plan, group)}.type", f"{fabric.name}: {reason}",
-                          _racks_for(catalog, [fabric.tiers[0].switch, plan.get_pool(group.pool).machine]))  # fmt: skip
+            yield Finding(
+                "rack-accepts",
+                "warning",
+                f"{find_rack_path(plan, group)}.type",
+                f"{fabric.name}: {reason}",
+                _racks_for(catalog, [fabric.tiers[0].switch, plan.get_pool(group.pool).machine]),
+            )
 
 
 def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -170,8 +190,12 @@ def _shared_place(facility: Facility) -> str:
 def _list_shared(plan: Plan, hall: FacilityPlan) -> list[Machine | Switch]:
     """What stands in racks without nodes."""
     with_nodes = {name for group in hall.racks for name in group.leaf_fabrics}
-    switches = [tier.switch for fabric in plan.fabrics for tier in fabric.tiers
-                if tier.name != "leaf" or fabric.name not in with_nodes]  # fmt: skip
+    switches = [
+        tier.switch
+        for fabric in plan.fabrics
+        for tier in fabric.tiers
+        if tier.name != "leaf" or fabric.name not in with_nodes
+    ]
     return [*switches, *(item.machine for item in hall.service_groups), *(item.machine for item in plan.servers)]
 
 
@@ -185,8 +209,11 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
         changed = facility.model_copy(update={"management": management})
         return not replan(plan, catalog, plan.spec.model_copy(update={"facility": changed}))[1]
 
-    fitting = [rack.name for rack in map(catalog.get_rack, catalog.list_names("racks"))
-               if not any(_explain_refusal(rack, thing) for thing in things)]  # fmt: skip
+    fitting = [
+        rack.name
+        for rack in map(catalog.get_rack, catalog.list_names("racks"))
+        if not any(_explain_refusal(rack, thing) for thing in things)
+    ]
     named = (
         " or ".join(find_working(plan, fitting, is_planned_with, len(fitting)))
         or "a rack that takes all of them, in a catalog overlay"
@@ -195,8 +222,11 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
 
 
 def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
-    fitting = [rack.name for rack in map(catalog.get_rack, catalog.list_names("racks"))
-               if not any(_explain_refusal(rack, thing) for thing in things)]  # fmt: skip
+    fitting = [
+        rack.name
+        for rack in map(catalog.get_rack, catalog.list_names("racks"))
+        if not any(_explain_refusal(rack, thing) for thing in things)
+    ]
     return f"take {' or '.join(fitting)}" if fitting else "take another rack"
 
 
@@ -216,14 +246,19 @@ def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         path = f"{find_rack_path(plan, group)}.type" if group.pool else _shared_place(facility)
         placed.setdefault((path, group.rack.name), (group.rack, []))[1].extend(things)
     for (path, name), (rack, things) in placed.items():
-        unknown = sorted({thing.name for thing in things if not _explain_refusal(rack, thing) and _is_unknown(rack, thing)})
+        unknown = sorted(
+            {thing.name for thing in things if not _explain_refusal(rack, thing) and _is_unknown(rack, thing)}
+        )
         if unknown:
             yield Finding(
-                "rack-accepts-unknown", "note", path,
+                "rack-accepts-unknown",
+                "note",
+                path,
                 f"not known: how {', '.join(unknown)} {'are' if len(unknown) > 1 else 'is'} mounted or fed; a {name} "
-                f"takes {_format_words(rack.mounts, _WIDTH_NAMES)} and feeds it by {_format_words(rack.feeds, _FEED_NAMES)}",
+                f"takes {_format_words(rack.mounts, _WIDTH_NAMES)} and feeds it by "
+                f"{_format_words(rack.feeds, _FEED_NAMES)}",
                 "put it into a catalog overlay (mount, feed)",
-            )  # fmt: skip
+            )
 
 
 def _is_unknown(rack: Rack, thing: Machine | Switch) -> bool:
@@ -250,10 +285,12 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service_groups:
         fitting = [item.name for item in map(catalog.get_rack, catalog.list_names("racks")) if "ac" in item.feeds]
         yield Finding(
-            "rack-complete", "warning", "facility.management.type",
+            "rack-complete",
+            "warning",
+            "facility.management.type",
             f"a {name} comes with all that is in it: switches, servers and service machines have no rack",
             f"set facility.management.type: {' or '.join(fitting)}",
-        )  # fmt: skip
+        )
 
 
 def _explain_refusal(rack: Rack, thing: Machine | Switch) -> str:

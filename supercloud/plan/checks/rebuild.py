@@ -22,8 +22,17 @@ T = TypeVar("T")
 _NODES = 2**17
 
 # Checks that plan anew themselves; they are not run on what they plan.
-_PLANNING = ("fabric_split_domain", "network_blocked", "pool_in_band", "pool_management", "rack_accepts",
-             "storage_clients", "storage_unwired", "subnet_apart", "subnet_manager_port")  # fmt: skip
+_PLANNING = (
+    "fabric_split_domain",
+    "network_blocked",
+    "pool_in_band",
+    "pool_management",
+    "rack_accepts",
+    "storage_clients",
+    "storage_unwired",
+    "subnet_apart",
+    "subnet_manager_port",
+)
 
 
 def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool], most: int) -> list[T]:
@@ -38,8 +47,11 @@ def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool]
 def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
     """The fabric alone, with the servers of the plan and the networks that join it; None where it cannot be built."""
     leaves = {item.name: item.count_switches("leaf") for item in plan.fabrics}
-    joining = sum(item.joins.links * leaves.get(item.name, 0) for item in plan.spec.fabrics
-                  if item.joins and item.joins.fabric == fabric.name)  # fmt: skip
+    joining = sum(
+        item.joins.links * leaves.get(item.name, 0)
+        for item in plan.spec.fabrics
+        if item.joins and item.joins.fabric == fabric.name
+    )
     rack = plan.spec.facility.rack.nodes if plan.spec.facility and plan.spec.facility.rack else None
     others = AttachedEquipment(plan.servers, rack_nodes=rack, joining_links=((fabric.name, joining),))
     spec = plan.spec.model_copy(update={"fabrics": (fabric.model_copy(update={"joins": None}),)})

@@ -62,9 +62,12 @@ def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             newer = find_oldest_release(_iter_releases(catalog), _match_key(key))
             hint = f"Slurm {newer} knows it" if newer else suggest_nearest(key, release.keys.slurm)
             yield Finding(
-                "slurm-option-unknown", "error", f"scheduler.options.{key}",
-                f"Slurm {release.name} does not know {key}", hint,
-            )  # fmt: skip
+                "slurm-option-unknown",
+                "error",
+                f"scheduler.options.{key}",
+                f"Slurm {release.name} does not know {key}",
+                hint,
+            )
 
 
 def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -73,10 +76,12 @@ def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for key, value in slurm.options.items():
             if '"' in value:
                 yield Finding(
-                    "slurm-option-value", "error", f"scheduler.options.{key}",
+                    "slurm-option-value",
+                    "error",
+                    f"scheduler.options.{key}",
                     f"{value!r} has a quotation mark, which slurm.conf cannot hold within a value",
                     "leave it out: values with spaces are put in quotation marks when they are rendered",
-                )  # fmt: skip
+                )
 
 
 def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -84,9 +89,12 @@ def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for slurm, release in iter_slurm(plan):
         if slurm.auth and slurm.auth not in release.abilities.auth:
             yield Finding(
-                "slurm-auth", "error", "scheduler.auth", f"Slurm {release.name} has no auth/{slurm.auth}",
+                "slurm-auth",
+                "error",
+                "scheduler.auth",
+                f"Slurm {release.name} has no auth/{slurm.auth}",
                 _suggest_release(catalog, _match_auth(slurm.auth), "leave scheduler.auth out: munge"),
-            )  # fmt: skip
+            )
 
 
 def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -96,10 +104,13 @@ def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             untried = release.abilities.container_tmp_untried
             more = f"; {untried} of {release.name} may do so too, which was not tried here" if untried else ""
             yield Finding(
-                "slurm-container-tmp", "note", "scheduler.version",
+                "slurm-container-tmp",
+                "note",
+                "scheduler.version",
                 f"with Slurm {release.name} jobs on one node share /tmp and /dev/shm",
-                _suggest_release(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR") + more,
-            )  # fmt: skip
+                _suggest_release(catalog, lambda other: bool(other.abilities.container_tmp), "let jobs use TMPDIR")
+                + more,
+            )
 
 
 def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -116,8 +127,9 @@ def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 yield Finding("slurm-topology", "error", path, f"Slurm {release.name} has no topology/{kind}", hint)
             elif kind != "flat" and kind not in {locality.kind for locality in plan.localities}:
                 there = ", ".join(sorted({locality.kind for locality in plan.localities} | {"flat"}))
-                yield Finding("slurm-topology", "error", path, f"no pool or fabric gives the cluster a {kind}",
-                              f"it has: {there}")  # fmt: skip
+                yield Finding(
+                    "slurm-topology", "error", path, f"no pool or fabric gives the cluster a {kind}", f"it has: {there}"
+                )
 
 
 def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -130,10 +142,12 @@ def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, partition in enumerate(slurm.partitions):
             if partition.topology and partition.topology != default:
                 yield Finding(
-                    "slurm-topology-choice", "error", f"scheduler.partitions[{index}].topology",
+                    "slurm-topology-choice",
+                    "error",
+                    f"scheduler.partitions[{index}].topology",
                     f"Slurm {release.name} has one topology for all partitions, here {default}",
                     _suggest_release(catalog, lambda item: item.abilities.topology_yaml, "leave it out"),
-                )  # fmt: skip
+                )
 
 
 def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -143,11 +157,13 @@ def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if slurm.topology or locality.kind in ("flat", *release.abilities.topologies):
                 continue
             yield Finding(
-                "slurm-topology-lost", "warning", "scheduler.version",
+                "slurm-topology-lost",
+                "warning",
+                "scheduler.version",
                 f"Slurm {release.name} has no topology/{locality.kind}: jobs are placed without regard to "
                 f"{locality.name}",
                 _suggest_release(catalog, _match_topology(locality.kind), "accept it"),
-            )  # fmt: skip
+            )
 
 
 def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -163,15 +179,25 @@ def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             more = f" and {len(short) - 1} more" if len(short) > 1 else ""
             problem = f"domain {group.name} has {len(group.hosts)} of {locality.block_nodes} nodes{more}"
             if able:
-                yield Finding("slurm-block-short", "note", "pools", f"{problem}; whole segments do not fit there",
-                              f"make the nodes a multiple of {locality.block_nodes}")  # fmt: skip
+                yield Finding(
+                    "slurm-block-short",
+                    "note",
+                    "pools",
+                    f"{problem}; whole segments do not fit there",
+                    f"make the nodes a multiple of {locality.block_nodes}",
+                )
             else:
                 yield Finding(
-                    "slurm-block-short", "error" if slurm.topology == "block" else "warning", "pools",
+                    "slurm-block-short",
+                    "error" if slurm.topology == "block" else "warning",
+                    "pools",
                     f"{problem}: Slurm {release.name} takes full blocks only, so not all nodes can be in one",
-                    _suggest_release(catalog, lambda item: item.abilities.short_blocks,
-                          f"make the nodes a multiple of {locality.block_nodes}"),
-                )  # fmt: skip
+                    _suggest_release(
+                        catalog,
+                        lambda item: item.abilities.short_blocks,
+                        f"make the nodes a multiple of {locality.block_nodes}",
+                    ),
+                )
 
 
 def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -183,11 +209,15 @@ def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if pool.has_imex:
                 asked = any(item.imex for item in plan.spec.pools if item.name == pool.name)
                 yield Finding(
-                    "slurm-imex", "error" if asked else "warning", f"{find_pool_path(plan, pool)}.imex",
+                    "slurm-imex",
+                    "error" if asked else "warning",
+                    f"{find_pool_path(plan, pool)}.imex",
                     f"Slurm {release.name} has no switch/nvidia_imex: jobs of several nodes get no channel of their "
                     "own for shared memory",
-                    _suggest_release(catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX yourself"),
-                )  # fmt: skip
+                    _suggest_release(
+                        catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX yourself"
+                    ),
+                )
 
 
 def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -197,20 +227,28 @@ def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         by_hand = {key.lower(): key for key in slurm.options}
         path = f"scheduler.options.{by_hand.get('metricstype')}"
-        safe = _suggest_release(catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out")
+        safe = _suggest_release(
+            catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out"
+        )
         if "metricstype" not in by_hand:
             continue  # private data are the default, and need no word
         if "privatedata" in by_hand:
             yield Finding(
-                "slurm-metrics", "error", path,
-                f"Slurm {release.name} gives no metrics where PrivateData is set, and scheduler.options has both", safe,
-            )  # fmt: skip
+                "slurm-metrics",
+                "error",
+                path,
+                f"Slurm {release.name} gives no metrics where PrivateData is set, and scheduler.options has both",
+                safe,
+            )
         else:
             yield Finding(
-                "slurm-metrics", "warning", path,
+                "slurm-metrics",
+                "warning",
+                path,
                 f"for the metrics of Slurm {release.name} PrivateData is left out of slurm.conf: every user sees the "
-                "jobs of all tenants, and whoever reaches the controllers reads the metrics", safe,
-            )  # fmt: skip
+                "jobs of all tenants, and whoever reaches the controllers reads the metrics",
+                safe,
+            )
 
 
 def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -221,9 +259,12 @@ def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 continue
             if pool.accelerator.autodetect != "nvml" or "nvml" not in release.abilities.autodetect:
                 yield Finding(
-                    "slurm-mig", "error", f"{find_pool_path(plan, pool)}.slicing.mig",
-                    f"{pool.accelerator.name} has no slices that Slurm can find by itself", "use shards, or none",
-                )  # fmt: skip
+                    "slurm-mig",
+                    "error",
+                    f"{find_pool_path(plan, pool)}.slicing.mig",
+                    f"{pool.accelerator.name} has no slices that Slurm can find by itself",
+                    "use shards, or none",
+                )
 
 
 CHECKS = (

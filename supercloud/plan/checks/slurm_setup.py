@@ -45,9 +45,12 @@ def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for key in slurm.options:
             if key.lower() in owned:
                 yield Finding(
-                    "slurm-option-owned", "error", f"scheduler.options.{key}",
-                    f"{key} is made from the spec and cannot be set by hand", f"say it in {owned[key.lower()]}",
-                )  # fmt: skip
+                    "slurm-option-owned",
+                    "error",
+                    f"scheduler.options.{key}",
+                    f"{key} is made from the spec and cannot be set by hand",
+                    f"say it in {owned[key.lower()]}",
+                )
 
 
 def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -57,12 +60,22 @@ def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             accelerator = pool.accelerator
             path = f"{find_pool_path(plan, pool)}.machine"
             if accelerator and not accelerator.gres:
-                yield Finding("slurm-gres", "error", path, f"{accelerator.name} has no name in Slurm's gres",
-                              "give accelerators/gres in a catalog overlay")  # fmt: skip
+                yield Finding(
+                    "slurm-gres",
+                    "error",
+                    path,
+                    f"{accelerator.name} has no name in Slurm's gres",
+                    "give accelerators/gres in a catalog overlay",
+                )
             elif accelerator and accelerator.devices is None and not (pool.slicing and pool.slicing.mig):
-                yield Finding("slurm-gres", "warning", path,
-                              f"the device files of {accelerator.name} are not known: jobs are not kept from each "
-                              "other's accelerators", "give accelerators/devices in a catalog overlay")  # fmt: skip
+                yield Finding(
+                    "slurm-gres",
+                    "warning",
+                    path,
+                    f"the device files of {accelerator.name} are not known: jobs are not kept from each "
+                    "other's accelerators",
+                    "give accelerators/devices in a catalog overlay",
+                )
 
 
 def slurm_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -72,10 +85,12 @@ def slurm_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             lacking = [name for name in ("cpu", "memory") if getattr(pool.machine, name) is None]
             if lacking:
                 yield Finding(
-                    "slurm-node-size", "error", f"{find_pool_path(plan, pool)}.machine",
+                    "slurm-node-size",
+                    "error",
+                    f"{find_pool_path(plan, pool)}.machine",
                     f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}, Slurm must be told",
                     f"give machines/{pool.machine.name}.yaml in a catalog overlay",
-                )  # fmt: skip
+                )
 
 
 def slurm_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -85,21 +100,34 @@ def slurm_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             cpu, memory = pool.machine.cpu, pool.machine.memory
             path = f"{find_pool_path(plan, pool)}.reserve"
             if cpu and pool.reserved_cores >= cpu.sockets * cpu.cores_per_socket:
-                yield Finding("slurm-reserve", "error", f"{path}.cores",
-                              f"{pool.reserved_cores} of {cpu.sockets * cpu.cores_per_socket} cores are reserved",
-                              "leave cores for jobs")  # fmt: skip
+                yield Finding(
+                    "slurm-reserve",
+                    "error",
+                    f"{path}.cores",
+                    f"{pool.reserved_cores} of {cpu.sockets * cpu.cores_per_socket} cores are reserved",
+                    "leave cores for jobs",
+                )
             if memory and pool.reserved_memory * 2 > memory:
-                yield Finding("slurm-reserve", "error", f"{path}.memory",
-                              f"{pool.reserved_memory} of {memory} is reserved", "leave memory for jobs")  # fmt: skip
+                yield Finding(
+                    "slurm-reserve",
+                    "error",
+                    f"{path}.memory",
+                    f"{pool.reserved_memory} of {memory} is reserved",
+                    "leave memory for jobs",
+                )
 
 
 def slurm_preemption(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Preemption goes by quality of service, which lives in the accounting database."""
     for slurm, _ in iter_slurm(plan):
         if slurm.preemption and not slurm.accounting and any(tenant.priority == "high" for tenant in plan.tenants):
-            yield Finding("slurm-preemption", "warning", "scheduler.preemption",
-                          "without accounting no job makes room for one of a higher priority",
-                          "set scheduler.accounting: true, or preemption: false")  # fmt: skip
+            yield Finding(
+                "slurm-preemption",
+                "warning",
+                "scheduler.preemption",
+                "without accounting no job makes room for one of a higher priority",
+                "set scheduler.accounting: true, or preemption: false",
+            )
 
 
 def slurm_tenant_users(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -107,40 +135,64 @@ def slurm_tenant_users(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for slurm, _ in iter_slurm(plan):
         for index, tenant in enumerate(plan.tenants if slurm.accounting else ()):
             if not tenant.users:
-                yield Finding("slurm-tenant-users", "note", f"tenants[{index}].users",
-                              f"{tenant.name} has no users: nobody can submit for it",
-                              f"name them, or later: sacctmgr add user <name> account={tenant.name}")  # fmt: skip
+                yield Finding(
+                    "slurm-tenant-users",
+                    "note",
+                    f"tenants[{index}].users",
+                    f"{tenant.name} has no users: nobody can submit for it",
+                    f"name them, or later: sacctmgr add user <name> account={tenant.name}",
+                )
 
 
 def slurm_times(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Times that contradict each other, or that Slurm has no room for."""
     for slurm, _ in iter_slurm(plan):
         if slurm.health_check_interval.ceil("s") > _MAX_SECONDS:
-            yield Finding("slurm-times", "error", "scheduler.health_check_interval",
-                          f"{slurm.health_check_interval} is more than Slurm's longest, {_MAX_SECONDS} s",
-                          "choose an hour or less")  # fmt: skip
+            yield Finding(
+                "slurm-times",
+                "error",
+                "scheduler.health_check_interval",
+                f"{slurm.health_check_interval} is more than Slurm's longest, {_MAX_SECONDS} s",
+                "choose an hour or less",
+            )
         if slurm.default_time > slurm.max_time:
-            yield Finding("slurm-times", "error", "scheduler.default_time",
-                          f"the default time {slurm.default_time} is longer than the longest, {slurm.max_time}",
-                          "raise scheduler.max_time")  # fmt: skip
+            yield Finding(
+                "slurm-times",
+                "error",
+                "scheduler.default_time",
+                f"the default time {slurm.default_time} is longer than the longest, {slurm.max_time}",
+                "raise scheduler.max_time",
+            )
         for index, partition in enumerate(slurm.partitions):
             limit = min(partition.max_time or slurm.max_time, slurm.max_time)
             if partition.max_time and partition.max_time > slurm.max_time:
-                yield Finding("slurm-times", "error", f"scheduler.partitions[{index}].max_time",
-                              f"{partition.max_time} is longer than the cluster's longest, {slurm.max_time}",
-                              "raise scheduler.max_time")  # fmt: skip
+                yield Finding(
+                    "slurm-times",
+                    "error",
+                    f"scheduler.partitions[{index}].max_time",
+                    f"{partition.max_time} is longer than the cluster's longest, {slurm.max_time}",
+                    "raise scheduler.max_time",
+                )
             if partition.default_time and partition.default_time > limit:
-                yield Finding("slurm-times", "error", f"scheduler.partitions[{index}].default_time",
-                              f"the default time {partition.default_time} is longer than the longest, {limit}",
-                              "shorten it")  # fmt: skip
+                yield Finding(
+                    "slurm-times",
+                    "error",
+                    f"scheduler.partitions[{index}].default_time",
+                    f"the default time {partition.default_time} is longer than the longest, {limit}",
+                    "shorten it",
+                )
 
 
 def slurm_shared_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Several controllers only take over from each other when they share their state."""
     if plan.scheduler.kind == "slurm" and len(plan.scheduler.controllers) > 1:
-        yield Finding("slurm-shared-state", "note", "scheduler.controllers",
-                      "the controllers must share /var/spool/slurmctld, or a take-over loses every job",
-                      "put it on a file system that survives any one of them")  # fmt: skip
+        yield Finding(
+            "slurm-shared-state",
+            "note",
+            "scheduler.controllers",
+            "the controllers must share /var/spool/slurmctld, or a take-over loses every job",
+            "put it on a file system that survives any one of them",
+        )
 
 
 CHECKS = (

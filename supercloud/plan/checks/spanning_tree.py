@@ -20,7 +20,11 @@ __all__ = ["CHECKS"]
 
 # What may be declared so that no link is blocked, tried in this order: one pair of leaves and nothing above it, a
 # spine at which all uplinks of a leaf, or of a pair, are one bundle, or routing in place of bridging.
-_SUGGESTIONS: tuple[dict[str, Any], ...] = ({"tiers": 1, "peer_links": 2, "spines": None}, {"spines": 1}, {"kind": "roce"})
+_SUGGESTIONS: tuple[dict[str, Any], ...] = (
+    {"tiers": 1, "peer_links": 2, "spines": None},
+    {"spines": 1},
+    {"kind": "roce"},
+)
 
 
 class _Bridge(NamedTuple):
@@ -78,12 +82,14 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if upper not in hints:
             hints[upper] = _suggest_change(plan, catalog, upper)
         yield Finding(
-            "network-blocked", "note", f"fabrics[{index}]",
+            "network-blocked",
+            "note",
+            f"fabrics[{index}]",
             f"{found.blocked[item.name]} of {found.links[item.name]} links between switches of {item.name} carry "
             f"nothing: switches have links to {tops.count} {tops.name} switches which are no pair, and the spanning "
             "tree leaves one way open",
             hints[upper].tell(upper, item.name),
-        )  # fmt: skip
+        )
 
 
 class _Blocked(NamedTuple):
@@ -98,8 +104,11 @@ class _Blocked(NamedTuple):
 def _blocked(plan: Plan, name: str) -> _Blocked | None:
     """What is blocked among all networks that are bridged with one; None where that is not bridged."""
     declared = {item.name: item for item in plan.spec.fabrics}
-    fabrics = {item.name: item for item in plan.fabrics
-               if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)}  # fmt: skip
+    fabrics = {
+        item.name: item
+        for item in plan.fabrics
+        if item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role)
+    }
     if name not in fabrics:
         return None
     way = list_joined([declared[item] for item in fabrics], name)
@@ -123,15 +132,21 @@ def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared],
                 columns = group.build_columns()
                 low, high = tiers[group.source_kind], tiers[group.target_kind]
                 for one, other in zip(columns.source.tolist(), columns.target.tolist(), strict=True):
-                    domain.add_link(name, _find_bridge(declared[name], fabric, low, one),
-                               _find_bridge(declared[name], fabric, high, other))  # fmt: skip
+                    domain.add_link(
+                        name,
+                        _find_bridge(declared[name], fabric, low, one),
+                        _find_bridge(declared[name], fabric, high, other),
+                    )
         for other_name, other in fabrics.items():
             join = declared[other_name].joins
             if join and join.fabric == name and other_name not in names:
                 names.append(other_name)
                 for link in range(other.tiers[0].count * join.links):
-                    domain.add_link(other_name, _find_bridge(declared[other_name], other, 0, link // join.links),
-                               _find_bridge(declared[name], fabric, -1, link % fabric.tiers[-1].count))  # fmt: skip
+                    domain.add_link(
+                        other_name,
+                        _find_bridge(declared[other_name], other, 0, link // join.links),
+                        _find_bridge(declared[name], fabric, -1, link % fabric.tiers[-1].count),
+                    )
     return domain
 
 

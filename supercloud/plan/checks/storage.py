@@ -11,14 +11,14 @@ from typing import cast
 from ...catalog import Catalog
 from ...errors import Finding
 from ...primitives.quantity import Rate, Size
-from ..build.storage.clients import list_client_pools, is_client
-from ..build.storage.mounts import normalize_mount, is_reserved
-from ..build.storage.products import PARALLEL_KINDS, lowest_rates, tier_names, compute_tier_rates
+from ..build.storage.clients import is_client, list_client_pools
+from ..build.storage.mounts import is_reserved, normalize_mount
+from ..build.storage.products import PARALLEL_KINDS, compute_tier_rates, lowest_rates, tier_names
 from ..model.plan import Plan, PoolPlan
-from ..model.storage import StorageDesign, LustreDesign
+from ..model.storage import LustreDesign, StorageDesign
 from . import storage_servers as on_servers
 from .storage_counts import count_servers
-from .storage_servers import iter_designs, format_size
+from .storage_servers import format_size, iter_designs
 
 __all__ = ["CHECKS"]
 
@@ -100,7 +100,9 @@ def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowes
     store = plan.storage[stores[0]]
     needed = (getattr(store, side) or Rate(0, "b/s")) + lacking
     ask = f"ask {store.name} for {needed.bytes_text}"
-    rates = dict(zip(("read", "write"), compute_tier_rates(lowest, list_client_pools(plan, stores[0]), catalog), strict=True))
+    rates = dict(
+        zip(("read", "write"), compute_tier_rates(lowest, list_client_pools(plan, stores[0]), catalog), strict=True)
+    )
     by_tier = rates[side]
     return f"{ask}, or set tier: {lowest}" if by_tier and by_tier >= needed else ask
 
@@ -114,8 +116,11 @@ def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
     for stores in fed.values():
         apart = [item for item in connected if not item & stores]
         connected = [*apart, stores.union(*(item for item in connected if item & stores))]
-    return [(sorted(stores), tuple(pool for pool in plan.pools if fed[pool.name] and fed[pool.name] <= stores))
-            for stores in dict.fromkeys([*connected, *fed.values()]) if stores]  # fmt: skip
+    return [
+        (sorted(stores), tuple(pool for pool in plan.pools if fed[pool.name] and fed[pool.name] <= stores))
+        for stores in dict.fromkeys([*connected, *fed.values()])
+        if stores
+    ]
 
 
 def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -170,7 +175,8 @@ def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "storage-capacity",
                 "error",
                 f"storage[{index}].servers.count",
-                f"{design.servers} servers of {design.drives} × {design.drive_size} hold {format_size(design.usable_capacity)} of the "
+                f"{design.servers} servers of {design.drives} × {design.drive_size} hold "
+                f"{format_size(design.usable_capacity)} of the "
                 f"{format_size(wanted)} of {what}: {format_size(wanted - design.usable_capacity)} short",
                 f"take {more} servers, or leave 'count' out" if more else "take servers with more drives",
             )

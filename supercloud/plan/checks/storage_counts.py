@@ -8,7 +8,7 @@ from ...catalog import Catalog
 from ..build.problems import Problems
 from ..build.storage.products import build_storage
 from ..model.plan import Plan
-from ..model.storage import StorageDesign, LustreDesign
+from ..model.storage import LustreDesign, StorageDesign
 
 __all__ = ["count_servers"]
 

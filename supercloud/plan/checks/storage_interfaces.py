@@ -27,10 +27,13 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if item.servers:
                 where = f"on {fabric.name}" if fabric else "on the ordinary network"
                 yield Finding(
-                    "storage-interfaces", "warning", f"storage[{index}].interface",
+                    "storage-interfaces",
+                    "warning",
+                    f"storage[{index}].interface",
                     f"what interfaces {where} are called is not known: the files of {item.name} name none, and stop "
-                    "with that message", "set interface to their names, with commas between",
-                )  # fmt: skip
+                    "with that message",
+                    "set interface to their names, with commas between",
+                )
             continue
         assert fabric is not None
         routed = is_routed(fabric.kind, fabric.role)
@@ -40,11 +43,13 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if unknown:
             script = "roce-rails.sh" if routed else "ipoib.sh"
             yield Finding(
-                "storage-interfaces", "note", f"storage[{index}]",
+                "storage-interfaces",
+                "note",
+                f"storage[{index}]",
                 f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are not known: there {script} takes "
                 f"interfaces that are called {format_interface_name(fabric, 0)} … already, and stops where none is",
                 "name them (systemd.link), put adapters[].devices into a catalog overlay, or set interface",
-            )  # fmt: skip
+            )
 
 
 def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -57,26 +62,36 @@ def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         fabric = find_store_fabric(plan, index)
         if item.kind != "weka" or fabric is None or not is_routed(fabric.kind, fabric.role) or not fabric.tiers:
             continue
-        others = [other for other in plan.fabrics if other.tiers and not is_routed(other.kind, other.role)
-                  and other.role in ("storage", "in-band")]  # fmt: skip
+        others = [
+            other
+            for other in plan.fabrics
+            if other.tiers and not is_routed(other.kind, other.role) and other.role in ("storage", "in-band")
+        ]
         other = f"set storage[{index}].fabric: {others[0].name}, " if others else "take a fabric that is not routed, "
         yield Finding(
-            "storage-gateway", "warning", f"storage[{index}].fabric",
+            "storage-gateway",
+            "warning",
+            f"storage[{index}].fabric",
             f"every link of {fabric.name} is a subnet of its own, and the files of {item.name} name no gateway: "
             "WEKA sends past the routes of the system, and reaches no host of another subnet",
             f"{other}or write net=<interface>/<address>/31/<gateway> for each client and give each container its own "
             "with weka cluster container net add (--ips, --netmask, --gateway); roce-rails.sh show prints those of a "
             "host: <address>/31 via <gateway>",
-        )  # fmt: skip
+        )
 
 
 def _list_machines_without_devices(plan: Plan, fabric: FabricPlan, storage: StoragePlan) -> list[str]:
     """Machines that are clients or servers of a store and whose devices on its fabric the catalog does not know."""
     links = fabric.rails * fabric.planes
-    clients = {plan.get_pool(name).machine.name for name in fabric.pools if len(list_ipoib_devices(plan, fabric, name)) < links}
+    clients = {
+        plan.get_pool(name).machine.name for name in fabric.pools if len(list_ipoib_devices(plan, fabric, name)) < links
+    }
     names = {group.name: group.machine.name for group in storage.servers}
-    servers = {names[service.name] for service in fabric.services
-               if service.name in names and len(service.devices) * service.count < service.links}  # fmt: skip
+    servers = {
+        names[service.name]
+        for service in fabric.services
+        if service.name in names and len(service.devices) * service.count < service.links
+    }
     return sorted(clients | servers)
 
 

@@ -8,7 +8,7 @@ from ...catalog import Catalog, Machine
 from ...errors import Finding
 from ...spec import ClusterSpec, Fabric, Storage
 from ..build.fabric.roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, get_fabric_role
-from ..build.storage.clients import declared_unreached, list_unreached_pools, explain_fabric_only
+from ..build.storage.clients import declared_unreached, explain_fabric_only, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
 from .rebuild import find_working, replan
@@ -28,10 +28,12 @@ def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for group in item.servers if switched and find_client_fabric(plan.spec, item.fabric) is None else ():
             if group.name not in joined:
                 yield Finding(
-                    "storage-unwired", "note", f"storage[{index}]",
+                    "storage-unwired",
+                    "note",
+                    f"storage[{index}]",
                     f"no network of the plan joins the {group.count} servers {group.hosts}",
                     "set 'fabric', or declare an in-band network",
-                )  # fmt: skip
+                )
 
 
 def _list_unwired(plan: Plan, index: int) -> list[ServerGroup]:
@@ -66,10 +68,13 @@ def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: lis
         problem = f"no pool is on {declared.name}, so that it has no switches: {names} have no clients there"
     else:
         has = _format_ports(machine)
-        problem = (f"{machine.name} of {names} has no port for {declared.name}"
-                   + (f" (it has {has})" if has else " (no adapter of it is known)"))  # fmt: skip
+        problem = f"{machine.name} of {names} has no port for {declared.name}" + (
+            f" (it has {has})" if has else " (no adapter of it is known)"
+        )
     path = f"storage[{index}].fabric" if item.fabric else f"storage[{index}].servers.machine"
-    return Finding("storage-unwired", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups))
+    return Finding(
+        "storage-unwired", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups)
+    )
 
 
 def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
@@ -89,7 +94,9 @@ def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fa
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
         return ", or ".join([*networks, join + " and take servers with ports for it" * lacks])
     serving = (name for name in catalog.list_names("machines") if _can_serve(catalog.get_machine(name), declared))
-    machines = find_working(plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED)
+    machines = find_working(
+        plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED
+    )
     kinds = " or ".join(ADAPTER_KINDS[declared.kind])
     ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
     return ", or ".join([*networks, f"take {' or '.join(machines)}" if machines else ports])
@@ -107,7 +114,9 @@ _STORAGE_ROLES = ("storage", "in-band", "compute")
 
 def _can_serve(machine: Machine, fabric: Fabric) -> bool:
     """Whether a machine may be a server of a store on the fabric: one of our own, without accelerators."""
-    return machine.provider == "onprem" and not machine.accelerators and find_client_adapter(machine, fabric) is not None
+    return (
+        machine.provider == "onprem" and not machine.accelerators and find_client_adapter(machine, fabric) is not None
+    )
 
 
 def _replace_machine(store: Storage, machine: str, groups: list[ServerGroup]) -> Storage:
@@ -150,17 +159,24 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             alike = frozenset(one.name for one in pools if one.machine.name == pool.machine.name)
             cures = _list_client_cures(plan, catalog, index, fabric, pool, alike, known)
             yield Finding(
-                "storage-clients", "warning", f"pools[{places[pool.name]}].fabrics",
+                "storage-clients",
+                "warning",
+                f"pools[{places[pool.name]}].fabrics",
                 f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that name it "
                 "do not run there",
                 ", or ".join([*cures, "suppress this with a reason where the pool does without it"]),
-            )  # fmt: skip
+            )
 
 
 def _list_client_cures(
-    plan: Plan, catalog: Catalog, index: int, fabric: Fabric, pool: PoolPlan, alike: frozenset[str],
+    plan: Plan,
+    catalog: Catalog,
+    index: int,
+    fabric: Fabric,
+    pool: PoolPlan,
+    alike: frozenset[str],
     known: dict[tuple[object, ...], bool],
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """What lets a pool reach the store, tried on a plan; pools of the same machine are ``alike``, and tried at once.
 
     ``known`` has what was tried before, as many pools and stores lack the same.
@@ -168,15 +184,18 @@ def _list_client_cures(
     spec = plan.spec
     changes: list[tuple[str, tuple[object, ...], ClusterSpec]] = []
     if find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind):
-        pools = tuple(one.model_copy(update={"fabrics": (*one.fabrics, fabric.name)}) if one.name in alike else one
-                      for one in spec.pools)  # fmt: skip
+        pools = tuple(
+            one.model_copy(update={"fabrics": (*one.fabrics, fabric.name)}) if one.name in alike else one
+            for one in spec.pools
+        )
         place = [one.name for one in spec.pools].index(pool.name)
         add = f"add {fabric.name} to pools[{place}].fabrics"
         changes.append((add, (fabric.name, alike), spec.model_copy(update={"pools": pools})))
     for other in _list_others(plan, fabric):
         store = spec.storage[index].model_copy(update={"fabric": other.name})
-        changes.append((f"set storage[{index}].fabric: {other.name}", (index, other.name),
-                        _replace_store(spec, index, store)))  # fmt: skip
+        changes.append(
+            (f"set storage[{index}].fabric: {other.name}", (index, other.name), _replace_store(spec, index, store))
+        )
     before = declared_unreached(spec, index)
 
     def helps(changed: ClusterSpec) -> bool:
@@ -210,13 +229,15 @@ def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             key = "metadata" if all(group.role == "mds" for group in groups) else "servers"
             declared = getattr(plan.spec.storage[index], key)
             yield Finding(
-                "storage-in-band", "warning", f"storage[{index}].{key if declared else 'servers'}.machine",
+                "storage-in-band",
+                "warning",
+                f"storage[{index}].{key if declared else 'servers'}.machine",
                 f"{', '.join(str(group.hosts) for group in groups)} have addresses of {ordinary[0].name} "
                 f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine} has "
                 + (has or "no adapter that is known"),
                 f"take machines with ports for it, or put those of {machine} into a catalog overlay (adapters, role: "
                 "in-band)",
-            )  # fmt: skip
+            )
 
 
 CHECKS = (storage_clients, storage_in_band, storage_unwired)

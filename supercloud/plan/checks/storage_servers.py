@@ -11,7 +11,7 @@ from ...errors import Finding
 from ...primitives.quantity import Quantity, Rate, Size
 from ..build.storage.clients import list_client_pools
 from ..model.plan import Plan, StoragePlan
-from ..model.storage import StorageDesign, LustreDesign, WekaDesign
+from ..model.storage import LustreDesign, StorageDesign, WekaDesign
 
 __all__ = ["CHECKS", "iter_designs", "format_size"]
 
@@ -45,18 +45,22 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             limit = product.target_limit
             if limit and design.target_size > limit:
                 yield Finding(
-                    "storage-limits", "error", f"storage[{index}].protection.data",
+                    "storage-limits",
+                    "error",
+                    f"storage[{index}].protection.data",
                     f"a target of {design.data} × {design.drive_size} is {format_size(design.target_size)}, "
                     f"{format_size(design.target_size - limit)} over the {limit} there can be",
                     f"set data: {max(1, _compute_max_data_parts(limit, design))}",
-                )  # fmt: skip
+                )
         for what, number, most, cure in rows:
             if most is not None and number > most:
                 yield Finding(
-                    "storage-limits", "error", f"storage[{index}]",
+                    "storage-limits",
+                    "error",
+                    f"storage[{index}]",
                     f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the {most:.0f} of {item.kind}",
                     f"{cure}, or declare two file systems",
-                )  # fmt: skip
+                )
 
 
 def _compute_max_data_parts(limit: Size, design: LustreDesign) -> int:
@@ -81,9 +85,12 @@ def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 continue
             by, limit = (f"{over} more than", most) if over > 0 else (f"{under} fewer than", least)
             yield Finding(
-                "storage-protection", "error", f"storage[{index}].protection.{name}",
-                f"{value} {_PART_NAMES[name]}: {by} the {limit} of {item.kind}", f"set {name}: {limit}, or leave it out",
-            )  # fmt: skip
+                "storage-protection",
+                "error",
+                f"storage[{index}].protection.{name}",
+                f"{value} {_PART_NAMES[name]}: {by} the {limit} of {item.kind}",
+                f"set {name}: {limit}, or leave it out",
+            )
 
 
 def _compute_max_stripe_parts(product: StorageProduct, parity: int | None) -> int | None:
@@ -103,15 +110,23 @@ def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             ("throughput", item.throughput),
             ("servers.throughput", item.servers.throughput if item.servers else None),
         ]
-        values: list[tuple[str, Quantity | None]] = [("capacity", item.capacity), ("average_file", item.average_file),
-                                                     ("throughput_per_tib", item.throughput_per_tib)]  # fmt: skip
+        values: list[tuple[str, Quantity | None]] = [
+            ("capacity", item.capacity),
+            ("average_file", item.average_file),
+            ("throughput_per_tib", item.throughput_per_tib),
+        ]
         values += [
             (f"{name}.{side}", getattr(rate, side)) for name, rate in rates if rate for side in ("read", "write")
         ]
         for path, value in values:
             if value is not None and value.base <= 0:
-                yield Finding("storage-value", "error", f"storage[{index}].{path}", f"{value} is not above zero",
-                              "write what there must be, or leave it out")  # fmt: skip
+                yield Finding(
+                    "storage-value",
+                    "error",
+                    f"storage[{index}].{path}",
+                    f"{value} is not above zero",
+                    "write what there must be, or leave it out",
+                )
 
 
 def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -120,11 +135,13 @@ def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         most = _get_product(item, plan, index, catalog).targets_per_server_to
         if most and isinstance(design, LustreDesign) and design.targets_per_server > most:
             yield Finding(
-                "storage-usual", "warning", f"storage[{index}].protection.data",
+                "storage-usual",
+                "warning",
+                f"storage[{index}].protection.data",
                 f"{design.targets_per_server} object targets a server: {design.targets_per_server - most} over the "
                 f"{most} that one usually serves",
                 f"set data: {-(-design.drives // most) - design.parity}, or take servers with fewer drives",
-            )  # fmt: skip
+            )
 
 
 def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -137,10 +154,12 @@ def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             side: rate * Fraction(1, design.servers) for side in ("read", "write") if (rate := getattr(design, side))
         }
         short = [
-            f"{_format_quantity(one[name])} of {_format_quantity(wanted)} to {name}" if name != "capacity" else
-            f"{_format_quantity(one[name])} of {_format_quantity(wanted)}"
-            for name in one if (wanted := getattr(item, name)) is not None and one[name] < wanted
-        ]  # fmt: skip
+            f"{_format_quantity(one[name])} of {_format_quantity(wanted)} to {name}"
+            if name != "capacity"
+            else f"{_format_quantity(one[name])} of {_format_quantity(wanted)}"
+            for name in one
+            if (wanted := getattr(item, name)) is not None and one[name] < wanted
+        ]
         yield Finding(
             "storage-nfs",
             "warning" if short else "note",
@@ -152,7 +171,9 @@ def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _format_quantity(value: Quantity) -> str:
-    return value.bytes_text if isinstance(value, Rate) else format_size(value) if isinstance(value, Size) else str(value)
+    return (
+        value.bytes_text if isinstance(value, Rate) else format_size(value) if isinstance(value, Size) else str(value)
+    )
 
 
 def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -170,11 +191,13 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if design.compute_cores is not None and design.compute_cores < 1:
                 short = 1 - design.compute_cores
                 yield Finding(
-                    "storage-memory", "error", f"storage[{index}].servers.machine",
+                    "storage-memory",
+                    "error",
+                    f"storage[{index}].servers.machine",
                     f"{machine.name} is {short} core{'s' * (short > 1)} short: {design.drive_cores} for drives, one "
                     "for the front end, one for the system, one to compute",
                     "take a machine with more cores, or fewer drives",
-                )  # fmt: skip
+                )
             if base and design.hugepages:
                 wanted, cause = base + design.hugepages, "huge pages"
         if wanted and machine.memory and machine.memory < wanted:

@@ -13,13 +13,13 @@ from ...spec.fabric import SubnetManager
 from ...topology import Fabric as Wiring
 from ..build.fabric.nccl import list_collective_fabrics, list_rdma_devices
 from ..build.fabric.partitions import (
+    build_partitions,
     compute_pkey,
     expand_hosts,
     find_free_pkey,
     has_tenant_hosts,
     is_default_first,
     keeps_tenants_apart,
-    build_partitions,
     select_owners,
 )
 from ..build.fabric.port_guids import iter_missing_guids
@@ -50,11 +50,21 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, fabric, declared in _iter_subnets(plan):
         for name, wanted in (("adaptive_routing", declared.adaptive_routing), ("sharp", declared.sharp)):
             if wanted and fabric.kind != "infiniband":
-                yield Finding("subnet-licence", "error", f"{path}.{name}", f"{fabric.name} is {fabric.kind}: {name} is "
-                              "of InfiniBand", "leave it out")  # fmt: skip
+                yield Finding(
+                    "subnet-licence",
+                    "error",
+                    f"{path}.{name}",
+                    f"{fabric.name} is {fabric.kind}: {name} is of InfiniBand",
+                    "leave it out",
+                )
             elif wanted and declared.subnet_manager == "opensm":
-                yield Finding("subnet-licence", "error", f"{path}.{name}", f"the open subnet manager has no {name}",
-                              "set subnet_manager: nvidia where it is licensed, or leave it out")  # fmt: skip
+                yield Finding(
+                    "subnet-licence",
+                    "error",
+                    f"{path}.{name}",
+                    f"the open subnet manager has no {name}",
+                    "set subnet_manager: nvidia where it is licensed, or leave it out",
+                )
 
 
 def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -65,20 +75,29 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         runs = _find_appliance_manager(plan, catalog, f"{fabric.name}-manager")
         if runs and runs != declared.subnet_manager:
             yield Finding(
-                "subnet-manager", "warning", f"{path}.subnet_manager",
+                "subnet-manager",
+                "warning",
+                f"{path}.subnet_manager",
                 f"the appliances {fabric.name}-manager run a subnet manager of their own ({runs}) beside the "
                 f"{declared.subnet_manager} that is rendered: two would compete for {fabric.name}",
                 f"set subnet_manager: {runs}, or take other machines for {fabric.name}-manager",
-            )  # fmt: skip
+            )
         if declared.m_key and declared.subnet_manager == "nvidia":
-            yield Finding("subnet-manager", "error", f"{path}.m_key", "UFM makes and keeps M_Keys itself",
-                          "leave it out, or set subnet_manager: opensm")  # fmt: skip
+            yield Finding(
+                "subnet-manager",
+                "error",
+                f"{path}.m_key",
+                "UFM makes and keeps M_Keys itself",
+                "leave it out, or set subnet_manager: opensm",
+            )
         if not declared.m_key and declared.subnet_manager == "opensm" and keeps_tenants_apart(declared):
             yield Finding(
-                "subnet-manager", "warning", path,
+                "subnet-manager",
+                "warning",
+                path,
                 f"{fabric.name} keeps tenants apart without an M_Key: whoever is root on a node can change the P_Keys",
                 "set m_key to the path of a file on the hosts of the subnet manager",
-            )  # fmt: skip
+            )
 
 
 def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -93,11 +112,13 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         ports = sum(tier.count * tier.radix for tier in wiring.tiers)
         if used >= ports:
             yield Finding(
-                "subnet-manager-port", "warning", path,
+                "subnet-manager-port",
+                "warning",
+                path,
                 f"all {ports} switch ports of {fabric.name} are in use: the host of its subnet manager has none, and "
                 "without a subnet manager no port becomes active",
                 _suggest_manager_port(plan, catalog, path),
-            )  # fmt: skip
+            )
 
 
 # Hosts of a subnet manager that are advised: one may fail.
@@ -112,8 +133,10 @@ def _suggest_manager_port(plan: Plan, catalog: Catalog, path: str) -> str:
     ports = f"set manager: {{links: {_MANAGER_LINKS}}} (a leaf port for each of two hosts)"
     if error:
         return f"{ports}; there is room for it if you {error.hint}"
-    before, after = (next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _iter_subnets(found) if at == path),
-                          0) for found in (plan, tried))  # fmt: skip
+    before, after = (
+        next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _iter_subnets(found) if at == path), 0)
+        for found in (plan, tried)
+    )
     price = f"; that takes {after} switches in place of {before}, fewer nodes do not" if after > before else ""
     return f"{ports}, or declare the hosts in services (racks and power: facility.machines){price}"
 
@@ -129,7 +152,9 @@ def _with_manager_ports(fabric: Declared) -> Declared:
 
 def _has_host(fabric: FabricPlan) -> bool:
     """Whether a machine that is no node has a port, where the manager can run."""
-    return any(item.name == f"{fabric.name}-manager" or (item.is_managed and item.hosts is None) for item in fabric.services)
+    return any(
+        item.name == f"{fabric.name}-manager" or (item.is_managed and item.hosts is None) for item in fabric.services
+    )
 
 
 def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | None:
@@ -160,10 +185,12 @@ def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 continue
             if strange:
                 yield Finding(
-                    "subnet-partitions", "error", f"{place}.hosts",
+                    "subnet-partitions",
+                    "error",
+                    f"{place}.hosts",
                     f"{len(strange)} of its hosts are not on {fabric.name}, the first is {strange[0]}",
                     f"the fabric has {', '.join(str(plan.get_pool(pool).hosts) for pool in fabric.pools)}",
-                )  # fmt: skip
+                )
 
 
 def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
@@ -179,11 +206,14 @@ def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
         free = find_free_pkey(item.tenant, taken)
         taken |= {free} if free is not None else set()
         yield Finding(
-            "subnet-partitions", "error", f"{path}.partitions[{index}].pkey",
+            "subnet-partitions",
+            "error",
+            f"{path}.partitions[{index}].pkey",
             f"{item.tenant} has the key {key:#06x} of {owner}: they would be one partition",
             f"set pkey: {free}; where {item.tenant} is in use already, set another one for {owner} instead"
-            if free is not None else "no key is free: take fewer partitions",
-        )  # fmt: skip
+            if free is not None
+            else "no key is free: take fewer partitions",
+        )
 
 
 def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -196,12 +226,14 @@ def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         open_to_all = [index for index, item in enumerate(declared.partitions) if not item.hosts]
         for index in open_to_all:
             yield Finding(
-                "subnet-apart", "warning", f"{path}.partitions[{index}]",
+                "subnet-apart",
+                "warning",
+                f"{path}.partitions[{index}]",
                 f"{declared.partitions[index].tenant} has no hosts, so that its key is on every port of {fabric.name}: "
                 f"the nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)} reach all others by it, and no tenant "
                 "is kept apart",
                 _apart_cure(plan, catalog, path, index, free, len(open_to_all)),
-            )  # fmt: skip
+            )
 
 
 def _apart_cure(plan: Plan, catalog: Catalog, path: str, index: int, free: list[str], shared_by: int) -> str:
@@ -235,34 +267,43 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         alone = [host for host in nodes if host not in owners]
         if alone:
             yield Finding(
-                "subnet-reach", "warning", f"{path}.partitions",
+                "subnet-reach",
+                "warning",
+                f"{path}.partitions",
                 f"{len(alone)} nodes are in no partition of {fabric.name} and do not reach each other: "
                 f"{_fold_hosts(alone)}",
                 "add them to the hosts of a tenant",
-            )  # fmt: skip
+            )
         for item in partitions:
             twice = [host for host in item.hosts or () if owners.get(host, item.name) != item.name]
             if twice and not is_default_first(fabric, declared):
                 yield Finding(
-                    "subnet-reach", "warning", f"{path}.partitions",
+                    "subnet-reach",
+                    "warning",
+                    f"{path}.partitions",
                     f"{len(twice)} nodes of {item.name} are also of {owners[twice[0]]}, whose key is at index 0 there: "
                     f"{_fold_hosts(twice)}",
                     f"jobs of {item.name} set NCCL_IB_PKEY there to the index of 0x{item.pkey:04x} (see GUIDE.md of "
                     "the target infiniband), or give each node to one tenant",
-                )  # fmt: skip
+                )
         if is_default_first(fabric, declared) and not _list_served_hosts(fabric):
             yield Finding(
-                "subnet-reach", "warning", path,
+                "subnet-reach",
+                "warning",
+                path,
                 f"no server is on {fabric.name}: nodes are limited members of its default partition and reach nothing",
                 _server_cure(plan, declared),
-            )  # fmt: skip
+            )
         if not is_default_first(fabric, declared) and _list_served_hosts(fabric):
             yield Finding(
-                "subnet-reach", "note", path,
-                f"{', '.join(_list_served_hosts(fabric))}: tenants reach these machines over {fabric.name} in the default "
+                "subnet-reach",
+                "note",
+                path,
+                f"{', '.join(_list_served_hosts(fabric))}: tenants reach these machines over {fabric.name} in the "
+                "default "
                 "partition, which is not at index 0 of the nodes: they have their addresses on child interfaces of it",
                 "give storage a fabric of its own (role: storage), which needs no child interfaces",
-            )  # fmt: skip
+            )
 
 
 def _server_cure(plan: Plan, declared: Declared) -> str:
@@ -288,11 +329,13 @@ def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         others = [fabric.name for fabric in plan.fabrics if fabric.name in pool.fabrics and fabric.role == "storage"]
         yield Finding(
-            "nccl-devices", "warning" if others else "note", f"pools[{index}].machine",
+            "nccl-devices",
+            "warning" if others else "note",
+            f"pools[{index}].machine",
             f"the RDMA devices of {pool.machine.name} on {lacking[0].name} are not known: NCCL_IB_HCA is not set, and "
             "NCCL takes all that are active" + (f", those on {', '.join(others)} too" if others else ""),
             "put their names (ibdev2netdev, in rail order) into a catalog overlay: adapters[].devices",
-        )  # fmt: skip
+        )
 
 
 def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -305,25 +348,34 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         owners = select_owners((), partitions)
         for what, pools in _iter_job_ranges(plan):
-            found = {owners[host] for pool in pools if pool in fabric.pools
-                     for host in plan.get_pool(pool).hosts if host in owners}  # fmt: skip
+            found = {
+                owners[host]
+                for pool in pools
+                if pool in fabric.pools
+                for host in plan.get_pool(pool).hosts
+                if host in owners
+            }
             if len(found) > 1:
                 names = sorted(found)
                 yield Finding(
-                    "subnet-jobs", "warning", f"{path}.partitions",
+                    "subnet-jobs",
+                    "warning",
+                    f"{path}.partitions",
                     f"{what} has nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)}, which do not reach each "
                     f"other over {fabric.name}: a job on nodes of two of them has no data",
                     "give each tenant pools of its own, and these to its jobs only",
-                )  # fmt: skip
+                )
         for pool in plan.pools:
             ways = list_attachments(plan, pool) if plan.scheduler.kind == "kubernetes" else ()
             if any(way.fabric.name == fabric.name and way.mode == "sr-iov" for way in ways):
                 yield Finding(
-                    "subnet-jobs", "warning", f"{path}.partitions",
+                    "subnet-jobs",
+                    "warning",
+                    f"{path}.partitions",
                     f"pods of {pool.name} get functions of ports (SR-IOV), each with a GUID of its own: these are in "
                     "no partition of a tenant",
                     "give tenants whole nodes of the pool (no slicing), or let ib-kubernetes with UFM add their GUIDs",
-                )  # fmt: skip
+                )
 
 
 def _iter_job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -58,11 +58,14 @@ def _check_foreign_tenants(
         return
     declare = f"set accounts: [{', '.join(sorted(whose))}] there" if len(owned) == len(hosts) else _OWN_POOL_HINT
     yield Finding(
-        "subnet-tenants", "warning", job_range.path,
-        f"{job_range.label} lets jobs of {_format_names(strange)} run on {len(owned)} nodes of {_format_names(whose)} ({_fold_hosts(owned)}): "
+        "subnet-tenants",
+        "warning",
+        job_range.path,
+        f"{job_range.label} lets jobs of {_format_names(strange)} run on {len(owned)} nodes of "
+        f"{_format_names(whose)} ({_fold_hosts(owned)}): "
         f"there they have the P_Key of {_format_names(whose)} on {fabric}",
         job_range.hint or declare,
-    )  # fmt: skip
+    )
 
 
 def _iter_job_ranges(plan: Plan) -> Iterator[_JobRange]:
@@ -71,14 +74,24 @@ def _iter_job_ranges(plan: Plan) -> Iterator[_JobRange]:
     if isinstance(scheduler, SlurmScheduler):
         for index, item in enumerate(plan.scheduler.partitions):
             path = f"scheduler.partitions[{index}]" if scheduler.partitions else "pools"
-            yield _JobRange(path, f"the Slurm partition {item.name}", item.pools, frozenset(item.accounts) or everybody,
-                         "" if scheduler.partitions else _OWN_POOL_HINT)  # fmt: skip
+            yield _JobRange(
+                path,
+                f"the Slurm partition {item.name}",
+                item.pools,
+                frozenset(item.accounts) or everybody,
+                "" if scheduler.partitions else _OWN_POOL_HINT,
+            )
         return
     volcano = scheduler.queue == "volcano"
     for index, pool in enumerate(plan.pools):
         tenants = frozenset() if volcano else frozenset(pool.tenants)
-        yield _JobRange(f"pools[{index}]", f"the pool {pool.name}", (pool.name,), tenants or everybody,
-                     _KUEUE_HINT if volcano else _OWN_POOL_HINT)  # fmt: skip
+        yield _JobRange(
+            f"pools[{index}]",
+            f"the pool {pool.name}",
+            (pool.name,),
+            tenants or everybody,
+            _KUEUE_HINT if volcano else _OWN_POOL_HINT,
+        )
 
 
 def _format_names(names: Iterable[str]) -> str:

@@ -69,7 +69,11 @@ class Service:
     @property
     def leaf_ports(self) -> int:
         """Leaf ports they take."""
-        return -(-self.links // self.ports_per_cable) * self.ports_per_cable if self.ports_per_cable > 1 else -(-self.links // self.split)
+        return (
+            -(-self.links // self.ports_per_cable) * self.ports_per_cable
+            if self.ports_per_cable > 1
+            else -(-self.links // self.split)
+        )
 
     def count_leaf_ports_per_plane(self, planes: int) -> int:
         """Leaf ports they take in each of so many planes."""

@@ -240,7 +240,10 @@ class RailAddresses:
     def get_leaf_block(self, leaf: int) -> Block:
         """All addresses of a leaf's node links."""
         plane, side, number = self.find_leaf_position(leaf)
-        start = int(self.blocks[plane * self.node_links.leaves_per_block + side].network_address) + number * self.leaf_addresses
+        start = (
+            int(self.blocks[plane * self.node_links.leaves_per_block + side].network_address)
+            + number * self.leaf_addresses
+        )
         return ipaddress.IPv4Network((start, 33 - self.leaf_addresses.bit_length()))
 
     def list_node_ports(self, leaf: int) -> range:
@@ -248,7 +251,11 @@ class RailAddresses:
         _, _, number = self.find_leaf_position(leaf)
         unit, block = divmod(number, self.leaves_per_unit)
         start = block * self.node_links.block_nodes
-        nodes = min(self.node_links.block_nodes, self.node_links.unit_nodes - start, self.node_links.nodes - unit * self.node_links.unit_nodes - start)
+        nodes = min(
+            self.node_links.block_nodes,
+            self.node_links.unit_nodes - start,
+            self.node_links.nodes - unit * self.node_links.unit_nodes - start,
+        )
         return range(max(0, nodes) * self.node_links.nics_per_leaf)
 
     def build_link(self, node: int, nic: int, plane: int = 0) -> NodeLink:
@@ -259,7 +266,11 @@ class RailAddresses:
 
     def iter_links(self, node: int) -> Iterator[NodeLink]:
         """All links of a node, plane by plane."""
-        return (self.build_link(node, nic, plane) for plane in range(self.node_links.planes) for nic in range(self.node_links.nics))
+        return (
+            self.build_link(node, nic, plane)
+            for plane in range(self.node_links.planes)
+            for nic in range(self.node_links.nics)
+        )
 
 
 @dataclass(frozen=True, slots=True)

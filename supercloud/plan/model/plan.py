@@ -20,13 +20,13 @@ from ...primitives.quantity import Duration, Rate, Size
 from ...spec import ClusterSpec
 from ...spec.pool import Slicing
 from ...spec.scheduler import KubernetesScheduler, Partition, SlurmScheduler
-from ...spec.tenant import TenantLimits, Priority
+from ...spec.tenant import Priority, TenantLimits
 from .cloud import CloudPlan
 from .fabric import FabricPlan, Service, SwitchTier
 from .kubernetes import KubernetesPlan
 from .network import NetworksPlan
-from .racks import FacilityPlan, RackItem, LayoutPlan, RackGroup, RackPlan
-from .storage import CheckpointRequirement, StorageDesign, ServerGroup
+from .racks import FacilityPlan, LayoutPlan, RackGroup, RackItem, RackPlan
+from .storage import CheckpointRequirement, ServerGroup, StorageDesign
 
 __all__ = [
     "FabricPlan",

@@ -157,8 +157,18 @@ class FacilityPlan:
 class RackItem:
     """Equal things that stand one above the other in a rack."""
 
-    kind: Literal["node", "switch", "server", "manager", "power-shelf", "pdu", "cdu", "panel", "nvlink-switch",
-                  "management-switch"]  # fmt: skip
+    kind: Literal[
+        "node",
+        "switch",
+        "server",
+        "manager",
+        "power-shelf",
+        "pdu",
+        "cdu",
+        "panel",
+        "nvlink-switch",
+        "management-switch",
+    ]
     group: str
     """Pool of nodes, ``fabric/tier`` of switches, group of servers (``scratch-oss``), else the product."""
     first: int

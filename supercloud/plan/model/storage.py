@@ -9,7 +9,15 @@ from ...primitives.addresses import AddressRun
 from ...primitives.nodes import HostRange
 from ...primitives.quantity import Duration, Rate, Size
 
-__all__ = ["CheckpointRequirement", "StorageDesign", "LustreDesign", "ScaleDesign", "ServerGroup", "ShardDesign", "WekaDesign"]
+__all__ = [
+    "CheckpointRequirement",
+    "StorageDesign",
+    "LustreDesign",
+    "ScaleDesign",
+    "ServerGroup",
+    "ShardDesign",
+    "WekaDesign",
+]
 
 
 @dataclass(frozen=True)

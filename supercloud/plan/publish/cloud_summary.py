@@ -27,8 +27,13 @@ def build_cloud_rows(plan: Plan) -> list[Row]:
     found += [("product", item.name, _describe_product(item)) for item in cloud.storage]
     if cloud.database:
         database = cloud.database
-        found.append(("database", database.key, f"{database.product} {database.engine} {database.version}, "
-                                                f"{database.machine}, {database.disk}"))  # fmt: skip
+        found.append(
+            (
+                "database",
+                database.key,
+                f"{database.product} {database.engine} {database.version}, {database.machine}, {database.disk}",
+            )
+        )
     found += _build_cost_rows(cloud.cost)
     if plan.accelerators:
         carbon = compute_accelerator_carbon(plan)

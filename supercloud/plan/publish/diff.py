@@ -74,7 +74,12 @@ def diff_plans(old: Plan, new: Plan) -> list[Change]:
         for item in compute_moved_places(old, new)
     ]
     changes += [
-        Change(f"fabrics[{item.fabric}].{item.kind}", item.cable_count, f"{item.moved_count} of them end elsewhere", "recables")
+        Change(
+            f"fabrics[{item.fabric}].{item.kind}",
+            item.cable_count,
+            f"{item.moved_count} of them end elsewhere",
+            "recables",
+        )
         for item in iter_moved_cables(old, new)
     ]
     return [_apply_provider_impact(change, new.cloud or old.cloud) for change in changes]

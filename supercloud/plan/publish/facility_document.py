@@ -11,8 +11,8 @@ from .hall_document import (
     PowerDocument,
     build_cooling_document,
     build_energy_document,
-    to_kw,
     build_power_document,
+    to_kw,
 )
 
 __all__ = ["FacilityDocument", "RackDocument", "build_facility_document"]

@@ -7,8 +7,16 @@ from pydantic import BaseModel, ConfigDict
 from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan
 
-__all__ = ["CoolingDocument", "EnergyDocument", "PowerDocument", "SourceDocument", "build_cooling_document",
-           "build_energy_document", "to_kw", "build_power_document"]  # fmt: skip
+__all__ = [
+    "CoolingDocument",
+    "EnergyDocument",
+    "PowerDocument",
+    "SourceDocument",
+    "build_cooling_document",
+    "build_energy_document",
+    "to_kw",
+    "build_power_document",
+]
 
 
 class _DocumentPart(BaseModel):
@@ -123,7 +131,9 @@ def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
         flow_l_min=round(loop.flow.to("L/min"), 1) if loop and loop.flow is not None else None,
         supply_c=loop.supply.to("°C") if loop and loop.supply is not None else None,
         return_c=round(loop.return_temperature.to("°C"), 3) if loop and loop.return_temperature is not None else None,
-        building_supply_c=round(loop.building_supply.to("°C"), 3) if loop and loop.building_supply is not None else None,
+        building_supply_c=round(loop.building_supply.to("°C"), 3)
+        if loop and loop.building_supply is not None
+        else None,
         cdu=loop.cdu.name if loop and loop.cdu else None,
         cdus=loop.cdu_count if loop else 0,
         zones=len(loop.zone_cdus) if loop else 0,

@@ -138,31 +138,36 @@ def build_networks_document(plan: Plan) -> NetworksDocument | None:
         return None
     return NetworksDocument(
         subnets=[_build_subnet(item) for item in networks.subnets],
-        bmcs=[RunDocument(name=item.group, hosts=str(item.names), addresses=str(item.addresses))
-              for item in networks.bmcs],
+        bmcs=[
+            RunDocument(name=item.group, hosts=str(item.names), addresses=str(item.addresses)) for item in networks.bmcs
+        ],
         switches=[_build_switch_run(run) for run in networks.switches],
         underlays=[_build_underlay(item) for item in networks.underlays],
         nodes=[_nodes(item) for item in networks.nodes],
         servers=[_build_server_links(item) for item in networks.servers],
-        machines=[MachinesDocument(name=item.name, hosts=str(item.hosts),
-                                   addresses=str(item.addresses) if item.addresses else None)
-                  for item in networks.machines],
+        machines=[
+            MachinesDocument(
+                name=item.name, hosts=str(item.hosts), addresses=str(item.addresses) if item.addresses else None
+            )
+            for item in networks.machines
+        ],
         kubernetes=_kubernetes(plan) if plan.scheduler.kind == "kubernetes" else None,
-    )  # fmt: skip
+    )
 
 
 def _kubernetes(plan: Plan) -> KubernetesRangesDocument:
     ranges = build_cluster_networks(plan)
     return KubernetesRangesDocument(
-        pods=str(ranges.pods) if ranges.pods else None, services=str(ranges.services) if ranges.services else None,
+        pods=str(ranges.pods) if ranges.pods else None,
+        services=str(ranges.services) if ranges.services else None,
         endpoint=ranges.endpoint,
-    )  # fmt: skip
+    )
 
 
 def _build_subnet(subnet: Subnet) -> SubnetDocument:
     return SubnetDocument(
         name=subnet.name, role=subnet.role, cidr=str(subnet.block), gateway=subnet.gateway, used=subnet.hosts
-    )  # fmt: skip
+    )
 
 
 def _build_switch_run(run: SwitchRun) -> SwitchRunDocument:
@@ -182,22 +187,35 @@ def _nodes(item: PoolLinks) -> PoolLinksDocument:
     runs = [str(run) for run in item.runs]
     return PoolLinksDocument(
         name=f"{item.fabric}/{item.pool}",
-        rails=[RailRunDocument(name=subnet.name, addresses=runs[number] if runs else None,
-                               first=None if runs else item.first_address(number))
-               for number, subnet in enumerate(item.subnets)],
-    )  # fmt: skip
+        rails=[
+            RailRunDocument(
+                name=subnet.name,
+                addresses=runs[number] if runs else None,
+                first=None if runs else item.first_address(number),
+            )
+            for number, subnet in enumerate(item.subnets)
+        ],
+    )
 
 
 def _build_server_links(links: ServerLinks) -> ServerLinksDocument:
     step = 2 if links.is_routed else 1
     return ServerLinksDocument(
-        name=f"{links.fabric}/{links.name}", hosts=str(links.hosts), ports=links.ports,
-        cidrs=[str(block) for block in links.blocks], first=links.get_address(0, 0), step=step, per_port=step * links.capacity,
-    )  # fmt: skip
+        name=f"{links.fabric}/{links.name}",
+        hosts=str(links.hosts),
+        ports=links.ports,
+        cidrs=[str(block) for block in links.blocks],
+        first=links.get_address(0, 0),
+        step=step,
+        per_port=step * links.capacity,
+    )
 
 
 def _build_underlay(underlay: Underlay) -> UnderlayDocument:
     first, last = underlay.as_numbers
     return UnderlayDocument(
-        name=underlay.fabric, cidr=str(underlay.block), per_leaf=underlay.rails.leaf_addresses, as_range=f"{first}-{last}"
+        name=underlay.fabric,
+        cidr=str(underlay.block),
+        per_leaf=underlay.rails.leaf_addresses,
+        as_range=f"{first}-{last}",
     )

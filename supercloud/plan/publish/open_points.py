@@ -49,12 +49,17 @@ def _list_unplaced_devices(
     above = {name for group in hall.racks for name in group.leaf_fabrics}
     switches = sum(
         -(-tier.count // tier.switch.chips)
-        for fabric in fabrics for tier in fabric.tiers if tier.name != "leaf" or fabric.name not in above
-    )  # fmt: skip
+        for fabric in fabrics
+        for tier in fabric.tiers
+        if tier.name != "leaf" or fabric.name not in above
+    )
     machines = sum(group.count for group in hall.service_groups)
     stores = sum(group.count for group in servers)
-    counts = {"switch": 0 if "network" in kinds else switches, "service machine": 0 if "network" in kinds else machines,
-              "storage server": 0 if "storage" in kinds else stores}  # fmt: skip
+    counts = {
+        "switch": 0 if "network" in kinds else switches,
+        "service machine": 0 if "network" in kinds else machines,
+        "storage server": 0 if "storage" in kinds else stores,
+    }
     return {what: count for what, count in counts.items() if count}
 
 

@@ -77,14 +77,20 @@ def _match_hosts(old: Plan, old_fabric: FabricPlan, new: Plan, new_fabric: Fabri
     return found
 
 
-def _compare_node_links(common: list[tuple[int, int, int]], old_links: NodeLinks, new_links: NodeLinks) -> tuple[int, int]:
+def _compare_node_links(
+    common: list[tuple[int, int, int]], old_links: NodeLinks, new_links: NodeLinks
+) -> tuple[int, int]:
     import numpy as np
 
     nic = np.arange(old_links.nics, dtype=np.int64)
     cables = moved = 0
     for first, other, count in common:
         nodes = np.arange(count, dtype=np.int64)[:, None]
-        ends = zip(_compute_leaf_ends(old_links, first + nodes, nic), _compute_leaf_ends(new_links, other + nodes, nic), strict=True)
+        ends = zip(
+            _compute_leaf_ends(old_links, first + nodes, nic),
+            _compute_leaf_ends(new_links, other + nodes, nic),
+            strict=True,
+        )
         moved += int(np.logical_or.reduce([a != b for a, b in ends]).sum()) * old_links.planes
         cables += count * old_links.nics * old_links.planes
     return cables, moved
@@ -108,7 +114,9 @@ def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
 
 def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
     """Service, machine and port of it -> plane, side and number of the leaf, port of that, and end of a splitter."""
-    from ..build.network.service_links import build_service_links  # numpy is loaded where links are counted out, not to plan
+    from ..build.network.service_links import (
+        build_service_links,
+    )  # numpy is loaded where links are counted out, not to plan
 
     hosts, ends = _find_node_links(fabric), build_service_links(fabric)
     if hosts is None or ends is None:

@@ -68,7 +68,10 @@ def _compare_links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbering]:
     same = (one.hosts.prefix, one.hosts.first, one.hosts.width) == (two.hosts.prefix, two.hosts.first, two.hosts.width)
     if not same or (hosts.nics, hosts.planes) != (others.nics, others.planes):
         return
-    if _list_first_nodes(one) != _list_first_nodes(two) and _list_first_nodes(one).keys() == _list_first_nodes(two).keys():
+    if (
+        _list_first_nodes(one) != _list_first_nodes(two)
+        and _list_first_nodes(one).keys() == _list_first_nodes(two).keys()
+    ):
         return  # the published plan says it
     nodes = min(len(one.hosts), len(two.hosts))
     before, after = _compute_addresses(one, one.rails, nodes), _compute_addresses(two, two.rails, nodes)
@@ -115,9 +118,11 @@ def _compare_switches(one: SwitchRun, two: SwitchRun) -> Iterator[Renumbering]:
 def _map_positions(plan: Plan) -> dict[tuple[str, int], tuple[str, int]]:
     """(Pool, tier or kind, number) -> rack, and its unit there."""
     return {
-        (item.group if item.kind in ("node", "switch", "server") else item.kind, item.first + number):
-        (rack.name, item.unit + number * item.height)
+        (item.group if item.kind in ("node", "switch", "server") else item.kind, item.first + number): (
+            rack.name,
+            item.unit + number * item.height,
+        )
         for rack in (plan.layout.racks if plan.layout else ())
         for item in rack.items
         for number in range(item.count)
-    }  # fmt: skip
+    }

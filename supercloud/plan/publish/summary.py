@@ -134,8 +134,14 @@ def _build_power_rows(hall: FacilityPlan) -> list[Row]:
     result: list[Row] = []
     if feeds.load_after_loss:
         capacity = f" of {feeds.capacity}" if feeds.capacity else ""
-        result.append(("feeds", "", f"{feeds.count}, {feeds.scheme}: {feeds.feed_load} each, {feeds.load_after_loss}{capacity} "
-                                    "after the loss of one"))  # fmt: skip
+        result.append(
+            (
+                "feeds",
+                "",
+                f"{feeds.count}, {feeds.scheme}: {feeds.feed_load} each, {feeds.load_after_loss}{capacity} "
+                "after the loss of one",
+            )
+        )
     if hall.power_plan.total_loss:
         result.append(("meter", "", f"{hall.power_plan.meter_power}: {hall.power_plan.total_loss} lost on the way"))
     return result
@@ -156,8 +162,13 @@ def _build_cooling_rows(hall: FacilityPlan) -> list[Row]:
             parts.append(f"{heat.loop.cdu_count} × {heat.loop.cdu.name}{zones}")
         result.append(("cooling", "", ", ".join(parts)))
     if heat.free_hours is not None and heat.outdoor_limit is not None:
-        result.append(("outdoors", "", f"{heat.free_hours} of {heat.weather_hours} hours cool without a chiller "
-                                       f"(up to {heat.outdoor_limit})"))  # fmt: skip
+        result.append(
+            (
+                "outdoors",
+                "",
+                f"{heat.free_hours} of {heat.weather_hours} hours cool without a chiller (up to {heat.outdoor_limit})",
+            )
+        )
     if heat.pue is not None and not heat.is_pue_declared:
         least = "at least " if heat.pue_basis == "at least" else ""
         missing = f" (not known: {', '.join(heat.overhead.missing)})" if least else ""

@@ -79,6 +79,6 @@ the place it was created with.
 
 from __future__ import annotations
 
-from .bundle import render_boot_bundle, render
+from .bundle import render, render_boot_bundle
 
 __all__ = ["render_boot_bundle", "render"]

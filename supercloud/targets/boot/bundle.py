@@ -40,10 +40,13 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"
     files: dict[str, File | str] = {
-        name: File(render_template(f"boot/{name}.j2", head=head), executable=name not in _SOURCED_SCRIPTS) for name in _PROGRAMS
+        name: File(render_template(f"boot/{name}.j2", head=head), executable=name not in _SOURCED_SCRIPTS)
+        for name in _PROGRAMS
     }
     files[f"clouds/{plan.cloud.provider}.sh"] = cloud
-    metadata = render_template("boot/metadata.sh.j2", head=head, services=Quoted(shlex.quote("\n".join(render_metadata_lines(plan)))))
+    metadata = render_template(
+        "boot/metadata.sh.j2", head=head, services=Quoted(shlex.quote("\n".join(render_metadata_lines(plan))))
+    )
     files["metadata.sh"] = File(metadata, executable=True)
     files["groups.txt"] = "\n".join([head, *render_group_lines(plan)]) + "\n"
     files["members.txt"] = "\n".join([head, *render_key_recipient_lines(plan)]) + "\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...plan.model.cloud import CloudHost, CloudPlan, NodeGroup
 from ...plan.model.plan import Plan
 from ...spec import SlurmScheduler
-from .tables import require_mount_rule, list_mounted_storage
+from .tables import list_mounted_storage, require_mount_rule
 
 __all__ = ["build_environments"]
 
@@ -58,7 +58,12 @@ def _render_group_environment(plan: Plan, group: NodeGroup) -> Iterator[str]:
     yield from _format_assignments(
         _build_common_variables(plan, "compute")
         | _build_user_variables(plan)
-        | {"GROUP": group.key, "POOL": group.pool, "STORAGE": _format_mount_sources(plan), "TOPOLOGY": _select_topology(plan)}
+        | {
+            "GROUP": group.key,
+            "POOL": group.pool,
+            "STORAGE": _format_mount_sources(plan),
+            "TOPOLOGY": _select_topology(plan),
+        }
     )
 
 

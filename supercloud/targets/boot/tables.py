@@ -8,7 +8,14 @@ from ...errors import InputError
 from ...plan.model.cloud import CloudPlan, MountRule
 from ...plan.model.plan import Plan, StoragePlan
 
-__all__ = ["render_group_lines", "render_key_recipient_lines", "render_metadata_lines", "render_mount_lines", "require_mount_rule", "list_mounted_storage"]
+__all__ = [
+    "render_group_lines",
+    "render_key_recipient_lines",
+    "render_metadata_lines",
+    "render_mount_lines",
+    "require_mount_rule",
+    "list_mounted_storage",
+]
 
 _KEY_RECIPIENT_ROLES = ("database", "login")
 """Roles of hosts that the controller gives the daemons' key to, besides nodes."""

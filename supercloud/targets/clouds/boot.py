@@ -35,16 +35,22 @@ cloud-init has stored the parts before it (docs.cloud-init.io, user data formats
 _PLACEHOLDER = re.compile(r"@\{([a-z][a-z0-9_.-]*)\}")
 
 
-def render_user_data(context: BuildContext, key: str, values: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[str] | None:
+def render_user_data(
+    context: BuildContext, key: str, values: Mapping[str, pulumi.Input[str]]
+) -> pulumi.Output[str] | None:
     """The start script of a node group or host in base64; None where the bundle has none for it."""
     path = f"user-data/{key}.sh"
     script = context.bundles["boot"].get(path) if "boot" in context.bundles else None
     if script is None:
         return None
-    return fill_placeholders(script, values, path).apply(lambda text: _encode_user_data(text, context.cloud.limits["user-data"], path))
+    return fill_placeholders(script, values, path).apply(
+        lambda text: _encode_user_data(text, context.cloud.limits["user-data"], path)
+    )
 
 
-def with_dependencies(dependencies: Sequence[pulumi.Resource], values: Mapping[str, pulumi.Input[str]]) -> Mapping[str, pulumi.Input[str]]:
+def with_dependencies(
+    dependencies: Sequence[pulumi.Resource], values: Mapping[str, pulumi.Input[str]]
+) -> Mapping[str, pulumi.Input[str]]:
     """The same values, the bucket's known only when ``ready`` is: a machine that starts before would find nothing."""
     done = pulumi.Output.all(*(item.urn for item in dependencies))
     bucket = pulumi.Output.all(done, values["bucket"]).apply(lambda known: str(known[1]))
@@ -58,7 +64,9 @@ def fill_placeholders(text: str, values: Mapping[str, pulumi.Input[str]], path: 
     if missing:
         raise InputError(f"{path}: nothing is known for @{{{missing[0]}}}; known: {', '.join(sorted(values))}")
     found = pulumi.Output.all(*(values[name] for name in names))
-    return found.apply(lambda known: _PLACEHOLDER.sub(lambda hole: _escape_single_quotes(known[names.index(hole[1])]), text))
+    return found.apply(
+        lambda known: _PLACEHOLDER.sub(lambda hole: _escape_single_quotes(known[names.index(hole[1])]), text)
+    )
 
 
 def _escape_single_quotes(value: object) -> str:

@@ -17,10 +17,10 @@ from ...plan.model.plan import Plan
 from ...plan.resolve import resolve
 from ...spec import ClusterSpec
 from ...spec.loader import LoadedSpec
-from .. import render, list_targets
+from .. import list_targets, render
 from . import load_builder
 from .declared import load_spec
-from .work import ClusterOutputs, ExistingResources, BuildContext, format_identity
+from .work import BuildContext, ClusterOutputs, ExistingResources, format_identity
 
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 

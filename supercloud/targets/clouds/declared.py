@@ -62,7 +62,9 @@ def _apply_existing(spec: ClusterSpec, existing: ExistingResources) -> ClusterSp
     if existing.network is not None:
         network = network.model_copy(update={"id": _to_identifier(existing.network)})
     if existing.subnets:
-        network = network.model_copy(update={"subnets": tuple(map(_to_subnet_identifier, enumerate(existing.subnets, 1)))})
+        network = network.model_copy(
+            update={"subnets": tuple(map(_to_subnet_identifier, enumerate(existing.subnets, 1)))}
+        )
     return spec if network is spec.network else spec.model_copy(update={"network": network})
 
 

@@ -82,7 +82,9 @@ class BuildContext:
         """Name of a child in the graph; short enough that the provider can make a name of that kind from it."""
         return format_logical_name(self.name, key, self.cloud.name_rules.get(kind))
 
-    def build_options(self, *, has_data: bool = False, is_critical: bool = False, **extra_options: Any) -> pulumi.ResourceOptions:
+    def build_options(
+        self, *, has_data: bool = False, is_critical: bool = False, **extra_options: Any
+    ) -> pulumi.ResourceOptions:
         """Options of a child; ``keeps``: it holds state or data, ``guards``: others would be lost with it."""
         kept = True if has_data and self.is_protected else None  # None leaves it to the component's own options
         return pulumi.ResourceOptions(

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from .elevation import ITEM_COLOURS, draw_elevation, draw_elevations
 from .fabric import draw_fabric
-from .svg import Picture, truncate_text, compute_text_width
+from .svg import Picture, compute_text_width, truncate_text
 from .things import RackContents, group_by_shape
 
-__all__ = ["ITEM_COLOURS", "Picture", "RackContents", "truncate_text", "draw_fabric", "draw_elevation", "draw_elevations", "group_by_shape", "compute_text_width"]
+__all__ = [
+    "ITEM_COLOURS",
+    "Picture",
+    "RackContents",
+    "truncate_text",
+    "draw_fabric",
+    "draw_elevation",
+    "draw_elevations",
+    "group_by_shape",
+    "compute_text_width",
+]

@@ -74,7 +74,9 @@ def _build_row(kind: str, count: int, groupings: list[Grouping], plane: IntArray
     _, first, cell, counts = np.unique(group[drawn], return_index=True, return_inverse=True, return_counts=True)
     many = len(counts) > MAX_CELLS
     if many:
-        cell = np.where(cell < _CELLS_BEFORE_GAP, cell, np.where(cell == len(counts) - 1, _CELLS_BEFORE_GAP + 1, _CELLS_BEFORE_GAP))
+        cell = np.where(
+            cell < _CELLS_BEFORE_GAP, cell, np.where(cell == len(counts) - 1, _CELLS_BEFORE_GAP + 1, _CELLS_BEFORE_GAP)
+        )
     names = [_format_label(label, int(group[drawn[item]])) for item in first]
     cell_of = np.full(count, -1, dtype=np.int64)
     cell_of[drawn] = cell
@@ -82,7 +84,11 @@ def _build_row(kind: str, count: int, groupings: list[Grouping], plane: IntArray
     for number in range(int(cell.max()) + 1):
         members = drawn[cell == number]
         gap = many and number == _CELLS_BEFORE_GAP
-        name = f"{len(counts) - _CELLS_BEFORE_GAP - 1} more" if gap else names[-1 if many and number > _CELLS_BEFORE_GAP else number]
+        name = (
+            f"{len(counts) - _CELLS_BEFORE_GAP - 1} more"
+            if gap
+            else names[-1 if many and number > _CELLS_BEFORE_GAP else number]
+        )
         cells.append(Cell(name, int(members[0]), int(members[-1]), len(members), gap))
     return TierRow(kind, tuple(cells), cell_of)
 

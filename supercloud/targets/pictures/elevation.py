@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...plan.model.plan import RackItem, Plan, RackPlan
+from ...plan.model.plan import Plan, RackItem, RackPlan
 from .svg import Picture, truncate_text
 from .things import RackContents, group_by_shape
 
@@ -67,7 +67,9 @@ def _draw_boxes(contents: RackContents, picture: Picture, rack_item: RackItem, u
         name = contents.format_name(rack_item, index)
         data = f'data-{rack_item.kind}="{name}"' if rack_item.kind in ("node", "switch", "server") else ""
         span = f"U{low}" if rack_item.height == 1 else f"U{low}-{low + rack_item.height - 1}"
-        picture.draw_rect(_RULER + 2, y + 0.5, inner, rack_item.height * UNIT_PIXELS - 1, kind, f"{name}, {span}, {product}", data)
+        picture.draw_rect(
+            _RULER + 2, y + 0.5, inner, rack_item.height * UNIT_PIXELS - 1, kind, f"{name}, {span}, {product}", data
+        )
         middle = y + rack_item.height * UNIT_PIXELS / 2
         two = rack_item.height >= 3 and product not in ("", name)
         size = 11 if rack_item.height > 1 else 9

@@ -44,10 +44,16 @@ def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
         f"<style>{render_template('pictures/colours.css.j2')}{render_template('pictures/fabric.css.j2')}</style>",
         f'<rect class="back" width="{_WIDTH}" height="{height}"/>',
         _draw_text(_EDGE, 28, head, 17, "start", is_bold=True),
-        _draw_text(_EDGE, 48, _truncate_line(", ".join([f"{wiring.nodes} nodes", *parts, *_describe_planes(wiring, planes)])), 12, "start",
-              is_faint=True),
+        _draw_text(
+            _EDGE,
+            48,
+            _truncate_line(", ".join([f"{wiring.nodes} nodes", *parts, *_describe_planes(wiring, planes)])),
+            12,
+            "start",
+            is_faint=True,
+        ),
         *_draw_links(wiring, rows),
-    ]  # fmt: skip
+    ]
     hosts = HostSet(tuple(plan.get_pool(name).hosts for name in fabric.pools))
     for number, row in enumerate(rows):
         lines += _draw_row(fabric, wiring, row, _TOP + number * _ROW, hosts)
@@ -125,8 +131,15 @@ def _draw_margin_text(y: float, *words: str, faint: bool = False) -> Iterator[st
     said = [word for word in words if word]
     for number, word in enumerate(said):
         size = min(13.0 if number == 0 and not faint else 11.5, (_MARGIN - _EDGE - 14) / (0.6 * len(word)))
-        yield _draw_text(_EDGE, y + 4 + (number - (len(said) - 1) / 2) * 16, word, size, "start", faint or number > 0,
-                    is_bold=number == 0 and not faint)  # fmt: skip
+        yield _draw_text(
+            _EDGE,
+            y + 4 + (number - (len(said) - 1) / 2) * 16,
+            word,
+            size,
+            "start",
+            faint or number > 0,
+            is_bold=number == 0 and not faint,
+        )
 
 
 def _draw_links(wiring: Fabric, rows: list[TierRow]) -> Iterator[str]:
@@ -151,7 +164,9 @@ def _draw_links(wiring: Fabric, rows: list[TierRow]) -> Iterator[str]:
             )
 
 
-def _draw_text(x: float, y: float, text: str, size: float, anchor: str, is_faint: bool = False, is_bold: bool = False) -> str:
+def _draw_text(
+    x: float, y: float, text: str, size: float, anchor: str, is_faint: bool = False, is_bold: bool = False
+) -> str:
     kind = ' class="faint"' if is_faint else ""
     bold = ' font-weight="600"' if is_bold else ""
     return (

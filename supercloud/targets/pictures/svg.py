@@ -50,11 +50,15 @@ class Picture:
     ) -> None:
         """A box; ``kind`` names its colour, ``tip`` shows when one points at it, ``data`` are further attributes."""
         faint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
-        head = f'<rect class="{css_class}" x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}"'
+        head = (
+            f'<rect class="{css_class}" x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}"'
+        )
         head += f' height="{_format_number(height)}"{faint}' + (f" {attributes}" if attributes else "")
         self.elements.append(f"{head}><title>{escape(tooltip)}</title></rect>" if tooltip else f"{head}/>")
 
-    def draw_text(self, x: float, y: float, text: str, css_class: str = "", size: float = 12, anchor: str = "start") -> None:
+    def draw_text(
+        self, x: float, y: float, text: str, css_class: str = "", size: float = 12, anchor: str = "start"
+    ) -> None:
         """A line of text; ``y`` is its middle."""
         place = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.elements.append(

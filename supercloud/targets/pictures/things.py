@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ...plan.build.cabling.ends import list_service_names, list_switch_names
 from ...plan.model.hall import MachineGroup
-from ...plan.model.plan import RackItem, Plan, RackPlan
+from ...plan.model.plan import Plan, RackItem, RackPlan
 
 __all__ = ["RackShape", "RackContents", "group_by_shape"]
 
@@ -26,10 +26,16 @@ class RackContents:
         found = {("node", pool.name): list(pool.hosts) for pool in self.plan.pools}
         found |= {("server", group.name): list(group.hosts) for group in self.plan.servers}
         hall = self.plan.facility
-        found |= {("server", group.name): list_service_names(group.name, group.count)
-                  for group in (hall.service_groups if hall else ())}  # fmt: skip
-        units = [item for rack in (self.plan.layout.racks if self.plan.layout else ()) for item in rack.items
-                 if item.kind == "pdu"]  # fmt: skip
+        found |= {
+            ("server", group.name): list_service_names(group.name, group.count)
+            for group in (hall.service_groups if hall else ())
+        }
+        units = [
+            item
+            for rack in (self.plan.layout.racks if self.plan.layout else ())
+            for item in rack.items
+            if item.kind == "pdu"
+        ]
         numbered = list_service_names("pdu", sum(item.count for item in units))  # through the hall
         found |= {("pdu", item.group): numbered for item in units}
         for fabric in self.plan.fabrics:

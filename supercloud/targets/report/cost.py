@@ -39,7 +39,9 @@ def _render_cloud_cost(plan: Plan) -> str:
     if plan.accelerators:
         carbon = compute_accelerator_carbon(plan)
         said += f"<p>Carbon: {format_carbon(carbon)} an hour with the accelerators at their TDP.</p>" if carbon else ""
-    return said + render_table(("what", "number", "each, an hour", "an hour", "price read from"), rows, number_columns=(1, 2, 3))
+    return said + render_table(
+        ("what", "number", "each, an hour", "an hour", "price read from"), rows, number_columns=(1, 2, 3)
+    )
 
 
 def _render_year(plan: Plan, hall: FacilityPlan) -> str:
@@ -53,11 +55,13 @@ def _render_year(plan: Plan, hall: FacilityPlan) -> str:
         ("PUE", pue),
         ("price of energy", f"{price.to('USD/kWh'):.4g} USD/kWh" if price else "not declared"),
         ("bill of a year", format_money(hall.annual_cost) if hall.annual_cost else "unknown: no price of energy"),
-        ("carbon of energy", f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon else
-         f"not known for {plan.site.place}"),
+        (
+            "carbon of energy",
+            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon else f"not known for {plan.site.place}",
+        ),
         ("carbon of a year", format_carbon(hall.annual_carbon) if hall.annual_carbon else "unknown"),
         *(("not counted", text) for text in hall.unknown_power),
-    ]  # fmt: skip
+    ]
     return "<h3>A year at full power</h3>" + render_pairs(rows) + _render_sources(hall) + _render_hours(hall)
 
 

@@ -19,7 +19,7 @@ from ...topology.links import NodeLinks, RingLinks, TierLinks
 from ...topology.reserved import ReservedLinks
 from ..pictures import RackContents, draw_elevation
 from .names import count_switch_digits, format_switch_name
-from .ports import list_irregular_cables, build_port_names
+from .ports import build_port_names, list_irregular_cables
 
 __all__ = ["build_page_data", "format_script_json"]
 

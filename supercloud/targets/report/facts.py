@@ -7,7 +7,7 @@ from html import escape
 
 from ...errors import Finding
 from ...plan.model.plan import Plan
-from .names import format_size, format_count
+from .names import format_count, format_size
 
 __all__ = ["render_findings", "render_pairs", "render_storage", "render_table"]
 
@@ -62,8 +62,17 @@ def render_storage(plan: Plan) -> str:
                 item.mount or "",
             )
         )
-    head = ("name", "kind", "asked", "holds", "throughput asked", "read / write given", "servers", "decided by",
-            "mount")  # fmt: skip
+    head = (
+        "name",
+        "kind",
+        "asked",
+        "holds",
+        "throughput asked",
+        "read / write given",
+        "servers",
+        "decided by",
+        "mount",
+    )
     needs = [
         f"<p>{escape(item.name)} takes checkpoints of {escape(str(item.checkpoint.size))} in "
         f"{escape(str(item.checkpoint.window))}: {escape(item.checkpoint.write.bytes_text)}.</p>"

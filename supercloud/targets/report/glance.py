@@ -11,7 +11,15 @@ from ...plan.build.cloud.cost import HOURS_PER_MONTH
 from ...plan.model.plan import FacilityPlan, Plan
 from ...primitives.quantity import Size
 from .facts import render_table
-from .names import format_size, format_carbon, format_energy, format_money, format_count, format_power, format_rack_power
+from .names import (
+    format_carbon,
+    format_count,
+    format_energy,
+    format_money,
+    format_power,
+    format_rack_power,
+    format_size,
+)
 
 __all__ = ["render_overview"]
 
@@ -63,8 +71,13 @@ def _iter_cards(plan: Plan) -> Iterator[_Card]:
         yield _build_network_card(plan)
     elif plan.fabrics:
         links = ", ".join(f"{fabric.kind} {fabric.speed or ''}".strip() for fabric in plan.fabrics)
-        yield _Card("switch", "Network", str(len(plan.fabrics)), "network" + "s" * (len(plan.fabrics) > 1),
-                    (("owned by the cloud", links),))  # fmt: skip
+        yield _Card(
+            "switch",
+            "Network",
+            str(len(plan.fabrics)),
+            "network" + "s" * (len(plan.fabrics) > 1),
+            (("owned by the cloud", links),),
+        )
     hall = plan.facility
     if hall:
         if plan.layout:
@@ -83,11 +96,16 @@ def _build_compute_card(plan: Plan) -> _Card:
     names = dict.fromkeys(pool.accelerator.name for pool in plan.pools if pool.accelerator)
     spares = sum(pool.spares for pool in plan.pools)
     return _Card(
-        "node", "Compute", f"{plan.accelerators:,}", " and ".join(names) or "accelerators",
-        (("nodes", f"{plan.nodes:,}" + (f", {spares} spare" if spares else "")),
-         ("pools", ", ".join(pool.name for pool in plan.pools[:4]) + (" …" if len(plan.pools) > 4 else "")),
-         ("scheduler", f"{plan.spec.scheduler.kind.capitalize()} {plan.scheduler.version}")),
-    )  # fmt: skip
+        "node",
+        "Compute",
+        f"{plan.accelerators:,}",
+        " and ".join(names) or "accelerators",
+        (
+            ("nodes", f"{plan.nodes:,}" + (f", {spares} spare" if spares else "")),
+            ("pools", ", ".join(pool.name for pool in plan.pools[:4]) + (" …" if len(plan.pools) > 4 else "")),
+            ("scheduler", f"{plan.spec.scheduler.kind.capitalize()} {plan.scheduler.version}"),
+        ),
+    )
 
 
 def _build_network_card(plan: Plan) -> _Card:
@@ -95,13 +113,18 @@ def _build_network_card(plan: Plan) -> _Card:
     cables = count_cables(plan)
     first = next(fabric for fabric in plan.fabrics if fabric.tiers)
     return _Card(
-        "switch", "Network", f"{cables.pieces:,}", "cables",
-        (("switches", f"{switches:,}"),
-         ("links", f"{cables.links:,}" if cables.links != cables.pieces else ""),
-         (first.name, f"{first.kind} {first.shape}"),
-         ("link", str(first.speed or "")),
-         ("others", ", ".join(fabric.name for fabric in plan.fabrics if fabric is not first))),
-    )  # fmt: skip
+        "switch",
+        "Network",
+        f"{cables.pieces:,}",
+        "cables",
+        (
+            ("switches", f"{switches:,}"),
+            ("links", f"{cables.links:,}" if cables.links != cables.pieces else ""),
+            (first.name, f"{first.kind} {first.shape}"),
+            ("link", str(first.speed or "")),
+            ("others", ", ".join(fabric.name for fabric in plan.fabrics if fabric is not first)),
+        ),
+    )
 
 
 def _build_racks_card(plan: Plan, hall: FacilityPlan) -> _Card:
@@ -110,24 +133,39 @@ def _build_racks_card(plan: Plan, hall: FacilityPlan) -> _Card:
     rows = plan.layout.compute_row_power()
     fullest = max(hall.racks, key=lambda group: group.fullest_power.base, default=None)
     return _Card(
-        "panel", "Hall", f"{len(plan.layout.racks):,}", f"racks in {format_count(plan.layout.row_count, 'row')}",
-        (("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
-         ("fullest rack", format_rack_power(fullest) if fullest else ""),
-         ("fullest row", format_power(max(rows)) if rows else "")),
-    )  # fmt: skip
+        "panel",
+        "Hall",
+        f"{len(plan.layout.racks):,}",
+        f"racks in {format_count(plan.layout.row_count, 'row')}",
+        (
+            ("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
+            ("fullest rack", format_rack_power(fullest) if fullest else ""),
+            ("fullest row", format_power(max(rows)) if rows else ""),
+        ),
+    )
 
 
 def _build_power_card(plan: Plan, hall: FacilityPlan) -> _Card:
     power, feeds = hall.power_plan, hall.power_plan.feeds if hall.power_plan else None
-    part = float(hall.it_power.base / hall.power_budget.base) if hall.power_budget and hall.power_budget.base > 0 else None
+    part = (
+        float(hall.it_power.base / hall.power_budget.base) if hall.power_budget and hall.power_budget.base > 0 else None
+    )
     return _Card(
-        "feed", "Power", format_power(hall.it_power), "of IT" + (", at least" if hall.unknown_power else ""),
-        (("budget", f"{format_power(hall.power_budget)}, {part:.0%} used" if hall.power_budget and part is not None else ""),
-         ("supply", f"{format_count(feeds.count, 'feed')}, {feeds.scheme}" if feeds else ""),
-         ("feed after a loss", format_power(feeds.load_after_loss) if feeds and feeds.load_after_loss else ""),
-         ("lost on the way", format_power(power.total_loss) if power and power.total_loss else "")),
+        "feed",
+        "Power",
+        format_power(hall.it_power),
+        "of IT" + (", at least" if hall.unknown_power else ""),
+        (
+            (
+                "budget",
+                f"{format_power(hall.power_budget)}, {part:.0%} used" if hall.power_budget and part is not None else "",
+            ),
+            ("supply", f"{format_count(feeds.count, 'feed')}, {feeds.scheme}" if feeds else ""),
+            ("feed after a loss", format_power(feeds.load_after_loss) if feeds and feeds.load_after_loss else ""),
+            ("lost on the way", format_power(power.total_loss) if power and power.total_loss else ""),
+        ),
         part,
-    )  # fmt: skip
+    )
 
 
 def _build_cooling_card(hall: FacilityPlan) -> _Card:
@@ -143,12 +181,17 @@ def _build_cooling_card(hall: FacilityPlan) -> _Card:
         number, what = format_power(heat.heat.air), "into air"
     flow = f"{loop.flow.to('L/min'):,.0f} L/min" if loop and loop.flow else ""
     return _Card(
-        "cool", "Cooling", number, what,
-        (("into the room", format_power(heat.heat.air) if wet and heat.heat.air else ""),
-         ("flow", flow),
-         ("distribution", f"{loop.cdu_count} × {loop.cdu.name}" if loop and loop.cdu and loop.cdu_count else ""),
-         ("PUE", f"{heat.pue:.3g} ({heat.pue_basis})" if heat.pue else "not known")),
-    )  # fmt: skip
+        "cool",
+        "Cooling",
+        number,
+        what,
+        (
+            ("into the room", format_power(heat.heat.air) if wet and heat.heat.air else ""),
+            ("flow", flow),
+            ("distribution", f"{loop.cdu_count} × {loop.cdu.name}" if loop and loop.cdu and loop.cdu_count else ""),
+            ("PUE", f"{heat.pue:.3g} ({heat.pue_basis})" if heat.pue else "not known"),
+        ),
+    )
 
 
 def _build_storage_card(plan: Plan) -> _Card:
@@ -158,24 +201,43 @@ def _build_storage_card(plan: Plan) -> _Card:
     fast = [item for item in plan.storage if item.read or item.write]
     best = max(fast, key=lambda item: (item.read or item.write).base if item.read or item.write else 0, default=None)  # type: ignore[union-attr]
     return _Card(
-        "server", "Storage", format_size(sum(known, Size(0, "B"))) if known else str(len(plan.storage)),
+        "server",
+        "Storage",
+        format_size(sum(known, Size(0, "B"))) if known else str(len(plan.storage)),
         "usable" if any(item.design for item in plan.storage) else "asked for" if known else "stores",
-        (("stores", ", ".join(f"{item.name} ({item.kind})" for item in plan.storage[:4])),
-         ("servers", f"{servers:,}" if servers else ""),
-         ("fastest read", f"{best.read.bytes_text} ({best.name})" if best and best.read else "")),
-    )  # fmt: skip
+        (
+            ("stores", ", ".join(f"{item.name} ({item.kind})" for item in plan.storage[:4])),
+            ("servers", f"{servers:,}" if servers else ""),
+            ("fastest read", f"{best.read.bytes_text} ({best.name})" if best and best.read else ""),
+        ),
+    )
 
 
 def _build_year_card(hall: FacilityPlan) -> _Card:
     cost, carbon = hall.annual_cost, hall.annual_carbon
-    number, what = (format_money(cost), "of energy a year") if cost else (format_energy(hall.annual_energy), "of IT a year")
+    number, what = (
+        (format_money(cost), "of energy a year") if cost else (format_energy(hall.annual_energy), "of IT a year")
+    )
     return _Card(
-        "manager", "A year at full power", number, what,
-        (("energy of IT", format_energy(hall.annual_energy) if cost else ""),
-         ("carbon", format_carbon(carbon) if carbon else "not known"),
-         ("CUE", f"{hall.cooling_plan.cue:.3g} kg/kWh" if hall.cooling_plan and hall.cooling_plan.cue is not None else ""),
-         ("WUE", f"{hall.cooling_plan.wue:.3g} L/kWh" if hall.cooling_plan and hall.cooling_plan.wue is not None else "")),
-    )  # fmt: skip
+        "manager",
+        "A year at full power",
+        number,
+        what,
+        (
+            ("energy of IT", format_energy(hall.annual_energy) if cost else ""),
+            ("carbon", format_carbon(carbon) if carbon else "not known"),
+            (
+                "CUE",
+                f"{hall.cooling_plan.cue:.3g} kg/kWh"
+                if hall.cooling_plan and hall.cooling_plan.cue is not None
+                else "",
+            ),
+            (
+                "WUE",
+                f"{hall.cooling_plan.wue:.3g} L/kWh" if hall.cooling_plan and hall.cooling_plan.wue is not None else "",
+            ),
+        ),
+    )
 
 
 def _build_cloud_card(plan: Plan) -> _Card:
@@ -183,11 +245,16 @@ def _build_cloud_card(plan: Plan) -> _Card:
     cost = plan.cloud.cost
     month = format_money(cost.known_total * HOURS_PER_MONTH)
     return _Card(
-        "manager", "Cost", month if cost.known_total else "unknown", "a month, all running" if cost.known_total else "",
-        (("an hour", format_money(cost.known_total) if cost.known_total else ""),
-         ("budget of a month", format_money(plan.cloud.monthly_budget) if plan.cloud.monthly_budget else ""),
-         ("without a price", format_count(len(cost.unpriced_items), "thing") if cost.unpriced_items else "")),
-    )  # fmt: skip
+        "manager",
+        "Cost",
+        month if cost.known_total else "unknown",
+        "a month, all running" if cost.known_total else "",
+        (
+            ("an hour", format_money(cost.known_total) if cost.known_total else ""),
+            ("budget of a month", format_money(plan.cloud.monthly_budget) if plan.cloud.monthly_budget else ""),
+            ("without a price", format_count(len(cost.unpriced_items), "thing") if cost.unpriced_items else ""),
+        ),
+    )
 
 
 def _render_pools(plan: Plan) -> str:

@@ -35,7 +35,9 @@ def render_racks(plan: Plan) -> str:
 def _describe_feeds(group: RackGroup) -> str:
     parts = []
     if group.shelves:
-        parts.append(format_count(group.shelves, "power shelf") + (f" of {group.shelf_power}" if group.shelf_power else ""))
+        parts.append(
+            format_count(group.shelves, "power shelf") + (f" of {group.shelf_power}" if group.shelf_power else "")
+        )
     if group.circuits:
         each = f" of {format_power(group.circuits.circuit_power)}" if group.circuits.circuit_power else ""
         parts.append(format_count(group.circuits.count, "circuit") + each + (f" ({group.pdu})" if group.pdu else ""))
@@ -52,19 +54,38 @@ def render_power(plan: Plan) -> str:
     rows = plan.layout.compute_row_power() if plan.layout else []
     limit = supply.row if supply else None
     data = [
-        ("each feed, all there", format_power(feeds.feed_load) + (f" of {format_power(feeds.capacity)}" if feeds.capacity
-                                                            else "")),
+        (
+            "each feed, all there",
+            format_power(feeds.feed_load) + (f" of {format_power(feeds.capacity)}" if feeds.capacity else ""),
+        ),
         ("each feed after the loss of a path", after),
         ("lost in the UPS", _format_loss(hall.power_plan.ups_loss.base, format_power(hall.power_plan.ups_loss), "UPS")),
-        ("lost in distribution", _format_loss(hall.power_plan.distribution_loss.base, format_power(hall.power_plan.distribution_loss),
-                                       "efficiency")),
+        (
+            "lost in distribution",
+            _format_loss(
+                hall.power_plan.distribution_loss.base, format_power(hall.power_plan.distribution_loss), "efficiency"
+            ),
+        ),
         ("taken from the building by IT", format_power(hall.power_plan.meter_power)),
-        ("comes and goes at once", format_power(hall.power_plan.load_swing) + (f" of {format_power(supply.swing_limit)}" if supply
-         and supply.swing_limit else "") if hall.power_plan.load_swing is not None else "not declared"),
+        (
+            "comes and goes at once",
+            format_power(hall.power_plan.load_swing)
+            + (f" of {format_power(supply.swing_limit)}" if supply and supply.swing_limit else "")
+            if hall.power_plan.load_swing is not None
+            else "not declared",
+        ),
         ("fullest row", format_power(max(rows)) + (f" of {format_power(limit)}" if limit else "") if rows else ""),
-        ("headroom of the hall", "no budget declared" if not hall.power_budget else "none" if hall.power_budget < hall.it_power else
-         format_power(hall.headroom) if hall.headroom is not None else "not known"),
-    ]  # fmt: skip
+        (
+            "headroom of the hall",
+            "no budget declared"
+            if not hall.power_budget
+            else "none"
+            if hall.power_budget < hall.it_power
+            else format_power(hall.headroom)
+            if hall.headroom is not None
+            else "not known",
+        ),
+    ]
     return render_pairs(data)
 
 
@@ -78,13 +99,21 @@ def render_cooling(plan: Plan) -> str:
     heat = hall.cooling_plan if hall else None
     if hall is None or heat is None:
         return ""
-    data = [("into liquid", format_power(heat.heat.liquid)), ("into rear doors", format_power(heat.heat.door)),
-            ("into the air of the room", format_power(heat.heat.air))]  # fmt: skip
+    data = [
+        ("into liquid", format_power(heat.heat.liquid)),
+        ("into rear doors", format_power(heat.heat.door)),
+        ("into the air of the room", format_power(heat.heat.air)),
+    ]
     data = [row for row in data if not row[1].startswith("0 ")]
     loop = heat.loop
     if loop:
         if loop.flow:
-            data.append(("flow of the loop", f"{loop.flow.to('L/min'):,.0f} L/min at a rise of {_format_step(loop.temperature_rise)}"))
+            data.append(
+                (
+                    "flow of the loop",
+                    f"{loop.flow.to('L/min'):,.0f} L/min at a rise of {_format_step(loop.temperature_rise)}",
+                )
+            )
             data += _list_rack_flows(hall)
         if loop.supply is not None:
             back = f", back at {loop.return_temperature.to('°C'):.3g} °C" if loop.return_temperature is not None else ""

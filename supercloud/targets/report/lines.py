@@ -38,8 +38,9 @@ def draw_power_diagram(plan: Plan) -> Picture | None:
         x, y = step * (index + 0.5), bus + 12.0 * index
         picture.draw_path([(x, joint), (x, y)], "feedline")
         picture.draw_path([(6, y), (_WIDTH - 6, y)], "feedline")
-        name = f"feed {chr(65 + index)}" + (f" of {hall.power_plan.feeds.count}" if hall.power_plan and
-                                           hall.power_plan.feeds.count > feeds else "")  # fmt: skip
+        name = f"feed {chr(65 + index)}" + (
+            f" of {hall.power_plan.feeds.count}" if hall.power_plan and hall.power_plan.feeds.count > feeds else ""
+        )
         _draw_box(picture, x, 128, min(step - 16, 260), name, _describe_feed(hall), "feed")
         if ups and hall.power_plan:
             lost = format_power(hall.power_plan.ups_loss * (1 / hall.power_plan.feeds.count))
@@ -58,8 +59,16 @@ def _draw_heading(picture: Picture, hall: FacilityPlan) -> None:
     """What is drawn, and how much of the budget."""
     budget = f" of {format_power(hall.power_budget)}" if hall.power_budget else ", no budget declared"
     picture.draw_text(6, 14, f"IT {format_power(hall.it_power)}{budget}", "strong", 14)
-    scheme = f"{format_count(hall.power_plan.feeds.count, 'feed')}, {hall.power_plan.feeds.scheme}" if hall.power_plan else "one feed"
-    losses = f", {format_power(hall.power_plan.total_loss)} lost on the way" if hall.power_plan and hall.power_plan.total_loss else ""
+    scheme = (
+        f"{format_count(hall.power_plan.feeds.count, 'feed')}, {hall.power_plan.feeds.scheme}"
+        if hall.power_plan
+        else "one feed"
+    )
+    losses = (
+        f", {format_power(hall.power_plan.total_loss)} lost on the way"
+        if hall.power_plan and hall.power_plan.total_loss
+        else ""
+    )
     picture.draw_text(6, 34, truncate_text(scheme + losses, 560, 11), "faint", 11)
     if hall.power_budget and hall.power_budget.base > 0:
         part = float(hall.it_power.base / hall.power_budget.base)
@@ -115,7 +124,15 @@ def draw_cooling_diagram(plan: Plan) -> Picture | None:
         picture.draw_path(points, "coolline", wide)
         for place, (name, about) in zip((276, 446, 652), boxes, strict=True):
             _draw_box(picture, place, y, 130 if place == 276 else 196, name, about, "cool")
-    _draw_box(picture, 92, middle - _HIGH / 2, 176, f"IT {format_power(hall.it_power)}", f"{plan.nodes:,} nodes, switches", "node")
+    _draw_box(
+        picture,
+        92,
+        middle - _HIGH / 2,
+        176,
+        f"IT {format_power(hall.it_power)}",
+        f"{plan.nodes:,} nodes, switches",
+        "node",
+    )
     _draw_box(picture, 860, middle - _HIGH / 2, 152, *_describe_rejection(plan, hall), "cool")
     return picture
 
@@ -139,8 +156,14 @@ def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTe
         if loop and loop.supply is not None and loop.return_temperature is not None:
             back = f"{loop.supply.to('°C'):.3g} to {loop.return_temperature.to('°C'):.3g} °C"
         units = f"{loop.cdu_count} × {loop.cdu.name}" if loop and loop.cdu and loop.cdu_count else "distribution units"
-        building = f"building at {loop.building_supply.to('°C'):.3g} °C" if loop and loop.building_supply is not None else ""
-        boxes = (("in liquid", format_power(amount)), (f"{_describe_liquid_cooling(hall)}, {flow}", back), (units, building))
+        building = (
+            f"building at {loop.building_supply.to('°C'):.3g} °C" if loop and loop.building_supply is not None else ""
+        )
+        boxes = (
+            ("in liquid", format_power(amount)),
+            (f"{_describe_liquid_cooling(hall)}, {flow}", back),
+            (units, building),
+        )
         found.append((float(amount.base) / all_of_it, boxes))
     if heat.heat.air or not found:
         flow = f"{heat.airflow.to('m3/h'):,.0f} m³/h" if heat.airflow else "airflow not known"

@@ -8,10 +8,10 @@ from ..._version import __version__
 from ...plan.model.plan import Plan, RackPlan
 from ...plan.publish.cloud_summary import build_cloud_rows
 from ...primitives.templates import render_template
-from ..pictures import ITEM_COLOURS, Picture, RackContents, draw_fabric, draw_elevation
+from ..pictures import ITEM_COLOURS, Picture, RackContents, draw_elevation, draw_fabric
 from . import facts, hall
 from .cost import render_cost
-from .data import list_examples, build_page_data, format_script_json
+from .data import build_page_data, format_script_json, list_examples
 from .glance import render_overview
 from .lines import draw_cooling_diagram, draw_power_diagram
 from .names import format_count
@@ -23,7 +23,9 @@ __all__ = ["render_pictures", "render_report"]
 def render_report(plan: Plan) -> str:
     """One self-contained HTML page about a plan; a plan with errors is shown too, with its errors."""
     sections = [
-        {"id": title.lower().replace(" ", "-"), "title": title, "body": body} for title, body in _build_sections(plan) if body
+        {"id": title.lower().replace(" ", "-"), "title": title, "body": body}
+        for title, body in _build_sections(plan)
+        if body
     ]
     engine = plan.spec.scheduler.kind.capitalize()
     return render_template(
@@ -121,14 +123,24 @@ def _render_elevations(plan: Plan) -> str:
     return f'{hall.render_racks(plan)}{inside}{chooser}{_render_legend(plan)}<div class="racks" id="racks"></div>'
 
 
-_LEGEND_NAMES = {"node": "nodes", "switch": "switches", "server": "servers", "feed": "power", "cool": "coolant",
-            "panel": "panels"}  # fmt: skip
+_LEGEND_NAMES = {
+    "node": "nodes",
+    "switch": "switches",
+    "server": "servers",
+    "feed": "power",
+    "cool": "coolant",
+    "panel": "panels",
+}
 
 
 def _render_legend(plan: Plan) -> str:
     """The colours that are in the elevations."""
-    used = {ITEM_COLOURS.get(item.kind, "panel") for rack in (plan.layout.racks if plan.layout else ())
-            for item in rack.items if item.unit > 0}  # fmt: skip
+    used = {
+        ITEM_COLOURS.get(item.kind, "panel")
+        for rack in (plan.layout.racks if plan.layout else ())
+        for item in rack.items
+        if item.unit > 0
+    }
     marks = "".join(f'<li><i class="{kind}"></i>{name}</li>' for kind, name in _LEGEND_NAMES.items() if kind in used)
     return f'<ul class="legend">{marks}</ul>'
 

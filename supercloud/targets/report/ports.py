@@ -48,7 +48,13 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
     served = sum(item.links for item in fabric.services)
     names = {item.name for item in fabric.services}
     kinds = [item.kind in names for item in table.devices]
-    ends = zip(table.get_device_names("one"), table.get_port_names("one"), table.get_device_names("other"), table.get_port_names("other"), strict=True)
+    ends = zip(
+        table.get_device_names("one"),
+        table.get_port_names("one"),
+        table.get_device_names("other"),
+        table.get_port_names("other"),
+        strict=True,
+    )
     return [
         [str(cell) for cell in row]
         for number, (row, one) in enumerate(zip(ends, table.source_set.tolist(), strict=True))

@@ -10,8 +10,12 @@ __all__ = ["draw_row_plan"]
 
 _LEFT, _TOP, _RIGHT = 60, 26, 96
 _RACK_COLOURS = {"compute": "node", "network": "switch", "storage": "server", "service": "manager"}
-_KIND_NAMES = {"compute": "nodes", "network": "switches and services", "storage": "storage servers",
-          "service": "distribution of coolant"}  # fmt: skip
+_KIND_NAMES = {
+    "compute": "nodes",
+    "network": "switches and services",
+    "storage": "storage servers",
+    "service": "distribution of coolant",
+}
 _WIDTH = 1180
 _MANY_RACKS = 320
 """Above so many racks they are drawn smaller."""
@@ -47,7 +51,13 @@ def draw_row_plan(plan: Plan) -> Picture | None:
 
 
 def _draw_rack(
-    picture: Picture, rack: RackPlan, x: float, y: float, sizes: tuple[float, int, int], densest: float, has_unknown_power: bool
+    picture: Picture,
+    rack: RackPlan,
+    x: float,
+    y: float,
+    sizes: tuple[float, int, int],
+    densest: float,
+    has_unknown_power: bool,
 ) -> None:
     cell, depth, size = sizes
     kilowatts = rack.power.to("kW")

@@ -15,4 +15,6 @@ def format_header(subject: str, comment: str, suffix: str = "") -> str:
 
 def format_release_header(subject: str, comment: str, system: NetworkOs) -> str:
     """The same, with the releases of a switch's operating system that the file is for, where they are known."""
-    return format_header(subject, comment, f" for {system.title}, release {system.since} or later" if system.since else "")
+    return format_header(
+        subject, comment, f" for {system.title}, release {system.since} or later" if system.since else ""
+    )

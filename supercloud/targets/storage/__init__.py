@@ -30,6 +30,11 @@ def render(plan: Plan) -> Bundle:
     files: dict[str, File | str] = {}
     stores = [StorageSystem(plan, index) for index, item in enumerate(plan.storage) if item.servers]
     for store in stores:
-        files |= {f"{store.storage_plan.name}/{name}": file for name, file in _RENDERERS[store.storage_plan.kind](store).items()}
-    files["INSTALL.md"] = render_template("storage/INSTALL.md.j2", head=format_header(plan.name), stores=stores, plan=plan)
+        files |= {
+            f"{store.storage_plan.name}/{name}": file
+            for name, file in _RENDERERS[store.storage_plan.kind](store).items()
+        }
+    files["INSTALL.md"] = render_template(
+        "storage/INSTALL.md.j2", head=format_header(plan.name), stores=stores, plan=plan
+    )
     return Bundle(files)

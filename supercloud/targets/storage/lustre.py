@@ -24,7 +24,9 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
     """What servers and clients of one file system need."""
     net = "o2ib0" if storage.storage_plan.fabric and storage.fabric_kind in ("infiniband", "roce") else "tcp0"
     design = storage.storage_plan.design if isinstance(storage.storage_plan.design, LustreDesign) else None
-    managers = [f"{storage.format_host('mds', index)}@{net}" for index in range(min(2, storage.get_server_group("mds").count))]
+    managers = [
+        f"{storage.format_host('mds', index)}@{net}" for index in range(min(2, storage.get_server_group("mds").count))
+    ]
     values: dict[str, Any] = {
         "net": net,
         "fsname": re.sub(r"[^a-z0-9_]", "", storage.storage_plan.name)[:_MAX_NAME_LENGTH],

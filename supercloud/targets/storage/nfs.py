@@ -20,7 +20,10 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
         "server": storage.format_host("nfs", 0),
         "networks": [str(block) for block in ipaddress.collapse_addresses(_iter_client_blocks(storage))],
     }
-    return {"exports": storage.render_template("nfs-exports.j2", **values), "fstab": storage.render_template("nfs-fstab.j2", **values)}
+    return {
+        "exports": storage.render_template("nfs-exports.j2", **values),
+        "fstab": storage.render_template("nfs-fstab.j2", **values),
+    }
 
 
 def _iter_client_blocks(storage: StorageSystem) -> Iterator[Block]:
@@ -34,5 +37,8 @@ def _iter_client_blocks(storage: StorageSystem) -> Iterator[Block]:
         with suppress(ValueError):  # an address that is not one of IPv4 has a finding
             yield Block(host.address)
     if storage.host_suffix and plan.networks:
-        yield from (item.block for item in plan.networks.subnets
-                    if item.role == "rail" and item.fabric == storage.storage_plan.fabric)  # fmt: skip
+        yield from (
+            item.block
+            for item in plan.networks.subnets
+            if item.role == "rail" and item.fabric == storage.storage_plan.fabric
+        )

@@ -66,6 +66,7 @@ def _iter_stanzas(storage: StorageSystem, design: ScaleDesign) -> Iterator[str]:
             usage = "metadataOnly" if meta else "dataOnly" if design.metadata_drives else "dataAndMetadata"
             pool = "data" if usage == "dataOnly" else "system"
             yield (
-                f"%nsd: device=/dev/nvme{drive}n1 nsd=nsd_{storage.storage_plan.name.replace('-', '_')}_{server + 1}_{drive} "
+                f"%nsd: device=/dev/nvme{drive}n1 "
+                f"nsd=nsd_{storage.storage_plan.name.replace('-', '_')}_{server + 1}_{drive} "
                 f"servers={host} usage={usage} failureGroup={server + 1} pool={pool}"
             )

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..._version import __version__
 from ...plan.build.storage.clients import (
-    list_client_pools,
+    explain_fabric_only,
     has_service_hosts,
+    list_client_pools,
     list_routed_pools,
     list_unreached_pools,
-    explain_fabric_only,
 )
 from ...plan.build.storage.interfaces import list_store_interfaces
 from ...plan.model.plan import Plan, PoolPlan, ServerGroup, StoragePlan
@@ -58,7 +58,11 @@ class StorageSystem:
     @property
     def host_suffix(self) -> str:
         """What a server's name on the fabric has after its own; nothing where its ordinary address is the one there."""
-        served = self.plan.networks.list_servers(self.storage_plan.fabric) if self.plan.networks and self.storage_plan.fabric else ()
+        served = (
+            self.plan.networks.list_servers(self.storage_plan.fabric)
+            if self.plan.networks and self.storage_plan.fabric
+            else ()
+        )
         return f"-{self.storage_plan.fabric}" if served else ""
 
     @property
@@ -106,5 +110,7 @@ class StorageSystem:
 
     def render_template(self, template: str, executable: bool = False, **values: Any) -> File:
         """A file from a template of the storage folder."""
-        text = render_template(f"storage/{template}", head=format_header(self.plan.name), store=self, item=self.storage_plan, **values)
+        text = render_template(
+            f"storage/{template}", head=format_header(self.plan.name), store=self, item=self.storage_plan, **values
+        )
         return File(text, executable)

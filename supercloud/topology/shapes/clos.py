@@ -11,8 +11,8 @@ from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
 from ..reserved import PortReservation
-from ..switched import assemble_fabric, require_fit, compute_leaf_ports
-from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, expand_oversubscription, expand_radix
+from ..switched import assemble_fabric, compute_leaf_ports, require_fit
+from ..tiers import LeafUnits, Oversubscription, Radix, UpperTiers, expand_oversubscription, expand_radix
 
 
 def build_clos(
@@ -41,7 +41,17 @@ def build_clos(
 
     Raises TopologyError, with the numbers and what would fit.
     """
-    require_at_least(1, nodes=nodes, nics=nics, rack=rack_nodes, racks=racks, uplinks=uplinks, pod=racks_per_pod, planes=planes, tiers=tiers)
+    require_at_least(
+        1,
+        nodes=nodes,
+        nics=nics,
+        rack=rack_nodes,
+        racks=racks,
+        uplinks=uplinks,
+        pod=racks_per_pod,
+        planes=planes,
+        tiers=tiers,
+    )
     require_at_least(1, cage=cage_ports)
     require_at_least(0, peers=peer_ports)
     leaf_radix, spine_radix, core_radix = expand_radix(radix)
@@ -53,7 +63,9 @@ def build_clos(
         raise TopologyError(f"{nodes} nodes do not fit {racks} racks of {rack_nodes}", f"build {needed} racks")
     if tiers is None and racks == 1:
         tiers = 1
-    down, up = compute_leaf_ports(leaf_radix, rack_ratio, down=down, uplinks=uplinks, multiple=nics, is_alone=tiers == 1)
+    down, up = compute_leaf_ports(
+        leaf_radix, rack_ratio, down=down, uplinks=uplinks, multiple=nics, is_alone=tiers == 1
+    )
     upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, racks_per_pod, spines, has_large_pods=True)
     units = LeafUnits(racks, 1, 1, up)
     require_fit(nodes, nics, rack_nodes, units, upper, radix)

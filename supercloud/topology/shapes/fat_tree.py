@@ -10,8 +10,16 @@ from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
 from ..reserved import PortReservation, to_port_requests
-from ..switched import assemble_fabric, require_fit, compute_leaf_ports
-from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, compute_max_down, expand_oversubscription, expand_radix
+from ..switched import assemble_fabric, compute_leaf_ports, require_fit
+from ..tiers import (
+    LeafUnits,
+    Oversubscription,
+    Radix,
+    UpperTiers,
+    compute_max_down,
+    expand_oversubscription,
+    expand_radix,
+)
 
 
 def build_fat_tree(
@@ -47,7 +55,11 @@ def build_fat_tree(
     leaf_radix, spine_radix, core_radix = expand_radix(radix)
     leaf_ratio, spine_ratio = expand_oversubscription(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or leaves is not None
-    if tiers is None and not by_hand and nodes * nics + sum(ask.ports for ask in to_port_requests(reserved)) <= leaf_radix:
+    if (
+        tiers is None
+        and not by_hand
+        and nodes * nics + sum(ask.ports for ask in to_port_requests(reserved)) <= leaf_radix
+    ):
         tiers = 1
     down, up = compute_leaf_ports(leaf_radix, leaf_ratio, down=down, uplinks=uplinks, multiple=1, is_alone=tiers == 1)
     block, sides = max(1, down // nics), -(-nics // down)

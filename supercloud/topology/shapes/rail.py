@@ -13,8 +13,16 @@ from ..errors import TopologyError, require_at_least
 from ..graph import Axis, Fabric
 from ..links import NodeLinks
 from ..reserved import PortReservation
-from ..switched import assemble_fabric, require_fit, compute_leaf_ports
-from ..tiers import Oversubscription, Radix, LeafUnits, UpperTiers, compute_max_down, expand_oversubscription, expand_radix
+from ..switched import assemble_fabric, compute_leaf_ports, require_fit
+from ..tiers import (
+    LeafUnits,
+    Oversubscription,
+    Radix,
+    UpperTiers,
+    compute_max_down,
+    expand_oversubscription,
+    expand_radix,
+)
 
 
 def build_rail_optimized(
@@ -95,7 +103,9 @@ def build_rail_optimized(
         if most < 1:
             return 0
         upper = UpperTiers(radix, radix, spine_ratio, tiers, pod_units)
-        return size * upper.compute_max_units(tiers or 3, LeafUnits(1, -(-size // most) * sides // sections, sections, most))
+        return size * upper.compute_max_units(
+            tiers or 3, LeafUnits(1, -(-size // most) * sides // sections, sections, most)
+        )
 
     upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines)
     leaves, nics = LeafUnits(units, blocks * sides // sections, sections, up), rails * ports_per_rail

@@ -61,7 +61,10 @@ class SwitchLinks(LinkGroup):
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
         accelerator, link = number // self.links_per_accelerator, number % self.links_per_accelerator
         switch = accelerator // self.domain_accelerators * self.switches + link % self.switches
-        port = accelerator % self.domain_accelerators * -(-self.links_per_accelerator // self.switches) + link // self.switches
+        port = (
+            accelerator % self.domain_accelerators * -(-self.links_per_accelerator // self.switches)
+            + link // self.switches
+        )
         return accelerator, link, switch, port, number * 0
 
 
@@ -89,13 +92,19 @@ class MeshLinks(LinkGroup):
         return base + one, one_port, base + (one + apart) % self.domain_accelerators, other_port, number * 0
 
 
-def build_switched_scale_up(nodes: int, *, accelerators: int, links_per_accelerator: int, switches: int, domain_nodes: int = 1) -> ScaleUp:
+def build_switched_scale_up(
+    nodes: int, *, accelerators: int, links_per_accelerator: int, switches: int, domain_nodes: int = 1
+) -> ScaleUp:
     """Domains of `domain` nodes whose accelerators have `links` each, spread over the `switches` of the domain.
 
     Raises TopologyError for numbers below 1.
     """
-    require_at_least(1, nodes=nodes, accelerators=accelerators, links=links_per_accelerator, switches=switches, domain=domain_nodes)
-    group = SwitchLinks("accelerator", "switch", nodes * accelerators, links_per_accelerator, domain_nodes * accelerators, switches)
+    require_at_least(
+        1, nodes=nodes, accelerators=accelerators, links=links_per_accelerator, switches=switches, domain=domain_nodes
+    )
+    group = SwitchLinks(
+        "accelerator", "switch", nodes * accelerators, links_per_accelerator, domain_nodes * accelerators, switches
+    )
     return ScaleUp("switched", nodes, accelerators, switches, Level("scale-up", nodes, domain_nodes, 1), (group,))
 
 

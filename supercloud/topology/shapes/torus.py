@@ -37,7 +37,15 @@ def build_torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> F
 def build_ring_links(kind: str, grid: Grid, copies: int = 1) -> tuple[RingLinks, ...]:
     """The links of a grid, or of several equal ones in a row, axis by axis; axes of length 1 have none."""
     return tuple(
-        RingLinks(kind, kind, axis, length, grid.compute_stride(axis), grid.count_rings(axis) * copies, grid.has_wrap_link(axis))
+        RingLinks(
+            kind,
+            kind,
+            axis,
+            length,
+            grid.compute_stride(axis),
+            grid.count_rings(axis) * copies,
+            grid.has_wrap_link(axis),
+        )
         for axis, length in enumerate(grid.dims)
         if length > 1
     )

@@ -46,8 +46,15 @@ Row = tuple[str, str, str, str]
 
 def kubernetes(folder: Path) -> Iterator[Row]:
     """Jobs submitted by one client to a real API server, with Kueue and JobSet at work beside it."""
-    job = JobSpec.model_validate({"name": "quick", "command": ["true"], "image": "registry.example.com/q:1",
-                                  "tenant": "llm", "accelerators": {"type": "h100", "count": 8}})  # fmt: skip
+    job = JobSpec.model_validate(
+        {
+            "name": "quick",
+            "command": ["true"],
+            "image": "registry.example.com/q:1",
+            "tenant": "llm",
+            "accelerators": {"type": "h100", "count": 8},
+        }
+    )
     with World(SPEC, folder) as world, Store(folder / "store") as store, ThreadPoolExecutor(THREADS) as threads:
         os.environ["KUBECONFIG"] = str(world.lab.kubeconfig)
         connection = Connection(engine="kubernetes")
@@ -63,8 +70,12 @@ def kubernetes(folder: Path) -> Iterator[Row]:
         began = time.monotonic()
         assert len(engine.poll(refs)) == JOBS
         asked = time.monotonic() - began
-    yield (f"submit {JOBS} jobs to a real API server", f"{rate:.0f} jobs/s ({own:.0f} by the client's own work)",
-           f"{rate / RATE:.2f} × {RATE} jobs/s", "more is better")  # fmt: skip
+    yield (
+        f"submit {JOBS} jobs to a real API server",
+        f"{rate:.0f} jobs/s ({own:.0f} by the client's own work)",
+        f"{rate / RATE:.2f} × {RATE} jobs/s",
+        "more is better",
+    )
     yield f"ask after all {JOBS}", f"{asked:.3f} s", "", f"{asked * rate / JOBS:.2f} × submitting them"
 
 
@@ -82,21 +93,30 @@ def pulumi(folder: Path) -> Iterator[Row]:
         best = min(runs, key=lambda run: run.seconds)
         created = json.loads(best.out)["changeSummary"]["create"]
         first = first or best.seconds
-        yield (f"preview by the real engine, {nodes:,} nodes", f"{best.seconds:.1f} s ({created} resources)",
-               f"{best.seconds / PREVIEW:.2f} × {PREVIEW} s, {created / MOST:.2f} × {MOST} resources",
-               f"{best.seconds / first:.1f} × smallest")  # fmt: skip
+        yield (
+            f"preview by the real engine, {nodes:,} nodes",
+            f"{best.seconds:.1f} s ({created} resources)",
+            f"{best.seconds / PREVIEW:.2f} × {PREVIEW} s, {created / MOST:.2f} × {MOST} resources",
+            f"{best.seconds / first:.1f} × smallest",
+        )
 
 
 def page(folder: Path) -> Iterator[Row]:
     """The report of 16,384 accelerators until its search answers."""
     subprocess.run([REAL / "report" / "install.sh"], check=True, stdout=sys.stderr)
     file = folder / "report.html"
-    file.write_text(render_report(sc.resolve(sc.load(REAL / "report" / "site.yaml"), Catalog([REAL / "report" / "catalog"]))))
+    file.write_text(
+        render_report(sc.resolve(sc.load(REAL / "report" / "site.yaml"), Catalog([REAL / "report" / "catalog"])))
+    )
     with opened(folder / "profile") as browser:
         seconds = min(browser.open(file) for _ in range(RUNS))
     size = file.stat().st_size / 1e6
-    yield ("open the report of 16,384 accelerators in Chromium", f"{seconds:.2f} s ({size:.1f} MB)",
-           f"{seconds / READY:.2f} × {READY} s", "")  # fmt: skip
+    yield (
+        "open the report of 16,384 accelerators in Chromium",
+        f"{seconds:.2f} s ({size:.1f} MB)",
+        f"{seconds / READY:.2f} × {READY} s",
+        "",
+    )
 
 
 @contextmanager

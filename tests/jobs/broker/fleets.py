@@ -8,7 +8,7 @@ from typing import Any
 from supercloud.jobs.fleet.state import Cluster, Fleet
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
-from supercloud.spec.fleet import Connection, FleetSpec, FleetMember
+from supercloud.spec.fleet import Connection, FleetMember, FleetSpec
 from supercloud.spec.loader import loads
 
 CLUSTER = """

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jobs.broker.fleets import fleet, job
 
 from supercloud.jobs.broker.decide import RECENTLY_RECALLED, Hold, Start, decide, rebalance
-from supercloud.jobs.broker.room import close_pool, allocate
+from supercloud.jobs.broker.room import allocate, close_pool
 from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.jobs.store.records import JobRecord
@@ -19,12 +19,30 @@ NOW = 1_000_000.0
 
 
 def record(number: int, **fields: Any) -> JobRecord:
-    return JobRecord(**{
-        "id": number, "key": f"k{number}", "name": "job", "spec": "{}", "placement": "", "submission": "",
-        "cluster": "", "connection": "", "engine": "", "ref": None, "state": State.HELD, "attempt": 1,
-        "exit_code": None, "reason": "", "owner": "", "recorded": NOW, "submitted": None, "started": None,
-        "ended": None,
-    } | fields)  # fmt: skip
+    return JobRecord(
+        **{
+            "id": number,
+            "key": f"k{number}",
+            "name": "job",
+            "spec": "{}",
+            "placement": "",
+            "submission": "",
+            "cluster": "",
+            "connection": "",
+            "engine": "",
+            "ref": None,
+            "state": State.HELD,
+            "attempt": 1,
+            "exit_code": None,
+            "reason": "",
+            "owner": "",
+            "recorded": NOW,
+            "submitted": None,
+            "started": None,
+            "ended": None,
+        }
+        | fields
+    )
 
 
 def goes(actions: list[Start | Hold]) -> list[str]:
@@ -74,7 +92,9 @@ def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
 def test_a_cluster_that_refuses_is_avoided() -> None:
     here = fleet({"a": 2, "b": 2})
     assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED}})) == ["b"]
-    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED, "b": RECENTLY_RECALLED}})) == ["-"]
+    assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED, "b": RECENTLY_RECALLED}})) == [
+        "-"
+    ]
 
 
 def test_many_in_vain_are_left_for_the_next_look() -> None:
@@ -98,9 +118,14 @@ def test_a_waiting_job_moves_to_what_frees_first() -> None:
 
 
 def test_priorities_then_shares_then_age() -> None:
-    waiting = [record(1, tenant="vision"), record(2, tenant="llm"), record(3, tenant="llm", priority="high"),
-               record(4, tenant="llm"), record(5, tenant="vision"),
-               record(6, tenant="vision", priority="low")]  # fmt: skip
+    waiting = [
+        record(1, tenant="vision"),
+        record(2, tenant="llm"),
+        record(3, tenant="llm", priority="high"),
+        record(4, tenant="llm"),
+        record(5, tenant="vision"),
+        record(6, tenant="vision", priority="low"),
+    ]
     shares = compute_shares(fleet({"a": 1}))
     assert shares == {"llm": 0.75, "vision": 0.25}
     sizes = {item.id: 8 for item in waiting}
@@ -130,20 +155,32 @@ def test_nothing_to_do(count: int) -> None:
     assert decide(fleet({"a": 1}), [], {}, NOW) == [] and rebalance(fleet({"a": 1}), [], {}, NOW, count) == []
 
 
-@pytest.mark.parametrize(("wants", "said", "unsaid"), [
-    ({"clusters": ["far"]}, ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
-     ["add near"]),
-    ({"clusters": ["far"], "nodes": ["train-0002"]}, ["not answer", "leave out place.clusters and place.nodes"], []),
-    ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
-    ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("wants", "said", "unsaid"),
+    [
+        (
+            {"clusters": ["far"]},
+            ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
+            ["add near"],
+        ),
+        (
+            {"clusters": ["far"], "nodes": ["train-0002"]},
+            ["not answer", "leave out place.clusters and place.nodes"],
+            [],
+        ),
+        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
+        ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
+    ],
+)
 def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
     wants: dict[str, Any], said: list[str], unsaid: list[str]
 ) -> None:
     whole = fleet({"near": 1, "far": 4})
     near, far = whole.clusters
     number = 1 if "nodes" in wants else 2
-    [found] = decide(replace(whole, clusters=(near,)), [record(1)], {1: job(number, place=wants)}, NOW, unresponsive=[far])
+    [found] = decide(
+        replace(whole, clusters=(near,)), [record(1)], {1: job(number, place=wants)}, NOW, unresponsive=[far]
+    )
     assert isinstance(found, Hold)
     assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
 

@@ -109,8 +109,11 @@ def test_kill_9(tmp_path: Path) -> None:
         assert set(returned.read_text().split()) <= set(records)
         assert len(records) > 50, "the test has tested something"
         assert {record.state for record in records.values()} == {State.COMPLETED}
-        launched = {record.engine_key if n == record.launch else f"{record.key}.e{n}" if n else record.key
-                    for record in records.values() for n in range(record.launch + 1)}  # fmt: skip
+        launched = {
+            record.engine_key if n == record.launch else f"{record.key}.e{n}" if n else record.key
+            for record in records.values()
+            for n in range(record.launch + 1)
+        }
         times = taken(folder)
         assert set(times.values()) == {1}, "no start was made twice"
         assert set(times) <= launched and {record.engine_key for record in records.values()} <= set(times)

@@ -13,7 +13,7 @@ from jobs.broker.test_decide import NOW, goes, place_of, record
 from supercloud.errors import InputError, SpecError
 from supercloud.jobs import api
 from supercloud.jobs.broker.decide import Hold, Start, decide, rebalance
-from supercloud.jobs.broker.limits import TenantAllocation, compute_allocations, find_exceeded_limit, add_allocation
+from supercloud.jobs.broker.limits import TenantAllocation, add_allocation, compute_allocations, find_exceeded_limit
 from supercloud.jobs.broker.room import allocate
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.fleet.state import Fleet
@@ -33,18 +33,28 @@ def limited(own: dict[str, int] | None = None, **limits: Any) -> Fleet:
     if own is None:
         return here
     first = here.clusters[0]
-    tenants = tuple(item.model_copy(update={"limits": item.limits.model_copy(update=own)})
-                    for item in first.plan.spec.tenants)  # fmt: skip
-    plan = replace(first.plan, tenants=tuple(
-        replace(item, limits=tenants[0].limits) if item.name == "llm" else item for item in first.plan.tenants
-    ))  # fmt: skip
+    tenants = tuple(
+        item.model_copy(update={"limits": item.limits.model_copy(update=own)}) for item in first.plan.spec.tenants
+    )
+    plan = replace(
+        first.plan,
+        tenants=tuple(
+            replace(item, limits=tenants[0].limits) if item.name == "llm" else item for item in first.plan.tenants
+        ),
+    )
     return replace(here, clusters=(replace(first, plan=plan), here.clusters[1]))
 
 
-@pytest.mark.parametrize("limits, nodes, begun", [
-    ({"accelerators": 24}, [1, 1, 1, 1], 3), ({"nodes": 5}, [2, 2, 1, 1], 3), ({"jobs": 2}, [1, 1, 1], 2),
-    ({}, [1, 1, 1, 1], 4), ({"accelerators": 24}, [2, 2, 1], 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "limits, nodes, begun",
+    [
+        ({"accelerators": 24}, [1, 1, 1, 1], 3),
+        ({"nodes": 5}, [2, 2, 1, 1], 3),
+        ({"jobs": 2}, [1, 1, 1], 2),
+        ({}, [1, 1, 1, 1], 4),
+        ({"accelerators": 24}, [2, 2, 1], 2),
+    ],
+)
 def test_over_all_clusters(limits: dict[str, int], nodes: list[int], begun: int) -> None:
     here = limited(**limits)
     waiting = [record(number, tenant="llm") for number in range(len(nodes))]
@@ -61,7 +71,9 @@ def test_a_limit_of_one_cluster_sends_work_to_another() -> None:
     assert goes(decide(here, waiting, specs, NOW)) == ["a", "b", "b"]
     held = add_allocation({}, "llm", place_of(here, "a"), "a")
     assert goes(decide(here, waiting, specs, NOW, allocations=held)) == ["b", "b", "b"]
-    assert "1 of the 1 nodes it may have at one time in a" in find_exceeded_limit(here, held, "llm", place_of(here, "a"))
+    assert "1 of the 1 nodes it may have at one time in a" in find_exceeded_limit(
+        here, held, "llm", place_of(here, "a")
+    )
 
 
 def test_who_is_at_its_limit_keeps_nothing_from_others() -> None:
@@ -74,9 +86,16 @@ def test_who_is_at_its_limit_keeps_nothing_from_others() -> None:
 def test_what_is_held_is_what_engines_have() -> None:
     here = limited()
     at = place_of(here, "a")
-    records = [record(1, tenant="llm", placement=at.to_json(), cluster="a", state=State.RUNNING),
-               record(2, tenant="llm", placement=at.to_json(), cluster="b", state=State.QUEUED), record(3)]  # fmt: skip
-    assert compute_allocations(records) == {("llm", "a"): TenantAllocation(8, 1, 1), ("llm", "b"): TenantAllocation(8, 1, 1), ("llm", ""): TenantAllocation(16, 2, 2)}
+    records = [
+        record(1, tenant="llm", placement=at.to_json(), cluster="a", state=State.RUNNING),
+        record(2, tenant="llm", placement=at.to_json(), cluster="b", state=State.QUEUED),
+        record(3),
+    ]
+    assert compute_allocations(records) == {
+        ("llm", "a"): TenantAllocation(8, 1, 1),
+        ("llm", "b"): TenantAllocation(8, 1, 1),
+        ("llm", ""): TenantAllocation(16, 2, 2),
+    }
 
 
 def test_a_move_stays_within_the_limits() -> None:
@@ -113,8 +132,9 @@ def test_two_budgets_of_one_tenant_are_two(store: Store) -> None:
     now = 1_700_000_000.0  # in the middle of a month
     old = api.submit(job(1, tenant="llm", time_limit="1 h"), here, store=store)
     with store.transaction() as database:
-        database.execute("UPDATE jobs SET state = 'COMPLETED', ended = ?, dollars = 95 WHERE id = ?",
-                         (now - 5 * 86_400, old.id))  # fmt: skip
+        database.execute(
+            "UPDATE jobs SET state = 'COMPLETED', ended = ?, dollars = 95 WHERE id = ?", (now - 5 * 86_400, old.id)
+        )
     assert compute_spending(store, here.spec.budgets, now) == {("llm", "day"): 0.0, ("llm", "month"): 95.0}
     asked = job(1, tenant="llm", time_limit="1 h")
     for kept, reason in ((95.0, "has 5.00 USD of its 100 USD left this month"), (85.0, "")):

@@ -20,7 +20,13 @@ from jobs.waiting import end_everything, eventually
 import supercloud
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs.broker.loop import Reporter, run_broker
-from supercloud.jobs.broker.unit import PASSED_VARIABLES, PATH_VARIABLES, SECRET_VARIABLES, select_environment, render_unit
+from supercloud.jobs.broker.unit import (
+    PASSED_VARIABLES,
+    PATH_VARIABLES,
+    SECRET_VARIABLES,
+    render_unit,
+    select_environment,
+)
 from supercloud.jobs.engines.local.engine import _PASSED_VARIABLES
 
 FLEET = "name: company\nclusters: [{spec: own.yaml, connect: {engine: local}}]\n"
@@ -67,7 +73,10 @@ def raising(error: Exception) -> Callable[[], object]:
 def test_an_outage_is_said_once_and_that_it_is_over() -> None:
     down = raising(StoreError("the store is locked"))
     assert told(down, down, down, int, int, down) == [
-        "warning: the store is locked", "over: the store is locked", "warning: the store is locked"]  # fmt: skip
+        "warning: the store is locked",
+        "over: the store is locked",
+        "warning: the store is locked",
+    ]
 
 
 def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
@@ -75,11 +84,18 @@ def test_warnings_of_one_engine_do_not_hide_those_of_another() -> None:
     reporter = Reporter(lines.append)
 
     def step(*names: str) -> Callable[[], object]:
-        return lambda: [reporter.report(f"warning: {name} is silent") for name in names] and reporter.report("job 1 goes on")
+        return lambda: (
+            [reporter.report(f"warning: {name} is silent") for name in names] and reporter.report("job 1 goes on")
+        )
 
     assert told(step("a"), step("a", "b"), step("b"), reporter=reporter, lines=lines) == [
-        "warning: a is silent", "job 1 goes on", "warning: b is silent", "job 1 goes on", "job 1 goes on",
-        "over: a is silent"]  # fmt: skip
+        "warning: a is silent",
+        "job 1 goes on",
+        "warning: b is silent",
+        "job 1 goes on",
+        "job 1 goes on",
+        "over: a is silent",
+    ]
 
 
 def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
@@ -90,11 +106,22 @@ def test_what_lasts_is_one_outage_whatever_words_tell_of_it() -> None:
         return lambda: [reporter.warn(f"warning: a: {text}", "a", vague) for text, vague in warnings]
 
     hangs, refused, refused_later = ("no answer in 30 s", True), ("refused, try 1", False), ("refused, try 2", False)
-    steps = [warned(hangs), warned(hangs, hangs), warned(hangs, refused), warned(refused_later, hangs),
-             lambda: reporter.renew("a"), int, int, warned(refused)]  # fmt: skip
+    steps = [
+        warned(hangs),
+        warned(hangs, hangs),
+        warned(hangs, refused),
+        warned(refused_later, hangs),
+        lambda: reporter.renew("a"),
+        int,
+        int,
+        warned(refused),
+    ]
     assert told(*steps, reporter=reporter, lines=lines) == [
-        "warning: a: no answer in 30 s", "warning: a: refused, try 1", "over: a: no answer in 30 s",
-        "warning: a: refused, try 1"]  # fmt: skip
+        "warning: a: no answer in 30 s",
+        "warning: a: refused, try 1",
+        "over: a: no answer in 30 s",
+        "warning: a: refused, try 1",
+    ]
 
 
 @pytest.mark.parametrize("error", [KeyError("jobs"), TypeError("odd"), EngineError("odd"), OSError(28, "full")])
@@ -113,11 +140,18 @@ def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "state/jobs.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")  # somebody writes and does not end
     log = tmp_path / "log"
-    program = ("from supercloud.jobs import database; database._PATIENCE = 0.05; from supercloud.cli import main; "
-               "import sys; sys.argv[0] = 'supercloud'; main()")  # fmt: skip
+    program = (
+        "from supercloud.jobs import database; database._PATIENCE = 0.05; from supercloud.cli import main; "
+        "import sys; sys.argv[0] = 'supercloud'; main()"
+    )
     with open(log, "wb") as out:
-        served = subprocess.Popen([sys.executable, "-c", program, "serve", "fleet.yaml", "--every", "0.05"],
-                                  cwd=tmp_path, env=env, stdout=out, stderr=out)  # fmt: skip
+        served = subprocess.Popen(
+            [sys.executable, "-c", program, "serve", "fleet.yaml", "--every", "0.05"],
+            cwd=tmp_path,
+            env=env,
+            stdout=out,
+            stderr=out,
+        )
     try:
         eventually(lambda: "is locked" in log.read_text(), 60)
         other.execute("ROLLBACK")
@@ -148,8 +182,12 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     path = tmp_path / "supercloud-company.service"
     path.write_text(done.stdout)
-    verified = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True,
-                              env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"})  # fmt: skip
+    verified = subprocess.run(
+        ["systemd-analyze", "verify", str(path)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"},
+    )
     assert verified.returncode == 0 and not verified.stderr, verified.stderr
     assert "Environment=SUPERCLOUD_PROXY=http://proxy:3128" in done.stdout
     assert "EnvironmentFile=-%h/.config/supercloud/serve-company.env" in done.stdout
@@ -182,7 +220,7 @@ NOT_OF_A_SERVICE = set(
     SUPERCLOUD_CHECKPOINT SUPERCLOUD_EPOCH SUPERCLOUD_JOB_KEY SUPERCLOUD_READING SUPERCLOUD_RESULT
     SUPERCLOUD_RESULT_LOG SUPERCLOUD_STATE TMPDIR USER XDG_RUNTIME_DIR XDG_STATE_HOME
     """.split()
-)  # fmt: skip
+)
 
 
 def variables_read() -> set[str]:
@@ -207,7 +245,9 @@ def variables_read() -> set[str]:
             asked.append(node.left)
     found = {expression.value for expression in asked if isinstance(expression, ast.Constant)}
     names = {expression.id for expression in asked if isinstance(expression, ast.Name)}
-    return {str(one) for one in found}.union(*(constants.get(name, set()) for name in names - {"name"}), _PASSED_VARIABLES)
+    return {str(one) for one in found}.union(
+        *(constants.get(name, set()) for name in names - {"name"}), _PASSED_VARIABLES
+    )
 
 
 def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None:
@@ -220,7 +260,10 @@ def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None
     assert passed["PATH"] == f"/bin:{os.getcwd()}/own" and passed["KUBECONFIG"] == f"{os.getcwd()}/here/kubeconfig"
     assert passed["AWS_PROFILE"] == "here/aws_profile" and set(secret) == {*SECRET_VARIABLES, "SUPERCLOUD_PROXY"}
     assert not set(secret) & set(passed)
-    assert select_environment({"SUPERCLOUD_PROXY": "http://proxy:3128"}) == ({"SUPERCLOUD_PROXY": "http://proxy:3128"}, [])
+    assert select_environment({"SUPERCLOUD_PROXY": "http://proxy:3128"}) == (
+        {"SUPERCLOUD_PROXY": "http://proxy:3128"},
+        [],
+    )
 
 
 def test_words_of_a_unit_are_what_systemd_reads() -> None:

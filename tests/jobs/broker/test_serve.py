@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from jobs.broker.fleets import fleet, job
 
-from supercloud.errors import EngineError, InputError, SpecError, OperationError
+from supercloud.errors import EngineError, InputError, OperationError, SpecError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.lock import acquire_broker_lock
@@ -217,8 +217,11 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     broker.step()
     broker.step()
     moved = held.reload()
-    assert moved.launch == 1 and moved.cluster != old and "has not answered for 600 s" in str(
-        [event.note for event in held.list_events()])  # fmt: skip
+    assert (
+        moved.launch == 1
+        and moved.cluster != old
+        and "has not answered for 600 s" in str([event.note for event in held.list_events()])
+    )
     assert [item.ref for item in ledger.list_abandoned(store)] == [ref]
     monkeypatch.undo()
     broker.step()
@@ -309,9 +312,13 @@ def test_other_fleets_are_left_alone(store: Store) -> None:
 
 def test_a_fleet_that_nobody_reaches(store: Store) -> None:
     here = fleet({"a": 1})
-    alone = Fleet(here.spec, tuple(
-        type(one)(one.plan, one.pools, None, one.member.model_copy(update={"connect": None})) for one in here.clusters
-    ))  # fmt: skip
+    alone = Fleet(
+        here.spec,
+        tuple(
+            type(one)(one.plan, one.pools, None, one.member.model_copy(update={"connect": None}))
+            for one in here.clusters
+        ),
+    )
     with pytest.raises(InputError, match="says how it is reached"):
         api.submit(job(1), alone, store=store)
     assert Connection(engine="fake") != Connection(engine="fake", context="a")

@@ -29,8 +29,9 @@ def ended(store: Store, tenant: str, units: float, started: float, end: float, k
     """A job that has ended, as the store writes it."""
     row, _ = store.record(key=key or f"{tenant}{started}{end}{units}", name="j", spec="{}", tenant=tenant, units=units)
     with store.transaction() as database:
-        database.execute("UPDATE jobs SET state = 'COMPLETED', started = ?, ended = ? WHERE id = ?",
-                         (started, end, row.id))  # fmt: skip
+        database.execute(
+            "UPDATE jobs SET state = 'COMPLETED', started = ?, ended = ? WHERE id = ?", (started, end, row.id)
+        )
         store.add_note(row.id, "ended")
 
 
@@ -95,14 +96,20 @@ def test_shares_of_the_fleet_come_first() -> None:
     said = fleet({"a": 4}, tenants=[{"name": "llm", "share": 1}, {"name": "vision", "share": 3}])
     assert compute_shares(said) == {"llm": 0.25, "vision": 0.75}
     waiting = [record(1, tenant="llm"), record(2, tenant="vision"), record(3, tenant="vision")]
-    order = compute_fair_share_order(waiting, {"llm": 2.0, "vision": 2.0}, compute_shares(said), dict.fromkeys(range(4), 8))
+    order = compute_fair_share_order(
+        waiting, {"llm": 2.0, "vision": 2.0}, compute_shares(said), dict.fromkeys(range(4), 8)
+    )
     assert [item.id for item in order] == [2, 1, 3]
 
 
-@pytest.mark.parametrize("text, said", [
-    ("policy: {half_life: 0 d}", "half_life"), ("tenants: [{name: a}, {name: a}]", "'a' is there twice"),
-    ("tenants: [{name: a, limits: {gpus: 3}}]", "gpus"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("policy: {half_life: 0 d}", "half_life"),
+        ("tenants: [{name: a}, {name: a}]", "'a' is there twice"),
+        ("tenants: [{name: a, limits: {gpus: 3}}]", "gpus"),
+    ],
+)
 def test_what_makes_no_sense_is_said(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text(f"name: f\nclusters: [{{spec: a.yaml}}]\n{text}\n")

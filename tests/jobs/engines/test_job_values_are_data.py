@@ -155,8 +155,10 @@ def test_the_runner_of_this_machine(run: Run, tmp_path: Path) -> None:
     folder, log = tmp_path / "task", tmp_path / "log"
     folder.mkdir()
     script = str(Path(local.__file__).with_name("run.sh"))
-    done = run(["sh", script, str(folder), str(log), str(submission.settings["workdir"]), "1", *submission.argv],
-               **{name: value for name, value in submission.env.items() if name not in ("PATH", "HOME")})  # fmt: skip
+    done = run(
+        ["sh", script, str(folder), str(log), str(submission.settings["workdir"]), "1", *submission.argv],
+        **{name: value for name, value in submission.env.items() if name not in ("PATH", "HOME")},
+    )
     assert done.returncode == 0 and log.read_bytes().decode().split("\0")[:-1] == list(CANARIES)
 
 

@@ -12,7 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jobs.engines.kubernetes_jobs import main_of
 
-from supercloud.jobs.engines.kubernetes.container import _SINGLE_TASK_SCRIPT, _MULTI_TASK_SCRIPT, _START_SCRIPT, escape_dollars
+from supercloud.jobs.engines.kubernetes.container import (
+    _MULTI_TASK_SCRIPT,
+    _SINGLE_TASK_SCRIPT,
+    _START_SCRIPT,
+    escape_dollars,
+)
 
 
 def expanded(text: str, known: dict[str, str]) -> str:
@@ -54,8 +59,11 @@ def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: st
 def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
     assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
-    said = {"SUPERCLOUD_COMMIT": str(tmp_path / "commit"), "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
-            "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env)}  # fmt: skip
+    said = {
+        "SUPERCLOUD_COMMIT": str(tmp_path / "commit"),
+        "SUPERCLOUD_CHECKPOINT": str(tmp_path / "saved"),
+        "SUPERCLOUD_COMMIT_TEXT": expanded(env["SUPERCLOUD_COMMIT_TEXT"], env),
+    }
     script = 'echo state >"$1/new"; "$SUPERCLOUD_COMMIT" commit step "$1/new"; echo "${SUPERCLOUD_COMMIT_TEXT-none}"'
     done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", script, "sh", str(tmp_path)], **said)
     assert done.stdout.splitlines() == [f"{tmp_path}/saved/0000010003-00000001-step", "none"], done.stderr
@@ -66,7 +74,9 @@ def test_several_tasks_of_a_pod_end_together() -> None:
     show = run(_START_SCRIPT + _MULTI_TASK_SCRIPT, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2", n="2")
     assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
     fails = run(
-        _START_SCRIPT + _MULTI_TASK_SCRIPT, ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'], LOCAL_WORLD_SIZE="2"
+        _START_SCRIPT + _MULTI_TASK_SCRIPT,
+        ["sh", "-c", '[ "$LOCAL_RANK" = 0 ] && exec sleep 300; exit 5'],
+        LOCAL_WORLD_SIZE="2",
     )
     assert fails.returncode == 5
 
@@ -81,10 +91,19 @@ echo ready
 n=0
 while [ "$n" -lt 1200 ]; do /bin/sleep 0.05; n=$((n + 1)); done
 """
-    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "NODE_RANK": "0", "LOCAL_WORLD_SIZE": "3",
-           "SUPERCLOUD_EPOCH_BEFORE": "10000", "SUPERCLOUD_RESTART": "0"}  # fmt: skip
-    with subprocess.Popen(["sh", "-c", _START_SCRIPT + _MULTI_TASK_SCRIPT, "sh", "sh", "-c", task], env=env, stdout=subprocess.PIPE,
-                          text=True) as pod:  # fmt: skip
+    env = {
+        "PATH": f"{tmp_path}:/usr/bin:/bin",
+        "NODE_RANK": "0",
+        "LOCAL_WORLD_SIZE": "3",
+        "SUPERCLOUD_EPOCH_BEFORE": "10000",
+        "SUPERCLOUD_RESTART": "0",
+    }
+    with subprocess.Popen(
+        ["sh", "-c", _START_SCRIPT + _MULTI_TASK_SCRIPT, "sh", "sh", "-c", task],
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as pod:
         assert pod.stdout
         assert [pod.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
         pod.terminate()

@@ -16,7 +16,7 @@ import pytest
 
 from supercloud.errors import EngineError, UnusableEngine
 from supercloud.jobs.engines.base import SubmissionUnknownError
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.placement.place import Placement
@@ -141,8 +141,9 @@ def test_a_refusal_says_what_next(engine: KubernetesEngine, server: Memory, code
     assert not isinstance(refused.value, SubmissionUnknownError)
 
 
-def test_a_key_is_looked_up_where_it_was_sent(engine: KubernetesEngine, server: Memory,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_key_is_looked_up_where_it_was_sent(
+    engine: KubernetesEngine, server: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ref = engine.submit(prepared(engine))
     monkeypatch.setattr("time.time", lambda: 2e9)
     assert engine.find(["k", "other"], 2e9 - 10) == {"k": ref, "other": None}
@@ -176,8 +177,13 @@ def test_what_begins_just_now_is_not_taken_back(engine: KubernetesEngine, server
 
 
 def test_a_list_that_changed_too_much_is_read_again(server: Memory) -> None:
-    pages = iter([(200, {"items": [{"n": 1}], "metadata": {"continue": "x"}}), (410, {"reason": "Expired"}),
-                  (200, {"items": [{"n": 1}, {"n": 2}], "metadata": {}})])  # fmt: skip
+    pages = iter(
+        [
+            (200, {"items": [{"n": 1}], "metadata": {"continue": "x"}}),
+            (410, {"reason": "Expired"}),
+            (200, {"items": [{"n": 1}, {"n": 2}], "metadata": {}}),
+        ]
+    )
     server.fail = lambda method, path: next(pages)
     assert [item["n"] for item in ApiClient(server).iter_items("/api/v1/pods")] == [1, 1, 2]
     server.fail = lambda method, path: (410, {"reason": "Expired", "message": "too old"})
@@ -217,14 +223,22 @@ clusters: {clusters}
 """
 
 
-@pytest.mark.parametrize("clusters", [
-    "3", "[one]", "[{name: one, cluster: {server: 5}}]", "[{name: one, cluster: here}]",
-    "[{name: one, cluster: {server: 'https://a.example', certificate-authority: missing.pem}}]",
-    "[{name: one, cluster: {server: 'https://a.example', certificate-authority-data: bm9uZQ==}}]",
-    "[{name: one, cluster: {server: 'https://a.example', certificate-authority-data: '*'}}]",
-    "[{name: one, cluster: {server: 'https://a.example', proxy-url: 'http://[::1'}}]",
-    "[{name: one, cluster: {server: 'https://a.example', proxy-url: 'b.example:3128'}}]", "[", "{a: !!python/none x}",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "clusters",
+    [
+        "3",
+        "[one]",
+        "[{name: one, cluster: {server: 5}}]",
+        "[{name: one, cluster: here}]",
+        "[{name: one, cluster: {server: 'https://a.example', certificate-authority: missing.pem}}]",
+        "[{name: one, cluster: {server: 'https://a.example', certificate-authority-data: bm9uZQ==}}]",
+        "[{name: one, cluster: {server: 'https://a.example', certificate-authority-data: '*'}}]",
+        "[{name: one, cluster: {server: 'https://a.example', proxy-url: 'http://[::1'}}]",
+        "[{name: one, cluster: {server: 'https://a.example', proxy-url: 'b.example:3128'}}]",
+        "[",
+        "{a: !!python/none x}",
+    ],
+)
 def test_whatever_is_wrong_with_a_kubeconfig_is_said(tmp_path: Path, clusters: str) -> None:
     (tmp_path / "config").write_text(CONFIG.format(clusters=clusters))
     with pytest.raises(EngineError):

@@ -17,7 +17,7 @@ from supercloud.jobs.engines.kubernetes.names import JobRef, build_object_name
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
 from supercloud.jobs.placement.steps.pod_links import PodLinks, build_pod_links
 from supercloud.jobs.placement.suggestions import apply_change
-from supercloud.plan.build.kubernetes.names import format_resource_name, build_topology
+from supercloud.plan.build.kubernetes.names import build_topology, format_resource_name
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
@@ -30,8 +30,13 @@ from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned  # noqa
 
 
 def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
-    body = made(accelerators={"type": "h100", "count": 64}, priority="high", time_limit="2 h", retries=3,
-                retry_rules=[{"exit_codes": [42, 7], "action": "retry"}])  # fmt: skip
+    body = made(
+        accelerators={"type": "h100", "count": 64},
+        priority="high",
+        time_limit="2 h",
+        retries=3,
+        retry_rules=[{"exit_codes": [42, 7], "action": "retry"}],
+    )
     labels = body["metadata"]["labels"]
     assert (body["metadata"]["namespace"], labels["kueue.x-k8s.io/queue-name"]) == ("llm", "llm")
     assert labels["kueue.x-k8s.io/priority-class"] == "high" and body["spec"]["suspend"] is True
@@ -46,7 +51,10 @@ def test_a_gang_in_a_tenants_queue(made: Callable[..., dict[str, Any]]) -> None:
     )
     rules = body["spec"]["failurePolicy"]
     assert rules["maxRestarts"] == 3 and [rule["action"] for rule in rules["rules"]] == [
-        "RestartJobSet", "RestartJobSet", "FailJobSet"]  # fmt: skip
+        "RestartJobSet",
+        "RestartJobSet",
+        "FailJobSet",
+    ]
     assert rules["rules"][1]["onJobFailureMessagePatterns"] == ["exit code (7|42) "]
     assert job["podFailurePolicy"]["rules"][1]["onExitCodes"]["values"] == [7, 42]
 
@@ -117,12 +125,16 @@ def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[
 
 def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     plan = planned(VARIANTS["aws"])
-    whole, half = build_pod_links(plan, plan.pools[0], "llm", 2, 1.0), build_pod_links(plan, plan.pools[0], "llm", 2, 0.5)
+    whole, half = (
+        build_pod_links(plan, plan.pools[0], "llm", 2, 1.0),
+        build_pod_links(plan, plan.pools[0], "llm", 2, 0.5),
+    )
     assert whole.resources == (("vpc.amazonaws.com/efa", 32),) and half.resources == (("vpc.amazonaws.com/efa", 16),)
     named = planned()
     assert build_pod_links(named, named.pools[0], "llm", 2, 0.5) == PodLinks(), "rails go to whoever has the whole node"
-    shared = planned({"pools": [{"name": "t", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"],
-                                 "slicing": {"shards": 2}}]})  # fmt: skip
+    shared = planned(
+        {"pools": [{"name": "t", "machine": "dgx-h100", "nodes": 8, "fabrics": ["compute"], "slicing": {"shards": 2}}]}
+    )
     functions = build_pod_links(shared, shared.pools[0], "vision", 2, 0.5)
     assert dict(functions.resources) == {f"nvidia.com/compute-vf{rail}": 1 for rail in range(8)}
     assert dict(functions.annotations)["k8s.v1.cni.cncf.io/networks"].startswith("vision-compute-vf0,")
@@ -164,8 +176,9 @@ def test_instances_and_whole_cpu_nodes(made: Callable[..., dict[str, Any]]) -> N
 
 
 def test_secrets_by_reference_and_pinned_nodes(made: Callable[..., dict[str, Any]]) -> None:
-    body = made(secrets=[{"env": "TOKEN", "name": "hub.token"}], accelerators={"count": 8},
-                place={"nodes": ["train-0007"]})  # fmt: skip
+    body = made(
+        secrets=[{"env": "TOKEN", "name": "hub.token"}], accelerators={"count": 8}, place={"nodes": ["train-0007"]}
+    )
     reference = next(item for item in main_of(body)["env"] if item["name"] == "TOKEN")
     assert reference["valueFrom"] == {"secretKeyRef": {"name": "supercloud-secrets", "key": "hub.token"}}
     affinity = job_of(body)["template"]["spec"]["affinity"]["nodeAffinity"]
@@ -213,13 +226,22 @@ def test_volcano_lets_pods_on_the_nodes_they_were_placed_on(made: Callable[..., 
 
 
 def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
-    body = made(resolve(loads(ALONE)), parallelism={"tensor": 16, "data": 8}, retries=1,
-                accelerators={"type": "gb200", "count": 128}, time_limit="1 h")  # fmt: skip
+    body = made(
+        resolve(loads(ALONE)),
+        parallelism={"tensor": 16, "data": 8},
+        retries=1,
+        accelerators={"type": "gb200", "count": 128},
+        time_limit="1 h",
+    )
     spec = body["spec"]
     assert (spec["schedulerName"], spec["queue"], spec["minAvailable"]) == ("volcano", "llm", 32)
     (group,) = spec["tasks"]
-    assert group["partitionPolicy"] == {"totalPartitions": 8, "partitionSize": 4, "minPartitions": 8,
-                                        "networkTopology": {"mode": "hard", "highestTierAllowed": 1}}  # fmt: skip
+    assert group["partitionPolicy"] == {
+        "totalPartitions": 8,
+        "partitionSize": 4,
+        "minPartitions": 8,
+        "networkTopology": {"mode": "hard", "highestTierAllowed": 1},
+    }
     assert spec["priorityClassName"] == "supercloud-normal" and spec["maxRetry"] == 2, "two starts are one retry"
     assert spec["networkTopology"] == {"mode": "soft", "highestTierAllowed": 3}, "its name is looked up too late"
     assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
@@ -245,8 +267,9 @@ def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str
         ({"array": 1001}, "at most 1000"),
     ],
 )
-def test_what_has_no_place_there_is_refused(made: Callable[..., dict[str, Any]], fields: dict[str, Any],
-                                            said: str) -> None:  # fmt: skip
+def test_what_has_no_place_there_is_refused(
+    made: Callable[..., dict[str, Any]], fields: dict[str, Any], said: str
+) -> None:
     with pytest.raises(EngineError, match=said):
         made(**fields)
 
@@ -281,21 +304,36 @@ def test_one_topology_per_flavor_has_every_level_once(kubernetes: Plan) -> None:
 
 
 ULTRA = {
-    "aws": {"site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1-dfw-2a"]}, "facility": None,
-            "storage": [], "fabrics": [{"name": "compute", "kind": "efa"}],
-            "pools": [{"name": "nvl", "machine": "p6e-gb200.36xlarge", "nodes": 36, "fabrics": ["compute"],
-                       "capacity": [{"kind": "capacity-block", "id": "cr-0123456789abcdef0"}]}]},
-    "gcp": ELSEWHERE["gke"] | {"pools": [{"name": "nvl", "machine": "a4x-highgpu-4g", "nodes": 36,
-                                          "fabrics": ["compute"]}]},
-    "azure": ELSEWHERE["aks"] | {"pools": [{"name": "nvl", "machine": "Standard_ND128isr_NDR_GB200_v6", "nodes": 36,
-                                            "fabrics": ["compute"]}]},
-}  # fmt: skip
+    "aws": {
+        "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1-dfw-2a"]},
+        "facility": None,
+        "storage": [],
+        "fabrics": [{"name": "compute", "kind": "efa"}],
+        "pools": [
+            {
+                "name": "nvl",
+                "machine": "p6e-gb200.36xlarge",
+                "nodes": 36,
+                "fabrics": ["compute"],
+                "capacity": [{"kind": "capacity-block", "id": "cr-0123456789abcdef0"}],
+            }
+        ],
+    },
+    "gcp": ELSEWHERE["gke"]
+    | {"pools": [{"name": "nvl", "machine": "a4x-highgpu-4g", "nodes": 36, "fabrics": ["compute"]}]},
+    "azure": ELSEWHERE["aks"]
+    | {"pools": [{"name": "nvl", "machine": "Standard_ND128isr_NDR_GB200_v6", "nodes": 36, "fabrics": ["compute"]}]},
+}
 
 
-@pytest.mark.parametrize("cloud, levels, near", [
-    ("aws", 5, "topology.k8s.aws/network-node-layer-3"), ("gcp", 5, "cloud.google.com/gce-topology-subblock"),
-    ("azure", 3, "kubernetes.azure.com/agentpool"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "cloud, levels, near",
+    [
+        ("aws", 5, "topology.k8s.aws/network-node-layer-3"),
+        ("gcp", 5, "cloud.google.com/gce-topology-subblock"),
+        ("azure", 3, "kubernetes.azure.com/agentpool"),
+    ],
+)
 def test_scale_up_domains_of_a_cloud(made: Callable[..., dict[str, Any]], cloud: str, levels: int, near: str) -> None:
     """Providers label switches and hosts; who shares NVLink says the discovery of the devices (clique)."""
     plan = planned(ULTRA[cloud])
@@ -320,8 +358,9 @@ def test_scale_up_domains_of_a_cloud(made: Callable[..., dict[str, Any]], cloud:
 
 def test_a_pod_gets_one_share_of_a_shared_device(made: Callable[..., dict[str, Any]]) -> None:
     """The plugin refuses a pod that asks for more (failRequestsGreaterThanOne): two shares are no larger one."""
-    plan = planned({"pools": [{"name": "cut", "machine": "dgx-a100", "nodes": 4, "slicing": {"shards": 4}}],
-                    "fabrics": []})  # fmt: skip
+    plan = planned(
+        {"pools": [{"name": "cut", "machine": "dgx-a100", "nodes": 4, "slicing": {"shards": 4}}], "fabrics": []}
+    )
     [config] = [item for item in objects_of(render(plan, "kubernetes")) if item["metadata"]["name"] == "device-plugin"]
     assert "failRequestsGreaterThanOne: true" in config["data"]["cut"]
     for count in (1, 3):
@@ -330,9 +369,11 @@ def test_a_pod_gets_one_share_of_a_shared_device(made: Callable[..., dict[str, A
         [main] = job["template"]["spec"]["containers"]
         assert main["resources"]["limits"]["nvidia.com/gpu"] == "1"
     for wish, reason in (
-        ({"count": 1, "fraction": 0.5}, "the job needs 2"), ({"count": 8}, "pods get shares"),
-        ({"count": 5, "fraction": 0.25}, "the pool has 4"), ({"count": 1, "profile": "1g.10gb"}, "shared in 4 shards"),
-    ):  # fmt: skip
+        ({"count": 1, "fraction": 0.5}, "the job needs 2"),
+        ({"count": 8}, "pods get shares"),
+        ({"count": 5, "fraction": 0.25}, "the pool has 4"),
+        ({"count": 1, "profile": "1g.10gb"}, "shared in 4 shards"),
+    ):
         asked = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": wish})
         [answer] = why_not(asked, plan).values()
         assert isinstance(answer, Refusal) and reason in answer.reason, answer

@@ -24,8 +24,10 @@ class Logs:
 
     @property
     def pods(self) -> list[dict[str, Any]]:
-        return [{"metadata": {"name": name, "namespace": "llm", "uid": name}, "status": {"phase": "Running"}}
-                for name in self.printed]  # fmt: skip
+        return [
+            {"metadata": {"name": name, "namespace": "llm", "uid": name}, "status": {"phase": "Running"}}
+            for name in self.printed
+        ]
 
     def text(self, path: str, **_: Any) -> bytes:
         lines = self.printed[path.split("/")[-2]].split("\n")
@@ -89,13 +91,18 @@ def test_what_is_too_large_is_said(spool: LogSpool, logs: Logs) -> None:
 
 
 def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Logs) -> None:
-    logs.printed = {"old": ran(called.add, 1, epoch=3), "new": ran(called.add, 2, epoch=4),
-                    "other": ran(called.add, 3, epoch=9, key="k2")}  # fmt: skip
+    logs.printed = {
+        "old": ran(called.add, 1, epoch=3),
+        "new": ran(called.add, 2, epoch=4),
+        "other": ran(called.add, 3, epoch=9, key="k2"),
+    }
     answer, log = gathered(spool, logs)
     assert answer == ("returned", 4) and "supercloud-result k2 9" in log
 
 
-def test_a_reader_killed_while_writing_leaves_nothing_to_stumble_over(spool: LogSpool, logs: Logs, tmp_path: Path) -> None:
+def test_a_reader_killed_while_writing_leaves_nothing_to_stumble_over(
+    spool: LogSpool, logs: Logs, tmp_path: Path
+) -> None:
     (tmp_path / "k1").mkdir()
     (tmp_path / "k1" / "results").write_text("1 0 1 gARL\n1 0 x\n\n1 0 2 gA")
     logs.printed = {"a-0": ran(called.add, 40, epoch=2)}

@@ -68,8 +68,9 @@ TAKEN = "work of a higher priority, or whose quota it had borrowed, took its nod
         ("low", State.QUEUED, 2, None, f"{TAKEN}; {QUOTA}"),
     ],
 )
-def test_every_end_and_every_wait(tmp_path: Path, name: str, state: State, attempt: int, code: int | None,
-                                  reason: str) -> None:  # fmt: skip
+def test_every_end_and_every_wait(
+    tmp_path: Path, name: str, state: State, attempt: int, code: int | None, reason: str
+) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, Recorded())
     status = engine.poll([REFS[name]])[REFS[name]]
     assert (status.state, status.attempt, status.exit_code, status.reason) == (state, attempt, code, reason)
@@ -78,15 +79,26 @@ def test_every_end_and_every_wait(tmp_path: Path, name: str, state: State, attem
         assert status.started and status.started <= (status.ended or status.started)
 
 
-@pytest.mark.parametrize(("name", "counted", "attempt"), [
-    ("low", "1", 2), ("low", "4", 5), ("low", "odd", 2),  # it waits: the next start is one more
-    ("runs", "1", 1), ("runs", "3", 3), ("again", "2", 3), ("fine", "2", 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "counted", "attempt"),
+    [
+        ("low", "1", 2),
+        ("low", "4", 5),
+        ("low", "odd", 2),  # it waits: the next start is one more
+        ("runs", "1", 1),
+        ("runs", "3", 3),
+        ("again", "2", 3),
+        ("fine", "2", 2),
+    ],
+)
 def test_an_attempt_is_what_its_programs_are_told(name: str, counted: str, attempt: int) -> None:
     (item,) = (item for item in recorded("jobsets") if item["metadata"]["annotations"]["supercloud.dev/name"] == name)
     item["metadata"]["annotations"]["supercloud.dev/starts"] = counted
-    owned = [load for load in recorded("workloads")
-             if load["metadata"]["labels"].get("kueue.x-k8s.io/job-uid") == item["metadata"]["uid"]]  # fmt: skip
+    owned = [
+        load
+        for load in recorded("workloads")
+        if load["metadata"]["labels"].get("kueue.x-k8s.io/job-uid") == item["metadata"]["uid"]
+    ]
     assert build_status(item, owned[0] if owned else None, [], []).attempt == attempt
 
 
@@ -118,9 +130,11 @@ def test_an_older_kueue_is_asked_in_its_own_version(tmp_path: Path) -> None:
 def vcjob(phase: str, retries: int = 0, count: int = 0) -> dict[str, Any]:
     task = {"replicas": 4, "template": {"spec": {"nodeSelector": {"supercloud.dev/pool": "train"}}}}
     labels = {"supercloud.dev/job": "j"}
-    return {"metadata": {"name": "j", "uid": "u", "labels": labels},
-            "spec": {"maxRetry": retries + 1, "tasks": [task]},
-            "status": {"state": {"phase": phase}, "retryCount": count}}  # fmt: skip
+    return {
+        "metadata": {"name": "j", "uid": "u", "labels": labels},
+        "spec": {"maxRetry": retries + 1, "tasks": [task]},
+        "status": {"state": {"phase": phase}, "retryCount": count},
+    }
 
 
 class Volcano:
@@ -158,8 +172,9 @@ class Volcano:
         (Volcano(vcjob("Completed")), State.COMPLETED, 1, 0, ""),
     ],
 )
-def test_every_end_under_volcano(tmp_path: Path, cluster: Volcano, state: State, attempt: int, code: int | None,
-                                 reason: str) -> None:  # fmt: skip
+def test_every_end_under_volcano(
+    tmp_path: Path, cluster: Volcano, state: State, attempt: int, code: int | None, reason: str
+) -> None:
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path, cluster)
     ref = "vcjob/llm/j/1795226340"
     status = engine.poll([ref])[ref]
@@ -207,20 +222,30 @@ PREFIX = "couldn't assign flavors to pod set workers: "
 @pytest.mark.parametrize(
     ("message", "sentence"),
     [
-        (f'{PREFIX}topology "fabric" allows to fit only 4 out of 5 pod(s)',
-         "only 4 of the 5 nodes it needs are free within one su"),
-        (f'{PREFIX}flavor old doesn\'t match node affinity, topology "fabric" doesn\'t allow to fit any of 2 slice(s)',
-         "only 0 of the 2 groups of nodes that belong together it needs are free within one su"),
+        (
+            f'{PREFIX}topology "fabric" allows to fit only 4 out of 5 pod(s)',
+            "only 4 of the 5 nodes it needs are free within one su",
+        ),
+        (
+            f"{PREFIX}flavor old doesn't match node affinity, topology \"fabric\" doesn't allow to fit any of 2 "
+            "slice(s)",
+            "only 0 of the 2 groups of nodes that belong together it needs are free within one su",
+        ),
         (f"{PREFIX}flavor nvl doesn't match node affinity", "the nodes it needs are not free within one su"),
-        (f"{PREFIX}insufficient unused quota for nvidia.com/gpu in flavor train, 8 more needed",
-         "the quota of its tenant is in use: 8 more nvidia.com/gpu of pool train are needed"),
-        (f"{PREFIX}insufficient quota for nvidia.com/gpu in flavor train, previously considered podsets requests (0) + "
-         "current podset request (600) > maximum capacity (512)",
-         "its tenant can never have more than 512 nvidia.com/gpu of pool train; cancel it and ask for less"),
+        (
+            f"{PREFIX}insufficient unused quota for nvidia.com/gpu in flavor train, 8 more needed",
+            "the quota of its tenant is in use: 8 more nvidia.com/gpu of pool train are needed",
+        ),
+        (
+            f"{PREFIX}insufficient quota for nvidia.com/gpu in flavor train, previously considered podsets requests "
+            "(0) + "
+            "current podset request (600) > maximum capacity (512)",
+            "its tenant can never have more than 512 nvidia.com/gpu of pool train; cancel it and ask for less",
+        ),
         ("LocalQueue llm doesn't exist", "there is no queue llm in its namespace; set tenant to one of the cluster"),
         ("ClusterQueue llm is inactive", "Kueue says: ClusterQueue llm is inactive"),
     ],
-)  # fmt: skip
+)
 def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
     assert describe_workload(waiting(message), "su") == sentence
 

@@ -23,7 +23,7 @@ from supercloud.jobs.engines import local
 from supercloud.jobs.engines.local import runs, slots
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.local.queue import Queue, Task
-from supercloud.jobs.engines.local.verdicts import find_exceeded_limit, compute_time_left
+from supercloud.jobs.engines.local.verdicts import compute_time_left, find_exceeded_limit
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.processes import ProcessId
@@ -232,8 +232,22 @@ def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch:
 
 def a_task(ref: int, nodes: int = 1, each: int = 0, held: tuple[int, ...] = (), **more: Any) -> Task:
     settings = {"nodes": nodes, "accelerators_per_node": each, "node_accelerators": 8}
-    return Task(ref, f"k{ref}", Submission(f"k{ref}", ("x",), settings=settings), State.QUEUED, 1, held, False, "",
-                more.get("cancelled", False), "", None, "", None, None)  # fmt: skip
+    return Task(
+        ref,
+        f"k{ref}",
+        Submission(f"k{ref}", ("x",), settings=settings),
+        State.QUEUED,
+        1,
+        held,
+        False,
+        "",
+        more.get("cancelled", False),
+        "",
+        None,
+        "",
+        None,
+        None,
+    )
 
 
 def test_slots_go_to_those_who_came_first() -> None:
@@ -316,8 +330,11 @@ def test_a_program_that_ends_on_a_full_disk_leaves_its_exit_code(tmp_path: Path)
     cat "$1/task/exit"
     """
     wrapper = str(Path(local.__file__).with_name("run.sh"))
-    done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(tmp_path),
-                           wrapper], capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(tmp_path), wrapper],
+        capture_output=True,
+        text=True,
+    )
     assert (done.stdout.split(), done.stderr) == (["3"], "")
 
 

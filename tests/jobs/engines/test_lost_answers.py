@@ -50,8 +50,16 @@ NO_ANSWER = "the connection is closed without an answer"
 
 def slurm_error(number: int, text: str) -> dict[str, Any]:
     """As slurmrestd writes one."""
-    return {"errors": [{"description": "Batch job submission failed", "error_number": number, "error": text,
-                        "source": "slurm_submit_batch_job()"}]}  # fmt: skip
+    return {
+        "errors": [
+            {
+                "description": "Batch job submission failed",
+                "error_number": number,
+                "error": text,
+                "source": "slurm_submit_batch_job()",
+            }
+        ]
+    }
 
 
 def status(code: int, reason: str, message: str) -> dict[str, Any]:
@@ -104,8 +112,12 @@ class Scheduler(http.server.BaseHTTPRequestHandler):
             self.answer(*self.said.pop(0))
             return
         if place.startswith("/slurm"):
-            kept: dict[str, Any] = {"job_id": len(self.jobs) + 1, "comment": body["job"]["comment"],
-                                    "job_state": ["RUNNING"], "user_name": getpass.getuser()}  # fmt: skip
+            kept: dict[str, Any] = {
+                "job_id": len(self.jobs) + 1,
+                "comment": body["job"]["comment"],
+                "job_state": ["RUNNING"],
+                "user_name": getpass.getuser(),
+            }
             self.jobs.append(kept)
             self.answer(*(self.said.pop(0) if self.said else (200, {"job_id": kept["job_id"], "errors": []})))
             return
@@ -139,12 +151,18 @@ def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 
 
 def write_kubeconfig(path: Path, server: str, **cluster: str) -> None:
-    path.write_text(json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
-        "users": [{"name": "ann", "user": {"token": "secret"}}],
-        "clusters": [{"name": "one", "cluster": {"server": server, **cluster}}],
-    }))  # fmt: skip
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
+                "users": [{"name": "ann", "user": {"token": "secret"}}],
+                "clusters": [{"name": "one", "cluster": {"server": server, **cluster}}],
+            }
+        )
+    )
 
 
 def job(**fields: Any) -> JobSpec:
@@ -168,18 +186,38 @@ BROKEN: list[tuple[int, Any]] = [
     (500, slurm_error(1000, "Unexpected message received")),
     (500, slurm_error(1899, "an error of communication of a later release")),
     (500, slurm_error(errno.ECONNRESET, "Connection reset by peer")),
-    (500, {"errors": [*slurm_error(2000, "Invalid partition name specified")["errors"],
-                      *slurm_error(5005, "Zero Bytes were transmitted or received")["errors"]]}),
-    (500, {"errors": [{"error_number": True, "error": "x"}]}), (500, {"errors": [{"error_number": 0, "error": "x"}]}),
+    (
+        500,
+        {
+            "errors": [
+                *slurm_error(2000, "Invalid partition name specified")["errors"],
+                *slurm_error(5005, "Zero Bytes were transmitted or received")["errors"],
+            ]
+        },
+    ),
+    (500, {"errors": [{"error_number": True, "error": "x"}]}),
+    (500, {"errors": [{"error_number": 0, "error": "x"}]}),
     (500, {"errors": [{"title": "Gateway Timeout", "status": "504"}]}),
-    (500, {"errors": []}), (500, {}), (500, b""), (500, b"[]"), (502, b"<html>Bad Gateway</html>"), (503, b"busy"),
-    (504, b"\xff"), (599, {"errors": 7}),
+    (500, {"errors": []}),
+    (500, {}),
+    (500, b""),
+    (500, b"[]"),
+    (502, b"<html>Bad Gateway</html>"),
+    (503, b"busy"),
+    (504, b"\xff"),
+    (599, {"errors": 7}),
     (200, slurm_error(5004, "Socket timed out on send/recv operation")),
     (200, {"errors": [{"error": "Zero Bytes were transmitted or received"}]}),
-    (200, {"job_id": 1.5}), (200, {"job_id": 0}), (200, {"job_id": -1}), (200, {"job_id": True}), (200, {}),
-    (200, {"job_id": {"set": True, "number": 1.5}}), (200, b"{"), (200, NO_ANSWER),
+    (200, {"job_id": 1.5}),
+    (200, {"job_id": 0}),
+    (200, {"job_id": -1}),
+    (200, {"job_id": True}),
+    (200, {}),
+    (200, {"job_id": {"set": True, "number": 1.5}}),
+    (200, b"{"),
+    (200, NO_ANSWER),
     (500, {**slurm_error(2068, "Required node not available"), "job_id": 1.5}),
-]  # fmt: skip
+]
 REFUSED: list[tuple[int, Any, str]] = [
     (500, json.loads((RECORDINGS / "rest-refused-26.05.json").read_text()), "Invalid qos specification"),
     (500, slurm_error(2000, "Invalid partition name specified"), "Invalid partition name"),
@@ -191,9 +229,10 @@ REFUSED: list[tuple[int, Any, str]] = [
     (502, slurm_error(1804, "Rate limit exceeded, please retry momentarily"), "Rate limit"),
     (511, slurm_error(1007, "Protocol authentication error"), "authentication"),
     (400, {"errors": [{"description": "Unable to parse job"}]}, "Unable to parse"),
-    (413, b"<html>Request Entity Too Large</html>", "413"), (413, {"errors": ["too large"]}, "413"),
+    (413, b"<html>Request Entity Too Large</html>", "413"),
+    (413, {"errors": ["too large"]}, "413"),
     (401, b"expired", "SLURM_JWT"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -252,10 +291,15 @@ class Sbatch:
         return CommandResult(1, "", "Slurm accounting storage is disabled\n")
 
 
-@pytest.mark.parametrize("said", [
-    CommandResult(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
-    CommandResult(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"), CommandResult(-15, ""),
-], ids=range(3))  # fmt: skip
+@pytest.mark.parametrize(
+    "said",
+    [
+        CommandResult(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
+        CommandResult(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"),
+        CommandResult(-15, ""),
+    ],
+    ids=range(3),
+)
 def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, said: CommandResult) -> None:
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(said))
     with pytest.raises(SubmissionUnknownError):
@@ -334,8 +378,13 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
         def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
             self.ran += argv[1:] if argv[0] == "scancel" else ()
             rows = [(1, "COMPLETED", "k"), (2, "RUNNING", "k"), (3, "PENDING", "k"), (4, "RUNNING", "other")]
-            return CommandResult(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
-                                     for number, state, key in rows))  # fmt: skip
+            return CommandResult(
+                0,
+                "".join(
+                    f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
+                    for number, state, key in rows
+                ),
+            )
 
     by_commands = SlurmEngine(Connection(engine="slurm"), tmp_path, Queue())
     assert "as jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
@@ -357,11 +406,20 @@ class Queue:
             if self.jobs.get(number) in (("PENDING",) if "--state=PENDING" in argv else ("PENDING", "RUNNING")):
                 self.jobs[number] = "CANCELLED"
         if "squeue" in argv:
-            return CommandResult(0, "".join(f"{number}|{state}|None|0|0|1795213461|1795213461|{self.comment}|\n"
-                                     for number, state in self.jobs.items()))  # fmt: skip
+            return CommandResult(
+                0,
+                "".join(
+                    f"{number}|{state}|None|0|0|1795213461|1795213461|{self.comment}|\n"
+                    for number, state in self.jobs.items()
+                ),
+            )
         if any(word.startswith("--jobs=") for word in argv):
-            return CommandResult(0, "".join(f"{number}|{state}|0:0|1795213461|1795213461|None\n"
-                                     for number, state in self.forgotten.items()))  # fmt: skip
+            return CommandResult(
+                0,
+                "".join(
+                    f"{number}|{state}|0:0|1795213461|1795213461|None\n" for number, state in self.forgotten.items()
+                ),
+            )
         return CommandResult(0, "")
 
 
@@ -428,12 +486,15 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     assert queue.jobs == {5: "RUNNING"}
 
 
-@pytest.mark.parametrize(("jobs", "begins", "left"), [
-    ({100: "PENDING", 101: "PENDING"}, set(), {100: "CANCELLED", 101: "CANCELLED"}),
-    ({100: "RUNNING", 101: "PENDING"}, set(), {100: "RUNNING", 101: "PENDING"}),
-    ({100: "PENDING", 101: "PENDING"}, {100}, {100: "RUNNING", 101: "PENDING"}),
-    ({100: "PENDING", 101: "PENDING"}, {101}, {100: "CANCELLED", 101: "RUNNING"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("jobs", "begins", "left"),
+    [
+        ({100: "PENDING", 101: "PENDING"}, set(), {100: "CANCELLED", 101: "CANCELLED"}),
+        ({100: "RUNNING", 101: "PENDING"}, set(), {100: "RUNNING", 101: "PENDING"}),
+        ({100: "PENDING", 101: "PENDING"}, {100}, {100: "RUNNING", 101: "PENDING"}),
+        ({100: "PENDING", 101: "PENDING"}, {101}, {100: "CANCELLED", 101: "RUNNING"}),
+    ],
+)
 def test_all_jobs_of_a_key_are_taken_back_or_none_is(
     tmp_path: Path, jobs: dict[int, str], begins: set[int], left: dict[int, str]
 ) -> None:
@@ -449,11 +510,20 @@ def test_all_jobs_of_a_key_are_taken_back_or_none_is(
 ODD: list[tuple[int, Any]] = [
     (500, status(500, "InternalError", "etcdserver: request timed out")),
     (504, status(504, "Timeout", "Timeout: request did not complete within requested timeout")),
-    (502, b"<html>"), (500, b""), (500, b"[]"), (500, status(500, "", "conversion webhook for jobsets failed")),
-    (201, {}), (201, {"metadata": None}), (201, {"metadata": {"name": "zz"}}), (201, {"metadata": {}}), (201, b"[]"),
-    (201, {"metadata": {"name": "zz", "creationTimestamp": "soon"}}), (200, b""), (201, {"items": []}),
+    (502, b"<html>"),
+    (500, b""),
+    (500, b"[]"),
+    (500, status(500, "", "conversion webhook for jobsets failed")),
+    (201, {}),
+    (201, {"metadata": None}),
+    (201, {"metadata": {"name": "zz"}}),
+    (201, {"metadata": {}}),
+    (201, b"[]"),
+    (201, {"metadata": {"name": "zz", "creationTimestamp": "soon"}}),
+    (200, b""),
+    (201, {"items": []}),
     (201, {"metadata": {"name": "zz", "creationTimestamp": "0001-01-01T00:00:00Z"}}),
-]  # fmt: skip
+]
 
 
 @pytest.fixture
@@ -473,9 +543,14 @@ def test_an_object_that_was_created_and_answered_badly_is_found(
 
 
 @pytest.mark.parametrize("first", [(200, NO_ANSWER), (503, b"busy")], ids=["broken", "busy"])
-@pytest.mark.parametrize("then", [
-    (403, status(403, "Forbidden", "exceeded quota: count/jobsets.jobset.x-k8s.io=1")), (400, b"x"), (500, b"x"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "then",
+    [
+        (403, status(403, "Forbidden", "exceeded quota: count/jobsets.jobset.x-k8s.io=1")),
+        (400, b"x"),
+        (500, b"x"),
+    ],
+)
 def test_a_refusal_after_a_try_that_broke_says_nothing_about_that_try(
     cluster: KubernetesEngine, first: tuple[int, Any], then: tuple[int, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -491,10 +566,13 @@ def test_a_refusal_after_a_try_that_broke_says_nothing_about_that_try(
     assert cluster.find(["k"], time.time())["k"]
 
 
-@pytest.mark.parametrize("message", [
-    'Internal error occurred: failed calling webhook "mjobset.kb.io": no endpoints available for service',
-    'admission webhook "mjobset.kb.io" denied the request: it cannot be decoded',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "message",
+    [
+        'Internal error occurred: failed calling webhook "mjobset.kb.io": no endpoints available for service',
+        'admission webhook "mjobset.kb.io" denied the request: it cannot be decoded',
+    ],
+)
 def test_what_a_webhook_kept_from_being_stored_is_a_refusal(cluster: KubernetesEngine, message: str) -> None:
     Scheduler.refusing, Scheduler.said = True, [(500, status(500, "InternalError", message))]
     with pytest.raises(EngineError, match="refused the job.*webhook") as caught:
@@ -519,8 +597,9 @@ def fail_posts(monkeypatch: pytest.MonkeyPatch, answers: dict[str, tuple[int, An
 
 
 @pytest.mark.parametrize("refused", ["-0", "-1", "-2"])
-def test_of_an_array_that_is_refused_nothing_is_left(cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch,
-                                                     refused: str) -> None:  # fmt: skip
+def test_of_an_array_that_is_refused_nothing_is_left(
+    cluster: KubernetesEngine, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
     fail_posts(monkeypatch, {refused: (403, status(403, "Forbidden", "exceeded quota"))})
     with pytest.raises(EngineError, match="exceeded quota") as caught:
         submitted(cluster, array=3)
@@ -642,16 +721,37 @@ def test_a_token_goes_to_no_address_without_https(
     assert not Scheduler.seen
 
 
-@pytest.mark.parametrize(("there", "proxy", "plain"), [
-    ("https://a:1", "", False), ("HTTPS://a", "http://p", False), ("http://127.0.0.1:1", "", False),
-    ("http://[::1]:1", "", False), ("http://localhost:1", "", False), ("http://127.0.0.1:1", "http://p", True),
-    ("http://a", "", True), ("a:1", "", True), ("//a", "", True), ("127.0.0.1:1", "", True), ("", "", True),
-    ("http://evil#@127.0.0.1", "", True), ("http:/\\127.0.0.1", "", True), ("http://[", "", True),
-    ("httpsx://a", "", True), (" https://a", "", True), ("http://evil\\@127.0.0.1:1", "", True),
-    ("http://127.0.0.1\\@evil", "", True), ("http://me@127.0.0.1", "", True), ("http://evil\\.127.0.0.1", "", True),
-    ("http://127.0.0.1\n", "", True), ("http://127.0.\t0.1", "", True), ("http://evil?@127.0.0.1", "", True),
-    ("http://127.0.0.1/a@b", "", False), ("HTTP://LocalHost/", "", False), ("http://127.0.0.1;a@evil", "", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("there", "proxy", "plain"),
+    [
+        ("https://a:1", "", False),
+        ("HTTPS://a", "http://p", False),
+        ("http://127.0.0.1:1", "", False),
+        ("http://[::1]:1", "", False),
+        ("http://localhost:1", "", False),
+        ("http://127.0.0.1:1", "http://p", True),
+        ("http://a", "", True),
+        ("a:1", "", True),
+        ("//a", "", True),
+        ("127.0.0.1:1", "", True),
+        ("", "", True),
+        ("http://evil#@127.0.0.1", "", True),
+        ("http:/\\127.0.0.1", "", True),
+        ("http://[", "", True),
+        ("httpsx://a", "", True),
+        (" https://a", "", True),
+        ("http://evil\\@127.0.0.1:1", "", True),
+        ("http://127.0.0.1\\@evil", "", True),
+        ("http://me@127.0.0.1", "", True),
+        ("http://evil\\.127.0.0.1", "", True),
+        ("http://127.0.0.1\n", "", True),
+        ("http://127.0.\t0.1", "", True),
+        ("http://evil?@127.0.0.1", "", True),
+        ("http://127.0.0.1/a@b", "", False),
+        ("HTTP://LocalHost/", "", False),
+        ("http://127.0.0.1;a@evil", "", True),
+    ],
+)
 def test_a_credential_is_read_on_its_way_unless_it_is_certain_that_it_is_not(
     there: str, proxy: str, plain: bool
 ) -> None:
@@ -665,8 +765,10 @@ def test_a_proxy_that_is_none_is_named_by_its_variable(
     monkeypatch.setenv("SUPERCLOUD_PROXY", said)
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "https://slurm.example")
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
-    for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path),
-                   SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)):  # fmt: skip
+    for engine in (
+        KubernetesEngine(Connection(engine="kubernetes"), tmp_path),
+        SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path),
+    ):
         with pytest.raises(EngineError, match="SUPERCLOUD_PROXY is .*not the address of a proxy") as caught:
             engine.require_reachable()
         assert "hidden" not in str(caught.value)

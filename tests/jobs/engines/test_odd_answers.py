@@ -35,12 +35,30 @@ from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
-ODD = [b"[]", b"null", b"1", b'"text"', b"", b"{", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"jobs": null}',
-       b'{"nodes": [{}]}', b'{"jobs": [null]}', b'{"jobs": [{}]}',
-       b'{"jobs": [{"job_id": {}}], "nodes": [{"name": 1}]}',
-       b'{"errors": 7, "jobs": {}, "nodes": "many"}', b'{"items": null}', b'{"items": [null]}',
-       b'{"items": [{"metadata": []}]}', b'{"items": [{"metadata": {"name": "a"}, "status": {"conditions": [{}]}}]}',
-       b'{"items": [{"spec": 3}]}', b'{"status": 3}', b'{"metadata": {"creationTimestamp": "soon"}}']  # fmt: skip
+ODD = [
+    b"[]",
+    b"null",
+    b"1",
+    b'"text"',
+    b"",
+    b"{",
+    b"<html>",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b'{"jobs": null}',
+    b'{"nodes": [{}]}',
+    b'{"jobs": [null]}',
+    b'{"jobs": [{}]}',
+    b'{"jobs": [{"job_id": {}}], "nodes": [{"name": 1}]}',
+    b'{"errors": 7, "jobs": {}, "nodes": "many"}',
+    b'{"items": null}',
+    b'{"items": [null]}',
+    b'{"items": [{"metadata": []}]}',
+    b'{"items": [{"metadata": {"name": "a"}, "status": {"conditions": [{}]}}]}',
+    b'{"items": [{"spec": 3}]}',
+    b'{"status": 3}',
+    b'{"metadata": {"creationTimestamp": "soon"}}',
+]
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -88,8 +106,14 @@ def address(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def questions(engine: Any) -> list[Callable[[], Any]]:
     """Everything that is asked of an engine."""
     ref = "1" if isinstance(engine, SlurmEngine) else "jobset/llm/a/1"
-    return [lambda: engine.poll([ref]), engine.list_nodes, engine.list_waiting_jobs, lambda: engine.find(["k"], 1e9),
-            lambda: engine.cancel(ref), lambda: engine.recall(ref)]  # fmt: skip
+    return [
+        lambda: engine.poll([ref]),
+        engine.list_nodes,
+        engine.list_waiting_jobs,
+        lambda: engine.find(["k"], 1e9),
+        lambda: engine.cancel(ref),
+        lambda: engine.recall(ref),
+    ]
 
 
 def ask(question: Callable[[], Any]) -> str:
@@ -160,16 +184,27 @@ def test_odd_answers_of_kubernetes(body: bytes, tmp_path: Path) -> None:
 
 HUGE = 10**30
 ODD_JOBS: list[dict[str, Any]] = [
-    {"restart_cnt": HUGE}, {"restart_cnt": 1e30}, {"restart_cnt": "9" * 26}, {"restart_cnt": -1},
+    {"restart_cnt": HUGE},
+    {"restart_cnt": 1e30},
+    {"restart_cnt": "9" * 26},
+    {"restart_cnt": -1},
     {"job_state": ["FAILED"], "exit_code": {"return_code": {"set": True, "number": HUGE}, "signal": {}}},
     {"job_state": ["FAILED"], "exit_code": {"return_code": 1, "signal": {"id": HUGE}}},
-    {"job_state": ["FAILED"], "exit_code": HUGE}, {"job_state": ["FAILED"], "exit_code": "9" * 26},
+    {"job_state": ["FAILED"], "exit_code": HUGE},
+    {"job_state": ["FAILED"], "exit_code": "9" * 26},
     {"job_state": ["FAILED"], "exit_code": "9" * 5000},
-    {"job_state": ["COMPLETED"], "end_time": 1e300}, {"job_state": ["COMPLETED"], "end_time": HUGE},
-    {"start_time": -1e18}, {"start_time": 10**15}, {"job_id": HUGE}, {"array": {"job_id": "x"}}, {"job_id": 7.5},
-    {"job_state": ["PENDING"], "state_reason": "\ud800x"}, {"job_state": ["\ud800x"]}, {"comment": "supercloud:\udfff"},
+    {"job_state": ["COMPLETED"], "end_time": 1e300},
+    {"job_state": ["COMPLETED"], "end_time": HUGE},
+    {"start_time": -1e18},
+    {"start_time": 10**15},
+    {"job_id": HUGE},
+    {"array": {"job_id": "x"}},
+    {"job_id": 7.5},
+    {"job_state": ["PENDING"], "state_reason": "\ud800x"},
+    {"job_state": ["\ud800x"]},
+    {"comment": "supercloud:\udfff"},
     {"job_state": ["PENDING"], "state_reason": "\udce4 \U0001f600"},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("odd", ODD_JOBS, ids=range(len(ODD_JOBS)))
@@ -223,9 +258,20 @@ def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_number_that_is_not_set_may_be_any(address: str, tmp_path: Path) -> None:
     unset = {"set": False, "infinite": True, "number": 2**64 - 1}
-    Server.body = json.dumps({"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "comment": "supercloud:k",
-                                        "start_time": unset, "end_time": unset,
-                                        "user_name": getpass.getuser()}]}).encode()  # fmt: skip
+    Server.body = json.dumps(
+        {
+            "jobs": [
+                {
+                    "job_id": 7,
+                    "job_state": ["RUNNING"],
+                    "comment": "supercloud:k",
+                    "start_time": unset,
+                    "end_time": unset,
+                    "user_name": getpass.getuser(),
+                }
+            ]
+        }
+    ).encode()
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
     assert engine.poll(["7"])["7"].state is State.RUNNING
 
@@ -237,12 +283,14 @@ def test_a_node_that_counts_beyond_reason_is_an_error(address: str, tmp_path: Pa
 
 
 ODD_OBJECTS: list[dict[str, Any]] = [
-    {"status": {"restarts": HUGE}}, {"status": {"restarts": "9" * 26}},
-    {"metadata": {"annotations": {STARTS_ANNOTATION: "9" * 26}}}, {"metadata": {"annotations": {STARTS_ANNOTATION: "9" * 5000}}},
+    {"status": {"restarts": HUGE}},
+    {"status": {"restarts": "9" * 26}},
+    {"metadata": {"annotations": {STARTS_ANNOTATION: "9" * 26}}},
+    {"metadata": {"annotations": {STARTS_ANNOTATION: "9" * 5000}}},
     {"metadata": {"deletionTimestamp": "0001-01-01T00:00:00"}},
     {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "failed with exit code " + "9" * 26}]}},
     {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "\ud800x"}]}},
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("odd", ODD_OBJECTS, ids=range(len(ODD_OBJECTS)))
@@ -326,7 +374,9 @@ def test_proxies_of_the_environment_are_not_used(address: str, tmp_path: Path, m
     monkeypatch.setenv(web.PROXY_VARIABLE, "http://127.0.0.1:1")
     monkeypatch.setenv("SUPERCLOUD_SLURM_ADDRESS", "https://slurm.example")
     engine = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
-    assert "is not reached" in (said := ask(engine.list_nodes)) and "proxy http://127.0.0.1:1" in said, "the one asked for"
+    assert "is not reached" in (said := ask(engine.list_nodes)) and "proxy http://127.0.0.1:1" in said, (
+        "the one asked for"
+    )
 
 
 def test_plain_http_beyond_this_machine_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

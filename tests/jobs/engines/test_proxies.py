@@ -107,12 +107,20 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def write_kubeconfig(path: Path, proxy_url: str, **cluster: str) -> None:
-    path.write_text(json.dumps({
-        "apiVersion": "v1", "kind": "Config", "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
-        "users": [{"name": "ann", "user": {"token": "secret"}}],
-        "clusters": [{"name": "one", "cluster": {"server": f"https://{HOST}:6443", "proxy-url": proxy_url, **cluster}}],
-    }))  # fmt: skip
+    path.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "here",
+                "contexts": [{"name": "here", "context": {"cluster": "one", "user": "ann"}}],
+                "users": [{"name": "ann", "user": {"token": "secret"}}],
+                "clusters": [
+                    {"name": "one", "cluster": {"server": f"https://{HOST}:6443", "proxy-url": proxy_url, **cluster}}
+                ],
+            }
+        )
+    )
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -120,9 +128,30 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
     taken: list[bytes], tmp_path: Path
 ) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                    "-days", "2", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}",
-                    "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)  # fmt: skip
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={HOST}",
+            "-addext",
+            f"subjectAltName=DNS:{HOST}",
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
+        check=True,
+        capture_output=True,
+    )
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(certificate, key)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
@@ -137,7 +166,10 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
 
 def test_an_answer_that_is_lost_by_a_proxy_that_forwards_leaves_the_job_unknown(taken: list[bytes]) -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server, running(server):
-        with urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools, pytest.raises(SubmissionUnknownError):
+        with (
+            urllib3.ProxyManager(f"http://127.0.0.1:{server.server_port}") as pools,
+            pytest.raises(SubmissionUnknownError),
+        ):
             connection.send(pools, "POST", f"http://{HOST}{JOBS}", b"{}", {})
     assert taken == [b"{}"] * 2
 
@@ -191,7 +223,9 @@ def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
     with proxy(answer) as address:
         monkeypatch.setenv(web.PROXY_VARIABLE, address)
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
-            RestController(SLURM, tmp_path)._send("POST", "/slurm/v0.0.45/job/submit", shapes.SUBMIT_RESPONSE, {"job": {}})
+            RestController(SLURM, tmp_path)._send(
+                "POST", "/slurm/v0.0.45/job/submit", shapes.SUBMIT_RESPONSE, {"job": {}}
+            )
     assert not isinstance(caught.value, SubmissionUnknownError)
 
 
@@ -245,9 +279,11 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
         monkeypatch.setenv("SLURM_JWT", "secret")
         monkeypatch.setenv(tokens.ADDRESS_VARIABLE, SLURM)
         monkeypatch.setenv(web.PROXY_VARIABLE, f"HTTPS://me:hidden@{address}")
-        for ask in (lambda: RestController(SLURM, tmp_path)._send("GET", "/slurm/v0.0.45/jobs", shapes.JOBS_RESPONSE),
-                    lambda: web.send(urllib.request.Request(SLURM), 60),
-                    lambda: tokens.require_token(SLURM, tmp_path)):  # fmt: skip
+        for ask in (
+            lambda: RestController(SLURM, tmp_path)._send("GET", "/slurm/v0.0.45/jobs", shapes.JOBS_RESPONSE),
+            lambda: web.send(urllib.request.Request(SLURM), 60),
+            lambda: tokens.require_token(SLURM, tmp_path),
+        ):
             with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not speak TLS to a proxy") as caught:
                 ask()
             assert "hidden" not in str(caught.value)

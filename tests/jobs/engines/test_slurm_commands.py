@@ -32,14 +32,35 @@ def argv(job: JobSpec, plan: Plan) -> tuple[str, ...]:
 
 
 def test_a_training_job(job: Make, plan: Plan) -> None:
-    asked = job(accelerators={"type": "h100", "count": 64}, time_limit="25 h", tenant="llm", priority="high", retries=2,
-                workdir="/scratch", place={"near": "leaf"})  # fmt: skip
+    asked = job(
+        accelerators={"type": "h100", "count": 64},
+        time_limit="25 h",
+        tenant="llm",
+        priority="high",
+        retries=2,
+        workdir="/scratch",
+        place={"near": "leaf"},
+    )
     assert argv(asked, plan) == (
-        "sbatch", "--parsable", "--job-name=job", "--comment=supercloud:k", "--nodes=8", "--ntasks-per-node=1",
-        "--gpus-per-node=h100:8", "--exclusive", "--time=1-01:00:00", "--partition=batch", "--account=llm",
-        "--qos=high", "--constraint=train", "--chdir=/scratch", "--switches=1@30-00:00:00", "--requeue",
-        "--open-mode=append", "--output=/state/100%%/log",
-    )  # fmt: skip
+        "sbatch",
+        "--parsable",
+        "--job-name=job",
+        "--comment=supercloud:k",
+        "--nodes=8",
+        "--ntasks-per-node=1",
+        "--gpus-per-node=h100:8",
+        "--exclusive",
+        "--time=1-01:00:00",
+        "--partition=batch",
+        "--account=llm",
+        "--qos=high",
+        "--constraint=train",
+        "--chdir=/scratch",
+        "--switches=1@30-00:00:00",
+        "--requeue",
+        "--open-mode=append",
+        "--output=/state/100%%/log",
+    )
 
 
 def test_what_is_not_asked_for_is_not_said(job: Make, plan: Plan) -> None:
@@ -88,8 +109,13 @@ def test_no_text_of_a_job_is_read_by_a_shell(
     command = [sys.executable, "-c", SHOW, *arguments]
     job = JobSpec.model_validate({"name": "job", "command": command, "env": env})
     text = render_script(job, Placement("c", "p", 1, 0), "k", "/state")
-    done = subprocess.run(["bash", "-c", STANDS_IN + text], capture_output=True, cwd=folder, check=True,
-                          env={"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8"})  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", STANDS_IN + text],
+        capture_output=True,
+        cwd=folder,
+        check=True,
+        env={"PATH": "/usr/bin:/bin:/usr/local/bin", "LC_ALL": "C.UTF-8"},
+    )
     assert json.loads(done.stdout) == [arguments, values, "0", "here"]
     assert not list(folder.iterdir())
 

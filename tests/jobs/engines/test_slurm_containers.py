@@ -59,9 +59,14 @@ def ran(tmp_path: Path) -> Callable[..., tuple[str, list[str]]]:
             if name in (*programs, "srun", "scontrol"):
                 (folder / name).write_text(body)
                 (folder / name).chmod(0o755)
-        env = {"PATH": f"{folder}:/usr/bin:/bin", "HOME": str(tmp_path), "SAID": str(folder / "said"),
-               "MADE": str(folder / "made"), "TMPDIR": str(folder),
-               "PYXIS": "1" if "pyxis" in programs else ""}  # fmt: skip
+        env = {
+            "PATH": f"{folder}:/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "SAID": str(folder / "said"),
+            "MADE": str(folder / "made"),
+            "TMPDIR": str(folder),
+            "PYXIS": "1" if "pyxis" in programs else "",
+        }
         done = subprocess.run(["bash", "-c", text], env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == code, done.stderr
         said = folder / "said"
@@ -92,9 +97,11 @@ def test_a_program_and_a_script(job: Make, ran: Callable[..., Any], programs: tu
 def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     _, told = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
     assert told[-4:] == [
-        "--container-image=nvcr.io#nvidia/pytorch:26.01-py3", "--no-container-mount-home",
+        "--container-image=nvcr.io#nvidia/pytorch:26.01-py3",
+        "--no-container-mount-home",
         f"--container-mounts=/:/,/tmp:/tmp,{tmp_path}/.supercloud/slurm:{tmp_path}/.supercloud/slurm",
-        "--container-workdir=/"]  # fmt: skip
+        "--container-workdir=/",
+    ]
 
 
 def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
@@ -143,18 +150,30 @@ def test_a_script_may_hold_what_ends_it() -> None:
     assert document == f"<<'END_OF_SCRIPT_'\n{body}END_OF_SCRIPT_\n"
 
 
-@pytest.mark.parametrize("image, name", [
-    ("nvcr.io/nvidia/pytorch:26.01-py3", "nvcr.io#nvidia/pytorch:26.01-py3"), ("ubuntu:24.04", "ubuntu:24.04"),
-    ("library/ubuntu", "library/ubuntu"), ("/images/a.sqsh", "/images/a.sqsh"),
-    ("localhost:5000/a/b", "localhost:5000#a/b"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "image, name",
+    [
+        ("nvcr.io/nvidia/pytorch:26.01-py3", "nvcr.io#nvidia/pytorch:26.01-py3"),
+        ("ubuntu:24.04", "ubuntu:24.04"),
+        ("library/ubuntu", "library/ubuntu"),
+        ("/images/a.sqsh", "/images/a.sqsh"),
+        ("localhost:5000/a/b", "localhost:5000#a/b"),
+    ],
+)
 def test_images_as_pyxis_calls_them(image: str, name: str) -> None:
     assert format_image(image) == name
 
 
-@pytest.mark.parametrize("first, words", [
-    ("#!/bin/bash -e", ("/bin/bash", "-e")), ("#!/usr/bin/env bash", ("bash",)), ("#! /bin/sh", ("/bin/sh",)),
-    ("#!/usr/bin/env -S bash -eu", ("bash", "-eu")), ("true", ()), ("#!", ()),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "first, words",
+    [
+        ("#!/bin/bash -e", ("/bin/bash", "-e")),
+        ("#!/usr/bin/env bash", ("bash",)),
+        ("#! /bin/sh", ("/bin/sh",)),
+        ("#!/usr/bin/env -S bash -eu", ("bash", "-eu")),
+        ("true", ()),
+        ("#!", ()),
+    ],
+)
 def test_what_runs_a_script(first: str, words: tuple[str, ...]) -> None:
     assert parse_shebang(f"{first}\ntrue\n") == words

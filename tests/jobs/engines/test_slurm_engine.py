@@ -54,7 +54,9 @@ def test_the_queue_is_asked_first(tmp_path: Path) -> None:
     assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]
     forgotten = engine(tmp_path, squeue=CommandResult(0, ""), sacct=recorded("accounts-22.05.txt"))
     assert forgotten.poll([lost, gone])[gone].state is State.NODE_FAIL
-    without = engine(tmp_path, squeue=CommandResult(0, ""), sacct=CommandResult(1, "", "Slurm accounting storage is disabled"))
+    without = engine(
+        tmp_path, squeue=CommandResult(0, ""), sacct=CommandResult(1, "", "Slurm accounting storage is disabled")
+    )
     assert without.poll([gone]) == {}
 
 
@@ -63,22 +65,48 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
         engine(tmp_path, squeue=DOWN).poll(["4"])
 
 
-@pytest.mark.parametrize("answer, error, text", [
-    (CommandResult(1, "", f"{FAILED} Invalid qos specification\n"), EngineError, "set priority"),
-    (CommandResult(1, "", f"{FAILED} Socket timed out on send/recv operation\n"), SubmissionUnknownError, "timed out"),
-    (CommandResult(0, "welcome\n"), SubmissionUnknownError, "not known.*welcome"),
-    (CommandResult(1, "", f"{FAILED} Zero Bytes were transmitted or received\n"), SubmissionUnknownError, "not known.*Zero Bytes"),
-    (CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (receive failure)\n"), SubmissionUnknownError, "receive failure"),
-    (CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (connect failure)\n"), EngineError, "connect failure"),
-    (CommandResult(1, "", f"sbatch: error: x\n{FAILED} Connection reset by peer\n"), SubmissionUnknownError, "reset by peer"),
-    (CommandResult(1, "", f"sbatch: error: x: Connection reset by peer\n{FAILED} Access/permission denied\n"), EngineError,
-     "permission denied"),
-    (CommandResult(1, "", f"{FAILED} Connection timed out establishing\n"), EngineError, "establishing"),
-    (CommandResult(1, "", f"{FAILED} Unspecified error\n"), EngineError, "Unspecified error"),
-    (CommandResult(-9, ""), SubmissionUnknownError, "exit code -9"),
-    (CommandResult(143, ""), SubmissionUnknownError, "exit code 143"),
-    (CommandResult(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "answer, error, text",
+    [
+        (CommandResult(1, "", f"{FAILED} Invalid qos specification\n"), EngineError, "set priority"),
+        (
+            CommandResult(1, "", f"{FAILED} Socket timed out on send/recv operation\n"),
+            SubmissionUnknownError,
+            "timed out",
+        ),
+        (CommandResult(0, "welcome\n"), SubmissionUnknownError, "not known.*welcome"),
+        (
+            CommandResult(1, "", f"{FAILED} Zero Bytes were transmitted or received\n"),
+            SubmissionUnknownError,
+            "not known.*Zero Bytes",
+        ),
+        (
+            CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (receive failure)\n"),
+            SubmissionUnknownError,
+            "receive failure",
+        ),
+        (
+            CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (connect failure)\n"),
+            EngineError,
+            "connect failure",
+        ),
+        (
+            CommandResult(1, "", f"sbatch: error: x\n{FAILED} Connection reset by peer\n"),
+            SubmissionUnknownError,
+            "reset by peer",
+        ),
+        (
+            CommandResult(1, "", f"sbatch: error: x: Connection reset by peer\n{FAILED} Access/permission denied\n"),
+            EngineError,
+            "permission denied",
+        ),
+        (CommandResult(1, "", f"{FAILED} Connection timed out establishing\n"), EngineError, "establishing"),
+        (CommandResult(1, "", f"{FAILED} Unspecified error\n"), EngineError, "Unspecified error"),
+        (CommandResult(-9, ""), SubmissionUnknownError, "exit code -9"),
+        (CommandResult(143, ""), SubmissionUnknownError, "exit code 143"),
+        (CommandResult(200, "", f"{FAILED} Invalid qos specification\n"), EngineError, "Invalid qos"),
+    ],
+)
 def test_refused_is_not_unsure(
     tmp_path: Path, job: Callable[..., JobSpec], answer: CommandResult, error: type[Exception], text: str
 ) -> None:
@@ -97,8 +125,11 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
     assert engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now) == {key: "1", other: None}
     set_back = engine(tmp_path, squeue=queue, sacct=nothing).find([key, other], now + 7200)
     assert set_back == {key: "1"}, "how long ago the other was submitted nobody knows"
-    for age, left, answers in ((300, now, {key: "1", other: None}), (300, long_ago, {key: "1"}),
-                               (90, now - 60, {key: "1"})):  # fmt: skip
+    for age, left, answers in (
+        (300, now, {key: "1", other: None}),
+        (300, long_ago, {key: "1"}),
+        (90, now - 60, {key: "1"}),
+    ):
         settings = CommandResult(0, f"MaxJobCount             = 10000\nMinJobAge               = {age} sec\n")
         here = engine(tmp_path, squeue=queue, sacct=off, scontrol=settings)
         assert here.find([key, other], left) == answers, "where nobody keeps accounts: as long as it is remembered"

@@ -100,8 +100,11 @@ def test_what_is_posted_to_22_05(job: Make) -> None:
 
 
 def test_a_node_of_22_05_that_is_drained_takes_no_work() -> None:
-    said = [{"name": "a", "state": "idle", "state_flags": ["DRAIN"]}, {"name": "b", "state": "down"},
-            {"name": "c", "state": "mixed", "state_flags": []}]  # fmt: skip
+    said = [
+        {"name": "a", "state": "idle", "state_flags": ["DRAIN"]},
+        {"name": "b", "state": "down"},
+        {"name": "c", "state": "mixed", "state_flags": []},
+    ]
     assert [node.state for node in bodies.parse_nodes(said)] == ["drained", "down", "up"]
 
 
@@ -172,9 +175,13 @@ class Server(http.server.BaseHTTPRequestHandler):
             self.answer(500, recorded("refused"))
             return
         number = len(self.jobs) + 1
-        self.jobs[number] = {"job_id": number, "comment": body["comment"], "job_state": ["RUNNING"],
-                             "user_name": self.headers["X-SLURM-USER-NAME"],
-                             "restart_cnt": {"set": True, "number": 0}}  # fmt: skip
+        self.jobs[number] = {
+            "job_id": number,
+            "comment": body["comment"],
+            "job_state": ["RUNNING"],
+            "user_name": self.headers["X-SLURM-USER-NAME"],
+            "restart_cnt": {"set": True, "number": 0},
+        }
         if Server.hang:
             time.sleep(0.5)
         self.answer(200, {"job_id": number, "errors": []})
@@ -238,8 +245,14 @@ def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> 
 def test_jobs_say_which_spec_they_were_submitted_for(engine: SlurmEngine, job: Make) -> None:
     digest = compute_spec_digest("{}")
     ref = engine.submit(replace(engine.prepare(job(), AT, "k"), spec=digest))
-    Server.accounted = [{"job_id": 50, "user": pwd.getpwuid(os.getuid()).pw_name, "state": {"current": ["COMPLETED"]},
-                         "submit_line": f"sbatch --comment=supercloud:older:{digest[::-1]}"}]  # fmt: skip
+    Server.accounted = [
+        {
+            "job_id": 50,
+            "user": pwd.getpwuid(os.getuid()).pw_name,
+            "state": {"current": ["COMPLETED"]},
+            "submit_line": f"sbatch --comment=supercloud:older:{digest[::-1]}",
+        }
+    ]
     assert engine.find(["k"], time.time()) == {"k": ref}
     assert engine.find_digests([ref, "50", "51"], time.time()) == {ref: digest, "50": digest[::-1]}
 
@@ -248,8 +261,14 @@ def test_jobs_of_other_users_are_never_taken_for_ours(engine: SlurmEngine, job: 
     mallory = {"job_id": 666, "comment": "supercloud:nightly", "job_state": ["RUNNING"], "user_name": "mallory"}
     Server.jobs = {666: mallory}
     assert engine.find(["nightly"], time.time()) == {"nightly": None}
-    Server.accounted = [{"job_id": 666, "user": "mallory", "submit_line": "sbatch --comment=supercloud:nightly",
-                         "state": {"current": ["COMPLETED"]}}]  # fmt: skip
+    Server.accounted = [
+        {
+            "job_id": 666,
+            "user": "mallory",
+            "submit_line": "sbatch --comment=supercloud:nightly",
+            "state": {"current": ["COMPLETED"]},
+        }
+    ]
     assert engine.find(["nightly"], time.time() - 9999) == {"nightly": None}
     assert engine.poll(["666"]) == {}, "nor is its number, should Slurm count from the beginning again"
     ref = engine.submit(engine.prepare(job(), AT, "nightly"))

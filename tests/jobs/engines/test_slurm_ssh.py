@@ -244,8 +244,13 @@ def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFacto
     argv = SshRunner("login", folder).build_argv([sys.executable, "-c", "import sys; print(sys.argv[1:])", *words])
     assert argv[0] == "ssh" and argv[argv.index("--") + 1] == "login" and len(argv) == argv.index("--") + 3
     for shell in ("sh", "bash"):
-        done = subprocess.run([shell, "-c", argv[-1]], capture_output=True, cwd=folder, text=True,
-                              env={"PATH": "/usr/bin:/bin", "PYTHONUTF8": "1"})  # fmt: skip
+        done = subprocess.run(
+            [shell, "-c", argv[-1]],
+            capture_output=True,
+            cwd=folder,
+            text=True,
+            env={"PATH": "/usr/bin:/bin", "PYTHONUTF8": "1"},
+        )
         assert done.stdout == f"{words}\n" and not list(folder.iterdir())
 
 

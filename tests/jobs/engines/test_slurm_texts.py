@@ -7,9 +7,9 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import texts
-from supercloud.jobs.engines.slurm.commands import build_sacct_history, build_sacct, build_squeue
+from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
-from supercloud.jobs.engines.slurm.texts import parse_keys, parse_job_id
+from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_keys
 from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
 
@@ -47,9 +47,20 @@ def test_the_queue(release: str) -> None:
     tasks = by_key(f"{release}.txt", recorded(f"queue-{release}.txt")[1])
     one = {key: items[0] for key, items in tasks.items() if len(items) == 1}
     assert {key: str(status.state) for key, status in one.items()} == {
-        "ok": "COMPLETED", "bad": "FAILED", "memory": "FAILED", "lost": "RUNNING", "lost-for-good": "RUNNING",
-        "long": "RUNNING", "cancelled": "RUNNING", "waits": "QUEUED", "held": "QUEUED", "later": "QUEUED",
-        "licensed": "QUEUED", "capped": "QUEUED", "after": "QUEUED"}  # fmt: skip
+        "ok": "COMPLETED",
+        "bad": "FAILED",
+        "memory": "FAILED",
+        "lost": "RUNNING",
+        "lost-for-good": "RUNNING",
+        "long": "RUNNING",
+        "cancelled": "RUNNING",
+        "waits": "QUEUED",
+        "held": "QUEUED",
+        "later": "QUEUED",
+        "licensed": "QUEUED",
+        "capped": "QUEUED",
+        "after": "QUEUED",
+    }
     assert sorted(str(task.state) for task in tasks["array"]) == ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED"]
     assert sorted(task.exit_code or 0 for task in tasks["array"]) == [0, 0, 0, 5]
     assert (one["bad"].exit_code, one["bad"].reason) == (3, "ended with exit code 3")
@@ -79,8 +90,13 @@ def test_the_accounts(release: str) -> None:
     ended = {key: (str(items[0].state), items[0].exit_code) for key, items in tasks.items() if items[0].state.is_final}
     assert ended.pop("array")[0] == "COMPLETED" and len(tasks["array"]) == 4
     assert ended == {
-        "ok": ("COMPLETED", 0), "bad": ("FAILED", 3), "memory": ("FAILED", None), "lost-for-good": ("NODE_FAIL", None),
-        "long": ("TIMEOUT", None), "cancelled": ("CANCELLED", None)}  # fmt: skip
+        "ok": ("COMPLETED", 0),
+        "bad": ("FAILED", 3),
+        "memory": ("FAILED", None),
+        "lost-for-good": ("NODE_FAIL", None),
+        "long": ("TIMEOUT", None),
+        "cancelled": ("CANCELLED", None),
+    }
     assert {item.attempt for items in tasks.values() for item in items} == {0}
     assert "longer than its time limit" in tasks["long"][0].reason
 
@@ -118,27 +134,50 @@ def test_states_nobody_has_heard_of_are_unknown() -> None:
     assert describe_state("PENDING", "SomethingNew") == "Slurm says SomethingNew"
 
 
-@pytest.mark.parametrize("reason, attempt, said", [
-    ("PartitionNodeLimit", 1, "more nodes than its partition"), ("(PartitionTimeLimit)", 1, "beyond the partition's"),
-    ("ReqNodeNotAvail, UnavailableNodes:train-0001", 1, "down, drained or reserved"), ("BeginTime", 2, "put back"),
-    ("BeginTime", 1, "to begin later"), ("Licenses", 1, "licences"), ("None", 2, "it was put back"), ("None", 1, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "reason, attempt, said",
+    [
+        ("PartitionNodeLimit", 1, "more nodes than its partition"),
+        ("(PartitionTimeLimit)", 1, "beyond the partition's"),
+        ("ReqNodeNotAvail, UnavailableNodes:train-0001", 1, "down, drained or reserved"),
+        ("BeginTime", 2, "put back"),
+        ("BeginTime", 1, "to begin later"),
+        ("Licenses", 1, "licences"),
+        ("None", 2, "it was put back"),
+        ("None", 1, ""),
+    ],
+)
 def test_reasons_of_waiting_jobs(reason: str, attempt: int, said: str) -> None:
     assert said in describe_state("PENDING", reason, None, attempt)
 
 
-@pytest.mark.parametrize("state, ours", [
-    ("PREEMPTED", State.NODE_FAIL), ("REQUEUED", State.UNKNOWN), ("BOOT_FAIL", State.NODE_FAIL),
-    ("DEADLINE", State.TIMEOUT), ("CANCELLED by 2000", State.CANCELLED),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "state, ours",
+    [
+        ("PREEMPTED", State.NODE_FAIL),
+        ("REQUEUED", State.UNKNOWN),
+        ("BOOT_FAIL", State.NODE_FAIL),
+        ("DEADLINE", State.TIMEOUT),
+        ("CANCELLED by 2000", State.CANCELLED),
+    ],
+)
 def test_states_that_are_hard_to_bring_about(state: str, ours: State) -> None:
     assert texts.parse_accounts(f"5|{state}|0:0|1|2|None")["5"][0].state is ours
 
 
-@pytest.mark.parametrize("code, state, ours", [
-    ("0:0", "COMPLETED", 0), ("3:0", "FAILED", 3), ("0:9", "FAILED", 137), ("768", "FAILED", 3), ("9", "FAILED", 137),
-    ("0:125", "OUT_OF_MEMORY", None), ("", "FAILED", None), ("0", "COMPLETED", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "code, state, ours",
+    [
+        ("0:0", "COMPLETED", 0),
+        ("3:0", "FAILED", 3),
+        ("0:9", "FAILED", 137),
+        ("768", "FAILED", 3),
+        ("9", "FAILED", 137),
+        ("0:125", "OUT_OF_MEMORY", None),
+        ("", "FAILED", None),
+        ("0", "COMPLETED", 0),
+    ],
+)
 def test_exit_codes(code: str, state: str, ours: int | None) -> None:
     assert texts.parse_accounts(f"5|{state}|{code}|1|2|None")["5"][0].exit_code == ours
 

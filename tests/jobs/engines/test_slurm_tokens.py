@@ -91,8 +91,15 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
 def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: Plan, store: Store) -> None:
     with pytest.raises(EngineError) as caught:
         api.submit(JOB, plan, engine=Connection(engine="slurm", via=A), store=store)
-    for words in ("slurm-jwt@ctl-a:6820", "slurm-jwt@ctl-a", "no slurm-jwt there", "no SLURM_JWT", "scontrol token",
-                  f"{folder}/slurm-jwt@ctl-a (chmod 600)", "or set SLURM_JWT"):  # fmt: skip
+    for words in (
+        "slurm-jwt@ctl-a:6820",
+        "slurm-jwt@ctl-a",
+        "no slurm-jwt there",
+        "no SLURM_JWT",
+        "scontrol token",
+        f"{folder}/slurm-jwt@ctl-a (chmod 600)",
+        "or set SLURM_JWT",
+    ):
         assert words in str(caught.value)
     assert store.select() == [], "nothing is recorded"
     keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)

@@ -32,8 +32,12 @@ def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
 
 def test_options(job: Make) -> None:
     asked = job(array=4, after=["17", "9/4"], deadline="2 h")
-    assert {"--array=0-3", "--dependency=afterok:17:9", "--kill-on-invalid-dep=yes",
-            "--deadline=now+7200seconds"} <= set(argv(asked))  # fmt: skip
+    assert {
+        "--array=0-3",
+        "--dependency=afterok:17:9",
+        "--kill-on-invalid-dep=yes",
+        "--deadline=now+7200seconds",
+    } <= set(argv(asked))
     part = Placement("c", "p", 1, 2, 8, "h100-sxm", "shard", slice="shard")
     assert "--gres=shard:2" in argv(job(), part) and not any("gpus" in item for item in argv(job(), part))
     cut = Placement("c", "p", 1, 2, 8, "h100-sxm", "1g.10gb", slice="mig")
@@ -47,9 +51,14 @@ WISHES: dict[str, dict[str, Any]] = {
     "secrets": {"secrets": [{"env": "TOKEN", "name": "hf-token"}]},
     "retries": {"retries": 3, "retry_rules": [{"exit_codes": [42, 43], "action": "retry"}]},
     "array": {"array": 3},
-    "all": {"array": 3, "retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}],
-            "secrets": [{"env": "TOKEN", "name": "hf-token"}], "checkpoint": {"path": "/s"}},
-}  # fmt: skip
+    "all": {
+        "array": 3,
+        "retries": 3,
+        "retry_rules": [{"exit_codes": [42], "action": "retry"}],
+        "secrets": [{"env": "TOKEN", "name": "hf-token"}],
+        "checkpoint": {"path": "/s"},
+    },
+}
 
 
 @pytest.mark.parametrize("wish", WISHES)
@@ -117,8 +126,10 @@ def test_a_later_launch_has_later_epochs(job: Make) -> None:
 def test_slurm_is_asked_to_put_it_back(job: Make, tmp_path: Path, code: int, restarts: int, asked: bool) -> None:
     text = render_script(job(script=f"exit {code}", **WISHES["retries"]), AT, "k", str(tmp_path))
     stand_in = f'scontrol() {{ [ "$1" != requeue ] || echo "$2" >>{tmp_path}/asked; }}\nsleep() {{ :; }}\n'
-    done = subprocess.run(["bash", "-c", stand_in + text], env={
-        "PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)})  # fmt: skip
+    done = subprocess.run(
+        ["bash", "-c", stand_in + text],
+        env={"PATH": "/usr/bin:/bin", "SLURM_JOB_ID": "7", "SLURM_RESTART_COUNT": str(restarts)},
+    )
     assert done.returncode == code and (tmp_path / "asked").exists() is asked
 
 
@@ -136,9 +147,12 @@ def test_what_is_free() -> None:
     until = nodes.parse_ends("1795213461|t-[0001-0002]\n1795213999|t-0002,cpu-1\nNONE|t-0004\n")
     assert until == {"t-0001": 1795213461.0, "t-0002": 1795213999.0, "cpu-1": 1795213999.0}
     assert list(nodes.parse_nodes(SHOWN, until)) == [
-        NodeState("t-0001", "up", 8, 1795213461.0), NodeState("t-0002", "drained", 1, 1795213999.0),
-        NodeState("t-0003", "down", 0), NodeState("t-0004", "up", 0), NodeState("cpu-1", "up", 1, 1795213999.0),
-    ]  # fmt: skip
+        NodeState("t-0001", "up", 8, 1795213461.0),
+        NodeState("t-0002", "drained", 1, 1795213999.0),
+        NodeState("t-0003", "down", 0),
+        NodeState("t-0004", "up", 0),
+        NodeState("cpu-1", "up", 1, 1795213999.0),
+    ]
 
 
 def test_what_waits() -> None:
@@ -176,4 +190,7 @@ def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
 
 
 def test_only_what_waits_is_taken_back(tmp_path: Path) -> None:
-    assert commands.build_recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.build_cancel("9/3") == ("scancel", "9")
+    assert commands.build_recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.build_cancel("9/3") == (
+        "scancel",
+        "9",
+    )

@@ -59,9 +59,17 @@ class Lab:
         self.spaces = [*self.views, *self.nodes, *self.servers]
         run("ip", "-batch", "-", stdin="".join(f"netns add {self.tag}{name}\n" for name in self.spaces))
         for name in self.spaces:
-            self.within(name, "sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.conf.all.rp_filter=0",
-                        "net.ipv4.conf.default.rp_filter=0", "net.ipv6.conf.default.accept_dad=0",
-                        "net.ipv6.conf.all.forwarding=1", "net.ipv4.fib_multipath_hash_policy=1")  # fmt: skip
+            self.within(
+                name,
+                "sysctl",
+                "-qw",
+                "net.ipv4.ip_forward=1",
+                "net.ipv4.conf.all.rp_filter=0",
+                "net.ipv4.conf.default.rp_filter=0",
+                "net.ipv6.conf.default.accept_dad=0",
+                "net.ipv6.conf.all.forwarding=1",
+                "net.ipv4.fib_multipath_hash_policy=1",
+            )
         run("ip", "-batch", "-", stdin="".join(self._links()))
         for name in self.spaces:
             ups = [
@@ -79,13 +87,18 @@ class Lab:
             for peer in view.peer_ports:
                 if (peer.switch, peer.peer_port) not in made:
                     made.add((view.name, peer.port))
-                    yield (f"link add {peer.port} netns {self.tag}{view.name} type veth "
-                           f"peer name {peer.peer_port} netns {self.tag}{peer.switch}\n")  # fmt: skip
+                    yield (
+                        f"link add {peer.port} netns {self.tag}{view.name} type veth "
+                        f"peer name {peer.peer_port} netns {self.tag}{peer.switch}\n"
+                    )
             for port in view.host_ports:
                 plane, _ = view.run.find_position(view.index)
                 if port.host in self.nodes or port.host in self.servers:
-                    name = (format_interface_name(self.underlay, port.nic, plane) if port.host in self.nodes
-                            else format_server_interface(self.underlay, port.nic))  # fmt: skip
+                    name = (
+                        format_interface_name(self.underlay, port.nic, plane)
+                        if port.host in self.nodes
+                        else format_server_interface(self.underlay, port.nic)
+                    )
                     yield (
                         f"link add {port.port} netns {self.tag}{view.name} type veth "
                         f"peer name {name} netns {self.tag}{port.host}\n"
@@ -101,15 +114,27 @@ class Lab:
         shutil.chown(place, "frr", "frr")
         for daemon in ("zebra", "bgpd", "bfdd"):
             (place / f"{daemon}.conf").write_text("")
-            self.within(name, str(SBIN / daemon), "-d", "-f", f"{place}/{daemon}.conf", "-i", f"{place}/{daemon}.pid",
-                        "-z", f"{place}/zserv.api", "--vty_socket", str(place),
-                        *(("--bfdctl", f"{place}/bfdd.sock") if daemon == "bfdd" else ()))  # fmt: skip
+            self.within(
+                name,
+                str(SBIN / daemon),
+                "-d",
+                "-f",
+                f"{place}/{daemon}.conf",
+                "-i",
+                f"{place}/{daemon}.pid",
+                "-z",
+                f"{place}/zserv.api",
+                "--vty_socket",
+                str(place),
+                *(("--bfdctl", f"{place}/bfdd.sock") if daemon == "bfdd" else ()),
+            )
 
     def _configure(self, view: SwitchView) -> None:
         place = self.folder / view.name
         (place / "frr.conf").write_text(render_routing(view, self.underlay))
-        out = self.within(view.name, "vtysh", "--vty_socket", str(place), "--config_dir", str(place),
-                          "-f", str(place / "frr.conf"))  # fmt: skip
+        out = self.within(
+            view.name, "vtysh", "--vty_socket", str(place), "--config_dir", str(place), "-f", str(place / "frr.conf")
+        )
         assert "%" not in out and "nknown command" not in out, f"{view.name}: {out}"
 
     def within(self, name: str, *command: str, stdin: str | None = None, check: bool = True) -> str:

@@ -26,7 +26,16 @@ def python_tools() -> Path:
     place = Path(os.environ.get("SUPERCLOUD_CACHE") or Path.home() / ".cache" / "supercloud") / "fabric-tools"
     if not (place / ".ready").exists():
         subprocess.run([sys.executable, "-m", "venv", str(place)], check=True)
-        subprocess.run([str(place / "bin" / "pip"), "install", "-q", "--disable-pip-version-check",
-                        "ansible-core>=2.16,<2.20", "pyavd>=6.4,<6.5"], check=True)  # fmt: skip
+        subprocess.run(
+            [
+                str(place / "bin" / "pip"),
+                "install",
+                "-q",
+                "--disable-pip-version-check",
+                "ansible-core>=2.16,<2.20",
+                "pyavd>=6.4,<6.5",
+            ],
+            check=True,
+        )
         (place / ".ready").touch()
     return place / "bin"

@@ -62,12 +62,19 @@ class Running:
 
     def __init__(self, folder: Path, host: str):
         self.folder = folder
-        self._environment = {**os.environ, "LD_PRELOAD": PRELOAD, "SIM_HOST": host, "OSM_TMP_DIR": "./",
-                             "OSM_CACHE_DIR": "./", "IBSIM_SOCKNAME": socket_of(folder)}  # fmt: skip
+        self._environment = {
+            **os.environ,
+            "LD_PRELOAD": PRELOAD,
+            "SIM_HOST": host,
+            "OSM_TMP_DIR": "./",
+            "OSM_CACHE_DIR": "./",
+            "IBSIM_SOCKNAME": socket_of(folder),
+        }
 
     def run(self, *command: str) -> str:
-        done = subprocess.run(command, cwd=self.folder, env=self._environment, capture_output=True, text=True,
-                              timeout=60)  # fmt: skip
+        done = subprocess.run(
+            command, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=60
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -103,9 +110,12 @@ def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
     with (folder / "ibsim.log").open("w") as log:
         ibsim = subprocess.Popen(
             ["ibsim", "-s", "-n", "-N", "8192", "-S", "1024", "-P", "262144", "fabric.net"],
-            cwd=folder, env={**os.environ, "IBSIM_SOCKNAME": socket_of(folder)}, stdout=log,
-            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+            cwd=folder,
+            env={**os.environ, "IBSIM_SOCKNAME": socket_of(folder)},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+        )
     try:
         log_text = partial((folder / "ibsim.log").read_text, errors="replace")
 

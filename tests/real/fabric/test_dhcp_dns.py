@@ -44,8 +44,13 @@ exit 0
 
 @pytest.fixture(scope="module", autouse=True)
 def _parts() -> None:
-    frr_tools.debian(("dnsmasq", "dnsmasq-base"), ("ip", "iproute2"), ("dig", "bind9-dnsutils"), ("udhcpc", "udhcpc"),
-                     ("kea-dhcp4", "kea-dhcp4-server"))  # fmt: skip
+    frr_tools.debian(
+        ("dnsmasq", "dnsmasq-base"),
+        ("ip", "iproute2"),
+        ("dig", "bind9-dnsutils"),
+        ("udhcpc", "udhcpc"),
+        ("kea-dhcp4", "kea-dhcp4-server"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +88,22 @@ def server(site: Path) -> Iterator[str]:
         run("ip", "-n", name + end, "link", "set", "wire", "up")
         run("ip", "-n", name + end, "link", "set", "lo", "up")
     daemon = subprocess.Popen(
-        ["ip", "netns", "exec", f"{name}s", "dnsmasq", "-k", "-C", str(site / "dnsmasq.conf"), "--user=root",
-         f"--dhcp-leasefile={site}/leases", f"--pid-file={site}/pid", "--log-dhcp"],
+        [
+            "ip",
+            "netns",
+            "exec",
+            f"{name}s",
+            "dnsmasq",
+            "-k",
+            "-C",
+            str(site / "dnsmasq.conf"),
+            "--user=root",
+            f"--dhcp-leasefile={site}/leases",
+            f"--pid-file={site}/pid",
+            "--log-dhcp",
+        ],
         stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
 
     def listens() -> bool:
         assert daemon.poll() is None, "dnsmasq ended at once: run dnsmasq --test on its file"
@@ -105,8 +122,15 @@ def test_dnsmasq_and_kea_accept_the_files(site: Path) -> None:
     run("kea-dhcp4", "-t", str(site / "hosts" / "kea-dhcp4.json"))
     reserved = json.loads((site / "hosts" / "kea-dhcp4.json").read_text())["Dhcp4"]["subnet4"]
     assert sorted(item["hostname"] for subnet in reserved for item in subnet["reservations"]) == [
-        "bmc-home-nfs-0001", "bmc-mgmt-02", "bmc-train-0001", "compute-leaf-001", "home-nfs-0001", "mgmt-02", "pdu-03",
-        "train-0001"]  # fmt: skip
+        "bmc-home-nfs-0001",
+        "bmc-mgmt-02",
+        "bmc-train-0001",
+        "compute-leaf-001",
+        "home-nfs-0001",
+        "mgmt-02",
+        "pdu-03",
+        "train-0001",
+    ]
 
 
 def asked(server: str, site: Path, *options: str) -> list[str]:
@@ -115,8 +139,30 @@ def asked(server: str, site: Path, *options: str) -> list[str]:
     script.write_text(SCRIPT)
     script.chmod(0o755)
     found.unlink(missing_ok=True)
-    run("ip", "netns", "exec", f"{server}c", "env", f"FOUND={found}", "udhcpc", "-i", "wire", "-nqf", "-t", "3",
-        "-T", "2", "-s", str(script), "-O", "hostname", "-O", "domain", *options, check=False)  # fmt: skip
+    run(
+        "ip",
+        "netns",
+        "exec",
+        f"{server}c",
+        "env",
+        f"FOUND={found}",
+        "udhcpc",
+        "-i",
+        "wire",
+        "-nqf",
+        "-t",
+        "3",
+        "-T",
+        "2",
+        "-s",
+        str(script),
+        "-O",
+        "hostname",
+        "-O",
+        "domain",
+        *options,
+        check=False,
+    )
     return found.read_text().split() if found.exists() else []
 
 

@@ -42,35 +42,65 @@ def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, An
     for node in view.host_ports:
         if node.split_count > 1:
             ports[node.port] = {"name": node.port, "mtu": contract.mtu, "service_profile": "ROCE"}
-        ports[node.port] |= {"description": f"{node.host} nic {node.nic}", "switchport": {"enabled": False},
-                             "ip_address": f"{node.address}/31",
-                             "speed": "200g-2" if node.split_count > 1 else "400g-4"}  # fmt: skip
+        ports[node.port] |= {
+            "description": f"{node.host} nic {node.nic}",
+            "switchport": {"enabled": False},
+            "ip_address": f"{node.address}/31",
+            "speed": "200g-2" if node.split_count > 1 else "400g-4",
+        }
     for peer in view.peer_ports:
-        ports[peer.port] |= {"description": f"{peer.switch} {peer.peer_port}", "switchport": {"enabled": False},
-                             "ipv6_enable": True, "speed": "400g-4"}  # fmt: skip
-    lists = [{"name": "FABRIC", "sequence_numbers": [
-        {"sequence": 10, "action": f"permit {underlay.block} le 31"},
-        {"sequence": 20, "action": f"permit {underlay.loopbacks} ge 32"}]}]  # fmt: skip
-    maps = [{"name": "FABRIC", "sequence_numbers": [
-        {"sequence": 10, "type": "permit", "match": ["ip address prefix-list FABRIC"]}]}]  # fmt: skip
+        ports[peer.port] |= {
+            "description": f"{peer.switch} {peer.peer_port}",
+            "switchport": {"enabled": False},
+            "ipv6_enable": True,
+            "speed": "400g-4",
+        }
+    lists = [
+        {
+            "name": "FABRIC",
+            "sequence_numbers": [
+                {"sequence": 10, "action": f"permit {underlay.block} le 31"},
+                {"sequence": 20, "action": f"permit {underlay.loopbacks} ge 32"},
+            ],
+        }
+    ]
+    maps = [
+        {
+            "name": "FABRIC",
+            "sequence_numbers": [{"sequence": 10, "type": "permit", "match": ["ip address prefix-list FABRIC"]}],
+        }
+    ]
     bgp: dict[str, Any] = {
-        "as": str(view.asn), "router_id": view.loopback, "timers": {"keepalive_time": 3, "hold_time": 9},
+        "as": str(view.asn),
+        "router_id": view.loopback,
+        "timers": {"keepalive_time": 3, "hold_time": 9},
         "maximum_paths": {"paths": view.paths, "ecmp": view.paths},
         "peer_groups": [{"name": "FABRIC", "bfd": True, "route_map_in": "FABRIC", "route_map_out": "FABRIC"}],
-        "neighbor_interfaces": [{"name": peer.port, "peer_group": "FABRIC", "remote_as": str(peer.asn)}
-                                for peer in view.peer_ports],
+        "neighbor_interfaces": [
+            {"name": peer.port, "peer_group": "FABRIC", "remote_as": str(peer.asn)} for peer in view.peer_ports
+        ],
         "address_family_ipv4": {
             "networks": [{"prefix": f"{view.loopback}/32"}],
-            "peer_groups": [{"name": "FABRIC", "activate": True,
-                             "next_hop": {"address_family_ipv6": {"enabled": True, "originate": True}}}]},
-    }  # fmt: skip
+            "peer_groups": [
+                {
+                    "name": "FABRIC",
+                    "activate": True,
+                    "next_hop": {"address_family_ipv6": {"enabled": True, "originate": True}},
+                }
+            ],
+        },
+    }
     if view.prefix:
         nodes = [{"sequence": 10, "action": f"permit {view.prefix} le 31"}]
         if view.servers:
             nodes.append({"sequence": 20, "action": f"permit {view.servers} ge 31"})
         lists.append({"name": "NODES", "sequence_numbers": nodes})
-        maps.append({"name": "NODES", "sequence_numbers": [
-            {"sequence": 10, "type": "permit", "match": ["ip address prefix-list NODES"]}]})  # fmt: skip
+        maps.append(
+            {
+                "name": "NODES",
+                "sequence_numbers": [{"sequence": 10, "type": "permit", "match": ["ip address prefix-list NODES"]}],
+            }
+        )
         bgp["aggregate_addresses"] = [{"prefix": str(view.prefix), "summary_only": True}]
         bgp["redistribute"] = {"connected": {"enabled": True, "route_map": "NODES"}}
     return {
@@ -78,31 +108,58 @@ def structured(plan: Plan, view: SwitchView, underlay: Underlay) -> dict[str, An
         "service_routing_protocols_model": "multi-agent",
         "ip_routing_ipv6_interfaces": True,
         "ipv6_unicast_routing": True,
-        "qos": {"map": {"dscp": [f"{contract.dscp} to traffic-class {contract.priority}",
-                                 f"{contract.cnp_dscp} to traffic-class {contract.cnp_priority}"]}},
-        "priority_flow_control": {"watchdog": {"action": "drop", "timeout": "0.40", "recovery_time": "0.40",
-                                               "polling_interval": "0.200"}},
-        "qos_profiles": [{
-            "name": "ROCE", "trust": "dscp",
-            "priority_flow_control": {"enabled": True,
-                                      "priorities": [{"priority": contract.priority, "no_drop": True}]},
-            "uc_tx_queues": [
-                {"id": contract.priority, "priority": "no priority", "bandwidth_percent": contract.weight,
-                 "random_detect": {"ecn": {"threshold": {
-                     "units": "kbytes", "min": marks.min // 1000, "max": marks.max // 1000,
-                     "max_probability": marks.probability, "weight": 0}}}},
-                {"id": contract.cnp_priority, "priority": "priority strict"}]}],
+        "qos": {
+            "map": {
+                "dscp": [
+                    f"{contract.dscp} to traffic-class {contract.priority}",
+                    f"{contract.cnp_dscp} to traffic-class {contract.cnp_priority}",
+                ]
+            }
+        },
+        "priority_flow_control": {
+            "watchdog": {"action": "drop", "timeout": "0.40", "recovery_time": "0.40", "polling_interval": "0.200"}
+        },
+        "qos_profiles": [
+            {
+                "name": "ROCE",
+                "trust": "dscp",
+                "priority_flow_control": {
+                    "enabled": True,
+                    "priorities": [{"priority": contract.priority, "no_drop": True}],
+                },
+                "uc_tx_queues": [
+                    {
+                        "id": contract.priority,
+                        "priority": "no priority",
+                        "bandwidth_percent": contract.weight,
+                        "random_detect": {
+                            "ecn": {
+                                "threshold": {
+                                    "units": "kbytes",
+                                    "min": marks.min // 1000,
+                                    "max": marks.max // 1000,
+                                    "max_probability": marks.probability,
+                                    "weight": 0,
+                                }
+                            }
+                        },
+                    },
+                    {"id": contract.cnp_priority, "priority": "priority strict"},
+                ],
+            }
+        ],
         "loopback_interfaces": [{"name": "Loopback0", "ip_address": f"{view.loopback}/32"}],
         "vrfs": [{"name": "MGMT", "ip_routing": False}],
         "static_routes": [{"vrf": "MGMT", "prefix": "0.0.0.0/0", "next_hop": view.run.management_gateway}],
-        "management_interfaces": [{"name": "Management1", "vrf": "MGMT",
-                                   "ip_address": f"{view.management}/{view.run.subnet.block.prefixlen}"}],
+        "management_interfaces": [
+            {"name": "Management1", "vrf": "MGMT", "ip_address": f"{view.management}/{view.run.subnet.block.prefixlen}"}
+        ],
         "management_ssh": {"vrfs": [{"name": "MGMT", "enable": True}]},
         "ethernet_interfaces": list(ports.values()),
         "prefix_lists": lists,
         "route_maps": maps,
         "router_bgp": bgp,
-    }  # fmt: skip
+    }
 
 
 def lines(text: str) -> set[tuple[str, str]]:
@@ -130,8 +187,11 @@ def test_eos_says_what_arista_would_render() -> None:
         (shared,) = eos.render_tier(view.run, underlay, list_used_ports(plan, view.run, underlay)).values()
         done = subprocess.run(
             [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
-            input=json.dumps(structured(plan, view, underlay)), capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            input=json.dumps(structured(plan, view, underlay)),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         answer = json.loads(done.stdout)
         assert answer["violations"] == []
         ours, theirs = lines(own) | lines(shared), lines(answer["text"])
@@ -190,33 +250,47 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
         tree["rstp_priority"] = view.priority
     route = {"prefix": "0.0.0.0/0", "next_hop": view.run.management_gateway}
     facts: dict[str, Any] = {
-        "hostname": view.name, "spanning_tree": tree, "ethernet_interfaces": ports,
+        "hostname": view.name,
+        "spanning_tree": tree,
+        "ethernet_interfaces": ports,
         "port_channel_interfaces": channels,
         "vlans": [{"id": vlan.number, "name": vlan.name} for vlan in view.vlans],
-        "static_routes": [route], "vlan_interfaces": [],
-    }  # fmt: skip
+        "static_routes": [route],
+        "vlan_interfaces": [],
+    }
     if view.management_vlan:
-        facts["vlan_interfaces"].append({"name": f"Vlan{view.management_vlan.number}", "description": view.management_vlan.name,
-                                         "ip_address": f"{view.management}/{length}"})  # fmt: skip
+        facts["vlan_interfaces"].append(
+            {
+                "name": f"Vlan{view.management_vlan.number}",
+                "description": view.management_vlan.name,
+                "ip_address": f"{view.management}/{length}",
+            }
+        )
     else:
         route["vrf"] = "MGMT"
         facts |= {
             "vrfs": [{"name": "MGMT", "ip_routing": False}],
             "management_ssh": {"vrfs": [{"name": "MGMT", "enable": True}]},
-            "management_interfaces": [{"name": "Management1", "vrf": "MGMT",
-                                       "ip_address": f"{view.management}/{length}"}],
-        }  # fmt: skip
+            "management_interfaces": [
+                {"name": "Management1", "vrf": "MGMT", "ip_address": f"{view.management}/{length}"}
+            ],
+        }
     if view.peer:
         tree["no_spanning_tree_vlan"] = "4094"
         ours, theirs = ("169.254.0.0", "169.254.0.1") if view.is_first else ("169.254.0.1", "169.254.0.0")
         facts["vlans"].append({"id": 4094, "name": "MLAG", "trunk_groups": ["MLAG"]})
-        facts["vlan_interfaces"].append({"name": "Vlan4094", "description": "MLAG", "no_autostate": True,
-                                         "ip_address": f"{ours}/31"})  # fmt: skip
+        facts["vlan_interfaces"].append(
+            {"name": "Vlan4094", "description": "MLAG", "no_autostate": True, "ip_address": f"{ours}/31"}
+        )
         facts["mlag_configuration"] = {
-            "domain_id": f"in-band-{view.pair}", "local_interface": "Vlan4094", "peer_address": theirs,
-            "peer_address_heartbeat": {"peer_ip": view.peer[1], "vrf": "MGMT"}, "peer_link": "Port-Channel2000",
-            "reload_delay_mlag": "300", "reload_delay_non_mlag": "330",
-        }  # fmt: skip
+            "domain_id": f"in-band-{view.pair}",
+            "local_interface": "Vlan4094",
+            "peer_address": theirs,
+            "peer_address_heartbeat": {"peer_ip": view.peer[1], "vrf": "MGMT"},
+            "peer_link": "Port-Channel2000",
+            "reload_delay_mlag": "300",
+            "reload_delay_non_mlag": "330",
+        }
     return facts
 
 
@@ -229,8 +303,11 @@ def test_bridged_eos_says_what_arista_would_render() -> None:
             assert isinstance(own, str)
             done = subprocess.run(
                 [str(frr_tools.python_tools() / "python"), str(HERE / "frr_avd.py")],
-                input=json.dumps(bridged_facts(view)), capture_output=True, text=True, check=True,
-            )  # fmt: skip
+                input=json.dumps(bridged_facts(view)),
+                capture_output=True,
+                text=True,
+                check=True,
+            )
             answer = json.loads(done.stdout)
             assert answer["violations"] == []
             ours, theirs = lines(own), lines(answer["text"])

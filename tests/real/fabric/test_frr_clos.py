@@ -127,7 +127,9 @@ def reach(lab: frr_lab.Lab, other: str, without: str) -> tuple[dict[str, int], d
     the spines of a pod share an AS number and so refuse each other's routes.
     """
     links = {
-        name: {peer.switch for peer in view.peer_ports} - {without} for name, view in lab.views.items() if name != without
+        name: {peer.switch for peer in view.peer_ports} - {without}
+        for name, view in lab.views.items()
+        if name != without
     }
     rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
     down, edge = {other: 0}, [other]
@@ -149,10 +151,10 @@ def paths(lab: frr_lab.Lab, one: str, down: dict[str, int], up: dict[str, int], 
         return 0
     rank = {name: RANK[view.run.tier.name] for name, view in lab.views.items()}
     return sum(
-        1 for peer in lab.views[one].peer_ports
-        if peer.switch != without
-        and (up if rank[peer.switch] > rank[one] else down).get(peer.switch) == up[one] - 1
-    )  # fmt: skip
+        1
+        for peer in lab.views[one].peer_ports
+        if peer.switch != without and (up if rank[peer.switch] > rank[one] else down).get(peer.switch) == up[one] - 1
+    )
 
 
 def next_hops(lab: frr_lab.Lab, name: str, prefix: str) -> int:
@@ -168,8 +170,10 @@ def wrong_routes(lab: frr_lab.Lab, without: str = "") -> list[str]:
     wrong = []
     distances = {other: reach(lab, other, without) for other in lab.views if other != without}
     for one in distances:
-        routes = {item["dst"]: len(item.get("nexthops", [0])) for item in
-                  json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))}  # fmt: skip
+        routes = {
+            item["dst"]: len(item.get("nexthops", [0]))
+            for item in json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))
+        }
         for other, (down, up) in distances.items():
             if other != one:
                 wanted = paths(lab, one, down, up, without)
@@ -224,8 +228,10 @@ def wrong_servers(lab: frr_lab.Lab, without: str = "") -> list[str]:
     leaves = {view.index: name for name, view in lab.views.items() if view.run.tier.name == "leaf"}
     distances = {leaf: reach(lab, leaves[leaf], without) for leaf in {end.leaf for end in lab.ends}}
     for one in leaves.values():
-        routes = {item["dst"]: len(item.get("nexthops", [0])) for item in
-                  json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))}  # fmt: skip
+        routes = {
+            item["dst"]: len(item.get("nexthops", [0]))
+            for item in json.loads(lab.within(one, "ip", "-j", "route", "show", "table", "main"))
+        }
         for end in lab.ends:
             if leaves[end.leaf] != one:
                 wanted = paths(lab, one, *distances[end.leaf], without)
@@ -276,10 +282,25 @@ def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
     spine = next(name for name, view in clos.views.items() if view.run.tier.name == "spine")
     before = next_hops(clos, clos.views[leaf_of(clos)].name, clos.views[far_leaf(clos)].loopback)
     pinging = subprocess.Popen(
-        ["ip", "netns", "exec", clos.tag + one, "ping", "-i", "0.2", "-c", "60", "-W", "1", "-I", here.address,
-         there.address],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [
+            "ip",
+            "netns",
+            "exec",
+            clos.tag + one,
+            "ping",
+            "-i",
+            "0.2",
+            "-c",
+            "60",
+            "-W",
+            "1",
+            "-I",
+            here.address,
+            there.address,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     clos.stop_switch(spine)
 
     def wrong() -> list[str]:

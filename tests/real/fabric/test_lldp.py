@@ -45,10 +45,17 @@ class Wires:
         table = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
         self.switches = {str(name) for item in table.devices if item.side == "switch" for name in item.names}
         ends = [
-            [(str(name), system or f"rail{port}") for name, system, port in
-             zip(table.get_device_names(side), list_system_names(table, side), getattr(table, f"{side}_port").tolist(), strict=True)]
+            [
+                (str(name), system or f"rail{port}")
+                for name, system, port in zip(
+                    table.get_device_names(side),
+                    list_system_names(table, side),
+                    getattr(table, f"{side}_port").tolist(),
+                    strict=True,
+                )
+            ]
             for side in ("one", "other")
-        ]  # fmt: skip
+        ]
         self.links: dict[End, End] = {}
         for (a, port), (b, far) in zip(*ends, strict=True):
             self.links[a, port if a in self.switches else f"rail{port[-1]}"] = (b, far)
@@ -62,14 +69,30 @@ class Wires:
         config.write_text(CONFIG)
         for name in names:
             program = f"hostname {name}; exec lldpd -d -O {config} -u {self.folder}/{name}.sock"
-            self.daemons.append(subprocess.Popen(
-                ["ip", "netns", "exec", self.tag + name, "unshare", "-u", "sh", "-c", program],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            ))  # fmt: skip
+            self.daemons.append(
+                subprocess.Popen(
+                    ["ip", "netns", "exec", self.tag + name, "unshare", "-u", "sh", "-c", program],
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
 
     def join(self, one: End, other: End) -> None:
-        run("ip", "link", "add", one[1], "netns", self.tag + one[0], "type", "veth", "peer", "name", other[1], "netns",
-            self.tag + other[0])  # fmt: skip
+        run(
+            "ip",
+            "link",
+            "add",
+            one[1],
+            "netns",
+            self.tag + one[0],
+            "type",
+            "veth",
+            "peer",
+            "name",
+            other[1],
+            "netns",
+            self.tag + other[0],
+        )
         for name, port in (one, other):
             run("ip", "-n", self.tag + name, "link", "set", port, "up")
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(HERE))
 from opensm_lab import Network, Running, simulated  # noqa: E402
 
 import supercloud as sc  # noqa: E402
-from supercloud.plan.build.fabric.partitions import PortKeys, find_key_match, build_partition_rules, build_port_keys
+from supercloud.plan.build.fabric.partitions import PortKeys, build_partition_rules, build_port_keys, find_key_match
 from supercloud.targets import render  # noqa: E402
 
 SPEC = HERE.parents[2] / "examples" / "02-superpod" / "cluster.yaml"
@@ -67,8 +67,10 @@ def is_up_by_ftree(log: str) -> None:
 def verified(spec: Path, output: Path) -> tuple[int, list[dict[str, object]]]:
     done = subprocess.run(
         [sys.executable, "-m", "supercloud", "verify-cabling", str(spec), str(output), "--json"],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode in (0, 1), done.stderr
     return done.returncode, json.loads(done.stdout)["differences"]
 

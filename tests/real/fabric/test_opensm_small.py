@@ -42,6 +42,8 @@ def test_a_small_fabric_comes_up_and_has_our_cables(nodes: int, switches: int, t
             assert bad.lower() not in log.lower(), next(row for row in log.splitlines() if bad.lower() in row.lower())
         done = subprocess.run(
             [sys.executable, "-m", "supercloud", "verify-cabling", str(spec), str(running.discover()), "--json"],
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert (done.returncode, json.loads(done.stdout)["differences"]) == (0, []), done.stderr

@@ -23,8 +23,19 @@ from supercloud.catalog.kubernetes_parts import Chart  # noqa: E402
 from supercloud.jobs.engines.kubernetes.api import ApiClient  # noqa: E402
 from supercloud.primitives.bundle import Bundle  # noqa: E402
 
-__all__ = ["BUNDLES", "Served", "all_objects", "by_kind", "chart_folder", "charted", "cluster_objects", "define",
-           "objects_of", "planned", "templated"]  # fmt: skip
+__all__ = [
+    "BUNDLES",
+    "Served",
+    "all_objects",
+    "by_kind",
+    "chart_folder",
+    "charted",
+    "cluster_objects",
+    "define",
+    "objects_of",
+    "planned",
+    "templated",
+]
 
 BUNDLES = bundles()
 
@@ -62,8 +73,19 @@ def templated(chart: Chart, release: str, values: str, folder: Path) -> list[dic
     """What helm makes of a chart with rendered values, for a release of Kubernetes."""
     (folder / "values.yaml").write_text(values)
     env = {**os.environ, **{f"HELM_{part}_HOME": str(folder) for part in ("CACHE", "CONFIG", "DATA")}}
-    words = [built("tools") / "bin" / "helm", "template", chart.name, chart_folder(chart.name), "--include-crds",
-             "--namespace", chart.namespace, "--kube-version", release, "--values", folder / "values.yaml"]  # fmt: skip
+    words = [
+        built("tools") / "bin" / "helm",
+        "template",
+        chart.name,
+        chart_folder(chart.name),
+        "--include-crds",
+        "--namespace",
+        chart.namespace,
+        "--kube-version",
+        release,
+        "--values",
+        folder / "values.yaml",
+    ]
     done = subprocess.run(list(map(str, words)), env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, f"{chart.name}: {done.stderr}"
     return [item for item in yaml.load_all(done.stdout, yaml.CSafeLoader) if item]
@@ -107,10 +129,15 @@ class Served:
     def _kinds(self, version: str) -> dict[str, tuple[str, bool]]:
         if version not in self._groups:
             group = version.partition("/")[0] if "/" in version else ""
-            served = {"v1"} if not group else {
-                f"{item['name']}/{one['version'].rpartition('/')[2] if '/' in one['version'] else one['version']}"
-                for item in self.api.get("/apis")["groups"] for one in item["versions"]
-            }  # fmt: skip
+            served = (
+                {"v1"}
+                if not group
+                else {
+                    f"{item['name']}/{one['version'].rpartition('/')[2] if '/' in one['version'] else one['version']}"
+                    for item in self.api.get("/apis")["groups"]
+                    for one in item["versions"]
+                }
+            )
             root = f"/apis/{version}" if group else f"/api/{version}"
             listed = self.api.get(root)["resources"] if version in served else []
             self._groups[version] = {
@@ -124,6 +151,13 @@ class Served:
         if path is None:
             return False
         more = {"dryRun": "All"} if dry else {}
-        self.api.patch(path, item, "application/apply-patch+yaml", fieldManager="bundle", force="true",
-                       fieldValidation="Strict", **more)  # fmt: skip
+        self.api.patch(
+            path,
+            item,
+            "application/apply-patch+yaml",
+            fieldManager="bundle",
+            force="true",
+            fieldValidation="Strict",
+            **more,
+        )
         return True

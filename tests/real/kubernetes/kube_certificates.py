@@ -39,12 +39,22 @@ class Certificates:
 
     def kubeconfig(self, path: Path, server: str, token: str, namespace: str = "default") -> Path:
         """A kubeconfig for whoever has a token."""
-        path.write_text(yaml.safe_dump({
-            "apiVersion": "v1", "kind": "Config", "current-context": "lab",
-            "clusters": [{"name": "lab", "cluster": {"server": server, "certificate-authority-data": self.bundle}}],
-            "users": [{"name": "user", "user": {"token": token}}],
-            "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": "user", "namespace": namespace}}],
-        }))  # fmt: skip
+        path.write_text(
+            yaml.safe_dump(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "lab",
+                    "clusters": [
+                        {"name": "lab", "cluster": {"server": server, "certificate-authority-data": self.bundle}}
+                    ],
+                    "users": [{"name": "user", "user": {"token": token}}],
+                    "contexts": [
+                        {"name": "lab", "context": {"cluster": "lab", "user": "user", "namespace": namespace}}
+                    ],
+                }
+            )
+        )
         return path
 
 
@@ -62,13 +72,43 @@ def made(folder: Path, people: Mapping[str, str]) -> Certificates:
     (folder / "tokens.csv").write_text("\n".join(lines) + "\n")
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-config", "openssl.cnf")
     for command in (
-        ("req", "-x509", *curve, "-days", "30", "-subj", "/CN=lab", "-extensions", "authority", "-keyout", "ca.key",
-         "-out", "ca.crt"),
+        (
+            "req",
+            "-x509",
+            *curve,
+            "-days",
+            "30",
+            "-subj",
+            "/CN=lab",
+            "-extensions",
+            "authority",
+            "-keyout",
+            "ca.key",
+            "-out",
+            "ca.crt",
+        ),
         ("req", *curve, "-subj", "/CN=localhost", "-keyout", "tls.key", "-out", "tls.csr"),
-        ("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "30",
-         "-extfile", "openssl.cnf", "-extensions", "server", "-out", "tls.crt"),
+        (
+            "x509",
+            "-req",
+            "-in",
+            "tls.csr",
+            "-CA",
+            "ca.crt",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-days",
+            "30",
+            "-extfile",
+            "openssl.cnf",
+            "-extensions",
+            "server",
+            "-out",
+            "tls.crt",
+        ),
         ("genrsa", "-out", "sa.key", "2048"),
         ("rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub"),
-    ):  # fmt: skip
+    ):
         subprocess.run(["openssl", *command], cwd=folder, check=True, capture_output=True)
     return Certificates(folder)

@@ -23,21 +23,41 @@ def give_channels(lab: Lab, plan: Plan) -> None:
     if not pools:
         return
     rule = f"device.driver == '{_DRIVER}' && device.attributes['{_DRIVER}'].type == 'channel'"
-    lab.apply({"apiVersion": _API, "kind": "DeviceClass", "metadata": {"name": _CLASS},
-               "spec": {"selectors": [{"cel": {"expression": rule}}]}})  # fmt: skip
+    lab.apply(
+        {
+            "apiVersion": _API,
+            "kind": "DeviceClass",
+            "metadata": {"name": _CLASS},
+            "spec": {"selectors": [{"cel": {"expression": rule}}]},
+        }
+    )
     requests = [{"name": "channel", "exactly": {"deviceClassName": _CLASS}}]
     for pool in pools:
         for tenant in plan.tenants:
-            lab.apply({"apiVersion": _API, "kind": "ResourceClaimTemplate",
-                       "metadata": {"name": format_channel_claim_name(pool.name), "namespace": format_namespace_name(tenant.name)},
-                       "spec": {"spec": {"devices": {"requests": requests}}}})  # fmt: skip
+            lab.apply(
+                {
+                    "apiVersion": _API,
+                    "kind": "ResourceClaimTemplate",
+                    "metadata": {
+                        "name": format_channel_claim_name(pool.name),
+                        "namespace": format_namespace_name(tenant.name),
+                    },
+                    "spec": {"spec": {"devices": {"requests": requests}}},
+                }
+            )
         lab.apply(*(_slice(host) for host in pool.hosts))
 
 
 def _slice(host: str) -> Json:
     device = {"name": "channel-0", "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}}
     return {
-        "apiVersion": _API, "kind": "ResourceSlice", "metadata": {"name": f"{host}-channels"},
-        "spec": {"driver": _DRIVER, "nodeName": host, "devices": [device],
-                 "pool": {"name": host, "generation": 1, "resourceSliceCount": 1}},
-    }  # fmt: skip
+        "apiVersion": _API,
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{host}-channels"},
+        "spec": {
+            "driver": _DRIVER,
+            "nodeName": host,
+            "devices": [device],
+            "pool": {"name": host, "generation": 1, "resourceSliceCount": 1},
+        },
+    }

@@ -24,14 +24,17 @@ from kube_nodes import Node
 from kube_processes import Processes
 from real.polling import wait_for
 
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 
 Json = dict[str, Any]
 
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _HOOKS = "/apis/admissionregistration.k8s.io/v1"
-_JOBS = ("/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets", "/apis/batch/v1/namespaces/{}/jobs",
-         "/api/v1/namespaces/{}/pods")  # fmt: skip
+_JOBS = (
+    "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets",
+    "/apis/batch/v1/namespaces/{}/jobs",
+    "/api/v1/namespaces/{}/pods",
+)
 _SYSTEM = ("kueue-system", "jobset-system", "lws-system")
 
 
@@ -42,8 +45,13 @@ class Lab:
     and group besides the administrator.
     """
 
-    def __init__(self, folder: Path, nodes: Iterable[Node] = (), kueue: Json | None = None,
-                 people: Mapping[str, str] | None = None):  # fmt: skip
+    def __init__(
+        self,
+        folder: Path,
+        nodes: Iterable[Node] = (),
+        kueue: Json | None = None,
+        people: Mapping[str, str] | None = None,
+    ):
         self.folder, self._nodes, self._kueue, self._people = folder, list(nodes), kueue, people or {}
         self.built = built()
         self.processes = Processes(self.built / "bin", folder)
@@ -93,8 +101,14 @@ class Lab:
             self._apply(item, f"{version}/namespaces/{space}/{plural}" if namespaced else path)
 
     def _apply(self, item: Json, path: str) -> Json:
-        return self.api.patch(f"{path}/{item['metadata']['name']}", item, "application/apply-patch+yaml",
-                              fieldManager="lab", force="true", fieldValidation="Strict")  # fmt: skip
+        return self.api.patch(
+            f"{path}/{item['metadata']['name']}",
+            item,
+            "application/apply-patch+yaml",
+            fieldManager="lab",
+            force="true",
+            fieldValidation="Strict",
+        )
 
     def _path(self, version: str, kind: str) -> tuple[str, bool]:
         if (version, kind) not in self._paths:
@@ -116,9 +130,12 @@ class Lab:
         with ThreadPoolExecutor(4) as threads:
             names = [item["metadata"]["name"] for item in threads.map(lambda item: self._apply(item, _CRDS), items)]
         for name in names:
-            self.until(lambda name=name: any(  # type: ignore[misc]
-                found["type"] == "Established" and found["status"] == "True"
-                for found in self.api.get(f"{_CRDS}/{name}").get("status", {}).get("conditions") or ()))  # fmt: skip
+            self.until(
+                lambda name=name: any(  # type: ignore[misc]
+                    found["type"] == "Established" and found["status"] == "True"
+                    for found in self.api.get(f"{_CRDS}/{name}").get("status", {}).get("conditions") or ()
+                )
+            )
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -131,8 +148,9 @@ class Lab:
 
     def _ready(self) -> Iterator[str]:
         for node in self.api.iter_items("/api/v1/nodes"):
-            ready = any(item["type"] == "Ready" and item["status"] == "True"
-                        for item in node["status"].get("conditions") or ())  # fmt: skip
+            ready = any(
+                item["type"] == "Ready" and item["status"] == "True" for item in node["status"].get("conditions") or ()
+            )
             new = any(taint["key"].startswith("node.kubernetes.io/") for taint in node["spec"].get("taints") or ())
             if ready and not new:
                 yield node["metadata"]["name"]

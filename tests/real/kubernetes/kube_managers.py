@@ -33,8 +33,9 @@ class Managers:
     def __init__(self, manifests: Path, processes: Processes, keys: Certificates):
         self._manifests, self._processes, self._keys = manifests, processes, keys
         ports = iter(free_ports(9))
-        self._ports = {name: {"webhook": next(ports), "health": next(ports), "metrics": next(ports)}
-                       for name in _RESOURCES}  # fmt: skip
+        self._ports = {
+            name: {"webhook": next(ports), "health": next(ports), "metrics": next(ports)} for name in _RESOURCES
+        }
 
     def resources(self) -> Iterator[Json]:
         """Custom resource definitions; several versions of Kueue's are converted by its webhook."""
@@ -68,9 +69,11 @@ class Managers:
         """Start them; ``kueue`` is what its configuration says beyond what the lab must say itself."""
         folder = self._processes.folder
         ours = {
-            "apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", "namespace": "kueue-system",
+            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+            "kind": "Configuration",
+            "namespace": "kueue-system",
             "integrations": {"frameworks": _FRAMEWORKS},
-        } | (kueue or {})  # fmt: skip
+        } | (kueue or {})
         gates = {"VisibilityOnDemand": False} | ours.get("featureGates", {})
         self._write("kueue", ours | {"featureGates": gates}, f"127.0.0.1:{self._ports['kueue']['metrics']}", 1000)
         for name in ("jobset", "lws"):
@@ -85,14 +88,17 @@ class Managers:
 
     def _write(self, name: str, said: Json, metrics: str, rate: int) -> None:
         ports = self._ports[name]
-        text = yaml.safe_dump(said | {
-            "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
-            "metrics": {"bindAddress": metrics},
-            "webhook": {"host": "127.0.0.1", "port": ports["webhook"], "certDir": str(self._keys.folder)},
-            "leaderElection": {"leaderElect": False},
-            "internalCertManagement": {"enable": False},
-            "clientConnection": {"qps": rate, "burst": 2 * rate},
-        })  # fmt: skip
+        text = yaml.safe_dump(
+            said
+            | {
+                "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['health']}"},
+                "metrics": {"bindAddress": metrics},
+                "webhook": {"host": "127.0.0.1", "port": ports["webhook"], "certDir": str(self._keys.folder)},
+                "leaderElection": {"leaderElect": False},
+                "internalCertManagement": {"enable": False},
+                "clientConnection": {"qps": rate, "burst": 2 * rate},
+            }
+        )
         (self._processes.folder / f"{name}.yaml").write_text(text)
 
     def _client(self, name: str, path: str) -> Json:

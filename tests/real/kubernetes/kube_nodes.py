@@ -116,11 +116,12 @@ class Node:
         has = {"pods": "110", "ephemeral-storage": "10Ti", **self.allocatable}
         labels = {HOSTNAME: self.name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", **self.labels}
         return {
-            "apiVersion": "v1", "kind": "Node",
+            "apiVersion": "v1",
+            "kind": "Node",
             "metadata": {"name": self.name, "labels": labels, "annotations": {"kwok.x-k8s.io/node": "fake"}},
             "spec": {"taints": [dict(taint) for taint in self.taints]} if self.taints else {},
             "status": {"allocatable": has, "capacity": has},
-        }  # fmt: skip
+        }
 
 
 def start(processes: Processes, manifests: Path, keys: Certificates, kubeconfig: Path) -> None:
@@ -131,9 +132,18 @@ def start(processes: Processes, manifests: Path, keys: Certificates, kubeconfig:
     stages = [(manifests / f"kwok/stage/{name}.yaml").read_text() for name in _STAGES]
     (folder / "stages.yaml").write_text("\n---\n".join([*stages, _DELETED, _COMPLETE, _LOGS.replace("FILE", str(log))]))
     (port,) = free_ports(1)
-    processes.start("kwok", {
-        "kubeconfig": kubeconfig, "manage-all-nodes": "true", "config": folder / "stages.yaml",
-        "node-lease-duration-seconds": 40, "server-address": f"127.0.0.1:{port}", "node-ip": "127.0.0.1",
-        "node-port": port, "cidr": "10.201.0.0/16",
-        "tls-cert-file": keys.folder / "tls.crt", "tls-private-key-file": keys.folder / "tls.key",
-    })  # fmt: skip
+    processes.start(
+        "kwok",
+        {
+            "kubeconfig": kubeconfig,
+            "manage-all-nodes": "true",
+            "config": folder / "stages.yaml",
+            "node-lease-duration-seconds": 40,
+            "server-address": f"127.0.0.1:{port}",
+            "node-ip": "127.0.0.1",
+            "node-port": port,
+            "cidr": "10.201.0.0/16",
+            "tls-cert-file": keys.folder / "tls.crt",
+            "tls-private-key-file": keys.folder / "tls.key",
+        },
+    )

@@ -40,9 +40,14 @@ class Processes:
         words = ["setpriv", "--pdeathsig=KILL", self.programs / name, *(f"--{k}={value}" for k, value in flags.items())]
         with open(self.folder / f"{name}.log", "wb") as log:
             self.running[name] = subprocess.Popen(
-                words, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
-                start_new_session=True, env={**os.environ, "GOGC": "200", **(env or {})},
-            )  # fmt: skip
+                words,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                cwd=self.folder,
+                start_new_session=True,
+                env={**os.environ, "GOGC": "200", **(env or {})},
+            )
 
     def ready(self, name: str, url: str, token: str = "") -> None:
         """Wait until a program answers 200."""

@@ -48,13 +48,18 @@ class Volcano:
         addresses = dict(zip(("webhook-manager", "controller-manager", "scheduler"), health, strict=True))
         flags: dict[str, dict[str, object]] = {
             "webhook-manager": {
-                "enabled-admission": ",".join(_HOOKS), "tls-cert-file": keys / "tls.crt", "port": port,
-                "tls-private-key-file": keys / "tls.key", "ca-cert-file": keys / "ca.crt",
-                "webhook-namespace": _NAMESPACE, "webhook-service-name": _SERVICE, "listen-address": "127.0.0.1",
+                "enabled-admission": ",".join(_HOOKS),
+                "tls-cert-file": keys / "tls.crt",
+                "port": port,
+                "tls-private-key-file": keys / "tls.key",
+                "ca-cert-file": keys / "ca.crt",
+                "webhook-namespace": _NAMESPACE,
+                "webhook-service-name": _SERVICE,
+                "listen-address": "127.0.0.1",
             },
             "controller-manager": {"leader-elect": "false"},
             "scheduler": {"leader-elect": "false", "scheduler-conf": self._scheduler, "cache-dumper": "false"},
-        }  # fmt: skip
+        }
         for name, more in flags.items():
             self.processes.start(name, {**common, **more, "healthz-address": f"127.0.0.1:{addresses[name]}"})
         for name, number in addresses.items():
@@ -67,18 +72,28 @@ class Volcano:
         for path, (api, resource, operations) in _HOOKS.items():
             group, _, version = api.partition("/")
             mutates = path.endswith("/mutate")
-            rule = {"apiGroups": [group], "apiVersions": [version], "resources": [resource],
-                    "operations": operations.split()}  # fmt: skip
+            rule = {
+                "apiGroups": [group],
+                "apiVersions": [version],
+                "resources": [resource],
+                "operations": operations.split(),
+            }
             client = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": self._lab.keys.bundle}
             yield {
                 "apiVersion": "admissionregistration.k8s.io/v1",
                 "kind": f"{'Mutating' if mutates else 'Validating'}WebhookConfiguration",
                 "metadata": {"name": f"{_SERVICE}{path.replace('/', '-')}"},
-                "webhooks": [{
-                    "name": f"{path.strip('/').replace('/', '-')}.volcano.sh", "clientConfig": client, "rules": [rule],
-                    "admissionReviewVersions": ["v1"], "sideEffects": "NoneOnDryRun", "failurePolicy": "Fail",
-                }],
-            }  # fmt: skip
+                "webhooks": [
+                    {
+                        "name": f"{path.strip('/').replace('/', '-')}.volcano.sh",
+                        "clientConfig": client,
+                        "rules": [rule],
+                        "admissionReviewVersions": ["v1"],
+                        "sideEffects": "NoneOnDryRun",
+                        "failurePolicy": "Fail",
+                    }
+                ],
+            }
 
     def stop(self) -> None:
         """End it."""

@@ -113,8 +113,10 @@ class World:
             state = self.lab.api.get(f"/apis/scheduling.volcano.sh/v1beta1/queues/{queue}").get("status", {})
             return bool(state.get("state") == "Open")
         found = self.lab.api.get(f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{queue}")
-        return any(item["type"] == "Active" and item["status"] == "True"
-                   for item in found.get("status", {}).get("conditions") or ())  # fmt: skip
+        return any(
+            item["type"] == "Active" and item["status"] == "True"
+            for item in found.get("status", {}).get("conditions") or ()
+        )
 
     def _label(self) -> None:
         """The rendered script, on the rendered table, with the rights of nobody but an administrator here."""
@@ -124,26 +126,41 @@ class World:
             if item["kind"] == "ConfigMap":
                 for name, text in item["data"].items():
                     (table / name).write_text(text)
-        where = {"KUBE_SERVER": self.lab.server, "KUBE_TOKEN": self.lab.token,
-                 "KUBE_CA": str(self.lab.keys.folder / "ca.crt")}  # fmt: skip
-        subprocess.run([sys.executable, table / "label_nodes.py", table], check=True, env={**os.environ, **where},
-                       capture_output=True, timeout=120)  # fmt: skip
+        where = {
+            "KUBE_SERVER": self.lab.server,
+            "KUBE_TOKEN": self.lab.token,
+            "KUBE_CA": str(self.lab.keys.folder / "ca.crt"),
+        }
+        subprocess.run(
+            [sys.executable, table / "label_nodes.py", table],
+            check=True,
+            env={**os.environ, **where},
+            capture_output=True,
+            timeout=120,
+        )
 
     # -- the product -------------------------------------------------------------------------------------------------
 
     def supercloud(self, *words: str, check: bool = True, kubeconfig: Path | None = None) -> str:
         """What the command line prints; its state folder is this world's."""
-        env = {**os.environ, "KUBECONFIG": str(kubeconfig or self.lab.kubeconfig),
-               "SUPERCLOUD_STATE": str(self.folder / "state")}  # fmt: skip
-        done = subprocess.run([sys.executable, "-m", "supercloud", *words], env=env, capture_output=True, text=True,
-                              timeout=180)  # fmt: skip
+        env = {
+            **os.environ,
+            "KUBECONFIG": str(kubeconfig or self.lab.kubeconfig),
+            "SUPERCLOUD_STATE": str(self.folder / "state"),
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "supercloud", *words], env=env, capture_output=True, text=True, timeout=180
+        )
         assert not check or done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout.strip() if check else done.stdout + done.stderr
 
     def submit(self, kubeconfig: Path | None = None, **job: Any) -> int:
         """Submit a job by its fields; its number."""
-        return int(self.supercloud("submit", str(self.job(**job)), "--on", str(self.spec), "--engine", "kubernetes",
-                                   kubeconfig=kubeconfig))  # fmt: skip
+        return int(
+            self.supercloud(
+                "submit", str(self.job(**job)), "--on", str(self.spec), "--engine", "kubernetes", kubeconfig=kubeconfig
+            )
+        )
 
     def job(self, **fields: Any) -> Path:
         """A job file."""
@@ -191,9 +208,14 @@ class World:
         count = spec.get("minAvailable") or spec["replicatedJobs"][0]["template"]["spec"]["parallelism"]
 
         def look() -> list[str] | None:
-            pods = self.lab.api.iter_items(f"/api/v1/namespaces/{space}/pods", labelSelector=f"supercloud.dev/object={name}")
-            found = sorted(pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName")
-                           and not pod["metadata"].get("deletionTimestamp"))  # fmt: skip
+            pods = self.lab.api.iter_items(
+                f"/api/v1/namespaces/{space}/pods", labelSelector=f"supercloud.dev/object={name}"
+            )
+            found = sorted(
+                pod["spec"]["nodeName"]
+                for pod in pods
+                if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+            )
             return found if len(found) == count else None
 
         return list(self.lab.until(look))

@@ -11,7 +11,7 @@ from bundle_world import BUNDLES, Served, define, objects_of, templated
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.plan.build.kubernetes.names import POOL_LABEL, format_level_label, build_topology
+from supercloud.plan.build.kubernetes.names import POOL_LABEL, build_topology, format_level_label
 
 Json = dict[str, Any]
 PLAN, BUNDLE = BUNDLES["nvl72"]
@@ -36,8 +36,10 @@ def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
             served.put(item, dry=False)
         chart = templated(driver, facts.release.patch, BUNDLE["charts/nvidia-dra-driver.yaml"], folder)
         lab.apply(*(item for item in chart if item["kind"] == "DeviceClass"))
-        for name, class_name in (("train-nvlink-channel", "compute-domain-default-channel.nvidia.com"),
-                                 ("another", "compute-domain-daemon.nvidia.com")):  # fmt: skip
+        for name, class_name in (
+            ("train-nvlink-channel", "compute-domain-default-channel.nvidia.com"),
+            ("another", "compute-domain-daemon.nvidia.com"),
+        ):
             lab.apply(_template(name, class_name))
         for host in HOSTS:
             lab.api.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": _place(host)}})
@@ -46,28 +48,48 @@ def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 def _template(name: str, class_name: str) -> Json:
     requests = [{"name": "channel", "exactly": {"deviceClassName": class_name}}]
-    return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate",
-            "metadata": {"name": name, "namespace": "llm"},
-            "spec": {"spec": {"devices": {"requests": requests}}}}  # fmt: skip
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": "llm"},
+        "spec": {"spec": {"devices": {"requests": requests}}},
+    }
 
 
 def _place(host: str) -> dict[str, str]:
     levels = build_topology(PLAN, PLAN.pools[0]).levels
-    found = {format_level_label(level.name): group.name for level in levels for group in level.groups
-             if host in set(group.hosts)}  # fmt: skip
+    found = {
+        format_level_label(level.name): group.name
+        for level in levels
+        for group in level.groups
+        if host in set(group.hosts)
+    }
     return {POOL_LABEL: "train", **found}
 
 
 def _job(name: str, pods: int, template: str) -> Json:
     near = {"kueue.x-k8s.io/podset-required-topology": format_level_label("scale-up")}
-    main = {"name": "main", "image": "example.com/train:1",
-            "resources": {"claims": [{"name": "channel"}], "limits": {"nvidia.com/gpu": "4"}}}  # fmt: skip
-    spec = {"restartPolicy": "Never", "containers": [main],
-            "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": template}]}  # fmt: skip
-    return {"apiVersion": "batch/v1", "kind": "Job",
-            "metadata": {"name": name, "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}},
-            "spec": {"suspend": True, "parallelism": pods, "completions": pods,
-                     "template": {"metadata": {"annotations": near}, "spec": spec}}}  # fmt: skip
+    main = {
+        "name": "main",
+        "image": "example.com/train:1",
+        "resources": {"claims": [{"name": "channel"}], "limits": {"nvidia.com/gpu": "4"}},
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "containers": [main],
+        "resourceClaims": [{"name": "channel", "resourceClaimTemplateName": template}],
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm"}},
+        "spec": {
+            "suspend": True,
+            "parallelism": pods,
+            "completions": pods,
+            "template": {"metadata": {"annotations": near}, "spec": spec},
+        },
+    }
 
 
 def _workloads(lab: Lab, job: str) -> list[Json]:

@@ -28,8 +28,8 @@ from bundle_world import (
 from kube_lab import Lab
 from kube_nodes import Node
 
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
-from supercloud.plan.build.kubernetes.names import format_level_label, build_topology
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
+from supercloud.plan.build.kubernetes.names import build_topology, format_level_label
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes import render_fleet
 
@@ -113,8 +113,12 @@ def test_what_charts_make_is_accepted(lab: Lab, tmp_path: Path) -> None:
 def test_kinds_nobody_serves_are_known(lab: Lab) -> None:
     """What the server does not have is either of an older Kueue or has a schema of our own."""
     served = Served(lab.api)
-    missing = {item["apiVersion"] for _, bundle in BUNDLES.values() for item in all_objects(bundle)
-               if served.path(item) is None}  # fmt: skip
+    missing = {
+        item["apiVersion"]
+        for _, bundle in BUNDLES.values()
+        for item in all_objects(bundle)
+        if served.path(item) is None
+    }
     from kube_schemas import kinds
 
     assert missing - {api for api, _ in kinds()} == SERVED_BY_OTHERS
@@ -135,19 +139,34 @@ def test_volumes_follow_a_store_that_grows_and_gets_clients(lab: Lab) -> None:
     switched = {"kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"}
     pool = {"machine": "dgx-h100", "nodes": 4}
     for terabytes, networks in ((20, ["compute"]), (40, ["compute", "storage"])):
-        plan = planned({
-            "tenants": [], "fabrics": [{"name": name, **switched} for name in ("compute", "storage")],
-            "pools": [{"name": "near", "fabrics": ["storage"], **pool}, {"name": "far", "fabrics": networks, **pool}],
-            "storage": [{"name": "growing", "kind": "lustre", "mount": "/growing", "fabric": "storage",
-                         "capacity": f"{terabytes} TiB"}],
-        })  # fmt: skip
+        plan = planned(
+            {
+                "tenants": [],
+                "fabrics": [{"name": name, **switched} for name in ("compute", "storage")],
+                "pools": [
+                    {"name": "near", "fabrics": ["storage"], **pool},
+                    {"name": "far", "fabrics": networks, **pool},
+                ],
+                "storage": [
+                    {
+                        "name": "growing",
+                        "kind": "lustre",
+                        "mount": "/growing",
+                        "fabric": "storage",
+                        "capacity": f"{terabytes} TiB",
+                    }
+                ],
+            }
+        )
         items = list(yaml.safe_load_all(render(plan, "kubernetes").files["storage/volumes.yaml"].text))
         for item in items:
             assert served.put(item, dry=False)
         (claim,) = (served.path(item) for item in items if item["kind"] == "PersistentVolumeClaim")
         lab.until(lambda path=claim: lab.api.get(path).get("status", {}).get("phase") == "Bound")  # type: ignore[misc]
         assert lab.api.get(str(claim))["spec"]["resources"]["requests"]["storage"] in (
-            f"{terabytes}Ti", f"{terabytes * 1024}Gi")  # fmt: skip
+            f"{terabytes}Ti",
+            f"{terabytes * 1024}Gi",
+        )
 
 
 def test_queues_are_active(lab: Lab) -> None:
@@ -173,8 +192,12 @@ def labelled(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> str:
     account = "/api/v1/namespaces/supercloud-system/serviceaccounts/node-labels/token"
     token = lab.api.post(account, asked)["status"]["token"]
     env = {**os.environ, "KUBE_SERVER": lab.server, "KUBE_TOKEN": token, "KUBE_CA": str(lab.keys.folder / "ca.crt")}
-    runs = [subprocess.run([sys.executable, folder / "label_nodes.py", folder], env=env, capture_output=True, text=True,
-                           timeout=120) for _ in range(2)]  # fmt: skip
+    runs = [
+        subprocess.run(
+            [sys.executable, folder / "label_nodes.py", folder], env=env, capture_output=True, text=True, timeout=120
+        )
+        for _ in range(2)
+    ]
     assert [run.returncode for run in runs] == [0, 0], runs[0].stderr
     assert runs[1].stdout.strip() == "0 nodes changed, 0 failed"
     return runs[0].stdout.strip()
@@ -195,20 +218,32 @@ def test_nodes_get_their_labels_and_taints(lab: Lab, labelled: str) -> None:
 def _job(name: str, pods: int, level: str = "", **labels: str) -> Json:
     annotations = {"kueue.x-k8s.io/podset-required-topology": format_level_label(level)} if level else {}
     return {
-        "apiVersion": "batch/v1", "kind": "Job",
+        "apiVersion": "batch/v1",
+        "kind": "Job",
         "metadata": {"name": name, "namespace": "llm", "labels": {"kueue.x-k8s.io/queue-name": "llm", **labels}},
         "spec": {
-            "suspend": True, "parallelism": pods, "completions": pods,
+            "suspend": True,
+            "parallelism": pods,
+            "completions": pods,
             "template": {
                 "metadata": {"annotations": annotations},
-                "spec": {"restartPolicy": "Never", "containers": [{
-                    "name": "main", "image": "example.com/train:1", "command": ["sleep", "300"],
-                    "resources": {"requests": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "8"},
-                                  "limits": {"nvidia.com/gpu": "8"}},
-                }]},
+                "spec": {
+                    "restartPolicy": "Never",
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "example.com/train:1",
+                            "command": ["sleep", "300"],
+                            "resources": {
+                                "requests": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "8"},
+                                "limits": {"nvidia.com/gpu": "8"},
+                            },
+                        }
+                    ],
+                },
             },
         },
-    }  # fmt: skip
+    }
 
 
 def test_a_gang_is_placed_within_one_unit(lab: Lab, labelled: str) -> None:
@@ -256,9 +291,13 @@ def test_a_user_has_rights_in_the_own_namespace_only(lab: Lab) -> None:
     kinds = [("apps", name) for name in ("deployments", "statefulsets", "daemonsets", "replicasets")]
     for group, resource in (*kinds, ("", "replicationcontrollers"), ("batch", "cronjobs")):
         assert not _may(lab, "ada", "create", group, resource, "llm"), "its pods would have no longest time"
-    for group, resource in (("", "persistentvolumeclaims"), ("kueue.x-k8s.io", "localqueues"), ("", "resourcequotas"),
-                            ("rbac.authorization.k8s.io", "rolebindings"),
-                            ("networking.k8s.io", "networkpolicies")):  # fmt: skip
+    for group, resource in (
+        ("", "persistentvolumeclaims"),
+        ("kueue.x-k8s.io", "localqueues"),
+        ("", "resourcequotas"),
+        ("rbac.authorization.k8s.io", "rolebindings"),
+        ("networking.k8s.io", "networkpolicies"),
+    ):
         assert not _may(lab, "ada", "create", group, resource, "llm"), resource
     for group, resource in (("", "nodes"), ("kueue.x-k8s.io", "clusterqueues"), ("", "persistentvolumes")):
         assert not _may(lab, "ada", "patch", group, resource, "")
@@ -267,10 +306,14 @@ def test_a_user_has_rights_in_the_own_namespace_only(lab: Lab) -> None:
 
 def _may(lab: Lab, user: str, verb: str, group: str, resource: str, namespace: str) -> bool:
     asked = {"verb": verb, "group": group, "resource": resource, "namespace": namespace}
-    answer = lab.api.review("/apis/authorization.k8s.io/v1/subjectaccessreviews", {
-        "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-        "spec": {"user": user, "resourceAttributes": asked},
-    })  # fmt: skip
+    answer = lab.api.review(
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": asked},
+        },
+    )
     return bool(answer["status"]["allowed"])
 
 
@@ -334,8 +377,12 @@ def limited(lab: Lab) -> Iterator[int]:
 
 
 def _bare(labels: Mapping[str, str] | None = None, **more: Any) -> Json:
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bare", "labels": dict(labels or {})},
-            "spec": POD | more}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "bare", "labels": dict(labels or {})},
+        "spec": POD | more,
+    }
 
 
 def _refused(lab: Lab, pod: Json) -> str:

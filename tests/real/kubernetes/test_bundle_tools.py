@@ -55,16 +55,20 @@ def fired(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str
     test = {
         "rule_files": [path.name],
         "evaluation_interval": "1m",
-        "tests": [{
-            "interval": "1m",
-            "input_series": [{"series": name, "values": values} for name, values in series],
-            "promql_expr_test": [{
-                "expr": asked,
-                "eval_time": at,
-                "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(wanted)],
-            }],
-        }],
-    }  # fmt: skip
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": values} for name, values in series],
+                "promql_expr_test": [
+                    {
+                        "expr": asked,
+                        "eval_time": at,
+                        "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(wanted)],
+                    }
+                ],
+            }
+        ],
+    }
     (tmp_path / "test.yaml").write_text(yaml.safe_dump(test))
     ran(promtool, "test", "rules", "test.yaml", cwd=tmp_path)
 
@@ -73,9 +77,13 @@ def port(metric: str) -> str:
     return metric + '{instance="train-0001",device="mlx5_0",port="1"}'
 
 
-BUSY = [(gpu("DCGM_FI_DEV_GPU_UTIL"), "98x60"), (gpu("DCGM_FI_DEV_FB_USED"), "70000x60"),
-        (gpu("DCGM_FI_DEV_GPU_TEMP"), "61x60"), (gpu("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
-        (gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60")]  # fmt: skip
+BUSY = [
+    (gpu("DCGM_FI_DEV_GPU_UTIL"), "98x60"),
+    (gpu("DCGM_FI_DEV_FB_USED"), "70000x60"),
+    (gpu("DCGM_FI_DEV_GPU_TEMP"), "61x60"),
+    (gpu("DCGM_FI_DEV_XID_ERRORS"), "0x60"),
+    (gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"), "0x60"),
+]
 SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ("a busy GPU", [], []),
     ("fallen off the bus", [(gpu("DCGM_FI_DEV_XID_ERRORS", gpu="4"), "79x60")], ["GpuXid79"]),
@@ -85,32 +93,57 @@ SAMPLES: list[tuple[str, list[tuple[str, str]], list[str]]] = [
     ("too hot", [(gpu("DCGM_FI_DEV_GPU_TEMP", gpu="4"), "93x60")], ["GpuHot", "GpuTooHot"]),
     ("memory", [(gpu("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", gpu="4"), "0x10 1x50")], ["GpuMemoryDoubleBitError"]),
     ("rows", [(gpu("DCGM_FI_DEV_ROW_REMAP_FAILURE", gpu="4"), "1x60")], ["GpuRowRemapFailed"]),
-    ("links of NVLink", [(gpu("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
-     ["GpuNvlinkErrors"]),
-    ("stalled", [(gpu("DCGM_FI_DEV_GPU_UTIL", gpu="4"), "1x60"), (gpu("DCGM_FI_DEV_FB_USED", gpu="4"), "60000x60")],
-     ["GpuStalled"]),
-    ("a link is down", [('node_infiniband_physical_state_id{instance="train-0001",device="mlx5_0",port="1"}', "2x60")],
-     ["FabricLinkDown"]),
-    ("a link flaps",
-     [('node_infiniband_link_downed_total{instance="train-0001",device="mlx5_0",port="1"}', "0+1x60")],
-     ["FabricLinkFlaps"]),
-    ("a queue is shut", [('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "0x60")],
-     ["QueueInactive"]),
+    (
+        "links of NVLink",
+        [(gpu("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
+        ["GpuNvlinkErrors"],
+    ),
+    (
+        "stalled",
+        [(gpu("DCGM_FI_DEV_GPU_UTIL", gpu="4"), "1x60"), (gpu("DCGM_FI_DEV_FB_USED", gpu="4"), "60000x60")],
+        ["GpuStalled"],
+    ),
+    (
+        "a link is down",
+        [('node_infiniband_physical_state_id{instance="train-0001",device="mlx5_0",port="1"}', "2x60")],
+        ["FabricLinkDown"],
+    ),
+    (
+        "a link flaps",
+        [('node_infiniband_link_downed_total{instance="train-0001",device="mlx5_0",port="1"}', "0+1x60")],
+        ["FabricLinkFlaps"],
+    ),
+    (
+        "a queue is shut",
+        [('kueue_cluster_queue_status{cluster_queue="llm",status="active"}', "0x60")],
+        ["QueueInactive"],
+    ),
     ("slowed by heat", [(gpu("DCGM_FI_DEV_THERMAL_VIOLATION", gpu="4"), "0+1000000x60")], ["GpuThrottledByHeat"]),
-    ("rows to remap", [(gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", gpu="4"), "0x20 1x40")],
-     ["GpuRowRemapPending"]),
-    ("replays of NVLink", [(gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
-     ["GpuNvlinkErrors"]),
-    ("a link of NVLink began anew", [(gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", gpu="4"), "0x20 1x40")],
-     ["GpuNvlinkRecovery"]),
+    ("rows to remap", [(gpu("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", gpu="4"), "0x20 1x40")], ["GpuRowRemapPending"]),
+    (
+        "replays of NVLink",
+        [(gpu("DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL", gpu="4"), "0+5x60")],
+        ["GpuNvlinkErrors"],
+    ),
+    (
+        "a link of NVLink began anew",
+        [(gpu("DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL", gpu="4"), "0x20 1x40")],
+        ["GpuNvlinkRecovery"],
+    ),
     ("replays of the bus", [(gpu("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", gpu="4"), "0+120x60")], ["GpuPcieReplays"]),
     ("symbols", [(port("node_infiniband_symbol_error_total"), "0+120x60")], ["FabricSymbolErrors"]),
     ("a link recovered", [(port("node_infiniband_link_error_recovery_total"), "0x20 1x40")], ["FabricLinkRecoveries"]),
-    ("a stranger in a partition", [(port("node_infiniband_port_constraint_errors_received_total"), "0+5x60")],
-     ["FabricPartitionViolations"]),
-    ("put back again and again",
-     [('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0+1x60")], ["QueueEvictions"]),
-]  # fmt: skip
+    (
+        "a stranger in a partition",
+        [(port("node_infiniband_port_constraint_errors_received_total"), "0+5x60")],
+        ["FabricPartitionViolations"],
+    ),
+    (
+        "put back again and again",
+        [('kueue_evicted_workloads_total{cluster_queue="llm",reason="PodsReadyTimeout"}', "0+1x60")],
+        ["QueueEvictions"],
+    ),
+]
 QUIET: list[tuple[str, str]] = [
     (gpu("DCGM_FI_DEV_GPU_TEMP", gpu="5"), "83x60"),
     (gpu("DCGM_FI_DEV_THERMAL_VIOLATION"), "1000x60"),
@@ -157,8 +190,11 @@ def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("watts", "alerts"), [(600, []), (5000, ["SitePower"])])
 def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -> None:
     plan, bundle = BUNDLES["powered"]
-    series = [(gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
-              for host in plan.pools[0].hosts for index in range(plan.pools[0].per_node)]  # fmt: skip
+    series = [
+        (gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
+        for host in plan.pools[0].hosts
+        for index in range(plan.pools[0].per_node)
+    ]
     fired(tmp_path, bundle, series, "30m", alerts)
 
 
@@ -191,8 +227,13 @@ def test_identifiers_are_filled_in(tmp_path: Path) -> None:
     BUNDLES["aws"][1].write(tmp_path / "tree")
     handles = tmp_path / "tree" / "storage" / "handles.yaml"
     said = yaml.safe_load(handles.read_text())
-    said["data"] |= {"scratch.handle": "fs-1", "scratch.mountname": "abc", "home.server": "efs.example.com",
-                     "home.path": "/fsx", "data.bucketName": "corpus"}  # fmt: skip
+    said["data"] |= {
+        "scratch.handle": "fs-1",
+        "scratch.mountname": "abc",
+        "home.server": "efs.example.com",
+        "home.path": "/fsx",
+        "data.bucketName": "corpus",
+    }
     handles.write_text(yaml.safe_dump(said))
     built_tree = ran(built("tools") / "bin" / "kustomize", "build", tmp_path / "tree" / "storage")
     items = list(yaml.load_all(built_tree, yaml.CSafeLoader))
@@ -221,8 +262,12 @@ def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", [key for key, (chart, _, _) in CHARTED.items() if chart.name == "volcano"])
 def test_volcano_can_read_what_its_chart_makes_of_our_configuration(key: str, tmp_path: Path) -> None:
     """A template may quote a text once more, and the program then reads a text where it looks for fields."""
-    found = {name: yaml.safe_load(text) for item in by_kind(templated(*CHARTED[key], tmp_path), "ConfigMap").values()
-             for name, text in (item.get("data") or {}).items() if name.endswith(".conf")}  # fmt: skip
+    found = {
+        name: yaml.safe_load(text)
+        for item in by_kind(templated(*CHARTED[key], tmp_path), "ConfigMap").values()
+        for name, text in (item.get("data") or {}).items()
+        if name.endswith(".conf")
+    }
     assert found["volcano-scheduler.conf"]["tiers"]
     given = yaml.safe_load(CHARTED[key][2])["custom"]
     assert (found.get("volcano-controller.conf") or {}) == given.get("controller_config_override", {})
@@ -244,8 +289,11 @@ def test_a_wrong_value_is_seen() -> None:
 def test_charts_that_helm_renders() -> None:
     """What is proved, and with which versions: those that are locked. Of Kueue the newest release stands for all."""
     parts = (Path(__file__).parent / "tools" / "parts.txt").read_text().splitlines()
-    taken = {line.split()[0].removeprefix("charts/"): line.split()[1].rpartition("@v")[2]
-             for line in parts if line.startswith("charts/")}  # fmt: skip
+    taken = {
+        line.split()[0].removeprefix("charts/"): line.split()[1].rpartition("@v")[2]
+        for line in parts
+        if line.startswith("charts/")
+    }
     assert set(taken) == {"cilium", "jobset", "kueue", "lws", "nvidia-dra-driver", "volcano"}
     folder = chart_folder("volcano")
     assert folder is not None

@@ -21,14 +21,21 @@ sys.path.append(str(ROOT / "tests" / "targets" / "kubernetes"))
 
 from kube_specs import VARIANTS, planned  # noqa: E402
 
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError  # noqa: E402
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport  # noqa: E402
 from supercloud.targets.schedulers.kubernetes import pod_security  # noqa: E402
 
 Json = dict[str, Any]
-SPACES = {"plain": planned(VARIANTS["gaudi"]), "pinned": planned(), "roce": planned(VARIANTS["roce"]),
-          "host-way": planned({"pools": [{"name": "mi", "machine": "mi355x-8gpu", "nodes": 16, "fabrics": ["compute"]}],
-                               "fabrics": [{"name": "compute", "kind": "roce", "shape": "rail-optimized",
-                                            "switch": "nvidia-sn5600"}]})}  # fmt: skip
+SPACES = {
+    "plain": planned(VARIANTS["gaudi"]),
+    "pinned": planned(),
+    "roce": planned(VARIANTS["roce"]),
+    "host-way": planned(
+        {
+            "pools": [{"name": "mi", "machine": "mi355x-8gpu", "nodes": 16, "fabrics": ["compute"]}],
+            "fabrics": [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}],
+        }
+    ),
+}
 """Namespaces, by what their tenants' pods may do: nothing, lock memory, use the host's network."""
 MAIN: Json = {"name": "main", "image": "registry.example.com/train:1"}
 CLAIM: Json = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}
@@ -44,7 +51,9 @@ class Judge:
         """As whoever may make claims everywhere, and no quotas: a controller."""
         return ApiClient(ClusterTransport(config_file=self.lab.kubeconfig_of("controller", "default")))
 
-    def refusal(self, space: str, spec: Json, kind: str = "Pod", asker: ApiClient | None = None, **metadata: Any) -> str:
+    def refusal(
+        self, space: str, spec: Json, kind: str = "Pod", asker: ApiClient | None = None, **metadata: Any
+    ) -> str:
         """Why an object is not let in; empty where it is. ``asker``: the administrator where it is left out."""
         body = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "asked", **metadata}, "spec": spec}
         try:
@@ -83,13 +92,20 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
                     item["spec"]["policyName"] += f"-{space}"
                 lab.apply(item)
             lab.until(lambda space=space: "hostPID" in found.refusal(space, _pod(MAIN, hostPID=True)))  # type: ignore[misc]
-            lab.until(lambda space=space: "resource quotas" in found.refusal(  # type: ignore[misc]
-                space, CLAIM, "PersistentVolumeClaim", found.controller()))  # fmt: skip
+            lab.until(
+                lambda space=space: (
+                    "resource quotas"
+                    in found.refusal(  # type: ignore[misc]
+                        space, CLAIM, "PersistentVolumeClaim", found.controller()
+                    )
+                )
+            )
             lab.until(lambda space=space: "NodePort" in found.refusal(space, _service(type="NodePort"), "Service"))  # type: ignore[misc]
         lab.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "free"}})
         for name in ("nvidia", "habana"):  # as operators make them
-            lab.apply({"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name},
-                       "handler": name})  # fmt: skip
+            lab.apply(
+                {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": name}, "handler": name}
+            )
         yield found
 
 
@@ -108,8 +124,10 @@ def _samples(verdict: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize("space", SPACES)
 def test_what_the_baseline_refuses_is_refused(judge: Judge, space: str) -> None:
-    found = {name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
-             for name, item in _samples("fail")}  # fmt: skip
+    found = {
+        name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+        for name, item in _samples("fail")
+    }
     assert len(found) > 30
     assert all(found.values())
     by_others = {name for name, refusal in found.items() if "supercloud-tenant-pods" not in refusal}
@@ -118,8 +136,10 @@ def test_what_the_baseline_refuses_is_refused(judge: Judge, space: str) -> None:
 
 @pytest.mark.parametrize("space", SPACES)
 def test_what_the_baseline_admits_is_admitted(judge: Judge, space: str) -> None:
-    found = {name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
-             for name, item in _samples("pass")}  # fmt: skip
+    found = {
+        name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
+        for name, item in _samples("pass")
+    }
     assert len(found) > 10
     stricter = {name: refusal for name, refusal in found.items() if refusal}
     assert stricter.keys() == {"procmount1"}, "Unmasked within a user namespace is the one thing refused besides"
@@ -150,22 +170,30 @@ REFUSED: list[tuple[str, Json, str]] = [
 @pytest.mark.parametrize("place", PLACES)
 def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -> None:
     """Ephemeral ones are added to a pod that runs, by a request of their own."""
-    judge.lab.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "there", "namespace": "pinned"},
-                     "spec": _pod(MAIN)})  # fmt: skip
+    judge.lab.apply(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "there", "namespace": "pinned"}, "spec": _pod(MAIN)}
+    )
     wrong = {}
     for name, more, message in REFUSED:
         other = MAIN | {"name": "other"} | more
         if place == "containers":
             refusal = judge.refusal("pinned", _pod(other, terminationGracePeriodSeconds=1))
         elif place == "initContainers":
-            always = {"restartPolicy": "Always"} if {"livenessProbe", "readinessProbe", "startupProbe",
-                                                     "lifecycle"} & {*more} else {}  # fmt: skip
+            always = (
+                {"restartPolicy": "Always"}
+                if {"livenessProbe", "readinessProbe", "startupProbe", "lifecycle"} & {*more}
+                else {}
+            )
             refusal = judge.refusal("pinned", _pod(MAIN, initContainers=[other | always]))
         elif {*more} <= {"securityContext"}:  # they have no probes, hooks and ports
             path = "/api/v1/namespaces/pinned/pods/there/ephemeralcontainers"
             try:
-                judge.lab.api.patch(path, {"spec": {"ephemeralContainers": [other]}},
-                                    "application/strategic-merge-patch+json", dryRun="All")  # fmt: skip
+                judge.lab.api.patch(
+                    path,
+                    {"spec": {"ephemeralContainers": [other]}},
+                    "application/strategic-merge-patch+json",
+                    dryRun="All",
+                )
                 refusal = ""
             except ApiStatusError as error:
                 refusal = str(error)
@@ -176,20 +204,38 @@ def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -
     assert not wrong
 
 
-@pytest.mark.parametrize(("more", "message"), [
-    ({"hostNetwork": True}, "hostNetwork"),
-    ({"hostIPC": True}, "hostIPC"),
-    ({"nodeName": "train-0001"}, "nodeName is for the scheduler"),
-    ({"volumes": [{"name": "v", "nfs": {"server": "10.0.0.9", "path": "/"}}]}, "volumes that may be used"),
-    ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "volumes that may be used"),
-    ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {
-        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Pi"}}}}}}]},
-     "volumes that may be used"),
-    ({"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}, "sysctls that may be set"),
-    ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
-    ({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
-    ({"securityContext": {"seLinuxOptions": {"role": "sysadm_r"}}}, "role of seLinuxOptions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"hostNetwork": True}, "hostNetwork"),
+        ({"hostIPC": True}, "hostIPC"),
+        ({"nodeName": "train-0001"}, "nodeName is for the scheduler"),
+        ({"volumes": [{"name": "v", "nfs": {"server": "10.0.0.9", "path": "/"}}]}, "volumes that may be used"),
+        ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "volumes that may be used"),
+        (
+            {
+                "volumes": [
+                    {
+                        "name": "v",
+                        "ephemeral": {
+                            "volumeClaimTemplate": {
+                                "spec": {
+                                    "accessModes": ["ReadWriteOnce"],
+                                    "resources": {"requests": {"storage": "1Pi"}},
+                                }
+                            }
+                        },
+                    }
+                ]
+            },
+            "volumes that may be used",
+        ),
+        ({"securityContext": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]}}, "sysctls that may be set"),
+        ({"securityContext": {"seccompProfile": {"type": "Unconfined"}}}, "seccompProfile"),
+        ({"securityContext": {"appArmorProfile": {"type": "Unconfined"}}}, "appArmorProfile"),
+        ({"securityContext": {"seLinuxOptions": {"role": "sysadm_r"}}}, "role of seLinuxOptions"),
+    ],
+)
 def test_rules_for_a_pod_as_a_whole(judge: Judge, more: Json, message: str) -> None:
     for space in ("plain", "pinned"):
         assert message in judge.refusal(space, _pod(MAIN, **more))
@@ -210,24 +256,33 @@ def _limited(rails: str) -> Json:
     return RAILED | {"resources": {"limits": {"rdma/compute": rails, "nvidia.com/gpu": "8"}}}
 
 
-@pytest.mark.parametrize(("spec", "message"), [
-    (_pod(RAILED, hostNetwork=True), ""),
-    (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
-    (_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
-    (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that ask for rdma/compute"),
-    (_pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True), "only for pods that"),
-    (_pod(_limited("0"), hostNetwork=True), "only for pods that ask for rdma/compute"),
-    (_pod(_limited("0k"), hostNetwork=True), "only for pods that ask for rdma/compute"),
-    (_pod(_limited("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True), "only for pods that ask for rdma/compute"),
-    (_pod(_limited("1k"), hostNetwork=True), ""),
-    (_pod(_limited("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
-    (_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
-    (_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
-    (_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True), "must drop the capability NET_RAW"),
-    (_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
-    (_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
-    (_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (_pod(RAILED, hostNetwork=True), ""),
+        (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
+        (_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
+        (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that ask for rdma/compute"),
+        (
+            _pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True),
+            "only for pods that",
+        ),
+        (_pod(_limited("0"), hostNetwork=True), "only for pods that ask for rdma/compute"),
+        (_pod(_limited("0k"), hostNetwork=True), "only for pods that ask for rdma/compute"),
+        (
+            _pod(_limited("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True),
+            "only for pods that ask for rdma/compute",
+        ),
+        (_pod(_limited("1k"), hostNetwork=True), ""),
+        (_pod(_limited("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
+        (_pod(MAIN | RAIL, hostNetwork=True), "must drop the capability NET_RAW"),
+        (_pod(RAILED, MAIN | {"name": "log"}, hostNetwork=True), "must drop the capability NET_RAW"),
+        (_pod(RAILED, initContainers=[MAIN | {"name": "first"}], hostNetwork=True), "must drop the capability NET_RAW"),
+        (_pod(RAILED | {"ports": [{"containerPort": 80, "hostPort": 80}]}), "hostPort is not allowed"),
+        (_pod(RAILED, hostNetwork=True, hostPID=True), "hostPID"),
+        (_pod(RAILED, hostNetwork=True, nodeName="cp1"), "nodeName"),
+    ],
+)
 def test_the_hosts_network_is_only_for_pods_on_its_rails(judge: Judge, spec: Json, message: str) -> None:
     refusal = judge.refusal("roce", spec)
     assert message in refusal if message else not refusal
@@ -261,18 +316,21 @@ def _asking(name: str = "main", gpus: int = 0, **rails: int) -> Json:
 EVERY = {f"rail{rail}": 1 for rail in range(8)}
 
 
-@pytest.mark.parametrize(("spec", "admitted"), [
-    (_pod(_asking(gpus=8, **EVERY)), True),
-    (_pod(_asking(gpus=8)), True),
-    (_pod(_asking("first", gpus=4), _asking("second", gpus=4, **EVERY)), True),
-    (_pod(_asking(**EVERY)), False),
-    (_pod(_asking(rail3=1)), False),
-    (_pod(_asking(rail3=0)), True),
-    (_pod(_asking(gpus=1, **EVERY)), False),
-    (_pod(_asking("first", gpus=8, rail0=1), _asking("second", rail0=1)), False),
-    (_pod(MAIN, initContainers=[_asking("first", gpus=8, **EVERY)]), False),
-    (_pod(_asking(gpus=8), initContainers=[_asking("first", **EVERY)]), True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("spec", "admitted"),
+    [
+        (_pod(_asking(gpus=8, **EVERY)), True),
+        (_pod(_asking(gpus=8)), True),
+        (_pod(_asking("first", gpus=4), _asking("second", gpus=4, **EVERY)), True),
+        (_pod(_asking(**EVERY)), False),
+        (_pod(_asking(rail3=1)), False),
+        (_pod(_asking(rail3=0)), True),
+        (_pod(_asking(gpus=1, **EVERY)), False),
+        (_pod(_asking("first", gpus=8, rail0=1), _asking("second", rail0=1)), False),
+        (_pod(MAIN, initContainers=[_asking("first", gpus=8, **EVERY)]), False),
+        (_pod(_asking(gpus=8), initContainers=[_asking("first", **EVERY)]), True),
+    ],
+)
 def test_rails_go_with_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
     """No quota counts them: a pod that pays for no GPU would hold the adapters of a whole node."""
     refusal = judge.refusal("pinned", spec)
@@ -294,13 +352,16 @@ def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
     assert not judge.refusal("default", CLAIM, kind, judge.controller())
 
 
-@pytest.mark.parametrize(("more", "message"), [
-    ({}, ""),
-    ({"clusterIP": "None"}, ""),
-    ({"type": "NodePort"}, "NodePort"),
-    ({"type": "LoadBalancer"}, "LoadBalancer"),
-    ({"externalIPs": ["10.0.0.1"]}, "externalIPs"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, ""),
+        ({"clusterIP": "None"}, ""),
+        ({"type": "NodePort"}, "NodePort"),
+        ({"type": "LoadBalancer"}, "LoadBalancer"),
+        ({"externalIPs": ["10.0.0.1"]}, "externalIPs"),
+    ],
+)
 def test_services_of_tenants_stay_inside(judge: Judge, more: Json, message: str) -> None:
     for space in SPACES:
         refusal = judge.refusal(space, _service(**more), "Service")

@@ -35,8 +35,13 @@ WORDS = {"fine": ["sh", "-c", "echo hello"], "bad": ["sh", "-c", "exit 3"], "lon
 
 
 def a_job(engine: object, what: str, **fields: Any) -> JobSpec:
-    said = {"name": "job", "command": WORDS[what], "image": "registry.example.com/a:1", "tenant": "llm",
-            "accelerators": {"type": "h100", "count": 2}}  # fmt: skip
+    said = {
+        "name": "job",
+        "command": WORDS[what],
+        "image": "registry.example.com/a:1",
+        "tenant": "llm",
+        "accelerators": {"type": "h100", "count": 2},
+    }
     return JobSpec.model_validate(said | fields)
 
 
@@ -82,14 +87,17 @@ def test_what_is_free_is_seen(engine: KubernetesEngine, cluster: World) -> None:
         assert [node.in_use for node in busy] == [8, 8]
         assert all(node.busy_until and time.time() < node.busy_until < time.time() + 3700 for node in busy)
         assert nodes[lost].state == "drained"
-        seen = Cluster.from_plan(cluster.plan).with_observations(list(nodes.values()), time.time(), engine.list_waiting_jobs())
+        seen = Cluster.from_plan(cluster.plan).with_observations(
+            list(nodes.values()), time.time(), engine.list_waiting_jobs()
+        )
         assert (seen.pools["train"].count_available(8, True), seen.pools["train"].count_available(8, False)) == (61, 63)
     finally:
         cluster.lab.api.patch(f"/api/v1/nodes/{lost}", {"spec": {"unschedulable": None}})
 
 
-def test_a_cluster_that_is_not_there_is_an_error_not_an_answer(tmp_path: Path, cluster: World,
-                                                               monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_cluster_that_is_not_there_is_an_error_not_an_answer(
+    tmp_path: Path, cluster: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = cluster.lab.kubeconfig.read_text().replace(cluster.lab.server, "https://127.0.0.1:9")
     (tmp_path / "config").write_text(text)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))

@@ -11,7 +11,7 @@ from jobs import called
 from kube_pods import run
 from kube_world import World
 
-from supercloud.jobs.executor import FunctionJob, Executor, RemoteTraceback
+from supercloud.jobs.executor import Executor, FunctionJob, RemoteTraceback
 from supercloud.jobs.store.store import Store
 
 PODS = "/api/v1/namespaces/llm/pods"
@@ -35,8 +35,10 @@ def call(cluster: World, executor: Executor) -> Callable[..., FunctionJob]:
         there = executor.submit(function, *args)
         pods = cluster.lab.until(lambda: len(found := list(cluster.lab.api.iter_items(PODS))) == 2 and found)
         printed = "".join(run(pod, check=False) for pod in pods)
-        lines = [f"2026-01-01T00:00:{number:02d}.000000000Z stdout F {line}\n"
-                 for number, line in enumerate(printed.splitlines())]  # fmt: skip
+        lines = [
+            f"2026-01-01T00:00:{number:02d}.000000000Z stdout F {line}\n"
+            for number, line in enumerate(printed.splitlines())
+        ]
         (cluster.lab.folder / "pod.log").write_text("".join(lines))
         return there
 

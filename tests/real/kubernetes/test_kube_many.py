@@ -21,8 +21,15 @@ THREADS = 8
 def test_two_hundred_jobs_from_one_client(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has an object of its own, and one look knows them all."""
     monkeypatch.setenv("KUBECONFIG", str(cluster.lab.kubeconfig))
-    job = JobSpec.model_validate({"name": "quick", "command": ["true"], "image": "registry.example.com/q:1",
-                                  "tenant": "llm", "accelerators": {"type": "h100", "count": 8}})  # fmt: skip
+    job = JobSpec.model_validate(
+        {
+            "name": "quick",
+            "command": ["true"],
+            "image": "registry.example.com/q:1",
+            "tenant": "llm",
+            "accelerators": {"type": "h100", "count": 8},
+        }
+    )
     connection = Connection(engine="kubernetes")
     with Store(tmp_path) as store, ThreadPoolExecutor(THREADS) as threads:
         engine = open_engine(connection, store.folder)

@@ -17,15 +17,17 @@ def test_a_job_lies_in_one_unit_though_others_have_begun_there(cluster: World) -
 
 def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
     """32 nodes in groups of 4, on two domains of 18: each takes a whole number of groups."""
-    job = cluster.submit(name="slices", parallelism={"tensor": 16, "data": 8},
-                         accelerators={"type": "gb200", "count": 128})  # fmt: skip
+    job = cluster.submit(
+        name="slices", parallelism={"tensor": 16, "data": 8}, accelerators={"type": "gb200", "count": 128}
+    )
     parts = cluster.groups("scale-up", cluster.hosts(job))
     assert sorted(parts.values()) == [16, 16]
 
 
 def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
-    fill = [cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, tenant="vision")
-            for number in range(2)]  # fmt: skip
+    fill = [
+        cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, tenant="vision") for number in range(2)
+    ]
     for number in fill:
         cluster.hosts(number)
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
@@ -59,14 +61,28 @@ def test_what_a_tenant_borrowed_goes_back_to_who_lent_it(cluster: World) -> None
 
 
 def test_more_than_a_tenant_can_ever_have_is_refused_at_once(cluster: World) -> None:
-    text = cluster.supercloud("submit", str(cluster.job(accelerators=H100 | {"count": 520})), "--on",
-                              str(cluster.spec), "--engine", "kubernetes", check=False)  # fmt: skip
+    text = cluster.supercloud(
+        "submit",
+        str(cluster.job(accelerators=H100 | {"count": 520})),
+        "--on",
+        str(cluster.spec),
+        "--engine",
+        "kubernetes",
+        check=False,
+    )
     assert "520 accelerators are 65 nodes, the pool has 64" in text
 
 
 def test_a_dry_run_is_what_would_be_created_and_creates_nothing(cluster: World) -> None:
-    text = cluster.supercloud("submit", str(cluster.job(accelerators=H100 | {"count": 16})), "--on",
-                              str(cluster.spec), "--engine", "kubernetes", "--dry-run")  # fmt: skip
+    text = cluster.supercloud(
+        "submit",
+        str(cluster.job(accelerators=H100 | {"count": 16})),
+        "--on",
+        str(cluster.spec),
+        "--engine",
+        "kubernetes",
+        "--dry-run",
+    )
     assert "kubectl create --filename=-" in text and "kind: JobSet" in text
     assert "kueue.x-k8s.io/podset-preferred-topology: topology.supercloud.dev/su" in text
     assert not list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))

@@ -21,8 +21,11 @@ TELLS = ["sh", "-c", 'echo "$SUPERCLOUD_EPOCH"; exit $? # sleep 600']
 def live_pods(cluster: World, job: int) -> list[dict[str, Any]]:
     """The pods of a job that are on a node and not about to go."""
     name = cluster.objects(job)["metadata"]["name"]
-    return [pod for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
-            if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+    return [
+        pod
+        for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
+        if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+    ]
 
 
 def pods_of(cluster: World, job: int) -> list[dict[str, Any]]:
@@ -72,8 +75,11 @@ def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
     def told() -> dict[str, int]:
         found = {}
         for name in sets:
-            live = [pod for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
-                    if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")]  # fmt: skip
+            live = [
+                pod
+                for pod in cluster.lab.api.iter_items(PODS, labelSelector=f"supercloud.dev/object={name}")
+                if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+            ]
             if len(live) == 20:
                 (found[name],) = {int(run(pod)) for pod in live}
         return found
@@ -133,8 +139,9 @@ def test_objects_of_others_are_left_alone(cluster: World) -> None:
         cluster.lab.api.post(JOBSETS, body)
     finally:
         cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "None"}})
-    theirs = cluster.lab.until(lambda: (item := cluster.lab.api.get(f"{JOBSETS}/theirs"))
-                               and not item["spec"]["suspend"] and item)  # fmt: skip
+    theirs = cluster.lab.until(
+        lambda: (item := cluster.lab.api.get(f"{JOBSETS}/theirs")) and not item["spec"]["suspend"] and item
+    )
     assert "supercloud.dev/starts" not in theirs["metadata"].get("annotations", {})
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kube_world import World
 
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 
 Json = dict[str, Any]
 
@@ -35,32 +35,38 @@ def test_a_job_in_another_namespace_is_refused(cluster: World, bob: Path) -> Non
     assert "cannot create resource" in said and "kubectl auth can-i create jobsets --namespace llm" in said
 
 
-@pytest.mark.parametrize("path", [
-    "/api/v1/namespaces/llm/pods",
-    "/api/v1/namespaces/llm/secrets",
-    "/api/v1/namespaces/llm/persistentvolumeclaims",
-    "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets",
-    "/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/localqueues",
-    "/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads",
-    "/api/v1/pods",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/namespaces/llm/pods",
+        "/api/v1/namespaces/llm/secrets",
+        "/api/v1/namespaces/llm/persistentvolumeclaims",
+        "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets",
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/localqueues",
+        "/apis/kueue.x-k8s.io/v1beta2/namespaces/llm/workloads",
+        "/api/v1/pods",
+    ],
+)
 def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str) -> None:
     with pytest.raises(ApiStatusError) as refused:
         ApiClient(ClusterTransport(config_file=bob)).get(path)
     assert refused.value.code == 403
 
 
-@pytest.mark.parametrize(("path", "body"), [
-    ("/api/v1/namespaces/llm/pods/any/exec", {}),
-    ("/api/v1/namespaces/llm/pods/any/portforward", {}),
-    ("/api/v1/namespaces/llm/serviceaccounts/default/token", {"spec": {"expirationSeconds": 3600}}),
-    ("/api/v1/namespaces/vision/serviceaccounts/default/token", {"spec": {"expirationSeconds": 3600}}),
-    ("/api/v1/namespaces/vision/serviceaccounts", {"metadata": {"name": "x"}}),
-    ("/api/v1/namespaces/vision/persistentvolumeclaims", {"metadata": {"name": "x"}}),
-    ("/apis/rbac.authorization.k8s.io/v1/namespaces/vision/rolebindings", {"metadata": {"name": "x"}}),
-    ("/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/localqueues", {"metadata": {"name": "x"}}),
-    ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1000000}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/api/v1/namespaces/llm/pods/any/exec", {}),
+        ("/api/v1/namespaces/llm/pods/any/portforward", {}),
+        ("/api/v1/namespaces/llm/serviceaccounts/default/token", {"spec": {"expirationSeconds": 3600}}),
+        ("/api/v1/namespaces/vision/serviceaccounts/default/token", {"spec": {"expirationSeconds": 3600}}),
+        ("/api/v1/namespaces/vision/serviceaccounts", {"metadata": {"name": "x"}}),
+        ("/api/v1/namespaces/vision/persistentvolumeclaims", {"metadata": {"name": "x"}}),
+        ("/apis/rbac.authorization.k8s.io/v1/namespaces/vision/rolebindings", {"metadata": {"name": "x"}}),
+        ("/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/localqueues", {"metadata": {"name": "x"}}),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1000000}),
+    ],
+)
 def test_what_leads_out_of_a_namespace_is_refused(cluster: World, bob: Path, path: str, body: Json) -> None:
     with pytest.raises(ApiStatusError) as refused:
         ApiClient(ClusterTransport(config_file=bob)).post(path, body)
@@ -74,7 +80,9 @@ def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/vision/workloads"
     [found] = cluster.lab.api.iter_items(path)
     with pytest.raises(ApiStatusError) as refused:
-        ApiClient(ClusterTransport(config_file=bob)).patch(f"{path}/{found['metadata']['name']}", {"spec": {"priority": 10**9}})
+        ApiClient(ClusterTransport(config_file=bob)).patch(
+            f"{path}/{found['metadata']['name']}", {"spec": {"priority": 10**9}}
+        )
     assert refused.value.code == 403
 
 
@@ -82,8 +90,13 @@ def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, 
     """What belongs to an admitted job needs no quota: so a tenant may not say that something does."""
     job = cluster.submit(name="decoy", tenant="vision", kubeconfig=bob)
     decoy = cluster.objects(job)
-    owner = {"apiVersion": decoy["apiVersion"], "kind": decoy["kind"], "name": decoy["metadata"]["name"],
-             "uid": decoy["metadata"]["uid"], "controller": True}  # fmt: skip
+    owner = {
+        "apiVersion": decoy["apiVersion"],
+        "kind": decoy["kind"],
+        "name": decoy["metadata"]["name"],
+        "uid": decoy["metadata"]["uid"],
+        "controller": True,
+    }
     spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never"}
     made: dict[str, Json] = {
         "/api/v1/namespaces/vision/pods": spec,
@@ -104,8 +117,11 @@ def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, 
 
 
 def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -> None:
-    spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never",
-            "priorityClassName": "system-node-critical"}  # fmt: skip
+    spec = {
+        "containers": [{"name": "main", "image": "registry.example.com/a:1"}],
+        "restartPolicy": "Never",
+        "priorityClassName": "system-node-critical",
+    }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "high"}, "spec": spec}
     with pytest.raises(ApiStatusError, match="priorityClassName is not for"):
         ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
@@ -113,8 +129,11 @@ def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -
 
 def test_another_tenants_volume_is_not_mounted(cluster: World, bob: Path) -> None:
     """A claim is found in a pod's own namespace only, and a tenant's pod names nothing else."""
-    spec = {"containers": [{"name": "main", "image": "registry.example.com/a:1"}], "restartPolicy": "Never",
-            "volumes": [{"name": "v", "hostPath": {"path": "/scratch/llm"}}]}  # fmt: skip
+    spec = {
+        "containers": [{"name": "main", "image": "registry.example.com/a:1"}],
+        "restartPolicy": "Never",
+        "volumes": [{"name": "v", "hostPath": {"path": "/scratch/llm"}}],
+    }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mount"}, "spec": spec}
     with pytest.raises(ApiStatusError, match="volumes that may be used"):
         ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
@@ -125,8 +144,11 @@ def test_another_tenants_queue_does_not_take_the_job(cluster: World, bob: Path) 
     path = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/vision/jobsets"
     name = cluster.objects(job)["metadata"]["name"]
     body = cluster.lab.api.get(f"{path}/{name}")
-    body["metadata"] = {"name": "thief", "namespace": "vision",
-                        "labels": body["metadata"]["labels"] | {"kueue.x-k8s.io/queue-name": "llm"}}  # fmt: skip
+    body["metadata"] = {
+        "name": "thief",
+        "namespace": "vision",
+        "labels": body["metadata"]["labels"] | {"kueue.x-k8s.io/queue-name": "llm"},
+    }
     body.pop("status")
     body["spec"]["suspend"] = True
     ApiClient(ClusterTransport(config_file=bob)).post(path, body)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from kube_world import SPEC, World
 
-from supercloud.jobs.engines.kubernetes.api import ApiClient, ClusterTransport, ApiStatusError
+from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.plan.build.kubernetes.levels import build_topology_labels, compute_label_tiers
 from supercloud.plan.resolve import resolve
@@ -63,22 +63,35 @@ def test_claims_of_channels_are_kept(cluster: World) -> None:
     assert len(cluster.hosts(job)) == 8
     claims = list(cluster.lab.api.iter_items("/apis/resource.k8s.io/v1/namespaces/llm/resourceclaims"))
     assert len(claims) == 8 and all(item["status"]["allocation"] for item in claims)
-    groups = cluster.job(name="groups", parallelism={"tensor": 16, "data": 2}, accelerators=GB200 | {"count": 32},
-                         place={"pools": ["bound"]})  # fmt: skip
+    groups = cluster.job(
+        name="groups",
+        parallelism={"tensor": 16, "data": 2},
+        accelerators=GB200 | {"count": 32},
+        place={"pools": ["bound"]},
+    )
     said = cluster.supercloud("submit", str(groups), "--on", str(cluster.spec), "--engine", "kubernetes", check=False)
     assert "places no pods with a channel" in said
 
 
 def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
-    fill = [cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, place={"near": "leaf"},
-                           tenant="vision") for number in range(2)]  # fmt: skip
+    fill = [
+        cluster.submit(
+            name=f"fill{number}", accelerators=H100 | {"count": 160}, place={"near": "leaf"}, tenant="vision"
+        )
+        for number in range(2)
+    ]
     for number in fill:
         cluster.hosts(number)
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
     cluster.lab.until(lambda: "Volcano says" in cluster.record(job).reason)
     assert cluster.record(job).state == "QUEUED"
     assert not list(_scheduled(cluster, job)), "all of a gang or none"
-    assert sum(item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).list_waiting_jobs()) == 16
+    assert (
+        sum(
+            item.nodes for item in KubernetesEngine(Connection(engine="kubernetes"), cluster.folder).list_waiting_jobs()
+        )
+        == 16
+    )
     cluster.supercloud("cancel", str(fill[0]))
     assert len(cluster.groups("su", cluster.hosts(job))) == 1
     cluster.reaches(job, "RUNNING")
@@ -155,15 +168,20 @@ ROADS = [
     ("another's queue", {QUEUE: "llm"}, _pod(schedulerName="volcano"), "own queue"),
     ("the queue of nobody", {}, _pod(schedulerName="volcano"), "own queue"),
     ("no queue", {QUEUE: "vision"}, _pod(), "schedulerName must be volcano"),
-    ("above all", {QUEUE: "vision"}, _pod(schedulerName="volcano", priorityClassName="system-node-critical"),
-     "priorityClassName"),
+    (
+        "above all",
+        {QUEUE: "vision"},
+        _pod(schedulerName="volcano", priorityClassName="system-node-critical"),
+        "priorityClassName",
+    ),
     ("its own", {QUEUE: "vision"}, _pod(schedulerName="volcano"), ""),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("notes", "spec", "refusal"), [road[1:] for road in ROADS], ids=[road[0] for road in ROADS])
-def test_a_pod_reaches_its_own_queue_only(cluster: World, notes: dict[str, str], spec: dict[str, object],
-                                          refusal: str) -> None:  # fmt: skip
+def test_a_pod_reaches_its_own_queue_only(
+    cluster: World, notes: dict[str, str], spec: dict[str, object], refusal: str
+) -> None:
     bob = ApiClient(ClusterTransport(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "road", "annotations": notes}, "spec": spec}
     if not refusal:
@@ -178,8 +196,11 @@ def test_a_job_reaches_its_own_queue_and_namespace_only(cluster: World) -> None:
     there = cluster.objects(number)
     body = {"apiVersion": there["apiVersion"], "kind": "Job", "metadata": {"name": "thief"}, "spec": there["spec"]}
     bob = ApiClient(ClusterTransport(config_file=cluster.lab.kubeconfig_of("bob", "vision")))
-    for changed, space, refusal in (({"queue": "llm"}, "vision", "own queue"), ({}, "llm", "cannot create resource"),
-                                    ({"priorityClassName": "system-node-critical"}, "vision", "priority")):  # fmt: skip
+    for changed, space, refusal in (
+        ({"queue": "llm"}, "vision", "own queue"),
+        ({}, "llm", "cannot create resource"),
+        ({"priorityClassName": "system-node-critical"}, "vision", "priority"),
+    ):
         with pytest.raises(ApiStatusError, match=refusal):
             bob.post(JOBS.format(space), body | {"spec": there["spec"] | changed}, dryRun="All")
     bob.post(JOBS.format("vision"), body, dryRun="All")
@@ -204,8 +225,14 @@ def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
     for number, host in enumerate(list(volcano.plan.pools[0].hosts)[:4]):
         groups = {label: f"{level}-{number // 2 ** (2 - level)}" for level, label in enumerate(labels)}
         lab.api.patch(f"/api/v1/nodes/{host}", {"metadata": {"labels": groups}})
-    lab.apply({"apiVersion": "v1", "kind": "ConfigMap", "data": {"volcano-controller.conf": yaml.safe_dump(values)},
-               "metadata": {"name": "volcano-controller-configmap", "namespace": "volcano-system"}})  # fmt: skip
+    lab.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "data": {"volcano-controller.conf": yaml.safe_dump(values)},
+            "metadata": {"name": "volcano-controller-configmap", "namespace": "volcano-system"},
+        }
+    )
 
     def found() -> dict[str, int]:
         nodes = lab.api.iter_items("/apis/topology.volcano.sh/v1alpha1/hypernodes")

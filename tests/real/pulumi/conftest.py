@@ -20,8 +20,9 @@ Start = Callable[..., Engine]
 @pytest.fixture(scope="session")
 def pulumi_program() -> Path:
     """The command line on PATH, or one built into the cache; a build that fails, fails the tests: they never skip."""
-    done = subprocess.run([HERE / "build.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=BUILD_SECONDS)  # fmt: skip
+    done = subprocess.run(
+        [HERE / "build.sh"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_SECONDS
+    )
     if done.returncode:
         pytest.fail(f"build.sh failed:\n{done.stdout[-4000:]}")
     return Path(done.stdout.splitlines()[-1])

@@ -104,8 +104,15 @@ class Engine:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command and do not wait for it."""
-        return subprocess.Popen(self.command(*arguments), env=self.environment, text=True, start_new_session=True,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environment,
+            text=True,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
 
     def init(self, config: Mapping[str, str], secrets: Mapping[str, str] | None = None) -> None:
         """A new stack with a configuration."""

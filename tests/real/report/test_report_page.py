@@ -68,9 +68,11 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     said = browser.run(ASK, last)
     assert pool.addresses[pool.nodes - 1] in said and pool.machine.name in said
     rack = next(
-        rack for rack in plan.layout.racks for item in rack.items
+        rack
+        for rack in plan.layout.racks
+        for item in rack.items
         if (item.kind, item.group) == ("node", pool.name) and item.first + item.count == pool.nodes
-    )  # fmt: skip
+    )
     assert rack.name in said
     assert browser.run("return document.querySelectorAll('#racks .found').length") == 1
     assert browser.run("return document.querySelector('#racks .found').dataset.node") == last
@@ -79,8 +81,9 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
         link = wiring.get_node_link(pool.nodes - 1, nic)
         said = browser.run(ASK, f"{last}:{link.source_port + 1}")
         leaf = f"{fabric.name}-leaf-{link.target + 1:0{max(3, len(str(fabric.count_switches('leaf'))))}d}"
-        mine, theirs = (names[port][0] for names, port in ((ports[pool.name], link.source_port),
-                                                           (ports["leaf"], link.target_port)))  # fmt: skip
+        mine, theirs = (
+            names[port][0] for names, port in ((ports[pool.name], link.source_port), (ports["leaf"], link.target_port))
+        )
         assert f"{leaf} {theirs} (" in said and f"{last} {mine} (" in said
         for asked in (link.target_port + 1, f"port {link.target_port + 1}", theirs):
             assert f"{last} {mine} (" in browser.run(ASK, f"{leaf}:{asked}")
@@ -127,8 +130,10 @@ def test_every_cable_is_the_topologys(
             drawn = browser.run(
                 "const { D, ENDS } = window.supercloud, g = D.fabrics[arguments[0]].groups[arguments[1]], found = [];"
                 "for (let n = 0; n < g.count; n += arguments[2]) found.push(ENDS[g.rule](g, n)); return found;",
-                index, place, step,
-            )  # fmt: skip
+                index,
+                place,
+                step,
+            )
             assert drawn == [[int(part) for part in group.compute_ends(number)] for number in numbers]
 
 
@@ -139,10 +144,13 @@ def test_elevations_show_each_node_once(
     browser.open(pages[name])
     shown: Counter[str] = Counter()
     for row in range(browser.run("return window.supercloud.D.rows")):
-        shown.update(browser.run(
-            "window.supercloud.showRow(arguments[0]);"
-            "return [...document.querySelectorAll('#racks [data-node]')].map((node) => node.dataset.node)", row
-        ))  # fmt: skip
+        shown.update(
+            browser.run(
+                "window.supercloud.showRow(arguments[0]);"
+                "return [...document.querySelectorAll('#racks [data-node]')].map((node) => node.dataset.node)",
+                row,
+            )
+        )
     assert shown == Counter(host for pool in plans[name].pools for host in pool.hosts)
 
 

@@ -147,8 +147,13 @@ class CloudLab(Lab):
     def boot_controller(self, **environment: str) -> None:
         """The controller's first start, by its own user-data."""
         key = self.plan.scheduler.controllers[0].name
-        more = {"PATH": "/lab/machine:/usr/sbin:/usr/bin:/sbin:/bin", "BOOT_PAUSE": "1", "BOOT_TRIES": "3",
-                "SCALE_EVERY": "1", **environment}  # fmt: skip
+        more = {
+            "PATH": "/lab/machine:/usr/sbin:/usr/bin:/sbin:/bin",
+            "BOOT_PAUSE": "1",
+            "BOOT_TRIES": "3",
+            "SCALE_EVERY": "1",
+            **environment,
+        }
         self.run(["/bin/bash", f"/lab/cloud/bucket/user-data/{key}.sh"], env=more, timeout=120)
         self._watched["slurmctld"] = (self.controllers[0], "slurmctld")
 

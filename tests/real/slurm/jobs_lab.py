@@ -25,8 +25,13 @@ tenants: [{name: llm, users: [lab]}]
 """
 NODES = "train-[0001-0004]"
 # so that the loss of a node is noticed, and its job started again, in seconds; Slurm looks at its queue every two
-QUICK = ("SlurmdTimeout=6", "AuthInfo=cred_expire=5", "KillWait=2", "MinJobAge=60",
-         "SchedulerParameters=sched_interval=2,bf_interval=2")  # fmt: skip
+QUICK = (
+    "SlurmdTimeout=6",
+    "AuthInfo=cred_expire=5",
+    "KillWait=2",
+    "MinJobAge=60",
+    "SchedulerParameters=sched_interval=2,bf_interval=2",
+)
 
 
 def spec_of(slurm: Slurm, name: str = "pod") -> str:
@@ -87,8 +92,15 @@ def contract(lab: Lab, *engines: str, env: dict[str, str] | None = None) -> None
 
     def one(number: int) -> str:
         variables = {"SUPERCLOUD_TEST_ENGINES": engines[number], "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
-        words = [str(python), "-m", "pytest", str(checkout / "tests/jobs/engines/test_contract.py"), "-p",
-                 "no:cacheprovider", f"--basetemp=/home/lab/contract-{number}"]  # fmt: skip
+        words = [
+            str(python),
+            "-m",
+            "pytest",
+            str(checkout / "tests/jobs/engines/test_contract.py"),
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp=/home/lab/contract-{number}",
+        ]
         done = lab.run(words, user="lab", timeout=300, env=variables, check=False, cwd=str(checkout))
         return "" if done.returncode == 0 and "passed" in done.stdout else f"{engines[number]}:\n{done.stdout[-6000:]}"
 

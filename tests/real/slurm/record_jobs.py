@@ -47,8 +47,15 @@ SECOND: dict[str, tuple[tuple[str, ...], str]] = {
     "licensed": (("--nodes=1", "--licenses=solver:2", "--gpus-per-node=h100:8", "--exclusive"), HOLD),
     "capped": (("--array=0-3%1", "--nodes=4", "--exclusive"), "true"),
 }
-REFUSED = (("--account=nobody",), ("--qos=nothing",), ("--partition=nowhere",), ("--nodes=5",), ("--time=100-0",),
-           ("--gpus-per-node=h100:9",), ("--licenses=nothing:1",))  # fmt: skip
+REFUSED = (
+    ("--account=nobody",),
+    ("--qos=nothing",),
+    ("--partition=nowhere",),
+    ("--nodes=5",),
+    ("--time=100-0",),
+    ("--gpus-per-node=h100:9",),
+    ("--licenses=nothing:1",),
+)
 
 ENDED = ("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "NODE_FAIL")
 
@@ -62,8 +69,16 @@ class Recorder:
 
     def submit(self, jobs: dict[str, tuple[tuple[str, ...], str]]) -> None:
         for name, (options, script) in jobs.items():
-            words = ["sbatch", "--parsable", f"--job-name={name}", f"--comment={commands.COMMENT_PREFIX}{name}",
-                     "--output=/dev/null", *options, "--wrap", script]  # fmt: skip
+            words = [
+                "sbatch",
+                "--parsable",
+                f"--job-name={name}",
+                f"--comment={commands.COMMENT_PREFIX}{name}",
+                "--output=/dev/null",
+                *options,
+                "--wrap",
+                script,
+            ]
             self.refs[name] = self.lab.run(words, user="lab").stdout.strip()
 
     def ended(self, *names: str) -> None:

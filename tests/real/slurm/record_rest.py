@@ -78,8 +78,10 @@ def _settled(lab: Lab, token: str, path: str, kind: str) -> dict[str, Any]:
 
 
 def _asked(lab: Lab, token: str, path: str) -> dict[str, Any] | None:
-    done = lab.run(["curl", "-s", "-f", "-H", "X-SLURM-USER-NAME: lab", "-H", f"X-SLURM-USER-TOKEN: {token}",
-                    f"{URL}/{path}"], check=False)  # fmt: skip
+    done = lab.run(
+        ["curl", "-s", "-f", "-H", "X-SLURM-USER-NAME: lab", "-H", f"X-SLURM-USER-TOKEN: {token}", f"{URL}/{path}"],
+        check=False,
+    )
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 

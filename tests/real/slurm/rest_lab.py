@@ -16,8 +16,16 @@ def start_rest(lab: Lab) -> None:
     lab.run(f"dd if=/dev/urandom of={KEY} bs=32 count=1 status=none; chown slurm {KEY}; chmod 600 {KEY}")
     lab.start()
     lab.wait_nodes(NODES, 4)
-    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "slurmrestd", "-a", "rest_auth/jwt",
-               "127.0.0.1:6820"]  # fmt: skip
+    command = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "slurmrestd",
+        "-a",
+        "rest_auth/jwt",
+        "127.0.0.1:6820",
+    ]
     lab.spawn("slurmrestd", command, env={"SLURM_JWT": "daemon"})
     lab.wait_answer("slurmrestd", f"curl -s -o /dev/null {URL}/openapi")
 

@@ -27,14 +27,20 @@ def start_sshd(lab: Lab, slurm: Slurm, cache: Path) -> None:
         sed -i 's/^lab:[^:]*:/lab:*:/' /etc/shadow
         ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host_key
     """)
-    lab.run("""
+    lab.run(
+        """
         mkdir -p -m 700 .ssh && cd .ssh
         ssh-keygen -q -t ed25519 -N '' -f id_ed25519
         cp id_ed25519.pub authorized_keys
         printf 'Host login\\n  HostName 127.0.0.1\\n' >config
         printf '127.0.0.1 %s\\n' "$(cut -d' ' -f1,2 /etc/ssh/host_key.pub)" >known_hosts
         chmod 600 *
-    """, user="lab", cwd="/home/lab")  # fmt: skip
+    """,
+        user="lab",
+        cwd="/home/lab",
+    )
     lab.spawn("sshd", ["/usr/sbin/sshd", "-D", "-e"])
-    lab.wait_for("sshd answers", lambda: lab.run(["ssh", "-o", "BatchMode=yes", "login", "true"], user="lab",
-                                                 check=False).returncode == 0)  # fmt: skip
+    lab.wait_for(
+        "sshd answers",
+        lambda: lab.run(["ssh", "-o", "BatchMode=yes", "login", "true"], user="lab", check=False).returncode == 0,
+    )

@@ -109,8 +109,9 @@ class Machine:
         ports = sorted({OPEN, 80, *(port for item in self.service.addresses for port in item.ports)})
         self.server = subprocess.Popen(
             ["ip", "netns", "exec", f"{n}-cloud", sys.executable, "-c", SERVER, *map(str, ports)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert self.server.stdout is not None and self.server.stdout.readline() == "ready\n"
         return self
 

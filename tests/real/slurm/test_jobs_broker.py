@@ -149,9 +149,22 @@ def test_work_of_a_lost_node_goes_on_elsewhere(jobs: Jobs, lab: Lab) -> None:
 def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(jobs: Jobs, lab: Lab) -> None:
     number, ref = begun(jobs, lab, "silent")
     lab.stop_controller()
-    broker = ["setpriv", "--reuid=lab", "--regid=lab", "--init-groups", "env", "HOME=/home/lab",
-              "SUPERCLOUD_STATE=/home/lab/supercloud-state", str(lab.product.command), "serve", "/home/lab/fleet.yaml",
-              "--every", "0.5", "--lost-after", "1"]  # fmt: skip
+    broker = [
+        "setpriv",
+        "--reuid=lab",
+        "--regid=lab",
+        "--init-groups",
+        "env",
+        "HOME=/home/lab",
+        "SUPERCLOUD_STATE=/home/lab/supercloud-state",
+        str(lab.product.command),
+        "serve",
+        "/home/lab/fleet.yaml",
+        "--every",
+        "0.5",
+        "--lost-after",
+        "1",
+    ]
     lab.spawn("broker", broker)
     lab.wait_for("it goes on", lambda: "goes to cloud" in lab.log("broker"), interval=0.5)
     moved = '[ -n "$(ls -d /home/lab/silent/0000010001-*)" ]'
@@ -161,8 +174,12 @@ def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(j
     assert lab.get("/home/lab/silent.said") == "late: 76\n", "it is refused"
     assert not lab.run("ls -d /home/lab/silent/0000000001-*-late", check=False).stdout
     lab.start_controller()
-    lab.wait_for("the old copy is ended", lambda: accounted(lab, ref).split()[0] in ("CANCELLED", "COMPLETED"),
-                 timeout=90, interval=1)  # fmt: skip
+    lab.wait_for(
+        "the old copy is ended",
+        lambda: accounted(lab, ref).split()[0] in ("CANCELLED", "COMPLETED"),
+        timeout=90,
+        interval=1,
+    )
     lab.wait_for("nothing is abandoned any more", lambda: not abandoned(lab), interval=0.5)
     lab.run("kill $(cat /lab/pid/broker)")
     assert jobs.wait(number)[number].startswith("COMPLETED")
@@ -174,8 +191,10 @@ def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(j
 
 def abandoned(lab: Lab) -> str:
     """Starts that were given up and have not been ended yet."""
-    program = ("import sqlite3; c = sqlite3.connect('file:/home/lab/supercloud-state/jobs.db?mode=ro', uri=True); "
-               "print(*c.execute('SELECT ref FROM abandoned').fetchall(), end='')")  # fmt: skip
+    program = (
+        "import sqlite3; c = sqlite3.connect('file:/home/lab/supercloud-state/jobs.db?mode=ro', uri=True); "
+        "print(*c.execute('SELECT ref FROM abandoned').fetchall(), end='')"
+    )
     return lab.run([str(lab.product.venv / "bin" / "python"), "-c", program], user="lab").stdout
 
 

@@ -92,13 +92,16 @@ def test_the_same_file_runs_alike(jobs: Jobs, lab: Lab) -> None:
 
 
 def test_exit_codes_are_tried_again_by_rule(jobs: Jobs) -> None:
-    numbers = each(jobs, """\
+    numbers = each(
+        jobs,
+        """\
 name: retry
 command: [sh, -c, 'echo "epoch $SUPERCLOUD_EPOCH"; [ "$SUPERCLOUD_EPOCH" -ge 2 ] || exit 42; exit 3']
 retries: 5
 retry_rules: [{exit_codes: [42, 43], action: retry}]
 tenant: llm
-""")  # fmt: skip
+""",
+    )
     assert set(jobs.wait(*numbers.values(), timeout=180).values()) == {"FAILED: ended with exit code 3"}
     for number in numbers.values():
         assert [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")] == ["epoch 1", "epoch 2"]
@@ -138,9 +141,13 @@ def test_one_after_the_other(jobs: Jobs, lab: Lab) -> None:
 
 
 def test_secrets_go_by_name_alone(jobs: Jobs, lab: Lab) -> None:
-    lab.run("mkdir -p -m 700 .config/supercloud/secrets; (umask 077; printf 'hunter2 $x\\n' "
-            ">.config/supercloud/secrets/token); echo open >.config/supercloud/secrets/loose; "
-            "chmod 644 .config/supercloud/secrets/loose", user="lab", cwd="/home/lab")  # fmt: skip
+    lab.run(
+        "mkdir -p -m 700 .config/supercloud/secrets; (umask 077; printf 'hunter2 $x\\n' "
+        ">.config/supercloud/secrets/token); echo open >.config/supercloud/secrets/loose; "
+        "chmod 644 .config/supercloud/secrets/loose",
+        user="lab",
+        cwd="/home/lab",
+    )
     text = """\
 name: secret
 command: [sh, -c, 'printf %s "$T" | sha256sum']
@@ -184,8 +191,7 @@ def test_nodes_die_and_the_work_goes_on_from_its_checkpoint(jobs: Jobs, lab: Lab
     assert set(jobs.wait(*numbers.values(), timeout=240).values()) == {"COMPLETED"}
     for way, number in numbers.items():
         said = [line for line in jobs.logs(number).splitlines() if line.startswith("epoch")]
-        assert [line.split(" on ")[0] for line in said] == [
-            "epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]  # fmt: skip
+        assert [line.split(" on ")[0] for line in said] == ["epoch 1 from ", "epoch 2 from 0000000001-00000001-step"]
         assert victims[way] not in said[1] and jobs.record(number)["tries"] == 2
         lab.start_nodes(victims[way])
     lab.wait_nodes(NODES, 4)
@@ -199,7 +205,8 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
         took[way] = time.monotonic() - began  # on this machine, as busy as it is; below two run at a time
     lab.wait_for("the accounts have those", lambda: ran(lab) >= len(SLURM), interval=0.5)
     before = ran(lab)
-    loops = [f"""
+    loops = [
+        f"""
         n=0
         for pause in {" ".join(f"{chance.uniform(0.4, 2) * took[way]:.2f}" for _ in range(14))}; do
             n=$((n + 1))
@@ -207,10 +214,17 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
             sleep $pause; kill -9 $pid; wait $pid
             {"for ssh in $(pgrep -u lab -x ssh); do kill -9 $ssh; done" if way == "ssh" else ""}
         done &
-    """ for way, words in SLURM.items()]  # fmt: skip
+    """
+        for way, words in SLURM.items()
+    ]
     script = "\n".join([f"supercloud={lab.product.command}", *loops, "wait"])
-    lab.run(f"( {script} ) 2>/dev/null; true", user="lab", timeout=240, cwd="/home/lab",
-            env={"SUPERCLOUD_STATE": "/home/lab/supercloud-state"})  # fmt: skip
+    lab.run(
+        f"( {script} ) 2>/dev/null; true",
+        user="lab",
+        timeout=240,
+        cwd="/home/lab",
+        env={"SUPERCLOUD_STATE": "/home/lab/supercloud-state"},
+    )
 
     left: list[str] = []
 
@@ -286,11 +300,14 @@ def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
     lab.run("mv /etc/slurm/plugstack.off /etc/slurm/plugstack.conf")
 
 
-@pytest.mark.parametrize("text, said", [
-    ("{name: a, command: [a], tenant: llm, accelerators: {count: 33}}", "train"),
-    ("{name: a, command: [a], tenant: nobody}", "nobody"),
-    ("{name: 'a;b', command: [a]}", "name"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("{name: a, command: [a], tenant: llm, accelerators: {count: 33}}", "train"),
+        ("{name: a, command: [a], tenant: nobody}", "nobody"),
+        ("{name: 'a;b', command: [a]}", "name"),
+    ],
+)
 def test_bad_jobs_never_reach_it(lab: Lab, text: str, said: str) -> None:
     lab.put("/home/lab/job.yaml", text)
     done = lab.supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["ssh"], check=False)

@@ -78,8 +78,9 @@ def kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kubernetes]
 
 
 @pytest.fixture(scope="module", params=[pytest.param("2205", marks=pytest.mark.extended), "new"])
-def jobs(request: pytest.FixtureRequest, kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory
-         ) -> Iterator[Jobs]:  # fmt: skip
+def jobs(
+    request: pytest.FixtureRequest, kubernetes: Kubernetes, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Jobs]:
     slurm: Slurm = request.getfixturevalue(f"slurm_{request.param}")
     folder = tmp_path_factory.mktemp("pod")
     port = urlsplit(kubernetes.lab.server).port

@@ -40,13 +40,16 @@ def test_the_contract_of_engines(jobs: Jobs, lab: Lab) -> None:
 
 
 def test_jobs_of_all_kinds(jobs: Jobs, lab: Lab) -> None:
-    two = jobs.submit("""\
+    two = jobs.submit(
+        """\
 name: two
 command: [sh, -c, 'echo "rank $RANK of $WORLD_SIZE sees $CUDA_VISIBLE_DEVICES"']
 accelerators: {count: 16}
 time_limit: 5 min
 tenant: llm
-""", *VIA)  # fmt: skip
+""",
+        *VIA,
+    )
     bad = jobs.submit("{name: bad, command: [sh, -c, sleep 2; exit 3], tenant: llm}", *VIA)
     array = jobs.submit("{name: array, command: [sh, -c, 'exit $SUPERCLOUD_ARRAY_INDEX'], array: 3, tenant: llm}", *VIA)
     held = "until [ -e /home/lab/go ]; do sleep 0.2; done"

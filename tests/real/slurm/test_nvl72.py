@@ -110,8 +110,11 @@ def test_partitions_choose_their_topology(nvl72: Declared, lab: Lab) -> None:
     seen = named(lab, "partition", "PartitionName")
     chosen = {name: partition.get("Topology") for name, partition in seen.items()}
     names = {kind: nvl72.locality(kind).name for kind in ("tree", "block", "torus3d")}
-    default = next(line for line in (nvl72.folder / "topology.yaml").read_text().split("- topology: ")
-                   if "cluster_default: true" in line).split('"')[1]  # fmt: skip
+    default = next(
+        line
+        for line in (nvl72.folder / "topology.yaml").read_text().split("- topology: ")
+        if "cluster_default: true" in line
+    ).split('"')[1]
     wanted = {"train": names["block"], "fabric": names["tree"], "torus": names["torus3d"]}
     assert {name: chosen[name] if chosen[name] not in (None, "(null)") else default for name in chosen} == wanted
 

@@ -9,8 +9,12 @@ from rendered import expand
 
 
 def test_only_the_one_line_for_missing_cores_is_changed(superpod: Declared, superpod_lab: Lab) -> None:
-    changed = {path.name for path in superpod.folder.iterdir() if not path.name.startswith(".")
-               if superpod_lab.get(f"/etc/slurm/{path.name}") != path.read_text()}  # fmt: skip
+    changed = {
+        path.name
+        for path in superpod.folder.iterdir()
+        if not path.name.startswith(".")
+        if superpod_lab.get(f"/etc/slurm/{path.name}") != path.read_text()
+    }
     assert changed == {"slurm.conf"}
     loaded = superpod_lab.get("/etc/slurm/slurm.conf")
     assert loaded == (superpod.folder / "slurm.conf").read_text() + "SlurmdParameters=config_overrides\n"
@@ -40,10 +44,14 @@ def test_nodes_have_the_hardware_of_the_catalog(superpod: Declared, superpod_lab
 
 def test_the_topology_is_the_published_one(superpod: Declared, superpod_lab: Lab) -> None:
     levels = superpod.locality("tree").levels
-    planned = {group.name: (str(level), hosts(group.hosts)) for level, item in enumerate(levels)
-               for group in item.groups}  # fmt: skip
-    children = {group.name: {inner.name for inner in item.groups if inner.parent == group.name}
-                for item, outer in zip(levels, levels[1:], strict=False) for group in outer.groups}  # fmt: skip
+    planned = {
+        group.name: (str(level), hosts(group.hosts)) for level, item in enumerate(levels) for group in item.groups
+    }
+    children = {
+        group.name: {inner.name for inner in item.groups if inner.parent == group.name}
+        for item, outer in zip(levels, levels[1:], strict=False)
+        for group in outer.groups
+    }
     seen = topology(superpod_lab)
     assert {line["SwitchName"]: (line["Level"], hosts(line["Nodes"])) for line in seen} == planned
     assert {line["SwitchName"]: hosts(line["Switches"]) for line in seen if "Switches" in line} == children
@@ -57,8 +65,11 @@ def test_partitions_are_the_declared_ones(superpod: Declared, superpod_lab: Lab)
         assert "gres/gpu=1016" in partition["TRES"]
     assert [seen["batch"][key] for key in ("Default", "MaxTime", "MaxNodes")] == ["YES", "7-00:00:00", "UNLIMITED"]
     assert [seen["interactive"][key] for key in ("Default", "MaxTime", "MaxNodes", "PriorityTier")] == [
-        "NO", "08:00:00", "2", "2",
-    ]  # fmt: skip
+        "NO",
+        "08:00:00",
+        "2",
+        "2",
+    ]
 
 
 def test_tenants_are_accounts_with_their_shares(superpod: Declared, superpod_lab: Lab) -> None:

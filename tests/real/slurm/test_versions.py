@@ -38,16 +38,18 @@ SHAPES = {
     "amd": HEAD % "" + "pools: [{name: mi, machine: mi300x-8gpu, nodes: 4}]\n",
     "gaudi": HEAD % "" + "pools: [{name: gaudi, machine: gaudi3-8, nodes: 4}]\n",
     "cpu": HEAD % "" + "pools: [{name: cpu, machine: cpu-6740e, nodes: 4, reserve: {cores: 2, memory: 8 GiB}}]\n",
-    "mixed": HEAD % """, partitions: [{name: train, pools: [big], default: true, exclusive: true, accounts: [llm]},
+    "mixed": HEAD
+    % """, partitions: [{name: train, pools: [big], default: true, exclusive: true, accounts: [llm]},
   {name: all, pools: [big, small, plain], max_time: 2 h, max_nodes: 4}, {name: plain, pools: [plain], priority: 9}]"""
-    + FABRIC + "pools:\n"
+    + FABRIC
+    + "pools:\n"
     "  - {name: big, machine: dgx-h200, nodes: 40, spares: 2, fabrics: [compute], features: [fast]}\n"
     "  - {name: small, machine: dgx-a100, nodes: 3, hostname: old, reserve: {cores: 4, memory: 32 GiB}}\n"
     "  - {name: plain, machine: cpu-6740e, nodes: 2}\n",
     "bare": (HEAD % ", accounting: false").replace("tenants:", "tags: {} #")
     + "pools: [{name: train, machine: dgx-b200, nodes: 3}]\n",
     "nvl72": HEAD % "" + "pools: [{name: train, machine: dgx-gb300, nodes: 20}]\n",
-}  # fmt: skip
+}
 
 
 @dataclass

@@ -58,8 +58,10 @@ def exported(exports: Path, installed: Path, tmp_path: Path) -> subprocess.Compl
     (tmp_path / "view").mkdir(exist_ok=True)
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c", PROGRAM, "sh", tmp_path / "view", exports, installed],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def test_the_server_takes_the_exports(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
@@ -96,6 +98,9 @@ def test_every_fstab_is_one(bundle: Bundle, tmp_path: Path) -> None:
         columns = "SOURCE,TARGET,FSTYPE,OPTIONS"
         listed = subprocess.run(
             ["findmnt", "--fstab", "--tab-file", file, "--noheadings", "--raw", "--output", columns],
-            capture_output=True, text=True, timeout=120, check=True,
-        ).stdout.splitlines()  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        ).stdout.splitlines()
         assert listed == [" ".join(line.split()[:4]) for line in lines], path

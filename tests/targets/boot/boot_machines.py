@@ -174,14 +174,32 @@ class BootMachine:
             "id=i-1\ntype=p5\nzone=us-east-1a\naddress=10.0.0.9\nnetwork=nn-1 nn-2/3\n"
         )
         self.env = {
-            "PATH": f"{self.bin}:/usr/bin:/bin", "BOOT_ROOT": str(self.root), "CLOUD": str(self.cloud),
-            "SAID": str(self.said), "BOOT_PAUSE": "0", "BOOT_TRIES": "2", "BOOT_WAIT": "1", "BOOT_JOIN": "2",
-        }  # fmt: skip
+            "PATH": f"{self.bin}:/usr/bin:/bin",
+            "BOOT_ROOT": str(self.root),
+            "CLOUD": str(self.cloud),
+            "SAID": str(self.said),
+            "BOOT_PAUSE": "0",
+            "BOOT_TRIES": "2",
+            "BOOT_WAIT": "1",
+            "BOOT_JOIN": "2",
+        }
         release = plan.scheduler.version
         for name in ("slurmctld", "slurmd", "slurmdbd", "sinfo"):
             self.fake(name, f"echo slurm {release}.3")
-        for name in ("systemctl", "chown", "hostnamectl", "mount", "useradd", "modprobe", "groupadd", "sackd",
-                     "sacctmgr", "journalctl", "mkfs.ext4", "sleep"):  # fmt: skip
+        for name in (
+            "systemctl",
+            "chown",
+            "hostnamectl",
+            "mount",
+            "useradd",
+            "modprobe",
+            "groupadd",
+            "sackd",
+            "sacctmgr",
+            "journalctl",
+            "mkfs.ext4",
+            "sleep",
+        ):
             self.fake(name)
         # as the real ones: without a configuration they do not say their release
         self.fake("slurmdbd", "exit 1")

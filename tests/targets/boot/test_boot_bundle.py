@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from boot_machines import VALUES, digest, plan
 
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 from supercloud.targets.schedulers.slurm.power import PROGRAM_DIRECTORY
 
 PROVIDERS = ("aws", "gcp", "azure")
@@ -112,8 +112,12 @@ def test_the_metadata_service_is_closed_again_after_whatever_replaces_rules(tmp_
         (tmp_path / name).chmod(0o755)
     (tmp_path / "etc/supercloud").mkdir(parents=True)
     (tmp_path / "etc/supercloud/env").write_text("ROLE=login\n")
-    subprocess.run(["/bin/bash", tmp_path / "boot/metadata.sh", "install"], check=True, timeout=30,
-                   env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BOOT_ROOT": str(tmp_path)})  # fmt: skip
+    subprocess.run(
+        ["/bin/bash", tmp_path / "boot/metadata.sh", "install"],
+        check=True,
+        timeout=30,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "BOOT_ROOT": str(tmp_path)},
+    )
     text = (tmp_path / "etc/systemd/system/supercloud-metadata.service").read_text()
     unit = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
     loaders = {"nftables.service", "iptables.service", "ip6tables.service", "netfilter-persistent.service"}

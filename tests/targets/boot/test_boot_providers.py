@@ -29,9 +29,13 @@ class Provider:
         """Exit code and output of a call."""
         text = f"BUCKET={bucket} REGION=us-east-1 CLUSTER={cluster}; set -euo pipefail; source cloud.sh; {call}"
         done = subprocess.run(
-            ["/bin/bash", "-c", text], cwd=self.folder, env={"PATH": f"{self.folder}:/usr/bin:/bin"},
-            capture_output=True, text=True, timeout=30,
-        )  # fmt: skip
+            ["/bin/bash", "-c", text],
+            cwd=self.folder,
+            env={"PATH": f"{self.folder}:/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
         return done.returncode, done.stdout
 
     @property
@@ -161,8 +165,11 @@ def test_aws_replaces_an_instance_of_a_group_that_has_its_least(aws: Provider) -
 
 def test_gcp(tmp_path: Path) -> None:
     gcp = Provider(tmp_path, "gcp")
-    gcp.fake("curl", "case ${@: -1} in */name) echo vm-1 ;; */machine-type) echo projects/1/machineTypes/a3 ;;"
-             " */zone) echo projects/1/zones/us-central1-a ;; */ip) echo 10.0.0.9 ;; esac")  # fmt: skip
+    gcp.fake(
+        "curl",
+        "case ${@: -1} in */name) echo vm-1 ;; */machine-type) echo projects/1/machineTypes/a3 ;;"
+        " */zone) echo projects/1/zones/us-central1-a ;; */ip) echo 10.0.0.9 ;; esac",
+    )
     gcp.fake("gcloud", 'case $* in *describe*) printf "c\\tb\\ts\\n" ;; esac')
     assert gcp.run("cloud_metadata")[1] == ("id=vm-1\ntype=a3\nzone=us-central1-a\naddress=10.0.0.9\nnetwork=c b s\n")
     gcp.fake(
@@ -178,8 +185,11 @@ def test_gcp(tmp_path: Path) -> None:
 
 def test_azure(tmp_path: Path) -> None:
     azure = Provider(tmp_path, "azure")
-    azure.fake("curl", "case ${@: -1} in */name\\?*) echo vm-1 ;; */vmSize*) echo ND96 ;; */location*) echo westus3 ;;"
-               " */zone*) echo 2 ;; */privateIp*) echo 10.0.0.9 ;; */placementGroupId*) echo pg-1 ;; esac")  # fmt: skip
+    azure.fake(
+        "curl",
+        "case ${@: -1} in */name\\?*) echo vm-1 ;; */vmSize*) echo ND96 ;; */location*) echo westus3 ;;"
+        " */zone*) echo 2 ;; */privateIp*) echo 10.0.0.9 ;; */placementGroupId*) echo pg-1 ;; esac",
+    )
     assert azure.run("cloud_metadata") == (
         0,
         "id=vm-1\ntype=ND96\nzone=westus3-2\naddress=10.0.0.9\nnetwork=pg-1\n",

@@ -43,8 +43,14 @@ def test_compute_node_joins(compute: BootMachine) -> None:
     assert "this machine is ready" in done.stdout and "join: this is node train-0003" in done.stdout
     etc = compute.root / "etc"
     assert sorted(path.name for path in (etc / "slurm").iterdir()) == [
-        "accounts.sh", "epilog.sh", "health-check.sh", "node-facts.txt", "pool", "prolog.sh", "task-prolog.sh"
-    ]  # fmt: skip
+        "accounts.sh",
+        "epilog.sh",
+        "health-check.sh",
+        "node-facts.txt",
+        "pool",
+        "prolog.sh",
+        "task-prolog.sh",
+    ]
     assert (etc / "munge/munge.key").read_bytes() == bytes(64)
     assert os.stat(etc / "munge/munge.key").st_mode & 0o777 == 0o400
     assert compute.plan.cloud is not None
@@ -223,9 +229,7 @@ def test_controller_starts(controller: BootMachine) -> None:
     assert "StoragePass" not in controller.slurm["slurmdbd.conf"]
     assert "a" * 24 not in done.stdout + done.stderr + "\n".join(controller.asked)
     restarted = [line.split()[-1] for line in controller.calls("systemctl") if line.startswith("restart")]
-    assert restarted == [
-        "munge", "supercloud-keys", "mariadb", "slurmdbd", "slurmctld", "supercloud-scaler"
-    ]  # fmt: skip
+    assert restarted == ["munge", "supercloud-keys", "mariadb", "slurmdbd", "slurmctld", "supercloud-scaler"]
 
 
 def test_empty_secret_is_filled_by_the_first_controller(controller: BootMachine) -> None:

@@ -159,11 +159,13 @@ def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
         ("rm $CLOUD/software/weka/install.sh", "s3://software/weka/install.sh cannot be fetched: cp: cannot stat"),
         (": >$CLOUD/software/weka/install.sh", "s3://software/weka/install.sh is empty"),
         (": >$CLOUD/secrets/weka-token", "the secret weka-token cannot be read: it has no value"),
-        ("rm $CLOUD/secrets/weka-token; mkdir $CLOUD/secrets/weka-token",
-         "the secret weka-token cannot be read: cat: "),
+        (
+            "rm $CLOUD/secrets/weka-token; mkdir $CLOUD/secrets/weka-token",
+            "the secret weka-token cannot be read: cat: ",
+        ),
         ("echo '#!/none' >$CLOUD/software/weka/install.sh", "install.sh ended with code 12"),
     ],
-)  # fmt: skip
+)
 def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) -> None:
     server.run("-c", spoil)
     done = server.begin()

@@ -58,12 +58,14 @@ def _validator(name: str) -> Draft202012Validator:
         "required": ["name"],
         "additionalProperties": False,
     }
-    return Draft202012Validator({
-        "type": "object",
-        "properties": {"apiVersion": {}, "kind": {}, "metadata": metadata, "spec": _schema(_read()["kinds"][name])},
-        "required": ["apiVersion", "kind", "metadata", "spec"],
-        "additionalProperties": False,
-    })  # fmt: skip
+    return Draft202012Validator(
+        {
+            "type": "object",
+            "properties": {"apiVersion": {}, "kind": {}, "metadata": metadata, "spec": _schema(_read()["kinds"][name])},
+            "required": ["apiVersion", "kind", "metadata", "spec"],
+            "additionalProperties": False,
+        }
+    )
 
 
 def broken(item: dict[str, Any]) -> list[str]:

@@ -110,20 +110,31 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "facility": None,
     },
 }
-VARIANTS["aws-volcano"] = VARIANTS["aws"] | VARIANTS["volcano"]  # fmt: skip
+VARIANTS["aws-volcano"] = VARIANTS["aws"] | VARIANTS["volcano"]
 
 
 # clouds whose resources are not built: the tree for their managed Kubernetes is
 GKE: dict[str, Any] = {
-    "site": {"kind": "gcp", "region": "us-central1", "zones": ["us-central1-a"]}, "storage": [], "facility": None,
-}  # fmt: skip
+    "site": {"kind": "gcp", "region": "us-central1", "zones": ["us-central1-a"]},
+    "storage": [],
+    "facility": None,
+}
 ELSEWHERE: dict[str, dict[str, Any]] = {
-    "gke": GKE | {
-        "pools": [{"name": "train", "machine": "a3-ultragpu-8g", "nodes": 16, "fabrics": ["compute"],
-                   "capacity": [{"kind": "flex-start", "max_run": "7 d"}, {"kind": "on-demand"}]}],
+    "gke": GKE
+    | {
+        "pools": [
+            {
+                "name": "train",
+                "machine": "a3-ultragpu-8g",
+                "nodes": 16,
+                "fabrics": ["compute"],
+                "capacity": [{"kind": "flex-start", "max_run": "7 d"}, {"kind": "on-demand"}],
+            }
+        ],
         "fabrics": [{"name": "compute", "kind": "roce"}],
     },
-    "gke-tcpx": GKE | {
+    "gke-tcpx": GKE
+    | {
         "pools": [{"name": "train", "machine": "a3-megagpu-8g", "nodes": 16, "fabrics": ["compute"]}],
         "fabrics": [{"name": "compute", "kind": "gpudirect-tcpx"}],
     },
@@ -131,9 +142,11 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
     "aks": {
         "site": {"kind": "azure", "region": "eastus", "zones": ["1"]},
         "pools": [{"name": "train", "machine": "Standard_ND96isr_H100_v5", "nodes": 16, "fabrics": ["compute"]}],
-        "fabrics": [{"name": "compute", "kind": "infiniband"}], "storage": [], "facility": None,
+        "fabrics": [{"name": "compute", "kind": "infiniband"}],
+        "storage": [],
+        "facility": None,
     },
-}  # fmt: skip
+}
 
 
 def planned(changes: dict[str, Any] | None = None, catalog: Catalog | None = None) -> Plan:

@@ -42,8 +42,11 @@ def test_every_object_has_a_definition(plan: Plan, bundle: Bundle) -> None:
 
 
 def test_every_schema_is_used() -> None:
-    seen = {(item["apiVersion"], item["kind"]) for _, bundle in BUNDLES.values()
-            for item in [*objects_of(bundle), *gitops(bundle)]}  # fmt: skip
+    seen = {
+        (item["apiVersion"], item["kind"])
+        for _, bundle in BUNDLES.values()
+        for item in [*objects_of(bundle), *gitops(bundle)]
+    }
     assert kinds() <= seen
 
 
@@ -90,8 +93,12 @@ def test_dashboards_ask_only_for_known_metrics(plan: Plan, bundle: Bundle) -> No
     facts = plan.scheduler.kubernetes
     assert facts is not None
     known = {metric.name for item in facts.metrics.values() for metric in item.metrics}
-    boards = [text for item in by_kind(objects_of(bundle), "ConfigMap").values() for name, text in item["data"].items()
-              if item["metadata"]["labels"].get("grafana_dashboard")]  # fmt: skip
+    boards = [
+        text
+        for item in by_kind(objects_of(bundle), "ConfigMap").values()
+        for name, text in item["data"].items()
+        if item["metadata"]["labels"].get("grafana_dashboard")
+    ]
     assert boards
     for board in map(json.loads, boards):
         assert board["panels"]
@@ -176,8 +183,12 @@ def test_no_secret_is_rendered() -> None:
 
 def test_a_fleet_is_one_queue() -> None:
     bundle = render_fleet("company", {"pod1": BUNDLES["onprem"][0], "trainer": BUNDLES["aws"][0]})
-    items = [item for path, text in bundle.items() if path.startswith("manager/") and "/charts/" not in path
-             for item in yaml.safe_load_all(text)]  # fmt: skip
+    items = [
+        item
+        for path, text in bundle.items()
+        if path.startswith("manager/") and "/charts/" not in path
+        for item in yaml.safe_load_all(text)
+    ]
     assert by_kind(items, "MultiKueueConfig")["company"]["spec"]["clusters"] == ["pod1", "trainer"]
     queue = by_kind(items, "ClusterQueue")["llm"]["spec"]
     assert queue["admissionChecksStrategy"]["admissionChecks"] == [{"name": "company"}]

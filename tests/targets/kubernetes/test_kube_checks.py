@@ -13,9 +13,11 @@ from supercloud.catalog import Catalog
 
 H100 = ONPREM["pools"][0]
 AWS: dict[str, Any] = {
-    "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]}, "storage": [], "fabrics": [],
+    "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+    "storage": [],
+    "fabrics": [],
     "facility": None,
-}  # fmt: skip
+}
 G5 = {"name": "g", "machine": "g5.48xlarge", "nodes": 8}
 GB200 = {"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}
 
@@ -27,63 +29,162 @@ def kubernetes(**more: Any) -> dict[str, Any]:
 CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("unknown-name", kubernetes(version="1.99"), "error", "scheduler.version", "1.36"),
     ("unknown-name", kubernetes(queue_version="0.3"), "error", "scheduler.queue_version", "0.13"),
-    ("kueue-slices", kubernetes(queue_version="0.12") | {"pools": [GB200]}, "warning", "scheduler.queue_version",
-     "0.13"),
+    (
+        "kueue-slices",
+        kubernetes(queue_version="0.12") | {"pools": [GB200]},
+        "warning",
+        "scheduler.queue_version",
+        "0.13",
+    ),
     ("kueue-starts", kubernetes(version="1.33"), "note", "scheduler.version", "to 1.34"),
     ("kueue-starts", kubernetes(version="1.35") | AWS | {"pools": [G5]}, "note", "scheduler.version", "to 1.36"),
     ("kubernetes-devices", kubernetes(version="1.33") | {"pools": [GB200]}, "warning", "scheduler.version", "1.34"),
     ("kubernetes-claims", kubernetes(version="1.35", devices="claims"), "error", "scheduler.devices", "1.36"),
-    ("kubernetes-claims", kubernetes(devices="claims") | {"pools": [H100 | {"slicing": {"mig": {"1g.10gb": 7}}}]},
-     "error", "pools[0].slicing", "devices: plugin"),
-    ("kubernetes-claims", kubernetes(devices="claims")
-     | {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]}, "warning", "pools[0].machine", "plugin"),
-    ("kubernetes-devices", {"pools": [H100 | {"slicing": {"shards": 2, "accelerators": 4}}]}, "error",
-     "pools[0].slicing.accelerators", "two pools"),
-    ("kubernetes-devices", {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8, "slicing": {"shards": 2}}],
-                            "fabrics": []}, "error", "pools[0].slicing.shards", "remove"),
-    ("kubernetes-devices", AWS | {"pools": [{"name": "g", "machine": "dl1.24xlarge", "nodes": 2}]}, "warning",
-     "pools[0].machine", "overlay"),
-    ("kubernetes-devices", {"pools": [{"name": "g", "machine": "gaudi3-8", "nodes": 8, "slicing": {"shards": 2}}],
-                            "fabrics": []}, "error", "pools[0].slicing.shards", "NVIDIA"),
-    ("kubernetes-devices", AWS | {"pools": [{"name": "i", "machine": "inf2.48xlarge", "nodes": 2,
-                                             "slicing": {"mig": {"1g.10gb": 7}}}]}, "error", "pools[0].slicing.mig",
-     "NVIDIA"),
+    (
+        "kubernetes-claims",
+        kubernetes(devices="claims") | {"pools": [H100 | {"slicing": {"mig": {"1g.10gb": 7}}}]},
+        "error",
+        "pools[0].slicing",
+        "devices: plugin",
+    ),
+    (
+        "kubernetes-claims",
+        kubernetes(devices="claims") | {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]},
+        "warning",
+        "pools[0].machine",
+        "plugin",
+    ),
+    (
+        "kubernetes-devices",
+        {"pools": [H100 | {"slicing": {"shards": 2, "accelerators": 4}}]},
+        "error",
+        "pools[0].slicing.accelerators",
+        "two pools",
+    ),
+    (
+        "kubernetes-devices",
+        {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8, "slicing": {"shards": 2}}], "fabrics": []},
+        "error",
+        "pools[0].slicing.shards",
+        "remove",
+    ),
+    (
+        "kubernetes-devices",
+        AWS | {"pools": [{"name": "g", "machine": "dl1.24xlarge", "nodes": 2}]},
+        "warning",
+        "pools[0].machine",
+        "overlay",
+    ),
+    (
+        "kubernetes-devices",
+        {"pools": [{"name": "g", "machine": "gaudi3-8", "nodes": 8, "slicing": {"shards": 2}}], "fabrics": []},
+        "error",
+        "pools[0].slicing.shards",
+        "NVIDIA",
+    ),
+    (
+        "kubernetes-devices",
+        AWS | {"pools": [{"name": "i", "machine": "inf2.48xlarge", "nodes": 2, "slicing": {"mig": {"1g.10gb": 7}}}]},
+        "error",
+        "pools[0].slicing.mig",
+        "NVIDIA",
+    ),
     ("kubernetes-visible-devices", AWS | {"pools": [G5]}, "note", "pools[0].machine", "look for the line"),
     ("kubernetes-visible-devices", VARIANTS["gaudi"], "warning", "pools[0].machine", "look for the line"),
     ("kubernetes-levels", kubernetes(levels=["su", "rack"]), "error", "scheduler.levels[1]", "name one of those"),
-    ("kubernetes-levels", kubernetes(levels=["scale-up"]) | AWS | {"pools": [G5]}, "error", "scheduler.levels[0]",
-     "leave 'levels' out"),
-    ("mig-profile", {"pools": [H100 | {"slicing": {"mig": {"1g.18gb": 7}}}]}, "error", "pools[0].slicing.mig.1g.18gb",
-     "1g.10gb"),
+    (
+        "kubernetes-levels",
+        kubernetes(levels=["scale-up"]) | AWS | {"pools": [G5]},
+        "error",
+        "scheduler.levels[0]",
+        "leave 'levels' out",
+    ),
+    (
+        "mig-profile",
+        {"pools": [H100 | {"slicing": {"mig": {"1g.18gb": 7}}}]},
+        "error",
+        "pools[0].slicing.mig.1g.18gb",
+        "1g.10gb",
+    ),
     ("tenant-shares", {"tenants": [{"name": "a", "share": 0}]}, "error", "tenants", "give"),
     ("kubernetes-tenant-name", {"tenants": [{"name": "kube-system"}]}, "error", "tenants[0].name", "another"),
     ("kubernetes-tenant-name", {"tenants": [{"name": "monitoring"}]}, "error", "tenants[0].name", "another"),
-    ("kubernetes-tenant-limits", {"tenants": [{"name": "a", "limits": {"jobs": 3}}]}, "note", "tenants[0].limits.jobs",
-     "submitted"),
+    (
+        "kubernetes-tenant-limits",
+        {"tenants": [{"name": "a", "limits": {"jobs": 3}}]},
+        "note",
+        "tenants[0].limits.jobs",
+        "submitted",
+    ),
     ("kubernetes-channels", {"pools": [GB200]} | kubernetes(queue="volcano"), "warning", "pools[0].imex", "Kueue"),
     ("kubernetes-claims", kubernetes(queue="volcano", devices="claims"), "error", "scheduler.devices", "Kueue"),
-    ("kubernetes-tenant-limits", {"tenants": [{"name": "a", "limits": {"max_time": "1 d"}}]}
-     | kubernetes(queue="volcano"), "note", "tenants[0].limits.max_time", "Kueue"),
-    ("kubernetes-tenant-limits", {"pools": [H100 | {"nodes": 1}],
-                                  "tenants": [{"name": "a", "share": 1000}, {"name": "b", "share": 1}]}, "warning",
-     "tenants[1].share", "larger"),
-    ("kubernetes-size", {"pools": [H100 | {"nodes": 5001}], "fabrics": [], "facility": None}
-     | {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 5001}]}, "warning", "pools", "fleet"),
-    ("kubernetes-size", kubernetes(controllers=[{"name": "a"}, {"name": "b"}]), "warning", "scheduler.controllers",
-     "3 or 5"),
-    ("kubernetes-addresses", {"network": {"cidr": "10.0.0.0/8", "fabrics": "172.16.0.0/12"},
-                              "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 60000}], "fabrics": []},
-     "error", "network.cidr", "smaller"),
-    ("kubernetes-node-size", {"pools": [{"name": "m", "machine": "management-server", "nodes": 2}], "fabrics": []},
-     "note", "pools[0].machine", "overlay"),
+    (
+        "kubernetes-tenant-limits",
+        {"tenants": [{"name": "a", "limits": {"max_time": "1 d"}}]} | kubernetes(queue="volcano"),
+        "note",
+        "tenants[0].limits.max_time",
+        "Kueue",
+    ),
+    (
+        "kubernetes-tenant-limits",
+        {"pools": [H100 | {"nodes": 1}], "tenants": [{"name": "a", "share": 1000}, {"name": "b", "share": 1}]},
+        "warning",
+        "tenants[1].share",
+        "larger",
+    ),
+    (
+        "kubernetes-size",
+        {"pools": [H100 | {"nodes": 5001}], "fabrics": [], "facility": None}
+        | {"pools": [{"name": "train", "machine": "dgx-h100", "nodes": 5001}]},
+        "warning",
+        "pools",
+        "fleet",
+    ),
+    (
+        "kubernetes-size",
+        kubernetes(controllers=[{"name": "a"}, {"name": "b"}]),
+        "warning",
+        "scheduler.controllers",
+        "3 or 5",
+    ),
+    (
+        "kubernetes-addresses",
+        {
+            "network": {"cidr": "10.0.0.0/8", "fabrics": "172.16.0.0/12"},
+            "pools": [{"name": "train", "machine": "dgx-h100", "nodes": 60000}],
+            "fabrics": [],
+        },
+        "error",
+        "network.cidr",
+        "smaller",
+    ),
+    (
+        "kubernetes-node-size",
+        {"pools": [{"name": "m", "machine": "management-server", "nodes": 2}], "fabrics": []},
+        "note",
+        "pools[0].machine",
+        "overlay",
+    ),
     # a tenant with a limit of nodes has its part of each pool, also of one with nothing to give
-    ("kubernetes-reserve", {"pools": [H100, H100 | {"name": "all", "nodes": 4, "reserve": {"cores": 112}}],
-                            "tenants": [{"name": "a", "limits": {"nodes": 8}}]}, "error", "pools[1].reserve.cores",
-     "leave cores"),
-    ("kubernetes-reserve", {"pools": [H100 | {"reserve": {"memory": "2 TiB"}}]}, "error", "pools[0].reserve.memory",
-     "leave memory"),
+    (
+        "kubernetes-reserve",
+        {
+            "pools": [H100, H100 | {"name": "all", "nodes": 4, "reserve": {"cores": 112}}],
+            "tenants": [{"name": "a", "limits": {"nodes": 8}}],
+        },
+        "error",
+        "pools[1].reserve.cores",
+        "leave cores",
+    ),
+    (
+        "kubernetes-reserve",
+        {"pools": [H100 | {"reserve": {"memory": "2 TiB"}}]},
+        "error",
+        "pools[0].reserve.memory",
+        "leave memory",
+    ),
     ("kubernetes-labels", {"pools": [H100 | {"features": ["_odd"]}]}, "error", "pools[0].features[0]", "rename"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("check", "changes", "level", "path", "hint"), CASES)
@@ -97,8 +198,10 @@ def test_the_plain_case_has_none() -> None:
     assert not [item for item in planned().findings if item.check.startswith(("kube", "kueue"))]
 
 
-@pytest.mark.parametrize("changes", [kubernetes(version="1.34"), kubernetes(version="1.31", queue="volcano"),
-                                     kubernetes() | AWS | {"pools": [G5]}])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [kubernetes(version="1.34"), kubernetes(version="1.31", queue="volcano"), kubernetes() | AWS | {"pools": [G5]}],
+)
 def test_starts_are_counted_where_somebody_can(changes: dict[str, Any]) -> None:
     assert not [item for item in planned(changes).findings if item.check == "kueue-starts"]
 
@@ -107,8 +210,11 @@ def test_starts_are_counted_where_somebody_can(changes: dict[str, Any]) -> None:
 def test_pools_that_keep_their_plugin_need_no_claims(more: dict[str, str]) -> None:
     """Nothing of theirs is claimed, so no release and no queue is too old for it."""
     pools = {"pools": [{"name": "mi", "machine": "mi300x-8gpu", "nodes": 8}]}
-    found = [item for item in planned(kubernetes(devices="claims", **more) | pools).findings
-             if item.check == "kubernetes-claims"]  # fmt: skip
+    found = [
+        item
+        for item in planned(kubernetes(devices="claims", **more) | pools).findings
+        if item.check == "kubernetes-claims"
+    ]
     assert [item.level for item in found] == ["warning"]
 
 

@@ -40,7 +40,11 @@ def test_volcano_finds_the_levels_of_a_cloud_by_its_labels() -> None:
     [source] = said["networkTopologyDiscovery"]
     [labels] = source["config"]["networkTopologyTypes"].values()
     assert source["enabled"] and [item["nodeLabel"].rpartition("/")[2] for item in labels] == [
-        "network-node-layer-1", "network-node-layer-2", "network-node-layer-3", "hostname"]  # fmt: skip
+        "network-node-layer-1",
+        "network-node-layer-2",
+        "network-node-layer-3",
+        "hostname",
+    ]
     assert not any(name.startswith("hypernodes") for name in bundle.files)
 
 
@@ -48,8 +52,9 @@ def test_a_cloud_is_asked_for_levels_by_their_words() -> None:
     scheduler = {"kind": "kubernetes", "version": "1.36", "levels": ["network-node-layer-2"]}
     [topology] = by_kind(rendered(VARIANTS["aws"] | {"scheduler": scheduler}), "Topology").values()
     assert [item["nodeLabel"] for item in topology["spec"]["levels"]] == [
-        "topology.k8s.aws/network-node-layer-2", "kubernetes.io/hostname",
-    ]  # fmt: skip
+        "topology.k8s.aws/network-node-layer-2",
+        "kubernetes.io/hostname",
+    ]
 
 
 def test_threads_of_an_instance_are_its_vcpus() -> None:
@@ -70,12 +75,21 @@ def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
     assert (len(topology["spec"]["levels"]) > 1) == known
 
 
-@pytest.mark.parametrize(("version", "served", "told"), [
-    ("1.36", "admissionregistration.k8s.io/v1", {}),
-    ("1.35", "admissionregistration.k8s.io/v1beta1", {"feature-gates": "MutatingAdmissionPolicy=true",
-                                                      "runtime-config": "admissionregistration.k8s.io/v1beta1=true"}),
-    ("1.33", "", {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "served", "told"),
+    [
+        ("1.36", "admissionregistration.k8s.io/v1", {}),
+        (
+            "1.35",
+            "admissionregistration.k8s.io/v1beta1",
+            {
+                "feature-gates": "MutatingAdmissionPolicy=true",
+                "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
+            },
+        ),
+        ("1.33", "", {}),
+    ],
+)
 def test_the_api_server_counts_starts_where_it_can(version: str, served: str, told: dict[str, str]) -> None:
     bundle = render(planned({"scheduler": {"kind": "kubernetes", "version": version}}), "kubernetes")
     kinds = ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
@@ -118,10 +132,19 @@ def test_neuron_brings_its_own_plugin_and_the_adapters_theirs() -> None:
     assert quota(queue, "train", "aws.amazon.com/neuron") == 11 * 16, "of 16 nodes with 16 devices each"
 
 
-@pytest.mark.parametrize("changes, brought", [
-    ({}, False), (VARIANTS["claims"], False), (VARIANTS["sliced"], False), (VARIANTS["nvl72"], False),
-    (VARIANTS["volcano"], False), (ELSEWHERE["gke"], False), (ELSEWHERE["aks"], False), (VARIANTS["aws"], True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes, brought",
+    [
+        ({}, False),
+        (VARIANTS["claims"], False),
+        (VARIANTS["sliced"], False),
+        (VARIANTS["nvl72"], False),
+        (VARIANTS["volcano"], False),
+        (ELSEWHERE["gke"], False),
+        (ELSEWHERE["aks"], False),
+        (VARIANTS["aws"], True),
+    ],
+)
 def test_a_variable_of_a_container_brings_no_gpus(changes: dict[str, Any], brought: bool) -> None:
     """NVIDIA_VISIBLE_DEVICES=all in a pod without GPUs would give it those of all tenants on the node.
 
@@ -192,7 +215,9 @@ def test_channels_of_shared_memory_have_quota() -> None:
 
 CATALOG = Catalog.load_default()
 CLOUDS = [
-    machine for name in CATALOG.list_names("machines") if (machine := CATALOG.get_machine(name)).provider in ("gcp", "azure")
+    machine
+    for name in CATALOG.list_names("machines")
+    if (machine := CATALOG.get_machine(name)).provider in ("gcp", "azure")
 ]
 KINDS = {"ethernet": "roce", "gvnic": "gpudirect-tcpx", "infiniband": "infiniband"}
 
@@ -202,10 +227,13 @@ def test_every_machine_of_a_managed_cluster(machine: Machine) -> None:
     """GKE and AKS: a tree, and a place for a job of one node and of sixteen."""
     base = ELSEWHERE["gke" if machine.provider == "gcp" else "aks"]
     kind = next((KINDS[item.kind] for item in machine.adapters if item.role == "compute"), None)
-    plan = planned(base | {
-        "pools": [{"name": "t", "machine": machine.name, "nodes": 36, "fabrics": ["c"] if kind else []}],
-        "fabrics": [{"name": "c", "kind": kind}] if kind else [],
-    })  # fmt: skip
+    plan = planned(
+        base
+        | {
+            "pools": [{"name": "t", "machine": machine.name, "nodes": 36, "fabrics": ["c"] if kind else []}],
+            "fabrics": [{"name": "c", "kind": kind}] if kind else [],
+        }
+    )
     assert not plan.errors, plan.errors
     assert machine.accelerators and by_kind(objects_of(render(plan, "kubernetes")), "ClusterQueue")
     for count in (1, 16 * machine.accelerators.count):

@@ -15,7 +15,7 @@ from kube_specs import VARIANTS, by_kind, objects_of, planned, quota
 from samples import ROOT
 
 from supercloud.plan.build.kubernetes.fabrics import build_nccl_environment, list_attachments
-from supercloud.plan.build.kubernetes.names import format_level_label, build_topology
+from supercloud.plan.build.kubernetes.names import build_topology, format_level_label
 from supercloud.plan.build.kubernetes.networks import build_cluster_networks
 from supercloud.plan.build.kubernetes.quota import split_by_fractions
 from supercloud.plan.model.plan import Plan
@@ -89,8 +89,13 @@ def test_rights_end_at_the_namespace() -> None:
         binding = by_kind(items, "RoleBinding")[f"{space}/tenant"]
         assert [item["name"] for item in binding["subjects"]] == [f"supercloud:{space}", user]
     role = by_kind(items, "ClusterRole")["supercloud-tenant"]
-    may = {(group, name, verb) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]
-           for verb in rule["verbs"]}  # fmt: skip
+    may = {
+        (group, name, verb)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for name in rule["resources"]
+        for verb in rule["verbs"]
+    }
     assert ("batch", "jobs", "create") in may
     for group, name in (("", "persistentvolumeclaims"), ("", "resourcequotas"), ("kueue.x-k8s.io", "localqueues")):
         assert (group, name, "get") in may and (group, name, "create") not in may
@@ -148,8 +153,21 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
             ] * 2
         rules = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-pods"]["spec"]["validations"]
         said = " ".join(rule["expression"] for rule in rules)
-        fields = ("hostNetwork", "hostPort", "nodeName", "procMount", "seccompProfile", "appArmorProfile", "sysctls",
-                  "seLinuxOptions", "livenessProbe", "preStop", "hostProcess", "hostPID", "privileged")  # fmt: skip
+        fields = (
+            "hostNetwork",
+            "hostPort",
+            "nodeName",
+            "procMount",
+            "seccompProfile",
+            "appArmorProfile",
+            "sysctls",
+            "seLinuxOptions",
+            "livenessProbe",
+            "preStop",
+            "hostProcess",
+            "hostPID",
+            "privileged",
+        )
         assert not [field for field in fields if field not in said]
         assert "ephemeral)" not in said, "the controller would make claims that the role of tenants forbids"
         claims = by_kind(items, "ValidatingAdmissionPolicy")["supercloud-tenant-claims"]["spec"]["validations"]
@@ -158,8 +176,11 @@ def test_policies_of_admission_hold_for_every_tenant(name: str) -> None:
 
 def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     policies = by_kind(objects_of(render(planned(VARIANTS["roce"]), "kubernetes")), "ValidatingAdmissionPolicy")
-    said = [rule["expression"] for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
-            if "hostNetwork is only for" in rule["message"]]  # fmt: skip
+    said = [
+        rule["expression"]
+        for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
+        if "hostNetwork is only for" in rule["message"]
+    ]
     assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 
 
@@ -195,8 +216,15 @@ def test_every_node_gets_its_place(changes: dict[str, Any], tmp_path: Path) -> N
     read = module.read_table(tmp_path)
     for pool in plan.pools:
         topology = build_topology(plan, pool)
-        place = {host: {format_level_label(level.name): group.name for level in topology.levels for group in level.groups
-                        if host in set(group.hosts)} for host in pool.hosts}  # fmt: skip
+        place = {
+            host: {
+                format_level_label(level.name): group.name
+                for level in topology.levels
+                for group in level.groups
+                if host in set(group.hosts)
+            }
+            for host in pool.hosts
+        }
         for host in pool.hosts:
             labels, taints = module.wanted(read, host)
             assert place[host].items() <= labels.items()
@@ -208,8 +236,10 @@ def test_every_node_gets_its_place(changes: dict[str, Any], tmp_path: Path) -> N
 
 def test_labels_are_changed_once() -> None:
     module = script()
-    node = {"metadata": {"name": "train-0001", "resourceVersion": "7", "labels": {"theirs": "x"}},
-            "spec": {"taints": [{"key": "theirs", "effect": "NoExecute"}]}}  # fmt: skip
+    node = {
+        "metadata": {"name": "train-0001", "resourceVersion": "7", "labels": {"theirs": "x"}},
+        "spec": {"taints": [{"key": "theirs", "effect": "NoExecute"}]},
+    }
     taint = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
     patch = module.change(node, {"a": "b"}, [taint])
     assert patch["metadata"] == {"labels": {"a": "b"}, "resourceVersion": "7"}
@@ -261,14 +291,17 @@ def test_nvl72_shares_memory_within_a_tenant() -> None:
     [topology] = by_kind(items, "Topology").values()
     labels = [item["nodeLabel"].rpartition("/")[2] for item in topology["spec"]["levels"]]
     assert labels[-2:] == ["scale-up", "hostname"]
-    assert "NCCL_MNNVL_ENABLE" not in build_nccl_environment(plan, plan.pools[0]), "forced it fails for pods without a channel"
+    assert "NCCL_MNNVL_ENABLE" not in build_nccl_environment(plan, plan.pools[0]), (
+        "forced it fails for pods without a channel"
+    )
     assert by_kind(items, "DeviceClass")["train.supercloud.dev"]
 
 
 def test_claims_take_the_place_of_the_device_plugin() -> None:
     bundle = render(planned(VARIANTS["claims"]), "kubernetes")
-    values = {name: yaml.safe_load(bundle[f"charts/{name}.yaml"]) for name in
-              ("gpu-operator", "nvidia-dra-driver", "kueue")}  # fmt: skip
+    values = {
+        name: yaml.safe_load(bundle[f"charts/{name}.yaml"]) for name in ("gpu-operator", "nvidia-dra-driver", "kueue")
+    }
     assert values["gpu-operator"]["devicePlugin"] == {"enabled": False}
     assert values["nvidia-dra-driver"]["resources"] == {"gpus": {"enabled": True}, "computeDomains": {"enabled": True}}
     templates = by_kind(objects_of(bundle), "ResourceClaimTemplate")

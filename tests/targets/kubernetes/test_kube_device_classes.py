@@ -17,16 +17,36 @@ from supercloud.targets import render
 
 # Names that drivers report; those of other products hold a name of ours, or are held in one.
 OURS = {
-    "NVIDIA A100-SXM4-40GB": "a100-40gb-sxm", "NVIDIA A100-SXM4-80GB": "a100-80gb-sxm", "NVIDIA A10G": "a10g",
-    "NVIDIA H100 80GB HBM3": "h100-sxm", "NVIDIA H100 PCIe": "h100-pcie", "NVIDIA H100 NVL": "h100-nvl",
-    "NVIDIA H200": "h200-sxm", "NVIDIA H200 NVL": "h200-nvl", "NVIDIA GH200 480GB": "gh200-96gb",
-    "NVIDIA GH200 144G HBM3e": "gh200-144gb", "NVIDIA B200": "b200", "NVIDIA GB200": "gb200", "NVIDIA GB300": "gb300",
-    "NVIDIA B300 SXM6 AC": "b300", "NVIDIA L4": "l4", "NVIDIA L40S": "l40s", "Tesla T4": "t4",
+    "NVIDIA A100-SXM4-40GB": "a100-40gb-sxm",
+    "NVIDIA A100-SXM4-80GB": "a100-80gb-sxm",
+    "NVIDIA A10G": "a10g",
+    "NVIDIA H100 80GB HBM3": "h100-sxm",
+    "NVIDIA H100 PCIe": "h100-pcie",
+    "NVIDIA H100 NVL": "h100-nvl",
+    "NVIDIA H200": "h200-sxm",
+    "NVIDIA H200 NVL": "h200-nvl",
+    "NVIDIA GH200 480GB": "gh200-96gb",
+    "NVIDIA GH200 144G HBM3e": "gh200-144gb",
+    "NVIDIA B200": "b200",
+    "NVIDIA GB200": "gb200",
+    "NVIDIA GB300": "gb300",
+    "NVIDIA B300 SXM6 AC": "b300",
+    "NVIDIA L4": "l4",
+    "NVIDIA L40S": "l40s",
+    "Tesla T4": "t4",
     "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx-pro-6000-blackwell-server",
     "NVIDIA RTX PRO 4500 Blackwell Server Edition": "rtx-pro-4500-blackwell-server",
-}  # fmt: skip
-OTHERS = ["NVIDIA L40", "NVIDIA A10", "NVIDIA H20", "NVIDIA H100", "NVIDIA A100-PCIE-40GB", "NVIDIA A100 80GB PCIe",
-          "NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "NVIDIA RTX PRO 4500 Blackwell"]  # fmt: skip
+}
+OTHERS = [
+    "NVIDIA L40",
+    "NVIDIA A10",
+    "NVIDIA H20",
+    "NVIDIA H100",
+    "NVIDIA A100-PCIE-40GB",
+    "NVIDIA A100 80GB PCIe",
+    "NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+    "NVIDIA RTX PRO 4500 Blackwell",
+]
 
 
 def with_accelerator(plan: Plan, accelerator: Accelerator) -> Plan:
@@ -74,6 +94,9 @@ def test_accelerators_of_unknown_product_have_no_class(variant: str, level: str)
     items = objects_of(bundle)
     classes = set(by_kind(items, "DeviceClass"))
     assert "train.supercloud.dev" not in classes
-    assert {f"{name.partition('/')[2].removesuffix('-device')}.supercloud.dev"
-            for name in by_kind(items, "ResourceClaimTemplate") if name.endswith("-device")} <= classes  # fmt: skip
+    assert {
+        f"{name.partition('/')[2].removesuffix('-device')}.supercloud.dev"
+        for name in by_kind(items, "ResourceClaimTemplate")
+        if name.endswith("-device")
+    } <= classes
     assert "train.supercloud.dev" not in bundle["charts/kueue.yaml"]

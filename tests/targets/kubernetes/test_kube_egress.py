@@ -17,8 +17,18 @@ from supercloud.targets.schedulers.kubernetes import tenants
 
 Json = dict[str, Any]
 OUTSIDE = ("1.1.1.1", "203.0.113.7", "8.8.8.8")
-NEVER = ("169.254.169.254", "169.254.170.23", "169.254.169.123", "169.254.1.1",
-         "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fe80::1", "fc00::1", "2001:db8::1")  # fmt: skip
+NEVER = (
+    "169.254.169.254",
+    "169.254.170.23",
+    "169.254.169.123",
+    "169.254.1.1",
+    "fd00:ec2::254",
+    "fd00:ec2::23",
+    "fd20:ce::254",
+    "fe80::1",
+    "fc00::1",
+    "2001:db8::1",
+)
 NAMES = {53}
 ANYWHERE = ({"ipBlock": {"cidr": "0.0.0.0/0"}}, {"ipBlock": {"cidr": "::/0"}})
 
@@ -38,9 +48,13 @@ class Rules:
     def __init__(self, items: list[Json]):
         policies = [item["spec"] for item in items if item["kind"] == "NetworkPolicy"]
         assert any(item["podSelector"] == {} and "Egress" in item["policyTypes"] for item in policies), "all is open"
-        self.peers = [(to["ipBlock"], frozenset(port["port"] for port in rule.get("ports", ())))
-                      for item in policies for rule in item.get("egress", ())
-                      for to in rule.get("to", ANYWHERE) if "ipBlock" in to]  # fmt: skip
+        self.peers = [
+            (to["ipBlock"], frozenset(port["port"] for port in rule.get("ports", ())))
+            for item in policies
+            for rule in item.get("egress", ())
+            for to in rule.get("to", ANYWHERE)
+            if "ipBlock" in to
+        ]
 
     def ports(self, block: str) -> set[int]:
         """The ports of some address of a block that are open, 0 for all of them."""
@@ -122,8 +136,15 @@ def test_tenants_reach_no_network_of_the_plan(name: str) -> None:
 def test_tenants_reach_no_network_of_a_random_plan(seed: int) -> None:
     """Wherever the networks lie: public address space and addresses outside of the declared ranges included."""
     pick = random.Random(seed)
-    spaces = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "130.237.0.0/16", "198.18.0.0/15",
-              "25.0.0.0/8"]  # fmt: skip
+    spaces = [
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",
+        "130.237.0.0/16",
+        "198.18.0.0/15",
+        "25.0.0.0/8",
+    ]
     cidr, fabrics, management = pick.sample(spaces, 3)
     kind, switch = pick.choice([("infiniband", "nvidia-qm9700"), ("roce", "nvidia-sn5600")])
     own = pick.choice([{}, {"subnet": "141.20.0.0/16"}])
@@ -132,24 +153,40 @@ def test_tenants_reach_no_network_of_a_random_plan(seed: int) -> None:
     if pick.random() < 0.5:
         scheduler["controllers"] = controllers
     storage = [{"name": "data", "kind": "object", "servers": {"machine": "dgx-h100", "count": 4}}]
-    check(planned({
-        "network": {"cidr": cidr, "fabrics": fabrics, "management": management},
-        "fabrics": [{"name": "compute", "kind": kind, "shape": "rail-optimized", "switch": switch, **own}],
-        "pools": [{"name": "train", "machine": "dgx-h100", "nodes": pick.randint(4, 130), "fabrics": ["compute"]}],
-        "storage": storage, "scheduler": scheduler,
-    }))  # fmt: skip
+    check(
+        planned(
+            {
+                "network": {"cidr": cidr, "fabrics": fabrics, "management": management},
+                "fabrics": [{"name": "compute", "kind": kind, "shape": "rail-optimized", "switch": switch, **own}],
+                "pools": [
+                    {"name": "train", "machine": "dgx-h100", "nodes": pick.randint(4, 130), "fabrics": ["compute"]}
+                ],
+                "storage": storage,
+                "scheduler": scheduler,
+            }
+        )
+    )
 
 
 AWS = VARIANTS["aws"]
 
 
-@pytest.mark.parametrize("network", [
-    {"cidr": "172.30.0.0/16"},
-    {"cidr": "10.8.0.0/16", "cidrs": ["100.64.0.0/16"]},
-    {"cidr": "10.0.0.0/22"},
-    {"id": "vpc-0123456789abcdef0", "subnets": [{"id": "subnet-0123456789abcdef0", "zone": "us-east-1a"},
-                                                {"id": "subnet-0123456789abcdef1", "zone": "us-east-1b"}]},
-], ids=["declared", "several", "small", "existing"])  # fmt: skip
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"cidr": "172.30.0.0/16"},
+        {"cidr": "10.8.0.0/16", "cidrs": ["100.64.0.0/16"]},
+        {"cidr": "10.0.0.0/22"},
+        {
+            "id": "vpc-0123456789abcdef0",
+            "subnets": [
+                {"id": "subnet-0123456789abcdef0", "zone": "us-east-1a"},
+                {"id": "subnet-0123456789abcdef1", "zone": "us-east-1b"},
+            ],
+        },
+    ],
+    ids=["declared", "several", "small", "existing"],
+)
 def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
     """The ranges are those of the plan, added ones too; where the network is somebody's own, all private space."""
     plan = planned(AWS | {"network": network})
@@ -159,9 +196,14 @@ def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
         assert rules.ports("1.1.1.1") == {0}
 
 
-@pytest.mark.parametrize(("name", "blocks"), [
-    ("gke", ["34.118.224.0/20"]), ("aks", ["168.63.129.16/32"]), ("aws", ["10.100.0.0/16", "172.20.0.0/16"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("gke", ["34.118.224.0/20"]),
+        ("aks", ["168.63.129.16/32"]),
+        ("aws", ["10.100.0.0/16", "172.20.0.0/16"]),
+    ],
+)
 def test_tenants_reach_no_service_of_the_provider_on_its_nodes(name: str, blocks: list[str]) -> None:
     for items in tenants.build_files(plan_of(name)).values():
         assert not [block for block in blocks if Rules(items).ports(block) - NAMES]
@@ -169,10 +211,14 @@ def test_tenants_reach_no_service_of_the_provider_on_its_nodes(name: str, blocks
 
 def test_the_rules_are_evaluated_as_kubernetes_does() -> None:
     """A block that is left out in part is open in the other part: without this, the tests above could not fail."""
-    spec = {"podSelector": {}, "policyTypes": ["Egress"], "egress": [
-        {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}]},
-        {"to": [{"ipBlock": {"cidr": "10.0.0.10/32"}}], "ports": [{"protocol": "UDP", "port": 53}]},
-    ]}  # fmt: skip
+    spec = {
+        "podSelector": {},
+        "policyTypes": ["Egress"],
+        "egress": [
+            {"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}]},
+            {"to": [{"ipBlock": {"cidr": "10.0.0.10/32"}}], "ports": [{"protocol": "UDP", "port": 53}]},
+        ],
+    }
     rules = Rules([{"kind": "NetworkPolicy", "spec": spec}])
     assert rules.ports("10.1.0.0/16") == set() and rules.ports("10.0.0.10/32") == {53}
     assert rules.ports("8.0.0.0/6") == {0, 53} and rules.ports("fe80::1/128") == set()

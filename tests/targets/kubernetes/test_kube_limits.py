@@ -13,7 +13,13 @@ from kube_specs import by_kind, objects_of, planned
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
-from supercloud.plan.build.kubernetes.quota import CPU, compute_tenant_quotas, bounds, compute_node_resources, compute_pool_capacity
+from supercloud.plan.build.kubernetes.quota import (
+    CPU,
+    bounds,
+    compute_node_resources,
+    compute_pool_capacity,
+    compute_tenant_quotas,
+)
 from supercloud.plan.model.plan import Plan, TenantPlan
 from supercloud.spec import JobSpec
 from supercloud.spec.tenant import TenantLimits
@@ -21,10 +27,12 @@ from supercloud.targets import render
 
 H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64}
 POOLS: list[dict[str, Any]] = [
-    H100, H100 | {"name": "dev", "nodes": 4}, {"name": "mi", "machine": "mi300x-8gpu", "nodes": 16},
+    H100,
+    H100 | {"name": "dev", "nodes": 4},
+    {"name": "mi", "machine": "mi300x-8gpu", "nodes": 16},
     H100 | {"name": "shared", "nodes": 3, "slicing": {"shards": 4}},
     {"name": "cut", "machine": "dgx-h100", "nodes": 8, "slicing": {"mig": {"1g.10gb": 7}, "accelerators": 4}},
-]  # fmt: skip
+]
 QUEUES = ["kueue", "volcano"]
 
 
@@ -37,8 +45,15 @@ LIMIT = st.none() | st.integers(0, 700)
 
 
 @settings(max_examples=100, deadline=None)
-@given(sizes=st.lists(st.integers(1, 70), min_size=5, max_size=5), count=st.integers(1, 5), most=LIMIT, nodes=LIMIT,
-       share=st.integers(0, 90), borrow=st.booleans(), alone=st.booleans())  # fmt: skip
+@given(
+    sizes=st.lists(st.integers(1, 70), min_size=5, max_size=5),
+    count=st.integers(1, 5),
+    most=LIMIT,
+    nodes=LIMIT,
+    share=st.integers(0, 90),
+    borrow=st.booleans(),
+    alone=st.booleans(),
+)
 def test_no_tenant_has_more_than_its_limits_over_all_pools(
     sizes: list[int], count: int, most: int | None, nodes: int | None, share: int, borrow: bool, alone: bool
 ) -> None:
@@ -52,15 +67,21 @@ def test_no_tenant_has_more_than_its_limits_over_all_pools(
     plan = replace(plan, pools=tuple(pools), tenants=(limited, other))
     shares = compute_tenant_quotas(plan)
     own_parts = list(zip(pools, shares["limited"], strict=True))
-    counted = [(own, compute_pool_capacity(pool)[name], name) for pool, own in own_parts
-               if pool.accelerator and (name := pool.accelerator.kubernetes) in own.nominal and name]  # fmt: skip
+    counted = [
+        (own, compute_pool_capacity(pool)[name], name)
+        for pool, own in own_parts
+        if pool.accelerator and (name := pool.accelerator.kubernetes) in own.nominal and name
+    ]
     if most is not None:
         given_out = sum(own.nominal[name] + own.borrowing_limit[name] for own, _, name in counted)
         assert given_out <= most
         if borrow and nodes is None and not alone:
             assert given_out == min(most, sum(capacity for _, capacity, _ in counted)), "given out in full"
     if nodes is not None:
-        taken = (-(-(own.nominal[CPU] + own.borrowing_limit[CPU]) // compute_node_resources(pool)[CPU]) for pool, own in own_parts)
+        taken = (
+            -(-(own.nominal[CPU] + own.borrowing_limit[CPU]) // compute_node_resources(pool)[CPU])
+            for pool, own in own_parts
+        )
         assert sum(taken) <= nodes
     for pool, *parts in zip(pools, *shares.values(), strict=True):
         for name, capacity in compute_pool_capacity(pool).items():
@@ -73,8 +94,21 @@ def test_no_tenant_has_more_than_its_limits_over_all_pools(
 def test_queues_admit_no_more_than_the_quota_of_the_namespace(queue: str, most: int) -> None:
     tenants = [{"name": "a", "share": 60, "limits": {"accelerators": most}}, {"name": "b", "share": 40}]
     scheduler = {"kind": "kubernetes", "version": "1.36", "queue": queue}
-    items = objects_of(render(planned({"pools": POOLS[:2], "fabrics": [], "storage": [], "facility": None,
-                                       "tenants": tenants, "scheduler": scheduler}), "kubernetes"))  # fmt: skip
+    items = objects_of(
+        render(
+            planned(
+                {
+                    "pools": POOLS[:2],
+                    "fabrics": [],
+                    "storage": [],
+                    "facility": None,
+                    "tenants": tenants,
+                    "scheduler": scheduler,
+                }
+            ),
+            "kubernetes",
+        )
+    )
     hard = int(by_kind(items, "ResourceQuota")["a/tenant"]["spec"]["hard"]["requests.nvidia.com/gpu"])
     if queue == "kueue":
         [group] = by_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
@@ -90,8 +124,13 @@ def test_queues_admit_no_more_than_the_quota_of_the_namespace(queue: str, most: 
 
 
 def test_a_limit_that_is_divided_among_pools_is_found() -> None:
-    changes: dict[str, Any] = {"pools": POOLS[:2], "fabrics": [], "storage": [], "facility": None,
-                               "tenants": [{"name": "a", "limits": {"accelerators": 64}}]}  # fmt: skip
+    changes: dict[str, Any] = {
+        "pools": POOLS[:2],
+        "fabrics": [],
+        "storage": [],
+        "facility": None,
+        "tenants": [{"name": "a", "limits": {"accelerators": 64}}],
+    }
     [finding] = [item for item in planned(changes).findings if item.check == "kubernetes-tenant-limits"]
     assert (finding.level, finding.path) == ("note", "tenants[0].limits.accelerators")
     assert "64 of 512 on train, 0 of 32 on dev" in finding.problem
@@ -101,8 +140,13 @@ def test_a_limit_that_is_divided_among_pools_is_found() -> None:
         assert not [item for item in found if item.check == "kubernetes-tenant-limits"], one
 
 
-LARGE: dict[str, Any] = {"pools": POOLS[:2], "fabrics": [], "storage": [], "facility": None,
-                         "tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}]}  # fmt: skip
+LARGE: dict[str, Any] = {
+    "pools": POOLS[:2],
+    "fabrics": [],
+    "storage": [],
+    "facility": None,
+    "tenants": [{"name": "a", "limits": {"accelerators": 64}}, {"name": "b"}],
+}
 
 
 def placed(changes: dict[str, Any], count: int, pool: str, tenant: str = "a") -> Placement | Refusal:
@@ -137,8 +181,13 @@ def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
     items = objects_of(render(planned(changes), "kubernetes"))
     if queue == "kueue":
         [group] = by_kind(items, "ClusterQueue")["a"]["spec"]["resourceGroups"]
-        [told] = [item for flavor in group["flavors"] if flavor["name"] == "train" for item in flavor["resources"]
-                  if item["name"] == "nvidia.com/gpu"]  # fmt: skip
+        [told] = [
+            item
+            for flavor in group["flavors"]
+            if flavor["name"] == "train"
+            for item in flavor["resources"]
+            if item["name"] == "nvidia.com/gpu"
+        ]
         most = int(told["nominalQuota"]) + int(told["borrowingLimit"])
     else:
         most = int(by_kind(items, "Queue")["a"]["spec"]["capability"]["nvidia.com/gpu"])

@@ -25,9 +25,36 @@ def test_reads_back(tree: Any) -> None:
     assert yaml.safe_load(format_yaml(tree)) == tree
 
 
-ODD = ["yes", "No", "on", "null", "~", "1", "1e3", "0x1f", "1:30", "2026-01-01", "=", "<<", "a: b", "a #b", "- a", "",
-       "x:", "é", "a\tb", "line\nline", "line\nline\n", "\nline", "line\n\n", "  line\nx", "a \nb", "{a}", "*a",
-       "&a"]  # fmt: skip
+ODD = [
+    "yes",
+    "No",
+    "on",
+    "null",
+    "~",
+    "1",
+    "1e3",
+    "0x1f",
+    "1:30",
+    "2026-01-01",
+    "=",
+    "<<",
+    "a: b",
+    "a #b",
+    "- a",
+    "",
+    "x:",
+    "é",
+    "a\tb",
+    "line\nline",
+    "line\nline\n",
+    "\nline",
+    "line\n\n",
+    "  line\nx",
+    "a \nb",
+    "{a}",
+    "*a",
+    "&a",
+]
 
 
 @pytest.mark.parametrize("text", ODD)

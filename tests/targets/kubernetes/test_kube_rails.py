@@ -22,11 +22,26 @@ H100 = {"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["comput
 BOTH = [H100, H100 | {"name": "dev", "nodes": 4, "slicing": {"shards": 2}}]
 
 
-@pytest.mark.parametrize("changes", [
-    {}, {"pools": BOTH}, {"pools": [H100 | {"nodes": 300}]},
-    {"storage": [{"name": "s", "kind": "lustre", "capacity": "50 TB", "mount": "/s", "fabric": "compute",
-                  "servers": {"machine": "dgx-h100", "count": 4}}]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"pools": BOTH},
+        {"pools": [H100 | {"nodes": 300}]},
+        {
+            "storage": [
+                {
+                    "name": "s",
+                    "kind": "lustre",
+                    "capacity": "50 TB",
+                    "mount": "/s",
+                    "fabric": "compute",
+                    "servers": {"machine": "dgx-h100", "count": 4},
+                }
+            ]
+        },
+    ],
+)
 def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> None:
     """nv-ipam gives a block to each node in any order: none may hold what hosts on the same rail have."""
     plan = planned(changes)
@@ -40,7 +55,8 @@ def test_pods_take_no_address_of_a_node_or_a_server(changes: dict[str, Any]) -> 
     hosts = [AddressRun(rail, 0, nodes) for rail in rails]
     taken = {ipaddress.ip_address(run[index]) for run in hosts for index in range(nodes)}
     taken |= {
-        ipaddress.ip_address(end.address) for end in iter_server_ends(plan.fabrics[0], plan.networks.list_servers("compute"))
+        ipaddress.ip_address(end.address)
+        for end in iter_server_ends(plan.fabrics[0], plan.networks.list_servers("compute"))
     }
     for item, block in zip(pools.values(), blocks, strict=True):
         assert any(block.subnet_of(rail) for rail in rails) and not any(address in block for address in taken)
@@ -59,8 +75,9 @@ def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[d
     """Where the RDMA devices of a machine are not known, its pods join one network once for each port."""
     plan = planned({"pools": pools, "fabrics": [ONPREM["fabrics"][0] | {"rails": rails}]})
     assert plan.networks and not [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
-    found = {item["metadata"]["name"]: item for item in
-             by_kind(objects_of(render(plan, "kubernetes")), "IPPool").values()}  # fmt: skip
+    found = {
+        item["metadata"]["name"]: item for item in by_kind(objects_of(render(plan, "kubernetes")), "IPPool").values()
+    }
     for pool in plan.pools:
         [reach] = list_attachments(plan, pool)
         for network in set(reach.networks):
@@ -133,10 +150,23 @@ def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool)
     assert any("the target `roce`" in step for step in steps) is (changes is VARIANTS["roce"])
 
 
-@pytest.mark.parametrize("changes", [
-    {}, {"pools": BOTH}, {"pools": [B300]}, {"pools": [GB300, B300]}, {"pools": [H100, GB300]}, VARIANTS["roce"],
-    VARIANTS["sliced"], VARIANTS["claims"], VARIANTS["aws"], VARIANTS["neuron"], ELSEWHERE["aks"], ELSEWHERE["gke"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"pools": BOTH},
+        {"pools": [B300]},
+        {"pools": [GB300, B300]},
+        {"pools": [H100, GB300]},
+        VARIANTS["roce"],
+        VARIANTS["sliced"],
+        VARIANTS["claims"],
+        VARIANTS["aws"],
+        VARIANTS["neuron"],
+        ELSEWHERE["aks"],
+        ELSEWHERE["gke"],
+    ],
+)
 def test_jobs_ask_for_no_more_ports_than_admission_allows(changes: dict[str, Any]) -> None:
     """Whatever part of a node they take; and no pool has ports that a pod without accelerators could hold."""
     plan = planned(changes)

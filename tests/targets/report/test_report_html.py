@@ -157,8 +157,10 @@ def test_what_a_cloud_costs_is_that_of_the_plan() -> None:
 
 def test_what_is_not_known_is_not_drawn_as_zero() -> None:
     """MI300X is counted by a lower bound, Q3400 by nothing: the row plan says so in every rack that has one."""
-    pools = [{"name": "some", "machine": "mi300x-8gpu", "nodes": 4}, {"name": "rows", "machine": "dgx-gb300",
-             "nodes": 36, "fabrics": ["compute"]}]  # fmt: skip
+    pools = [
+        {"name": "some", "machine": "mi300x-8gpu", "nodes": 4},
+        {"name": "rows", "machine": "dgx-gb300", "nodes": 36, "fabrics": ["compute"]},
+    ]
     fabric = {"name": "compute", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-q3400-ra"}
     plan = planned(pools=pools, fabrics=[fabric], facility={"rack": {"type": "eia-48u", "nodes": 2}})
     assert plan.layout
@@ -177,12 +179,23 @@ def test_the_bill_and_its_factors_are_of_the_mix() -> None:
 
 def test_racks_power_and_cooling_are_in_numbers() -> None:
     cooling = {"kind": "direct-liquid", "supply": "30 °C", "cdu": "nvidia-qualified", "rejection": "dry-cooler"}
-    plan = planned(pools=train("dgx-gb200", 144), facility={"rack": {"type": "eia-48u"}, "cooling": cooling,
-                   "power": {"redundancy": "2N", "ups": "double-conversion"}})  # fmt: skip
+    plan = planned(
+        pools=train("dgx-gb200", 144),
+        facility={
+            "rack": {"type": "eia-48u"},
+            "cooling": cooling,
+            "power": {"redundancy": "2N", "ups": "double-conversion"},
+        },
+    )
     page = render_report(plan)
     # 8 × 132 kW × 0.87 at 1.5 L/min per kW; 30 °C less 4 K and 8 K; IT and its 5 % lost in the UPS
-    for said in ("8 power shelves of 33 kW", "1,378 L/min", "172.3 L/min for 114.8 kW", "18 °C dry bulb",
-                 "asked of the building</th><td>26 °C"):  # fmt: skip
+    for said in (
+        "8 power shelves of 33 kW",
+        "1,378 L/min",
+        "172.3 L/min for 114.8 kW",
+        "18 °C dry bulb",
+        "asked of the building</th><td>26 °C",
+    ):
         assert said in page, said
 
 

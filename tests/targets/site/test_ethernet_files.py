@@ -25,7 +25,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.bundle import Bundle
 from supercloud.spec.loader import load, loads
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 EXAMPLE = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
 SPEC = """\
@@ -82,8 +82,12 @@ def test_every_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding(
     for spec in sorted((ROOT / "examples").glob("0[1-35-8]-*/cluster.yaml")):
         plan = resolve(load(spec))
         lacking = {item.path for item in plan.findings if item.check == "network-bridging"}
-        there = {Path(path).stem for target in ("ethernet", "roce") if target in list_targets(plan)
-                 for path in render(plan, target)}  # fmt: skip
+        there = {
+            Path(path).stem
+            for target in ("ethernet", "roce")
+            if target in list_targets(plan)
+            for path in render(plan, target)
+        }
         for number, fabric in enumerate(plan.spec.fabrics):
             for run in plan.networks.switches if plan.networks else ():
                 if run.fabric == fabric.name and run.network_os and f"fabrics[{number}]" not in lacking:
@@ -123,9 +127,14 @@ def test_a_pair_is_one_switch() -> None:
     macs = set()
     for first in (1, 3, 5):
         one, other = (said[f"in-band-leaf-{number:03d}"] for number in (first, first + 1))
-        spanning = [{(item["bond"]["mlag"]["id"], item["description"], str(item["bridge"]))
-                     for item in switch["interface"].values() if "mlag" in item.get("bond", {})}
-                    for switch in (one, other)]  # fmt: skip
+        spanning = [
+            {
+                (item["bond"]["mlag"]["id"], item["description"], str(item["bridge"]))
+                for item in switch["interface"].values()
+                if "mlag" in item.get("bond", {})
+            }
+            for switch in (one, other)
+        ]
         assert spanning[0] == spanning[1] and len({number for number, _, _ in spanning[0]}) == len(spanning[0])
         assert one["mlag"]["mac-address"] == other["mlag"]["mac-address"]
         macs.add(one["mlag"]["mac-address"])
@@ -153,8 +162,11 @@ def test_a_pair_of_nvue_switches_runs_mlag_and_asks_nobody_for_a_second_address(
 def test_nvue_files_fit_its_object_model() -> None:
     _, bundle = four_networks()
     checker = jsonschema.Draft202012Validator(NVUE_BRIDGED)
-    for path in ("in-band/leaf/in-band-leaf-001.yaml", "in-band/spine/in-band-spine-002.yaml",
-                 "management/leaf/management-leaf-008.yaml"):  # fmt: skip
+    for path in (
+        "in-band/leaf/in-band-leaf-001.yaml",
+        "in-band/spine/in-band-spine-002.yaml",
+        "management/leaf/management-leaf-008.yaml",
+    ):
         checker.validate(yaml.safe_load(bundle[path]))
 
 
@@ -195,8 +207,9 @@ def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
     for key, entry in tables["VLAN_MEMBER"].items():
         vlan, port = key.split("|")
         assert vlan in tables["VLAN"] and port in tables["PORT"] and entry["tagging_mode"] in ("tagged", "untagged")
-    assert all(isinstance(value, str) for table in tables.values() for entry in table.values()
-               for value in entry.values())  # fmt: skip
+    assert all(
+        isinstance(value, str) for table in tables.values() for entry in table.values() for value in entry.values()
+    )
 
 
 def test_a_pool_more_moves_no_vlan() -> None:
@@ -215,10 +228,13 @@ def test_vlans_can_be_declared() -> None:
     assert "access: 30\n" in text and "access: 2000" not in text
 
 
-@pytest.mark.parametrize(("vlans", "said"), [
-    ("trian: 30", "no bridged subnet is called 'trian'"),
-    ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("vlans", "said"),
+    [
+        ("trian: 30", "no bridged subnet is called 'trian'"),
+        ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
+    ],
+)
 def test_wrong_vlans_are_errors(vlans: str, said: str) -> None:
     (found,) = [item for item in bridged(vlans=vlans).errors if item.check == "network-vlans"]
     assert said in found.problem and found.hint
@@ -255,23 +271,35 @@ def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
         parsed.read(path)
         found[path.name.partition("bond2")[2]] = {name: dict(parsed[name]) for name in parsed.sections()}
     assert found[".netdev"]["Bond"]["Mode"] == "802.3ad" and found[".netdev"]["NetDev"]["Kind"] == "bond"
-    assert found["-links.network"] == {"Match": {"Name": "in-band0 in-band1"},
-                                       "Network": {"Bond": "bond2", "LLDP": "yes", "EmitLLDP": "yes"}}  # fmt: skip
+    assert found["-links.network"] == {
+        "Match": {"Name": "in-band0 in-band1"},
+        "Network": {"Bond": "bond2", "LLDP": "yes", "EmitLLDP": "yes"},
+    }
     assert found[".network"]["Network"] == {"DHCP": "ipv4"}
 
 
 @pytest.mark.parametrize(
     ("database", "host", "address"),
-    [("", "ctl-02", "10.0.0.12/16"), ("", "debian", None), ("database: {name: ctl-03}", "ctl-01", "10.0.0.11/16"),
-     ("database: {name: ctl-03}", "ctl-03", "")],
-)  # fmt: skip
+    [
+        ("", "ctl-02", "10.0.0.12/16"),
+        ("", "debian", None),
+        ("database: {name: ctl-03}", "ctl-01", "10.0.0.11/16"),
+        ("database: {name: ctl-03}", "ctl-03", ""),
+    ],
+)
 def test_hosts_that_serve_dhcp_do_not_wait_for_it(
     tmp_path: Path, database: str, host: str, address: str | None
 ) -> None:
     """The bond of the controllers asked by DHCP, which they serve: neither ever had an address."""
     scheduler = f"machine: management-server, controllers: [{{name: ctl-01}}, {{name: ctl-02}}], {database}"
-    plan = resolve(loads(SPEC.replace("OS", "nvue").replace("PEERS", "1").replace("VLANS", "")
-                         .replace('version: "25.11"', f'version: "25.11", {scheduler}')))  # fmt: skip
+    plan = resolve(
+        loads(
+            SPEC.replace("OS", "nvue")
+            .replace("PEERS", "1")
+            .replace("VLANS", "")
+            .replace('version: "25.11"', f'version: "25.11", {scheduler}')
+        )
+    )
     script = render(plan, "ethernet")["in-band/hosts/ctl/bond.sh"]
     done = run_bond(tmp_path, script, ("in-band0", "in-band1"), "networkd", host)
     written = list((tmp_path / "etc/systemd/network").glob("40-bond?.network"))
@@ -284,8 +312,13 @@ def test_hosts_that_serve_dhcp_do_not_wait_for_it(
     fixed = {"address": address, "gateway": "10.0.0.254"}
     assert dict(parsed["Network"]) == (fixed if address else {"dhcp": "ipv4"})
     (tmp_path / "calls").unlink(missing_ok=True)
-    assert subprocess.run(["bash", tmp_path / "bond.sh", "ip"], env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
-                          "DESTDIR": str(tmp_path)}).returncode == 0  # fmt: skip
+    assert (
+        subprocess.run(
+            ["bash", tmp_path / "bond.sh", "ip"],
+            env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)},
+        ).returncode
+        == 0
+    )
     calls = (tmp_path / "calls").read_text()
     assert (f"address replace {address} dev bond0\nroute replace default via 10.0.0.254" in calls) == bool(address)
 
@@ -306,8 +339,11 @@ def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
     adapter = "{role: in-band, kind: ethernet, count: 2, speed: 200 Gb/s, devices: [mlx5_2, mlx5_8]}"
     overlay = f"name: dgx-h100\nadapters:\n  - {adapter}\n"
     (tmp_path / "catalog/machines/dgx-h100.yaml").write_text(overlay)
-    plan = resolve(loads(SPEC.replace("OS", "nvue").replace("PEERS", "1").replace("VLANS", "")
-                         + f"catalog: {tmp_path / 'catalog'}\n"))  # fmt: skip
+    plan = resolve(
+        loads(
+            SPEC.replace("OS", "nvue").replace("PEERS", "1").replace("VLANS", "") + f"catalog: {tmp_path / 'catalog'}\n"
+        )
+    )
     assert not [item for item in plan.findings if item.check == "network-bonds"]
     script = render(plan, "ethernet")["in-band/hosts/train/bond.sh"]
     done = run_bond(tmp_path, script, ("mlx5_2:ens7", "mlx5_8:ens9"), "networkd")

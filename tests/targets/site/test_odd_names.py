@@ -26,8 +26,9 @@ fabrics:
   - {name: management, kind: ethernet, shape: fat-tree, switch: nvidia-sn2201}
 facility: {rack: {type: eia-48u}}
 """
-TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF, blacklist_categories=["Cc", "Cs"]),
-                min_size=1, max_size=20)  # fmt: skip
+TEXTS = st.text(
+    st.characters(min_codepoint=32, max_codepoint=0x2FF, blacklist_categories=["Cc", "Cs"]), min_size=1, max_size=20
+)
 
 
 def quoted(text: str) -> str:
@@ -76,8 +77,15 @@ def test_products_of_any_name_come_back(one: str, other: str) -> None:
 
 
 def test_inventory_names_stay_text() -> None:
-    plan = resolve(loads(SPEC.replace("name: odd", "name: 'on'").replace("PRODUCT1", "a").replace("PRODUCT2", "b")
-                         .replace("PART", "c").replace("name: train", "name: e1")))  # fmt: skip
+    plan = resolve(
+        loads(
+            SPEC.replace("name: odd", "name: 'on'")
+            .replace("PRODUCT1", "a")
+            .replace("PRODUCT2", "b")
+            .replace("PART", "c")
+            .replace("name: train", "name: e1")
+        )
+    )
     said = yaml.safe_load(render(plan, "hosts")["inventory.yaml"])["all"]
     assert said["vars"]["cluster"] == "on"
     assert said["children"]["nodes"]["children"]["pool_e1"]["vars"]["pool"] == "e1"

@@ -15,18 +15,28 @@ from supercloud.targets import render
 
 PDU = "raritan-px3-5878i2r"
 MANAGEMENT = {"name": "management", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn2201"}
-STORE = {"name": "home", "kind": "nfs", "capacity": "100 TiB", "mount": "/home",
-         "throughput": {"read": "10 GB/s", "write": "5 GB/s"},
-         "servers": {"machine": "flash-24", "throughput": {"read": "10 GB/s", "write": "5 GB/s"}}}  # fmt: skip
+STORE = {
+    "name": "home",
+    "kind": "nfs",
+    "capacity": "100 TiB",
+    "mount": "/home",
+    "throughput": {"read": "10 GB/s", "write": "5 GB/s"},
+    "servers": {"machine": "flash-24", "throughput": {"read": "10 GB/s", "write": "5 GB/s"}},
+}
 
 
 def site(rack: dict[str, Any], management: dict[str, Any]) -> Plan:
     return planned(
-        catalog=str(ROOT / "examples" / "07-storage" / "catalog"), storage=[STORE],
-        pools=[train("dgx-h100", 8)[0] | {"fabrics": ["management"]}], fabrics=[MANAGEMENT],
-        facility={"rack": {"type": "eia-48u", "nodes": 2} | rack, "management": management,
-                  "power": {"feeds": 3, "redundancy": "N+1", "voltage": "400 V", "circuit": "32 A"}},
-    )  # fmt: skip
+        catalog=str(ROOT / "examples" / "07-storage" / "catalog"),
+        storage=[STORE],
+        pools=[train("dgx-h100", 8)[0] | {"fabrics": ["management"]}],
+        fabrics=[MANAGEMENT],
+        facility={
+            "rack": {"type": "eia-48u", "nodes": 2} | rack,
+            "management": management,
+            "power": {"feeds": 3, "redundancy": "N+1", "voltage": "400 V", "circuit": "32 A"},
+        },
+    )
 
 
 def rows(plan: Plan, target: str, file: str) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ import yaml
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load, loads
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 from supercloud.targets.pictures import draw_elevations
 
 SPEC = """
@@ -52,9 +52,15 @@ def test_every_thing_once_and_nothing_in_another(plan: Plan) -> None:
     for pool in plan.pools:
         assert all(names[host] == 1 for host in pool.hosts)
     assert Counter(row["what"] for row in rows) == {
-        "node": 79, "switch": 22, "nvlink-switch": 36, "power-shelf": 32, "management-switch": 8, "server": 2,
-        "pdu": 9, "cdu": 4,
-    }  # fmt: skip
+        "node": 79,
+        "switch": 22,
+        "nvlink-switch": 36,
+        "power-shelf": 32,
+        "management-switch": 8,
+        "server": 2,
+        "pdu": 9,
+        "cdu": 4,
+    }
     taken = Counter(
         (row["rack"], unit)
         for row in rows

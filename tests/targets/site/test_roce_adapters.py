@@ -30,9 +30,12 @@ def plan() -> Plan:
     ]
     found = planned(
         pools=[{"name": name, "machine": machine, "nodes": 4, "fabrics": fabrics} for name, machine, fabrics in pools],
-        fabrics=[{"name": "compute", **_SWITCHED}, {"name": "other", "role": "compute", **_SWITCHED},
-                 {"name": "data", "role": "storage", **_SWITCHED}],
-    )  # fmt: skip
+        fabrics=[
+            {"name": "compute", **_SWITCHED},
+            {"name": "other", "role": "compute", **_SWITCHED},
+            {"name": "data", "role": "storage", **_SWITCHED},
+        ],
+    )
     assert not found.errors, found.errors
     return found
 
@@ -89,7 +92,10 @@ def test_each_collective_library_gets_the_file_that_it_reads(plan: Plan, bundle:
     assert "NCCL_IB_GID_INDEX=1\n" in bundle["compute/nodes/amd/rccl.conf"]
     assert "NCCL_IB_GID_INDEX=3\n" in bundle["compute/nodes/nv/nccl.conf"]
     assert "`nccl.conf` or `rccl.conf` to `/etc`" in bundle["INSTALL.md"]
-    assert build_nccl_environment(plan, plan.get_pool("gd")) == {} and build_nccl_environment(plan, plan.get_pool("amd"))["NCCL_IB_GID_INDEX"] == "1"
+    assert (
+        build_nccl_environment(plan, plan.get_pool("gd")) == {}
+        and build_nccl_environment(plan, plan.get_pool("amd"))["NCCL_IB_GID_INDEX"] == "1"
+    )
 
 
 def test_every_dscp_and_priority_is_mapped_once(bundle: Bundle) -> None:

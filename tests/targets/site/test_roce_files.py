@@ -26,10 +26,24 @@ from supercloud.targets import render
 from supercloud.targets.site.roce.nodes import list_reachable_blocks
 
 DIALECTS = ("eos", "frr", "nvue", "sonic")
-ROCE = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600", "leaf_down": 8,
-        "leaf_up": 8, "su": 8}  # fmt: skip
-ODD = {"dscp": 24, "priority": 4, "cnp_dscp": 46, "cnp_priority": 7, "mtu": 9100, "host_mtu": 4200,
-       "ecn": {"min": "150 kB", "max": "3000 kB", "probability": 7}}  # fmt: skip
+ROCE = {
+    "name": "compute",
+    "kind": "roce",
+    "shape": "rail-optimized",
+    "switch": "nvidia-sn5600",
+    "leaf_down": 8,
+    "leaf_up": 8,
+    "su": 8,
+}
+ODD = {
+    "dscp": 24,
+    "priority": 4,
+    "cnp_dscp": 46,
+    "cnp_priority": 7,
+    "mtu": 9100,
+    "host_mtu": 4200,
+    "ecn": {"min": "150 kB", "max": "3000 kB", "probability": 7},
+}
 
 
 @dataclass(frozen=True)
@@ -60,8 +74,11 @@ def numbers(text: str, pattern: str) -> list[tuple[int, ...]]:
 def eos(bundle: Bundle) -> Said:
     text = bundle["compute/leaf/qos.cfg"]
     maps = numbers(text, r"qos map dscp (\d+) to traffic-class (\d+)")
-    low, high, chance = numbers(text, r"minimum-threshold (\d+) kbytes maximum-threshold (\d+) kbytes max-mark-"
-                                      r"probability (\d+)")[0]  # fmt: skip
+    low, high, chance = numbers(
+        text,
+        r"minimum-threshold (\d+) kbytes maximum-threshold (\d+) kbytes max-mark-"
+        r"probability (\d+)",
+    )[0]
     lossless = frozenset(map(int, re.findall(r"priority-flow-control priority (\d) no-drop", text)))
     (mtu,) = set(map(int, re.findall(r"\n   mtu (\d+)", text)))
     return Said(maps[0], maps[1], lossless, (low * 1000, high * 1000, chance), mtu)  # type: ignore[arg-type]
@@ -134,8 +151,10 @@ def test_all_dialects_and_nodes_say_the_same(qos: dict[str, Any]) -> None:
 def test_oversubscribed_tiers_mark_earlier() -> None:
     plan = plan_of("sonic", oversubscription={"leaf": 2}, leaf_up=None)
     bundle = render(plan, "roce")
-    marks = {tier: json.loads(bundle[f"compute/{tier}/qos.json"])["WRED_PROFILE"]["ROCE_ECN"]["green_min_threshold"]
-             for tier in ("leaf", "spine")}  # fmt: skip
+    marks = {
+        tier: json.loads(bundle[f"compute/{tier}/qos.json"])["WRED_PROFILE"]["ROCE_ECN"]["green_min_threshold"]
+        for tier in ("leaf", "spine")
+    }
     assert marks == {"leaf": "500000", "spine": "1000000"}
 
 
@@ -154,13 +173,25 @@ def test_routing_is_the_same_in_all_dialects() -> None:
                 router, bgp = patch["set"]["router"]["bgp"], patch["set"]["vrf"]["default"]["router"]["bgp"]
                 family = bgp["address-family"]["ipv4-unicast"]
                 peers = sorted(str(peer["remote-as"]) for peer in bgp["neighbor"].values())
-                said[name.group()] = (str(router["autonomous-system"]), router["router-id"], *family["network"],
-                                      *family.get("aggregate-route", [""]), str(family["multipaths"]["ebgp"]),
-                                      peers)  # fmt: skip
+                said[name.group()] = (
+                    str(router["autonomous-system"]),
+                    router["router-id"],
+                    *family["network"],
+                    *family.get("aggregate-route", [""]),
+                    str(family["multipaths"]["ebgp"]),
+                    peers,
+                )
                 continue
-            one = [re.search(pattern, text) for pattern in (
-                r"router bgp (\d+)", r"router-id (\S+)", r" network (\S+)", r"aggregate-address (\S+) summary-only",
-                r"maximum-paths (\d+)")]  # fmt: skip
+            one = [
+                re.search(pattern, text)
+                for pattern in (
+                    r"router bgp (\d+)",
+                    r"router-id (\S+)",
+                    r" network (\S+)",
+                    r"aggregate-address (\S+) summary-only",
+                    r"maximum-paths (\d+)",
+                )
+            ]
             peers = sorted(re.findall(r"remote-as (\d+)", text))
             said[name.group()] = (*(match.group(1) if match else "" for match in one), peers)
         found.append(said)
@@ -181,31 +212,72 @@ def table(key: str, fields: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 # Written after the YANG models of sonic-buildimage (src/sonic-yang-models): they are on no package registry.
 MAP = {"type": "object", "patternProperties": {r"^\w+$": {"type": "object", "additionalProperties": DIGITS}}}
-COLOURS = {f"{colour}_{key}": DIGITS for colour in ("green", "yellow", "red")
-           for key in ("min_threshold", "max_threshold", "drop_probability")}  # fmt: skip
-SONIC = {"type": "object", "additionalProperties": False, "properties": {
-    "DEVICE_METADATA": table(r"^localhost$", {
-        "hostname": {"type": "string", "maxLength": 63}, "bgp_asn": DIGITS,
-        "type": {"enum": ["ToRRouter", "LeafRouter", "SpineRouter"]},
-        "docker_routing_config_mode": {"enum": ["unified", "split", "separated", "split-unified"]}}),
-    "INTERFACE": table(PORT + r"(\|[\d.]+/\d+)?$", {"ipv6_use_link_local_only": {"enum": ["enable", "disable"]}}),
-    "LOOPBACK_INTERFACE": table(r"^Loopback\d+(\|[\d.]+/32)?$", {}),
-    "MGMT_INTERFACE": table(r"^eth0\|[\d.]+/\d+$", {"gwaddr": TEXT}),
-    "PORT": table(PORT + "$", {"description": {"type": "string", "maxLength": 255}, "mtu": DIGITS,
-                               "admin_status": {"enum": ["up", "down"]}}),
-    "CABLE_LENGTH": table(r"^AZURE$", {}, additionalProperties={"type": "string", "pattern": r"^\d+m$"}),
-    "DSCP_TO_TC_MAP": MAP, "MAP_PFC_PRIORITY_TO_QUEUE": MAP, "TC_TO_PRIORITY_GROUP_MAP": MAP, "TC_TO_QUEUE_MAP": MAP,
-    "PFC_WD": table(rf"^GLOBAL$|{PORT}$", {"POLL_INTERVAL": DIGITS, "action": {"enum": ["drop", "forward", "alert"]},
-                                           "detection_time": DIGITS, "restoration_time": DIGITS}),
-    "PORT_QOS_MAP": table(rf"^global$|{PORT}$", {
-        "dscp_to_tc_map": TEXT, "tc_to_pg_map": TEXT, "tc_to_queue_map": TEXT, "pfc_to_queue_map": TEXT,
-        "pfc_enable": PRIORITY, "pfcwd_sw_enable": PRIORITY}),
-    "QUEUE": table(PORT + r"\|[0-7]$", {"scheduler": TEXT, "wred_profile": TEXT}),
-    "SCHEDULER": table(r"^[\w.]+$", {"type": {"enum": ["DWRR", "WRR", "STRICT"]}, "weight": DIGITS}),
-    "WRED_PROFILE": table(r"^[a-zA-Z0-9][-a-zA-Z0-9_]{0,31}$", {
-        "ecn": {"enum": ["ecn_none", "ecn_green", "ecn_all"]},
-        **{f"wred_{colour}_enable": {"enum": ["true", "false"]} for colour in ("green", "yellow", "red")}} | COLOURS),
-}}  # fmt: skip
+COLOURS = {
+    f"{colour}_{key}": DIGITS
+    for colour in ("green", "yellow", "red")
+    for key in ("min_threshold", "max_threshold", "drop_probability")
+}
+SONIC = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "DEVICE_METADATA": table(
+            r"^localhost$",
+            {
+                "hostname": {"type": "string", "maxLength": 63},
+                "bgp_asn": DIGITS,
+                "type": {"enum": ["ToRRouter", "LeafRouter", "SpineRouter"]},
+                "docker_routing_config_mode": {"enum": ["unified", "split", "separated", "split-unified"]},
+            },
+        ),
+        "INTERFACE": table(PORT + r"(\|[\d.]+/\d+)?$", {"ipv6_use_link_local_only": {"enum": ["enable", "disable"]}}),
+        "LOOPBACK_INTERFACE": table(r"^Loopback\d+(\|[\d.]+/32)?$", {}),
+        "MGMT_INTERFACE": table(r"^eth0\|[\d.]+/\d+$", {"gwaddr": TEXT}),
+        "PORT": table(
+            PORT + "$",
+            {
+                "description": {"type": "string", "maxLength": 255},
+                "mtu": DIGITS,
+                "admin_status": {"enum": ["up", "down"]},
+            },
+        ),
+        "CABLE_LENGTH": table(r"^AZURE$", {}, additionalProperties={"type": "string", "pattern": r"^\d+m$"}),
+        "DSCP_TO_TC_MAP": MAP,
+        "MAP_PFC_PRIORITY_TO_QUEUE": MAP,
+        "TC_TO_PRIORITY_GROUP_MAP": MAP,
+        "TC_TO_QUEUE_MAP": MAP,
+        "PFC_WD": table(
+            rf"^GLOBAL$|{PORT}$",
+            {
+                "POLL_INTERVAL": DIGITS,
+                "action": {"enum": ["drop", "forward", "alert"]},
+                "detection_time": DIGITS,
+                "restoration_time": DIGITS,
+            },
+        ),
+        "PORT_QOS_MAP": table(
+            rf"^global$|{PORT}$",
+            {
+                "dscp_to_tc_map": TEXT,
+                "tc_to_pg_map": TEXT,
+                "tc_to_queue_map": TEXT,
+                "pfc_to_queue_map": TEXT,
+                "pfc_enable": PRIORITY,
+                "pfcwd_sw_enable": PRIORITY,
+            },
+        ),
+        "QUEUE": table(PORT + r"\|[0-7]$", {"scheduler": TEXT, "wred_profile": TEXT}),
+        "SCHEDULER": table(r"^[\w.]+$", {"type": {"enum": ["DWRR", "WRR", "STRICT"]}, "weight": DIGITS}),
+        "WRED_PROFILE": table(
+            r"^[a-zA-Z0-9][-a-zA-Z0-9_]{0,31}$",
+            {
+                "ecn": {"enum": ["ecn_none", "ecn_green", "ecn_all"]},
+                **{f"wred_{colour}_enable": {"enum": ["true", "false"]} for colour in ("green", "yellow", "red")},
+            }
+            | COLOURS,
+        ),
+    },
+}
 
 
 def test_sonic_fragments_fit_its_models() -> None:
@@ -225,8 +297,11 @@ def test_sonic_fragments_fit_its_models() -> None:
             ports = {key.partition("|")[0] for key in fragment["INTERFACE"]}
             assert ports <= set(qos["PORT"])
     for key in ("detection_time", "restoration_time"):  # sonic-pfcwd.yang: not below the poll interval
-        assert all(int(item[key]) >= int(qos["PFC_WD"]["GLOBAL"]["POLL_INTERVAL"])
-                   for port, item in qos["PFC_WD"].items() if port != "GLOBAL")  # fmt: skip
+        assert all(
+            int(item[key]) >= int(qos["PFC_WD"]["GLOBAL"]["POLL_INTERVAL"])
+            for port, item in qos["PFC_WD"].items()
+            if port != "GLOBAL"
+        )
 
 
 def test_nvue_files_fit_its_object_model() -> None:
@@ -243,15 +318,21 @@ def test_nvue_files_fit_its_object_model() -> None:
             given = data[0]["set"]
             if "qos" in given:
                 profiles = set(given["qos"]["pfc"])
-                shares = [item.get("bw-percent", 0) for profile in given["qos"]["egress-scheduler"].values()
-                          for item in profile["traffic-class"].values()]  # fmt: skip
+                shares = [
+                    item.get("bw-percent", 0)
+                    for profile in given["qos"]["egress-scheduler"].values()
+                    for item in profile["traffic-class"].values()
+                ]
                 assert sum(shares) == 100
                 for port in given["interface"].values():
                     assert {item["profile"] for item in port["qos"].values() if "profile" in item} <= profiles
             else:
                 policy = given["router"]["policy"]
-                lists = {rule["match"]["ip-prefix-list"] for item in policy["route-map"].values()
-                         for rule in item["rule"].values()}  # fmt: skip
+                lists = {
+                    rule["match"]["ip-prefix-list"]
+                    for item in policy["route-map"].values()
+                    for rule in item["rule"].values()
+                }
                 assert lists <= set(policy["prefix-list"])
                 bgp = given["vrf"]["default"]["router"]["bgp"]
                 assert set(bgp["neighbor"]) <= set(given["interface"])
@@ -285,8 +366,12 @@ def test_a_fabric_of_one_leaf_has_no_sessions_and_is_asked_for_none(dialect: str
 
 
 def nvue_commands(bundle: Bundle) -> set[str]:
-    return {command for path, text in bundle.items() if path.endswith(".yaml")
-            for command in commands(yaml.safe_load(text)[0]["set"])}  # fmt: skip
+    return {
+        command
+        for path, text in bundle.items()
+        if path.endswith(".yaml")
+        for command in commands(yaml.safe_load(text)[0]["set"])
+    }
 
 
 def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
@@ -328,8 +413,9 @@ def test_a_node_works_out_what_the_plan_says(tmp_path: Any) -> None:
         for node in (0, 1, len(hosts) // 2 + 1, len(hosts) - 1):
             out = subprocess.run(["bash", str(script), "show", hosts[node]], capture_output=True, text=True, check=True)
             said = [(int(item[0]), int(item[1]), item[3], item[5]) for item in map(str.split, out.stdout.splitlines())]
-            assert said == [(link.plane, link.nic, f"{link.address}/31", link.gateway)
-                            for link in underlay.rails.iter_links(node)]  # fmt: skip
+            assert said == [
+                (link.plane, link.nic, f"{link.address}/31", link.gateway) for link in underlay.rails.iter_links(node)
+            ]
         for stranger in ("train-9999", "train-2-0001"):
             refused = subprocess.run(["bash", str(script), "show", stranger], capture_output=True, text=True)
             assert refused.returncode == 2 and str(plan.pools[0].hosts) in refused.stderr
@@ -351,8 +437,12 @@ def test_no_address_is_given_where_an_interface_is_not_present(tmp_path: Any) ->
 def run_rails(tmp_path: Path, script: str, how: str, host: str) -> None:
     """Run roce-rails.sh below a folder; ``ip`` notes what it is told in ``calls``."""
     names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
-    for folder in ("etc/systemd/network", "bin", *(f"sys/class/net/{name}" for name in names),
-                   *(f"proc/sys/net/ipv4/conf/{name}" for name in names)):  # fmt: skip
+    for folder in (
+        "etc/systemd/network",
+        "bin",
+        *(f"sys/class/net/{name}" for name in names),
+        *(f"proc/sys/net/ipv4/conf/{name}" for name in names),
+    ):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     for program in ("ip", "networkctl"):
         (tmp_path / "bin" / program).write_text(f'#!/bin/sh\necho "{program} $@" >>"{tmp_path}/calls"\n')
@@ -377,8 +467,11 @@ def test_a_program_that_binds_no_address_reaches_the_fabric(planes: int, tmp_pat
     names = re.findall(r'^ +"\d+ \d+ (\S+) ', script, re.M)
     wanted = []
     for plane in range(planes):
-        hops = "".join(f" nexthop via {link.gateway} dev {name}"
-                       for link, name in zip(links, names, strict=True) if link.plane == plane)  # fmt: skip
+        hops = "".join(
+            f" nexthop via {link.gateway} dev {name}"
+            for link, name in zip(links, names, strict=True)
+            if link.plane == plane
+        )
         wanted += [f"ip route replace {block}{hops}" for block in list_reachable_blocks(underlay, plane)]
     assert [call for call in calls if call.startswith("ip route") and " table " not in call] == wanted
     run_rails(tmp_path, script, "networkd", "train-0001")

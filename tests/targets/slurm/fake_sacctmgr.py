@@ -6,8 +6,15 @@ import sys
 from pathlib import Path
 
 ORDER = ["cpu", "mem", "energy", "node", "billing", "gres/gpu"]
-FIELDS = {"Share": "fairshare", "GrpTRES": "grptres", "GrpJobs": "grpjobs", "GrpSubmit": "grpsubmitjobs",
-          "MaxWall": "maxwall", "QOS": "qos", "DefaultQOS": "defaultqos"}  # fmt: skip
+FIELDS = {
+    "Share": "fairshare",
+    "GrpTRES": "grptres",
+    "GrpJobs": "grpjobs",
+    "GrpSubmit": "grpsubmitjobs",
+    "MaxWall": "maxwall",
+    "QOS": "qos",
+    "DefaultQOS": "defaultqos",
+}
 
 store = Path(os.environ["FAKE_SACCTMGR"])
 data = (

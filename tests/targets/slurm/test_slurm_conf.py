@@ -16,7 +16,7 @@ from slurm_plans import RELEASES, VARIANTS, lines_of, plan, records, setting, sp
 from supercloud.catalog import Catalog
 from supercloud.errors import InputError, UnknownNameError
 from supercloud.primitives.bundle import Bundle
-from supercloud.targets import TARGETS, render, list_targets
+from supercloud.targets import TARGETS, list_targets, render
 from supercloud.targets.schedulers.slurm.conf import ConfigWriter, UnknownKeyError
 
 DATA = Path(__file__).parents[3] / "supercloud/catalog/data/slurm"
@@ -35,8 +35,12 @@ def test_every_key_is_known(rendered: tuple[str, Bundle]) -> None:
         section: {key.lower() for key in keys}
         for section, keys in yaml.safe_load((DATA / f"{release}.yaml").read_text())["keys"].items()
     }
-    for path, section in (("cgroup.conf", "cgroup"), ("gres.conf", "gres"), ("slurmdbd.conf", "slurmdbd"),
-                          ("topology.conf", "topology")):  # fmt: skip
+    for path, section in (
+        ("cgroup.conf", "cgroup"),
+        ("gres.conf", "gres"),
+        ("slurmdbd.conf", "slurmdbd"),
+        ("topology.conf", "topology"),
+    ):
         for record in records(bundle.get(path, "")):
             assert set(record) <= known[section], path
     for record in records(bundle["slurm.conf"]):
@@ -290,9 +294,15 @@ def test_install_says_why_a_node_is_not_idle(tmp_path: Path, state: str) -> None
     assert "/dev/nvidia0 to /dev/nvidia7 are there" in guide and "subnet manager (compute)" in guide
     block = next(item for item in re.findall(r"```sh\n(.*?)```", guide, re.S) if "restart slurmd\n" in item)
     reason = "Reason=adapter mlx5_0: link is INIT"
-    tools = {"systemctl": "", "journalctl": "", "hostname": "echo train-0001", "sinfo": f"echo '{reason}'",
-             "scontrol": f"printf 'NodeName=train-0001\\n   State={state} Weight=1\\n   {reason}\\n'",
-             "sleep": "exit 1" if state == "IDLE" else "kill $PPID", "timeout": 'shift; exec "$@"'}  # fmt: skip
+    tools = {
+        "systemctl": "",
+        "journalctl": "",
+        "hostname": "echo train-0001",
+        "sinfo": f"echo '{reason}'",
+        "scontrol": f"printf 'NodeName=train-0001\\n   State={state} Weight=1\\n   {reason}\\n'",
+        "sleep": "exit 1" if state == "IDLE" else "kill $PPID",
+        "timeout": 'shift; exec "$@"',
+    }
     for name, text in tools.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
@@ -398,8 +408,16 @@ def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: 
     guide = render(variant("25.11", "tenants"), "slurm")["INSTALL.md"]
     script = "".join(re.findall(r"^```sh\n(.*?)^```$", guide, re.M | re.S))
     script = re.sub(r"(?<![\w.$}*])/(?=(etc|root|var|usr/local|usr/sbin)/)", f"{tmp_path}/", script)
-    for folder in ("root/slurm", "etc/mysql/mariadb.conf.d", "etc/default", "etc/nginx/conf.d", "etc/cron.d",
-                   "etc/slurm", "etc/pam.d", "bin"):  # fmt: skip
+    for folder in (
+        "root/slurm",
+        "etc/mysql/mariadb.conf.d",
+        "etc/default",
+        "etc/nginx/conf.d",
+        "etc/cron.d",
+        "etc/slurm",
+        "etc/pam.d",
+        "bin",
+    ):
         (tmp_path / folder).mkdir(parents=True)
     for name in ("awk", "cat", "chmod", "dd", "mkdir", "rm"):
         found = shutil.which(name)
@@ -408,8 +426,14 @@ def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: 
     for file in ("root/login-hosts", "etc/hosts", "etc/slurm/accounts.sh", "etc/slurm/health-check.sh"):
         (tmp_path / file).write_text("#!/bin/bash\n")
         (tmp_path / file).chmod(0o755)
-    done = subprocess.run(["/bin/bash", "-c", f"umask {mask}{_HOST}{script}umask"], capture_output=True, text=True,
-                          env={"PATH": f"{tmp_path}/bin"}, stdin=subprocess.DEVNULL, timeout=60)  # fmt: skip
+    done = subprocess.run(
+        ["/bin/bash", "-c", f"umask {mask}{_HOST}{script}umask"],
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{tmp_path}/bin"},
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == f"0{mask}"
     assert (tmp_path / "etc/mysql/mariadb.conf.d/90-slurm.cnf").stat().st_mode & 0o777 == 0o644

@@ -72,14 +72,22 @@ def test_a_node_whose_imex_does_not_run_is_drained(tmp_path: Path, state: str, c
         (root / "dev").mkdir(exist_ok=True)
         (root / f"dev/nvidia{number}").touch()
     answers = {
-        "nvidia-imex-ctl": f"echo {state}", "scontrol": 'echo "$@" >>"$SAID"', "dmesg": "true", "df": "true",
+        "nvidia-imex-ctl": f"echo {state}",
+        "scontrol": 'echo "$@" >>"$SAID"',
+        "dmesg": "true",
+        "df": "true",
         "nvidia-smi": "[ \"$1\" != -L ] || seq 1 4 | sed 's/^/GPU /'",
-    }  # fmt: skip
+    }
     for name, text in answers.items():
         (programs / name).write_text(f"#!/bin/bash\n{text}\n")
         (programs / name).chmod(0o755)
-    done = run(tmp_path / "etc/health-check.sh", PATH=f"{programs}:{os.environ['PATH']}", HEALTH_ROOT=str(root),
-               SLURMD_NODENAME="nvl-0001", SAID=str(tmp_path / "said"))  # fmt: skip
+    done = run(
+        tmp_path / "etc/health-check.sh",
+        PATH=f"{programs}:{os.environ['PATH']}",
+        HEALTH_ROOT=str(root),
+        SLURMD_NODENAME="nvl-0001",
+        SAID=str(tmp_path / "said"),
+    )
     assert done.returncode == code, done.stderr
     if code:
         assert f"nvidia-imex is {state or 'not running'}" in (tmp_path / "said").read_text()

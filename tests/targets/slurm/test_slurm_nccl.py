@@ -36,8 +36,9 @@ def test_nodes_on_infiniband_get_the_devices_in_rail_order_and_the_index_of_thei
     files = render(plan_of(), "slurm")
     settings = [line for line in str(files["nccl-train.conf"]).splitlines() if not line.startswith("#")]
     assert settings == [
-        "NCCL_IB_HCA==mlx5_11,mlx5_6,mlx5_10,mlx5_9,mlx5_4,mlx5_3,mlx5_5,mlx5_0", "NCCL_IB_PKEY=0",
-    ]  # fmt: skip
+        "NCCL_IB_HCA==mlx5_11,mlx5_6,mlx5_10,mlx5_9,mlx5_4,mlx5_3,mlx5_5,mlx5_0",
+        "NCCL_IB_PKEY=0",
+    ]
     block = "```sh\ninstall -o root -g root -m 644 /root/slurm/nccl-train.conf /etc/nccl.conf\n```"
     assert f"On **every node of train**:\n\n{block}" in str(files["INSTALL.md"])
 
@@ -47,7 +48,9 @@ def test_each_pool_has_a_file_of_its_own() -> None:
     plan = sc.resolve(loads(text))
     found = {name for name in render(plan, "slurm") if name.startswith("nccl-")}
     assert found == {"nccl-train.conf"}, "torus is RoCE: its settings come with the target roce"
-    assert "NCCL_MNNVL_ENABLE" not in build_nccl_settings(plan, plan.get_pool("train")), "forced it fails where IMEX does not run"
+    assert "NCCL_MNNVL_ENABLE" not in build_nccl_settings(plan, plan.get_pool("train")), (
+        "forced it fails where IMEX does not run"
+    )
 
 
 def test_unknown_devices_are_a_finding_and_no_line() -> None:

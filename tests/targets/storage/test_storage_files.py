@@ -17,7 +17,7 @@ from supercloud.catalog import Catalog
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.model.storage import LustreDesign, ScaleDesign, WekaDesign
 from supercloud.primitives.bundle import Bundle
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 GIVES = {"read": "45 GB/s", "write": "30 GB/s"}
 FLASH = {"machine": "flash-24", "throughput": GIVES}
@@ -44,10 +44,15 @@ EVERY: list[dict[str, Any]] = [
     {"capacity": "2 PiB", "tier": "best", "interface": "ens1"},
     {"name": "fast", "kind": "weka", "capacity": "1 PiB", "tier": "good", "mount": "/fast", "interface": "ens1"},
     {"name": "proj", "kind": "storage-scale", "capacity": "1 PiB", "tier": "good", "mount": "/proj"},
-    {"name": "home", "kind": "nfs", "capacity": "100 TiB", "mount": "/home",
-     "throughput": {"read": "10 GB/s", "write": "5 GB/s"}},
+    {
+        "name": "home",
+        "kind": "nfs",
+        "capacity": "100 TiB",
+        "mount": "/home",
+        "throughput": {"read": "10 GB/s", "write": "5 GB/s"},
+    },
     {"name": "data", "kind": "object", "capacity": "2 PiB", "mount": None},
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -158,8 +163,13 @@ echo "$name" >>"$(dirname "$0")/set"
 def run_lustre(folder: Path, script: str, host: str = "train-0001") -> subprocess.CompletedProcess[str]:
     tools = folder / "tools"
     tools.mkdir(exist_ok=True)
-    for name, body in (("lctl", LCTL), ("hostname", f"#!/bin/sh\necho {host}\n"), ("mountpoint", "#!/bin/sh\nexit 1\n"),
-                       ("mount", "#!/bin/sh\n"), ("mkdir", "#!/bin/sh\n")):  # fmt: skip
+    for name, body in (
+        ("lctl", LCTL),
+        ("hostname", f"#!/bin/sh\necho {host}\n"),
+        ("mountpoint", "#!/bin/sh\nexit 1\n"),
+        ("mount", "#!/bin/sh\n"),
+        ("mkdir", "#!/bin/sh\n"),
+    ):
         (tools / name).write_text(body)
         (tools / name).chmod(0o755)
     (folder / "script.sh").write_text(script)
@@ -174,9 +184,11 @@ def test_clients_are_tuned_to_requests_that_the_targets_take(bundle: Bundle, tmp
     done = run_lustre(tmp_path, bundle["scratch/client-tuning.sh"])
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "tools/set").read_text().split() == [
-        "obdfilter.scratch-OST*.brw_size", "osc.scratch-OST*.max_rpcs_in_flight", "osc.scratch-OST*.max_pages_per_rpc",
+        "obdfilter.scratch-OST*.brw_size",
+        "osc.scratch-OST*.max_rpcs_in_flight",
+        "osc.scratch-OST*.max_pages_per_rpc",
         "llite.scratch-*.max_read_ahead_mb",
-    ]  # fmt: skip
+    ]
 
 
 def test_a_refused_value_keeps_no_other_from_being_set(bundle: Bundle, tmp_path: Path) -> None:
@@ -207,8 +219,15 @@ def test_over_a_fabric_servers_have_names_there(catalog: Catalog) -> None:
     assert ",net=storage0,net=storage1," in weka["fast/fstab"] and "--net storage0 storage1 " in weka["fast/backend.sh"]
 
 
-BRIDGED = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c",
-           "peer_links": 2, "leaf_up": 4, "spines": 2}  # fmt: skip
+BRIDGED = {
+    "name": "in-band",
+    "kind": "ethernet",
+    "shape": "rail-optimized",
+    "switch": "nvidia-sn4600c",
+    "peer_links": 2,
+    "leaf_up": 4,
+    "spines": 2,
+}
 ROCE = STORAGE_FABRIC | {"kind": "roce", "switch": "nvidia-sn5600"}
 
 
@@ -261,9 +280,11 @@ def test_over_roce_interfaces_have_the_names_that_their_devices_get(catalog: Cat
     environment = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin", "DESTDIR": str(tmp_path)}
     subprocess.run(["bash", tmp_path / "rails.sh", "networkd", "train-0001"], env=environment, capture_output=True)
     assert (tmp_path / "calls").read_text().splitlines() == [
-        "link set dev ens7f0 down", "link set dev ens7f0 name storage0",
-        "link set dev ens1f0 down", "link set dev ens1f0 name storage1",
-    ]  # fmt: skip
+        "link set dev ens7f0 down",
+        "link set dev ens7f0 name storage0",
+        "link set dev ens1f0 down",
+        "link set dev ens1f0 name storage1",
+    ]
 
 
 @pytest.mark.parametrize("fabrics", [[], [BRIDGED | {"role": "management", "switch": "nvidia-sn2201"}]])
@@ -314,11 +335,32 @@ def test_drives_of_a_backend_are_parted_over_its_containers(bundle: Bundle, tmp_
 
 # -- WEKA: docs.weka.io (mount), weka-operator doc/cluster-provisioning.md and doc/api_dump ---------------------------
 
-CLUSTER = {"template", "image", "imagePullSecret", "driversDistService", "nodeSelector", "dynamicTemplate",
-           "redundancyLevel", "stripeWidth", "hotSpare", "leadershipRaftSize", "bucketRaftSize", "network"}  # fmt: skip
+CLUSTER = {
+    "template",
+    "image",
+    "imagePullSecret",
+    "driversDistService",
+    "nodeSelector",
+    "dynamicTemplate",
+    "redundancyLevel",
+    "stripeWidth",
+    "hotSpare",
+    "leadershipRaftSize",
+    "bucketRaftSize",
+    "network",
+}
 TEMPLATE = {"computeContainers", "driveContainers", "computeCores", "driveCores", "numDrives"}
-CLIENT = {"image", "imagePullSecret", "driversDistService", "portRange", "nodeSelector", "wekaSecretRef",
-          "targetCluster", "coresNum", "network"}  # fmt: skip
+CLIENT = {
+    "image",
+    "imagePullSecret",
+    "driversDistService",
+    "portRange",
+    "nodeSelector",
+    "wekaSecretRef",
+    "targetCluster",
+    "coresNum",
+    "network",
+}
 
 
 def test_weka_mount_and_cluster(bundle: Bundle, catalog: Catalog) -> None:
@@ -349,9 +391,14 @@ def test_weka_on_kubernetes(catalog: Catalog, capacity: str) -> None:
 # -- Storage Scale: StanzaFile.j2 of IBM's install role, pages of mmcrnsd and mmcrcluster -----------------------------
 
 POOL = {"pool": r"\w+", "blockSize": r"\d+[KM]", "layoutMap": "cluster|scatter"}
-NSD = {"device": r"/dev/\w+", "nsd": r"\w{1,32}", "servers": r"[\w.-]+(,[\w.-]+){0,7}",
-       "usage": "dataAndMetadata|metadataOnly|dataOnly|descOnly|localCache", "failureGroup": r"\d{1,4}",
-       "pool": r"\w+"}  # fmt: skip
+NSD = {
+    "device": r"/dev/\w+",
+    "nsd": r"\w{1,32}",
+    "servers": r"[\w.-]+(,[\w.-]+){0,7}",
+    "usage": "dataAndMetadata|metadataOnly|dataOnly|descOnly|localCache",
+    "failureGroup": r"\d{1,4}",
+    "pool": r"\w+",
+}
 
 
 def stanzas(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -398,8 +445,10 @@ def shown(script: str, host: str) -> str:
 @pytest.mark.parametrize("kind", ["infiniband", "roce"])
 def test_daemons_of_scale_know_each_other_by_names_of_one_network(catalog: Catalog, kind: str) -> None:
     """NodeName of servers and clients is a name on the storage network, whose address the target hosts has."""
-    pools = [{"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": fabrics}
-             for name, nodes, fabrics in (("a", 1, ["storage"]), ("b", 2, ["storage"]), ("c", 2, []))]  # fmt: skip
+    pools = [
+        {"name": name, "machine": "dgx-h100", "nodes": nodes, "fabrics": fabrics}
+        for name, nodes, fabrics in (("a", 1, ["storage"]), ("b", 2, ["storage"]), ("c", 2, []))
+    ]
     switch = {"switch": "nvidia-qm9700"} if kind == "infiniband" else {"switch": "nvidia-sn5600", "os": "sonic"}
     fabric = STORAGE_FABRIC | {"kind": kind} | switch
     plan = plan_of(catalog, EVERY[2] | {"fabric": "storage"}, pools=pools, fabrics=[fabric])
@@ -410,8 +459,7 @@ def test_daemons_of_scale_know_each_other_by_names_of_one_network(catalog: Catal
         ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, check=True
     ).stdout.split()
     assert clients == ["a-0001-storage", "b-0001-storage", "b-0002-storage"]  # c has no port there
-    hosts = {name: line.split()[0] for line in render(plan, "hosts")["hosts"].splitlines()
-             for name in line.split()[1:]}  # fmt: skip
+    hosts = {name: line.split()[0] for line in render(plan, "hosts")["hosts"].splitlines() for name in line.split()[1:]}
     assert plan.networks is not None
     blocks = [item.block for item in plan.networks.subnets if (item.role, item.fabric) == ("rail", "storage")]
     for name in (*servers, *clients):
@@ -463,8 +511,9 @@ def test_nodes_may_mount_over_a_fabric(catalog: Catalog) -> None:
 def test_object_store(bundle: Bundle) -> None:
     values = dict(line.split("=", 1) for line in bundle["data/minio"].splitlines() if not line.startswith("#"))
     assert set(values) == {"MINIO_VOLUMES", "MINIO_OPTS", "MINIO_STORAGE_CLASS_STANDARD"}
-    assert re.fullmatch(r'"https://data-object-\{0001\.\.\.\d{4}\}\.pod1\.internal:9000/mnt/disk\{1\.\.\.24\}"',
-                        values["MINIO_VOLUMES"])  # fmt: skip
+    assert re.fullmatch(
+        r'"https://data-object-\{0001\.\.\.\d{4}\}\.pod1\.internal:9000/mnt/disk\{1\.\.\.24\}"', values["MINIO_VOLUMES"]
+    )
     assert values["MINIO_STORAGE_CLASS_STANDARD"] == '"EC:4"'
 
 

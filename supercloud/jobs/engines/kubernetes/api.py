@@ -75,8 +75,10 @@ class ClusterTransport:
             try:
                 credentials = {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
             except Exception as error:  # of the plugin, or of a service of tokens that does not answer
-                raise EngineError(f"no credentials for {client.configuration.host}: {type(error).__name__}: "
-                                  f"{_short(error)}; try: kubectl auth whoami") from error  # fmt: skip
+                raise EngineError(
+                    f"no credentials for {client.configuration.host}: {type(error).__name__}: "
+                    f"{_short(error)}; try: kubectl auth whoami"
+                ) from error
         if any(credentials.values()):
             connection.refuse_plain(client.configuration.host, client.configuration.proxy)
         headers |= credentials
@@ -105,9 +107,10 @@ class ClusterTransport:
                 kubeconfig.load_incluster_config(client_configuration=settings)
             else:
                 kubeconfig.load_kube_config(
-                    config_file=file and str(file), context=self.context,
+                    config_file=file and str(file),
+                    context=self.context,
                     client_configuration=settings,
-                )  # fmt: skip
+                )
             # a proxy-url comes first
             settings.proxy = settings.proxy or web.proxy_for(settings.host, speaks_tls=True) or None
             found = client.ApiClient(settings)
@@ -154,7 +157,9 @@ class ApiClient:
         """What the server answers to an object that it does not keep, such as a SubjectAccessReview."""
         return self._request_json("POST", path, {}, body)
 
-    def patch(self, path: str, body: Json, content_type: str = "application/merge-patch+json", **query: str | int) -> Json:
+    def patch(
+        self, path: str, body: Json, content_type: str = "application/merge-patch+json", **query: str | int
+    ) -> Json:
         """Change an object."""
         return self._request_json("PATCH", path, query, body, content_type)
 
@@ -186,8 +191,15 @@ class ApiClient:
         """Something that is no object: a log."""
         return self._request("GET", path, query, None, "")
 
-    def _request_json(self, method: str, path: str, query: Mapping[str, str | int], body: Json | None = None,
-              content_type: str = "application/json", shape: Shape = shapes.RESPONSE) -> Json:  # fmt: skip
+    def _request_json(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int],
+        body: Json | None = None,
+        content_type: str = "application/json",
+        shape: Shape = shapes.RESPONSE,
+    ) -> Json:
         data = self._request(method, path, query, None if body is None else json.dumps(body).encode(), content_type)
         try:
             found: Json = parse_response(data, shape, f"{method} {path}")
@@ -195,20 +207,26 @@ class ApiClient:
             raise (SubmissionUnknownError(str(error)) if method != "GET" else error) from None
         return found
 
-    def _request(self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, content_type: str) -> bytes:
+    def _request(
+        self, method: str, path: str, query: Mapping[str, str | int], body: bytes | None, content_type: str
+    ) -> bytes:
         target = f"{path}?{urlencode(query)}" if query else path
         status, data = self._transport.send(method, target, body, content_type)
         if not 200 <= status <= 299:
             refusal = _build_status_error(status, data)
             if method != "GET" and status >= 500 and not any(words in str(refusal) for words in _BEFORE_STORED):
-                raise SubmissionUnknownError(f"{method} {path}: HTTP {status} ({refusal}): whether it was done is not known")
+                raise SubmissionUnknownError(
+                    f"{method} {path}: HTTP {status} ({refusal}): whether it was done is not known"
+                )
             raise refusal
         return data
 
 
 def _broken_client(error: Exception) -> UnusableEngine:
-    return UnusableEngine(f"the Kubernetes client does not load: {type(error).__name__}: {_short(error)}; install it "
-                          "anew: pip install --upgrade 'supercloud[kubernetes]'")  # fmt: skip
+    return UnusableEngine(
+        f"the Kubernetes client does not load: {type(error).__name__}: {_short(error)}; install it "
+        "anew: pip install --upgrade 'supercloud[kubernetes]'"
+    )
 
 
 def _short(error: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....plan.build.kubernetes.names import OBJECT_LABEL, ARRAY_INDEX_LABEL
+from ....plan.build.kubernetes.names import ARRAY_INDEX_LABEL, OBJECT_LABEL
 
 __all__ = ["build_task"]
 

@@ -30,13 +30,21 @@ def refuse_plain(host: str, proxy: str | None) -> None:
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
         if "://" in host and not web.has_certain_host(host):
             what += " to a host that is not certain (an address is http://HOST:PORT, without user and backslash)"
-        raise UnusableEngine(f"{host}: {what}{' through a proxy' if proxy else ''}, over which no token is sent; "
-                             "write the https address of the API server as server: in the kubeconfig, or reach it "
-                             "through a tunnel that ends at 127.0.0.1, without a proxy")  # fmt: skip
+        raise UnusableEngine(
+            f"{host}: {what}{' through a proxy' if proxy else ''}, over which no token is sent; "
+            "write the https address of the API server as server: in the kubeconfig, or reach it "
+            "through a tunnel that ends at 127.0.0.1, without a proxy"
+        )
 
 
-def send(pool_manager: Any, method: str, url: str, body: bytes | None, headers: Mapping[str, str],
-         limits: ResponseLimits = RESPONSE_LIMITS) -> tuple[int, bytes]:  # fmt: skip
+def send(
+    pool_manager: Any,
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    limits: ResponseLimits = RESPONSE_LIMITS,
+) -> tuple[int, bytes]:
     """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows.
 
     ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
@@ -44,8 +52,10 @@ def send(pool_manager: Any, method: str, url: str, body: bytes | None, headers: 
     """
     from urllib3.exceptions import HTTPError
 
-    headers = {name: web.require_header_value(value, f"the header {name} that the kubeconfig says")
-               for name, value in headers.items()}  # fmt: skip
+    headers = {
+        name: web.require_header_value(value, f"the header {name} that the kubeconfig says")
+        for name, value in headers.items()
+    }
     host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
     with Deadline(limits.timeout) as deadline:
         _watch_pool(pool_manager.connection_from_url(url), deadline)
@@ -54,13 +64,23 @@ def send(pool_manager: Any, method: str, url: str, body: bytes | None, headers: 
             _current_request.is_connected = False
             try:
                 # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
-                answer = pool_manager.request(method, url, body=body, headers=headers, timeout=_IDLE_TIMEOUT, retries=False,
-                                       redirect=False, preload_content=False)  # fmt: skip
+                answer = pool_manager.request(
+                    method,
+                    url,
+                    body=body,
+                    headers=headers,
+                    timeout=_IDLE_TIMEOUT,
+                    retries=False,
+                    redirect=False,
+                    preload_content=False,
+                )
                 with closing(answer):  # closes what was not read; one that was read whole has given its connection back
                     if time_left is None or answer.status not in _RETRYABLE_STATUSES:
                         data = _read_body(answer, method, host, limits, deadline)
                         if may_have_arrived and method == "POST" and answer.status >= 400 and answer.status != 409:
-                            raise SubmissionUnknownError(f"{host} broke off, then answered HTTP {answer.status}: {data[:300]!r}")
+                            raise SubmissionUnknownError(
+                                f"{host} broke off, then answered HTTP {answer.status}: {data[:300]!r}"
+                            )
                         return int(answer.status), data
                     may_have_arrived = may_have_arrived or answer.status >= 500
                     pause = _parse_retry_after(answer.headers) or time_left
@@ -72,8 +92,10 @@ def send(pool_manager: Any, method: str, url: str, body: bytes | None, headers: 
                 if time_left is None or deadline.has_passed:
                     proxy = getattr(pool_manager, "proxy", None)
                     reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else error
-                    said = (f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
-                            f"kubectl cluster-info{_proxy_hint(pool_manager)}")  # fmt: skip
+                    said = (
+                        f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
+                        f"kubectl cluster-info{_proxy_hint(pool_manager)}"
+                    )
                     raise (SubmissionUnknownError if may_have_arrived else EngineError)(said) from None
                 pause = time_left
             deadline.wait(pause)
@@ -91,8 +113,10 @@ def _proxy_hint(pools: Any) -> str:
 def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:
     if 300 <= response.status <= 399:
         elsewhere = str(response.headers.get("Location", ""))[:200]
-        raise UnusableEngine(f"{host} redirects {method} to {elsewhere}; nothing is sent there: give the address of "
-                             "the API server itself in the kubeconfig")  # fmt: skip
+        raise UnusableEngine(
+            f"{host} redirects {method} to {elsewhere}; nothing is sent there: give the address of "
+            "the API server itself in the kubeconfig"
+        )
     if not 200 <= response.status <= 299:
         data = response.read(bounded.MAX_ERROR_BYTES)
     else:

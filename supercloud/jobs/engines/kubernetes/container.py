@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....errors import EngineError
-from ....plan.build.kubernetes.names import OBJECT_LABEL, SECRETS_NAME, ARRAY_INDEX_LABEL
+from ....plan.build.kubernetes.names import ARRAY_INDEX_LABEL, OBJECT_LABEL, SECRETS_NAME
 from ....spec import JobSpec
 from ...placement.place import Placement
 from ...placement.steps.pods import PodRequirements
@@ -104,8 +104,12 @@ def escape_dollars(text: str) -> str:
 
 def build_container(job: JobSpec, placement: Placement, pods: PodRequirements, key: str, fields: PodFields) -> Json:
     """The one container; raises :class:`EngineError` for what no container can do."""
-    body: Json = {"name": MAIN_CONTAINER, "image": _require_image(job), "command": _build_command(job, placement),
-                  "env": list(_build_environment(job, placement, key, fields))}  # fmt: skip
+    body: Json = {
+        "name": MAIN_CONTAINER,
+        "image": _require_image(job),
+        "command": _build_command(job, placement),
+        "env": list(_build_environment(job, placement, key, fields)),
+    }
     if job.workdir:
         body["workingDir"] = job.workdir
     links = pods.links
@@ -150,11 +154,15 @@ def build_volumes(pods: PodRequirements) -> list[Json]:
 
 def _require_image(job: JobSpec) -> str:
     if not job.image:
-        raise EngineError(f"job {job.name!r} has no image, and pods are containers: set image, such as "
-                          "image: registry.example.com/team/train:1")  # fmt: skip
+        raise EngineError(
+            f"job {job.name!r} has no image, and pods are containers: set image, such as "
+            "image: registry.example.com/team/train:1"
+        )
     if job.image.startswith(("/", "./")):
-        raise EngineError(f"job {job.name!r}: {job.image} is a file, and Kubernetes pulls images from a registry: set "
-                          "image to registry/name:tag")  # fmt: skip
+        raise EngineError(
+            f"job {job.name!r}: {job.image} is a file, and Kubernetes pulls images from a registry: set "
+            "image to registry/name:tag"
+        )
     return job.image
 
 
@@ -167,10 +175,14 @@ def _build_program(job: JobSpec, placement: Placement) -> tuple[str, ...]:
     if job.script is None:
         return job.command or ()
     if placement.nodes > 1 or job.tasks_per_node > 1:
-        raise EngineError(f"job {job.name!r} has a script and more than one task: Kubernetes has nothing that starts "
-                          "the others; write command: [bash, -c, …], which runs in each")  # fmt: skip
+        raise EngineError(
+            f"job {job.name!r} has a script and more than one task: Kubernetes has nothing that starts "
+            "the others; write command: [bash, -c, …], which runs in each"
+        )
     if len(job.script.encode()) > _MAX_SCRIPT_BYTES:
-        raise EngineError(f"job {job.name!r} has a script of more than {_MAX_SCRIPT_BYTES} bytes: put it into the image")
+        raise EngineError(
+            f"job {job.name!r} has a script of more than {_MAX_SCRIPT_BYTES} bytes: put it into the image"
+        )
     first, _, _ = job.script.partition("\n")
     return (*(first[2:].split() if first.startswith("#!") else ("/bin/bash",)), "-c", job.script)
 
@@ -210,8 +222,11 @@ def _build_environment(job: JobSpec, placement: Placement, key: str, fields: Pod
         "WORLD_SIZE": str(placement.nodes * tasks),
     }
     own = set(job.env)  # what torchrun and JAX are told is a proposal
-    yield from ({"name": name, "value": value} for name, value in said.items()
-                if name not in own or not name.startswith(("PET_", "JAX_")))  # fmt: skip
+    yield from (
+        {"name": name, "value": value}
+        for name, value in said.items()
+        if name not in own or not name.startswith(("PET_", "JAX_"))
+    )
 
 
 def _build_field_variable(name: str, path: str) -> Json:

@@ -23,13 +23,13 @@ from ..array_status import aggregate_array_status
 from ..base import SubmissionUnknownError
 from ..responses import translate_errors
 from ..submission import Status, Submission
-from .api import ApiClient, ClusterTransport, ApiStatusError, Transport
+from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
 from .jobset import TTL_AFTER_FINISHED
 from .jobsets import list_workloads
 from .kinds import KINDS, get_kind
 from .logs import LogSpool
-from .names import RefStore, JobRef
+from .names import JobRef, RefStore
 from .nodes import iter_node_states, list_waiting_volcano_jobs, list_waiting_workloads
 from .refusals import require_pods
 from .status import parse_time
@@ -76,8 +76,12 @@ class KubernetesEngine:
         context = (f"--context={self._context}",) if self._context else ()
         body = kind.build_object(job, placement, pods, key)
         text = json.dumps(body)  # as YAML it takes longer than all the rest
-        return Submission(key, ("kubectl", *context, "create", "--filename=-"), text,
-                          settings={"array": job.array} if job.array else {})  # fmt: skip
+        return Submission(
+            key,
+            ("kubectl", *context, "create", "--filename=-"),
+            text,
+            settings={"array": job.array} if job.array else {},
+        )
 
     def require_reachable(self) -> None:
         """There is a client, and a context or the cluster this process runs in."""
@@ -94,10 +98,16 @@ class KubernetesEngine:
         meta = body["metadata"]
         word, kind = get_kind(body["apiVersion"])
         ref = JobRef(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
-        meta.setdefault("annotations", {}).update({DIGEST_ANNOTATION: submission.digest, SPEC_DIGEST_ANNOTATION: submission.spec})
+        meta.setdefault("annotations", {}).update(
+            {DIGEST_ANNOTATION: submission.digest, SPEC_DIGEST_ANNOTATION: submission.spec}
+        )
         self._refs.write(submission.key, ref, submission.digest)
         path = kind.build_path(ref.namespace)
-        bodies = [build_task(copy.deepcopy(body), number, name) for number, name in ref.iter_tasks()] if ref.tasks else [body]
+        bodies = (
+            [build_task(copy.deepcopy(body), number, name) for number, name in ref.iter_tasks()]
+            if ref.tasks
+            else [body]
+        )
         made: list[Json] = []
         try:
             self._create_all(path, bodies[:-1], made)
@@ -117,7 +127,9 @@ class KubernetesEngine:
             asked = [threads.submit(self._create, path, one) for one in bodies]
         problems = [problem for one in asked if (problem := one.exception())]
         made += [one.result() for one in asked if not one.exception()]
-        for problem in sorted(problems, key=lambda one: isinstance(one, EngineError) and not isinstance(one, SubmissionUnknownError)):
+        for problem in sorted(
+            problems, key=lambda one: isinstance(one, EngineError) and not isinstance(one, SubmissionUnknownError)
+        ):
             raise problem
 
     def _withdraw(self, path: str, made: Sequence[Json], why: EngineError) -> None:
@@ -127,7 +139,9 @@ class KubernetesEngine:
             try:
                 self._delete(path, meta["name"], {"uid": meta["uid"]} if "uid" in meta else {})
             except EngineError as error:
-                raise SubmissionUnknownError(f"{why}; {meta['name']} was created before, and is not deleted: {error}") from None
+                raise SubmissionUnknownError(
+                    f"{why}; {meta['name']} was created before, and is not deleted: {error}"
+                ) from None
 
     def _create(self, path: str, body: Json) -> Json:
         name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
@@ -144,8 +158,9 @@ class KubernetesEngine:
                         f"kubectl delete --namespace {namespace} {kind} {name}"
                     ) from None
                 if there["metadata"].get("deletionTimestamp"):
-                    raise EngineError(f"{name} in namespace {namespace} is being deleted; submit the job again once it "
-                                      "is gone") from None  # fmt: skip
+                    raise EngineError(
+                        f"{name} in namespace {namespace} is being deleted; submit the job again once it is gone"
+                    ) from None
                 return there
             hint = ""
             if refusal.code == 404:
@@ -174,7 +189,9 @@ class KubernetesEngine:
             there = self._find_object(ref) if ref else None
             if ref and there and _read_digest(there) == (self._refs.read_digest(key) or _read_digest(there)):
                 found[key] = str(ref.with_created(_read_creation_time(there)))
-            elif ref is None or -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED:  # it would still be there, even if it had ended
+            elif (
+                ref is None or -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
+            ):  # it would still be there, even if it had ended
                 found[key] = None
         return found
 
@@ -182,7 +199,11 @@ class KubernetesEngine:
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the annotations of the objects."""
         found = {text: self._find_object(ref) for text in refs if (ref := JobRef.parse(text))}
-        return {text: digest for text, there in found.items() if there and (digest := _read_annotation(there, SPEC_DIGEST_ANNOTATION))}
+        return {
+            text: digest
+            for text, there in found.items()
+            if there and (digest := _read_annotation(there, SPEC_DIGEST_ANNOTATION))
+        }
 
     def _find_object(self, ref: JobRef) -> Json | None:
         """The last of its objects that is made, if it is."""
@@ -303,7 +324,9 @@ class KubernetesEngine:
 def _list_accelerator_resources() -> frozenset[str]:
     """What Kubernetes calls accelerators, of every maker."""
     known = Catalog.load_default()
-    return frozenset(item for name in known.list_names("accelerators") if (item := known.get_accelerator(name).kubernetes))
+    return frozenset(
+        item for name in known.list_names("accelerators") if (item := known.get_accelerator(name).kubernetes)
+    )
 
 
 def _iter_objects(text: str) -> Iterator[tuple[str, str]]:

@@ -11,10 +11,10 @@ from ....plan.build.kubernetes.names import (
     JOB_LABEL,
     KEY_ANNOTATION,
     MANAGED_BY_LABEL,
+    MANAGER_NAME,
     NAME_ANNOTATION,
     OBJECT_LABEL,
     POOL_LABEL,
-    MANAGER_NAME,
     QUEUE_LABEL,
     STARTS_ANNOTATION,
     TIME_LIMIT_ANNOTATION,
@@ -39,9 +39,12 @@ TTL_AFTER_FINISHED = 7 * 24 * 3600
 DISRUPTION_TARGET = "DisruptionTarget"
 """Condition of a pod that its node or the control plane ended, not its program."""
 
-_POD_FIELDS = PodFields("metadata.labels['batch.kubernetes.io/job-completion-index']",
-           "metadata.labels['jobset.sigs.k8s.io/restart-attempt']",
-           f"$(SUPERCLOUD_OBJECT)-{ROLE}-0-0.$(SUPERCLOUD_OBJECT)", f"metadata.annotations['{STARTS_ANNOTATION}']")  # fmt: skip
+_POD_FIELDS = PodFields(
+    "metadata.labels['batch.kubernetes.io/job-completion-index']",
+    "metadata.labels['jobset.sigs.k8s.io/restart-attempt']",
+    f"$(SUPERCLOUD_OBJECT)-{ROLE}-0-0.$(SUPERCLOUD_OBJECT)",
+    f"metadata.annotations['{STARTS_ANNOTATION}']",
+)
 _KUEUE = "kueue.x-k8s.io"
 
 
@@ -56,7 +59,8 @@ def build_jobset(job: JobSpec, placement: Placement, pods: PodRequirements, key:
         "metadata": {
             "name": name,
             "namespace": format_namespace_name(job.tenant),
-            "labels": build_labels(name) | {
+            "labels": build_labels(name)
+            | {
                 QUEUE_LABEL: format_queue_name(job.tenant),
                 f"{_KUEUE}/priority-class": format_priority_class_name(job.priority),
             },
@@ -65,29 +69,41 @@ def build_jobset(job: JobSpec, placement: Placement, pods: PodRequirements, key:
         "spec": {
             "suspend": True,
             "ttlSecondsAfterFinished": TTL_AFTER_FINISHED,
-            "failurePolicy": {"maxRestarts": job.retries, "restartStrategy": "BlockingRecreate",
-                              "rules": list(_build_restart_rules(job))},
+            "failurePolicy": {
+                "maxRestarts": job.retries,
+                "restartStrategy": "BlockingRecreate",
+                "rules": list(_build_restart_rules(job)),
+            },
             "network": {"enableDNSHostnames": True, "publishNotReadyAddresses": True},
-            "replicatedJobs": [{
-                "name": ROLE,
-                "replicas": 1,
-                "template": {"spec": {
-                    "completionMode": "Indexed",
-                    "parallelism": placement.nodes,
-                    "completions": placement.nodes,
-                    "backoffLimit": 0,
-                    "podFailurePolicy": {"rules": list(_build_failure_rules(job))},
-                    **limit,
+            "replicatedJobs": [
+                {
+                    "name": ROLE,
+                    "replicas": 1,
                     "template": {
-                        "metadata": {"labels": build_labels(name) | {OBJECT_LABEL: name},
-                                     "annotations": {NAME_ANNOTATION: job.name, **dict(pods.links.annotations),
-                                                     **_build_queue_annotations(job, placement, pods)}},
-                        "spec": build_pod_spec(placement, pods, body),
+                        "spec": {
+                            "completionMode": "Indexed",
+                            "parallelism": placement.nodes,
+                            "completions": placement.nodes,
+                            "backoffLimit": 0,
+                            "podFailurePolicy": {"rules": list(_build_failure_rules(job))},
+                            **limit,
+                            "template": {
+                                "metadata": {
+                                    "labels": build_labels(name) | {OBJECT_LABEL: name},
+                                    "annotations": {
+                                        NAME_ANNOTATION: job.name,
+                                        **dict(pods.links.annotations),
+                                        **_build_queue_annotations(job, placement, pods),
+                                    },
+                                },
+                                "spec": build_pod_spec(placement, pods, body),
+                            },
+                        }
                     },
-                }},
-            }],
+                }
+            ],
         },
-    }  # fmt: skip
+    }
 
 
 def build_labels(name: str) -> dict[str, str]:
@@ -114,8 +130,9 @@ def build_pod_spec(placement: Placement, pods: PodRequirements, body: Json) -> J
     if placement.hosts:
         wanted = {"key": HOSTNAME_LABEL, "operator": "In", "values": list(placement.hosts)}
         terms = [{"matchExpressions": [wanted]}]
-        spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
-            "nodeSelectorTerms": terms}}}  # fmt: skip
+        spec["affinity"] = {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        }
     return spec
 
 
@@ -140,14 +157,25 @@ def _build_failure_rules(job: JobSpec) -> Iterator[Json]:
     """
     yield {"action": "FailJob", "onPodConditions": [{"type": DISRUPTION_TARGET, "status": "True"}]}
     if codes := list_retried_exit_codes(job):
-        yield {"action": "FailJob", "onExitCodes": {"containerName": MAIN_CONTAINER, "operator": "In", "values": list(codes)}}
+        yield {
+            "action": "FailJob",
+            "onExitCodes": {"containerName": MAIN_CONTAINER, "operator": "In", "values": list(codes)},
+        }
 
 
 def _build_restart_rules(job: JobSpec) -> Iterator[Json]:
     """What is tried again, at most ``retries`` times: work whose node was lost, and exit codes that say so."""
-    yield {"name": "lost", "action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"],
-           "onJobFailureMessagePatterns": [f"has condition {DISRUPTION_TARGET} "]}  # fmt: skip
+    yield {
+        "name": "lost",
+        "action": "RestartJobSet",
+        "onJobFailureReasons": ["PodFailurePolicy"],
+        "onJobFailureMessagePatterns": [f"has condition {DISRUPTION_TARGET} "],
+    }
     if codes := list_retried_exit_codes(job):
-        yield {"name": "retried", "action": "RestartJobSet", "onJobFailureReasons": ["PodFailurePolicy"],
-               "onJobFailureMessagePatterns": [f"exit code ({'|'.join(map(str, codes))}) "]}  # fmt: skip
+        yield {
+            "name": "retried",
+            "action": "RestartJobSet",
+            "onJobFailureReasons": ["PodFailurePolicy"],
+            "onJobFailureMessagePatterns": [f"exit code ({'|'.join(map(str, codes))}) "],
+        }
     yield {"name": "ended", "action": "FailJobSet"}

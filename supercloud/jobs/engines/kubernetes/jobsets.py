@@ -11,7 +11,7 @@ from ...placement.steps.pods import PodRequirements
 from ..submission import Status
 from .api import ApiClient, ApiStatusError
 from .jobset import API_VERSION, build_jobset
-from .status import has_failed, needs_pods, build_status
+from .status import build_status, has_failed, needs_pods
 
 __all__ = ["JobSetKind", "list_workloads"]
 
@@ -40,20 +40,33 @@ class JobSetKind:
     def is_waiting(self, resource: Json) -> bool:
         """Whether it is suspended and nothing of it runs."""
         running = any(item.get("active") for item in resource.get("status", {}).get("replicatedJobsStatus") or ())
-        return bool(resource["spec"].get("suspend")) and not running and not resource["metadata"].get("deletionTimestamp")
+        return (
+            bool(resource["spec"].get("suspend")) and not running and not resource["metadata"].get("deletionTimestamp")
+        )
 
     def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
         """How they are, by name."""
-        sets = {item["metadata"]["name"]: item for item in api.iter_items(self.build_path(namespace), labelSelector=selector)}
+        sets = {
+            item["metadata"]["name"]: item
+            for item in api.iter_items(self.build_path(namespace), labelSelector=selector)
+        }
         queued = {
             item["metadata"]["labels"].get(_OWNER_LABEL): item
             for selector in _build_selectors(_OWNER_LABEL, [item["metadata"]["uid"] for item in sets.values()])
             for item in list_workloads(api, f"namespaces/{namespace}/workloads", labelSelector=selector)
         }
-        jobs = _list_by_label(api, f"/apis/batch/v1/namespaces/{namespace}/jobs", _JOBSET_LABEL,
-                   [name for name, item in sets.items() if has_failed(item)])  # fmt: skip
-        pods = _list_by_label(api, f"/api/v1/namespaces/{namespace}/pods", _JOBSET_LABEL,
-                   [name for name, item in sets.items() if needs_pods(item)])  # fmt: skip
+        jobs = _list_by_label(
+            api,
+            f"/apis/batch/v1/namespaces/{namespace}/jobs",
+            _JOBSET_LABEL,
+            [name for name, item in sets.items() if has_failed(item)],
+        )
+        pods = _list_by_label(
+            api,
+            f"/api/v1/namespaces/{namespace}/pods",
+            _JOBSET_LABEL,
+            [name for name, item in sets.items() if needs_pods(item)],
+        )
         return {
             name: build_status(item, queued.get(item["metadata"]["uid"]), jobs.get(name, []), pods.get(name, []))
             for name, item in sets.items()

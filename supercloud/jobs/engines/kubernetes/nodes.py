@@ -40,8 +40,11 @@ def _classify_node(node: Json) -> Any:
     if find_condition(node, "Ready") is None:
         return "down"
     spec = node.get("spec", {})
-    taken_out = any(taint["key"].startswith("node.kubernetes.io/") for taint in spec.get("taints") or ()
-                    if taint["effect"] != "PreferNoSchedule")  # fmt: skip
+    taken_out = any(
+        taint["key"].startswith("node.kubernetes.io/")
+        for taint in spec.get("taints") or ()
+        if taint["effect"] != "PreferNoSchedule"
+    )
     return "drained" if spec.get("unschedulable") or taken_out else "up"
 
 
@@ -66,10 +69,13 @@ def list_waiting_workloads(workloads: Iterable[Json]) -> list[WaitingJobs]:
     return _sum_by_pool(
         (podset["template"], int(podset.get("count", 1)))
         for workload in workloads
-        if not (find_condition(workload, "Admitted") or find_condition(workload, "Finished")
-                or workload.get("spec", {}).get("active") is False)
+        if not (
+            find_condition(workload, "Admitted")
+            or find_condition(workload, "Finished")
+            or workload.get("spec", {}).get("active") is False
+        )
         for podset in workload.get("spec", {}).get("podSets") or ()
-    )  # fmt: skip
+    )
 
 
 def list_waiting_volcano_jobs(jobs: Iterable[Json]) -> list[WaitingJobs]:

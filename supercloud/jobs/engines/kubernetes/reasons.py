@@ -50,14 +50,17 @@ def describe_workload(workload: Json | None, label: str = "") -> str:
 
 
 def _describe_message(message: str, label: str) -> str:
-    message = ", ".join(part for part in message.removeprefix(_MESSAGE_PREFIX).split(", ") if not _OTHER_POOL_PATTERN.fullmatch(part))
+    message = ", ".join(
+        part for part in message.removeprefix(_MESSAGE_PREFIX).split(", ") if not _OTHER_POOL_PATTERN.fullmatch(part)
+    )
     if match := _PARTIAL_FIT_PATTERN.search(message):
         return _describe_shortage(match[1], match[2], match[3], label)
     if match := _NO_FIT_PATTERN.search(message):
         return _describe_shortage("0", match[1], match[2], label)
     if match := _QUOTA_MAXIMUM_PATTERN.search(message):
-        return (f"its tenant can never have more than {match[3]} {match[1]} of pool {match[2]}; cancel it and ask for "
-                "less")  # fmt: skip
+        return (
+            f"its tenant can never have more than {match[3]} {match[1]} of pool {match[2]}; cancel it and ask for less"
+        )
     if match := _QUOTA_IN_USE_PATTERN.search(message):
         return f"the quota of its tenant is in use: {match[3]} more {match[1]} of pool {match[2]} are needed"
     if match := _NO_QUEUE_PATTERN.search(message):

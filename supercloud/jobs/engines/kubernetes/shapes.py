@@ -5,15 +5,20 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..responses import ANY, BOOLEAN, TEXT_MAP, OBJECT, TEXT, ValueType, Required, Shape, is_whole
+from ..responses import ANY, BOOLEAN, OBJECT, TEXT, TEXT_MAP, Required, Shape, ValueType, is_whole
 
 __all__ = ["RESPONSE", "CREATED"]
 
 _MAX_INT32 = 2**31 - 1
 """Of what objects count: exit codes, restarts, replicas. The types of their fields have 32 bits with a sign."""
 _NUMBER = ValueType("a whole number of 32 bits", lambda value: is_whole(value, -_MAX_INT32, _MAX_INT32))
-_COUNT = ValueType("a whole number of 32 bits", lambda value: _NUMBER.matches(value) or (
-    isinstance(value, str) and value.isdecimal() and len(value) <= 10 and int(value) <= _MAX_INT32))  # fmt: skip
+_COUNT = ValueType(
+    "a whole number of 32 bits",
+    lambda value: (
+        _NUMBER.matches(value)
+        or (isinstance(value, str) and value.isdecimal() and len(value) <= 10 and int(value) <= _MAX_INT32)
+    ),
+)
 
 
 def _is_time(value: Any) -> bool:
@@ -25,32 +30,50 @@ def _is_time(value: Any) -> bool:
 
 _TIME = ValueType("a time since 1970", _is_time)
 _METADATA: dict[str, Shape] = {
-    "name": TEXT, "uid": TEXT, "resourceVersion": TEXT, "labels": TEXT_MAP, "annotations": TEXT_MAP,
-    "creationTimestamp": TEXT, "deletionTimestamp": TEXT, "continue": TEXT,
-}  # fmt: skip
+    "name": TEXT,
+    "uid": TEXT,
+    "resourceVersion": TEXT,
+    "labels": TEXT_MAP,
+    "annotations": TEXT_MAP,
+    "creationTimestamp": TEXT,
+    "deletionTimestamp": TEXT,
+    "continue": TEXT,
+}
 _SPEC: dict[str, Any] = {
-    "nodeName": TEXT, "nodeSelector": TEXT_MAP, "unschedulable": BOOLEAN, "suspend": BOOLEAN, "active": BOOLEAN,
+    "nodeName": TEXT,
+    "nodeSelector": TEXT_MAP,
+    "unschedulable": BOOLEAN,
+    "suspend": BOOLEAN,
+    "active": BOOLEAN,
     "taints": [{"key": Required(TEXT), "effect": Required(TEXT)}],
     "containers": [{"resources": {"limits": OBJECT}}],
     "podSets": [{"template": Required(OBJECT), "count": _NUMBER}],
     "tasks": [{"template": Required(OBJECT), "replicas": _NUMBER}],
     "replicatedJobs": [{"template": Required(OBJECT)}],
     "maxRetry": _COUNT,
-}  # fmt: skip
+}
 _STATUS: dict[str, Any] = {
     # jobs of Volcano have conditions with a status only
     "conditions": [{"type": TEXT, "status": Required(TEXT), "lastTransitionTime": TEXT}],
     "containerStatuses": [{"state": {"terminated": {"exitCode": Required(_NUMBER)}}}],
     "replicatedJobsStatus": [{"ready": _NUMBER, "succeeded": _NUMBER, "active": _NUMBER}],
     "schedulingStats": {"evictions": [{"count": _NUMBER}]},
-    "startTime": TEXT, "reason": TEXT, "restarts": _COUNT, "retryCount": _COUNT,
-}  # fmt: skip
+    "startTime": TEXT,
+    "reason": TEXT,
+    "restarts": _COUNT,
+    "retryCount": _COUNT,
+}
 _ITEM: dict[str, Any] = {"metadata": _METADATA, "spec": _SPEC, "status": _STATUS}
 RESPONSE: dict[str, Any] = {
-    "metadata": _METADATA, "spec": _SPEC, "items": [_ITEM],
+    "metadata": _METADATA,
+    "spec": _SPEC,
+    "items": [_ITEM],
     # of a refused or finished request it is a word
     "status": ValueType("a text or an object", lambda value: isinstance(value, str | dict)),
     "details": ANY,
-}  # fmt: skip
-CREATED: Shape = {**RESPONSE, "metadata": Required({**_METADATA, "name": Required(TEXT), "creationTimestamp": Required(_TIME)})}
+}
+CREATED: Shape = {
+    **RESPONSE,
+    "metadata": Required({**_METADATA, "name": Required(TEXT), "creationTimestamp": Required(_TIME)}),
+}
 """An object that was created: what tells it from another, and when that was."""

@@ -13,7 +13,15 @@ from ..submission import Status
 from .jobset import DISRUPTION_TARGET
 from .reasons import describe_pods, describe_workload
 
-__all__ = ["TERMINATION_EXIT_CODES", "find_condition", "has_failed", "find_pod_failure", "needs_pods", "parse_time", "build_status"]
+__all__ = [
+    "TERMINATION_EXIT_CODES",
+    "find_condition",
+    "has_failed",
+    "find_pod_failure",
+    "needs_pods",
+    "parse_time",
+    "build_status",
+]
 
 Json = dict[str, Any]
 

@@ -6,7 +6,15 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ....plan.build.kubernetes.names import KEY_ANNOTATION, NAME_ANNOTATION, OBJECT_LABEL, TIME_LIMIT_ANNOTATION, format_namespace_name, format_queue_name, format_scheduling_class_name
+from ....plan.build.kubernetes.names import (
+    KEY_ANNOTATION,
+    NAME_ANNOTATION,
+    OBJECT_LABEL,
+    TIME_LIMIT_ANNOTATION,
+    format_namespace_name,
+    format_queue_name,
+    format_scheduling_class_name,
+)
 from ....spec import JobSpec
 from ...placement.place import Placement
 from ...placement.steps.pods import PodRequirements
@@ -26,9 +34,14 @@ Json = dict[str, Any]
 
 API_VERSION = "batch.volcano.sh/v1alpha1"
 # Its plugin "svc" names pods, "env" numbers them; the retry count stands on every pod.
-_POD_FIELDS = PodFields("metadata.annotations['volcano.sh/task-index']", "metadata.annotations['volcano.sh/job-retry-count']",
-           f"$(SUPERCLOUD_OBJECT)-{ROLE}-0.$(SUPERCLOUD_OBJECT)")  # fmt: skip
-_EVICTION_EXIT_CODE = 128 + 15  # a pod that is evicted ends by SIGTERM, and Volcano sees that before it sees that it is gone
+_POD_FIELDS = PodFields(
+    "metadata.annotations['volcano.sh/task-index']",
+    "metadata.annotations['volcano.sh/job-retry-count']",
+    f"$(SUPERCLOUD_OBJECT)-{ROLE}-0.$(SUPERCLOUD_OBJECT)",
+)
+_EVICTION_EXIT_CODE = (
+    128 + 15
+)  # a pod that is evicted ends by SIGTERM, and Volcano sees that before it sees that it is gone
 _STATES = {
     "Pending": State.QUEUED,
     "Inqueue": State.QUEUED,
@@ -53,18 +66,34 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
     name = build_object_name(job.name, key)
     body = build_container(job, placement, pods, key, _POD_FIELDS)
     limit = {"activeDeadlineSeconds": max(1, math.ceil(job.time_limit.to("s")))} if job.time_limit else {}
-    notes = {NAME_ANNOTATION: job.name} | ({TIME_LIMIT_ANNOTATION: str(limit["activeDeadlineSeconds"])} if limit else {})
+    notes = {NAME_ANNOTATION: job.name} | (
+        {TIME_LIMIT_ANNOTATION: str(limit["activeDeadlineSeconds"])} if limit else {}
+    )
     groups = {}
-    if 1 < placement.near.segment < placement.nodes and pods.segment_level and placement.nodes % placement.near.segment == 0:
+    if (
+        1 < placement.near.segment < placement.nodes
+        and pods.segment_level
+        and placement.nodes % placement.near.segment == 0
+    ):
         parts = placement.nodes // placement.near.segment
         inner = {"mode": "hard", "highestTierAllowed": pods.segment_tier}
-        groups = {"partitionPolicy": {"totalPartitions": parts, "partitionSize": placement.near.segment,
-                                      "minPartitions": parts, "networkTopology": inner}}  # fmt: skip
+        groups = {
+            "partitionPolicy": {
+                "totalPartitions": parts,
+                "partitionSize": placement.near.segment,
+                "minPartitions": parts,
+                "networkTopology": inner,
+            }
+        }
     return {
         "apiVersion": API_VERSION,
         "kind": "Job",
-        "metadata": {"name": name, "namespace": format_namespace_name(job.tenant), "labels": build_labels(name),
-                     "annotations": {KEY_ANNOTATION: key, NAME_ANNOTATION: job.name}},
+        "metadata": {
+            "name": name,
+            "namespace": format_namespace_name(job.tenant),
+            "labels": build_labels(name),
+            "annotations": {KEY_ANNOTATION: key, NAME_ANNOTATION: job.name},
+        },
         "spec": {
             "schedulerName": "volcano",
             "queue": format_queue_name(job.tenant),
@@ -75,17 +104,23 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
             "plugins": {"env": [], "svc": ["--publish-not-ready-addresses=true"]},
             "policies": list(_build_policies(job)),
             **_build_network_topology(job, placement, pods, bool(groups)),
-            "tasks": [{
-                "name": ROLE,
-                "replicas": placement.nodes,
-                "minAvailable": placement.nodes,
-                **groups,
-                "template": {"metadata": {"labels": build_labels(name) | {OBJECT_LABEL: name},
-                                          "annotations": notes | dict(pods.links.annotations)},
-                             "spec": build_pod_spec(placement, pods, body) | limit},
-            }],
+            "tasks": [
+                {
+                    "name": ROLE,
+                    "replicas": placement.nodes,
+                    "minAvailable": placement.nodes,
+                    **groups,
+                    "template": {
+                        "metadata": {
+                            "labels": build_labels(name) | {OBJECT_LABEL: name},
+                            "annotations": notes | dict(pods.links.annotations),
+                        },
+                        "spec": build_pod_spec(placement, pods, body) | limit,
+                    },
+                }
+            ],
         },
-    }  # fmt: skip
+    }
 
 
 def _build_network_topology(job: JobSpec, placement: Placement, pods: PodRequirements, has_groups: bool) -> Json:
@@ -96,7 +131,11 @@ def _build_network_topology(job: JobSpec, placement: Placement, pods: PodRequire
     """
     if placement.near.segment == placement.nodes > 1 and pods.segment_tier:
         return {"networkTopology": {"mode": "hard", "highestTierAllowed": pods.segment_tier}}
-    if placement.nodes == 1 or not pods.tier or (job.priority == "high" and not placement.near.required and not has_groups):
+    if (
+        placement.nodes == 1
+        or not pods.tier
+        or (job.priority == "high" and not placement.near.required and not has_groups)
+    ):
         return {}
     mode = "hard" if placement.near.required else "soft"
     return {"networkTopology": {"mode": mode, "highestTierAllowed": pods.tier}}
@@ -140,7 +179,9 @@ class VolcanoJobKind:
         groups: Iterable[Json] = ()
         pods: Iterable[Json] = ()
         if any(_read_phase(item) in _WAITING for item in found):
-            groups = api.iter_items(f"/apis/{_SCHEDULING_API_VERSION}/namespaces/{namespace}/podgroups", labelSelector=selector)
+            groups = api.iter_items(
+                f"/apis/{_SCHEDULING_API_VERSION}/namespaces/{namespace}/podgroups", labelSelector=selector
+            )
         if any(_read_phase(item) in _BADLY for item in found):
             pods = api.iter_items(f"/api/v1/namespaces/{namespace}/pods", labelSelector=selector)
         group_of = {owner["uid"]: item for item in groups for owner in item["metadata"].get("ownerReferences") or ()}

@@ -23,7 +23,7 @@ from .queue import Queue, Task
 from .runs import Run, has_leftover_processes, signal_all
 from .slots import compute_capacity, lease_slots
 from .tasks import build_task_environment
-from .verdicts import can_retry, find_exceeded_limit, compute_time_left
+from .verdicts import can_retry, compute_time_left, find_exceeded_limit
 
 _HEARTBEAT = 1.0  # seconds between two looks when nothing rings and nothing ends
 _HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same where the system cannot tell us of the end of a process
@@ -108,9 +108,13 @@ class Agent:
         if task.termination_state:
             return self.finish_termination(task, alive)
         if lost:
-            return self.begin_termination(task, State.NODE_FAIL, f"its process was lost in attempt {task.attempt}", None)
+            return self.begin_termination(
+                task, State.NODE_FAIL, f"its process was lost in attempt {task.attempt}", None
+            )
         if bad is not None and alive:
-            return self.begin_termination(task, State.FAILED, f"one of its {len(runs)} tasks ended with exit code {bad}", bad)
+            return self.begin_termination(
+                task, State.FAILED, f"one of its {len(runs)} tasks ended with exit code {bad}", bad
+            )
         if not alive:
             if has_leftover_processes(runs):
                 signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
@@ -118,7 +122,9 @@ class Agent:
                 self.queue.requeue(task.ref, f"ended with exit code {bad}; it is started again")
                 return False
             state = State.COMPLETED if bad is None else State.FAILED
-            said = self.start_failures.get(task.ref) or (f"ended with exit code {bad}" if bad is not None else task.reason)
+            said = self.start_failures.get(task.ref) or (
+                f"ended with exit code {bad}" if bad is not None else task.reason
+            )
             self.unrecorded_ends.append((task.ref, state, said, bad or 0))
             return False
         if task.is_cancelled:

@@ -71,8 +71,12 @@ def _start_agent(folder: Path, idle_timeout: float) -> bool:
         detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
         subprocess.run(
             ["/bin/sh", "-c", detach, "sh", str(folder / "agent.log"), *command],
-            pass_fds=(lock, pipe), start_new_session=True, check=True, cwd="/", env=env,
-        )  # fmt: skip
+            pass_fds=(lock, pipe),
+            start_new_session=True,
+            check=True,
+            cwd="/",
+            env=env,
+        )
         return True
     except BlockingIOError:
         return False

@@ -34,8 +34,21 @@ __all__ = ["LocalEngine"]
 
 # Of the submitter's environment a job sees only what programs need to be found and to speak: what happened to be set
 # in one terminal is no part of a job.
-_PASSED_VARIABLES = ("CONDA_PREFIX", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "PYTHONPATH", "SHELL",
-              "TMPDIR", "TZ", "USER", "VIRTUAL_ENV")  # fmt: skip
+_PASSED_VARIABLES = (
+    "CONDA_PREFIX",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LD_LIBRARY_PATH",
+    "LOGNAME",
+    "PATH",
+    "PYTHONPATH",
+    "SHELL",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+)
 _PRIORITY_VALUES = {"low": 0, "normal": 1, "high": 2}
 _CHUNK_SIZE = 2**20
 _MAX_TASKS = 256
@@ -66,18 +79,26 @@ class LocalEngine:
         """The program, its environment and what it needs of this machine."""
         tasks = placement.nodes * job.tasks_per_node
         if tasks > _MAX_TASKS:
-            raise EngineError(f"job {job.name!r} has {tasks} tasks, this machine plays at most {_MAX_TASKS}; "
-                              "submit it to a cluster, or a smaller one here")  # fmt: skip
+            raise EngineError(
+                f"job {job.name!r} has {tasks} tasks, this machine plays at most {_MAX_TASKS}; "
+                "submit it to a cluster, or a smaller one here"
+            )
         if job.array and job.array > _MAX_ARRAY:
-            raise EngineError(f"job {job.name!r} has {job.array} tasks in its array, this machine takes at most "
-                              f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here")  # fmt: skip
+            raise EngineError(
+                f"job {job.name!r} has {job.array} tasks in its array, this machine takes at most "
+                f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here"
+            )
         if placement.licenses:
-            raise EngineError(f"job {job.name!r} needs licences ({placement.licenses}), which this machine does not "
-                              "count; leave them out, or submit it to Slurm")  # fmt: skip
+            raise EngineError(
+                f"job {job.name!r} needs licences ({placement.licenses}), which this machine does not "
+                "count; leave them out, or submit it to Slurm"
+            )
         real = count_real_accelerators()
         if real is not None and placement.accelerators_per_node > real:
-            raise EngineError(f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
-                              f"machine may give {real}; ask for fewer, or set {ACCELERATORS_VARIABLE}")  # fmt: skip
+            raise EngineError(
+                f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
+                f"machine may give {real}; ask for fewer, or set {ACCELERATORS_VARIABLE}"
+            )
         env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         settings: dict[str, str | int | float] = {
             "accelerators_per_node": placement.accelerators_per_node,
@@ -100,15 +121,21 @@ class LocalEngine:
                 str(build_script_path(self.folder, key)),
             )
         for name, value in (
-            ("after", " ".join(job.after)), ("array", job.array), ("retry_codes", " ".join(map(str, list_retried_exit_codes(job)))),
-            ("begin", placement.begin), ("deadline", job.deadline.to("s") if job.deadline else 0),
+            ("after", " ".join(job.after)),
+            ("array", job.array),
+            ("retry_codes", " ".join(map(str, list_retried_exit_codes(job)))),
+            ("begin", placement.begin),
+            ("deadline", job.deadline.to("s") if job.deadline else 0),
             ("secrets", " ".join(f"{secret.env}={secret.name}" for secret in job.secrets)),
-        ):  # fmt: skip
+        ):
             if value:
                 settings[name] = value
         if job.image:
             argv = (*_build_container_command(job.image, str(settings["workdir"]), self.folder), *argv)
-        env |= {**build_job_environment(job, placement, key), "SUPERCLOUD_RESULT": str(build_result_path(self.folder, key))}
+        env |= {
+            **build_job_environment(job, placement, key),
+            "SUPERCLOUD_RESULT": str(build_result_path(self.folder, key)),
+        }
         if job.checkpoint:
             env["SUPERCLOUD_COMMIT"] = str(self.folder / "checkpoint")
         return Submission(key, argv, job.script or "", env, settings)
@@ -127,7 +154,9 @@ class LocalEngine:
             OSError,
             subprocess.SubprocessError,
         ) as error:  # it is in the queue, and whoever asks for it wakes again
-            raise SubmissionUnknownError(f"the job is in the queue of this machine, and nothing can be started: {error}") from None
+            raise SubmissionUnknownError(
+                f"the job is in the queue of this machine, and nothing can be started: {error}"
+            ) from None
         return ref
 
     def _write_files(self, submission: Submission) -> None:
@@ -187,8 +216,10 @@ def _build_container_command(image: str, workdir: str, folder: Path) -> tuple[st
     """What starts a program in an image here: as an ordinary process, so that it ends with its job."""
     program = shutil.which("apptainer") or shutil.which("singularity")
     if program is None:
-        raise EngineError("this machine has neither apptainer nor singularity to run an image; install one, leave out "
-                          "image, or submit it to a cluster")  # fmt: skip
+        raise EngineError(
+            "this machine has neither apptainer nor singularity to run an image; install one, leave out "
+            "image, or submit it to a cluster"
+        )
     source = image if image.startswith(("/", ".")) or "://" in image else f"docker://{image}"
     devices = (("--nv", "/dev/nvidiactl"), ("--rocm", "/dev/kfd"))
     drivers = [option for option, device in devices if os.path.exists(device)]

@@ -90,10 +90,23 @@ class Task:
     def from_row(cls, row: sqlite3.Row) -> Task:
         """From a row of the table."""
         return cls(
-            row["ref"], row["key"], Submission.from_json(row["submission"]), State(row["state"]), row["attempt"],
-            tuple(json.loads(row["slots"])), bool(row["simulated"]), row["boot"], bool(row["cancelled"]),
-            row["verdict"], row["exit_code"], row["reason"], row["started"], row["ended"], row["queued"], row["ticks"],
-        )  # fmt: skip
+            row["ref"],
+            row["key"],
+            Submission.from_json(row["submission"]),
+            State(row["state"]),
+            row["attempt"],
+            tuple(json.loads(row["slots"])),
+            bool(row["simulated"]),
+            row["boot"],
+            bool(row["cancelled"]),
+            row["verdict"],
+            row["exit_code"],
+            row["reason"],
+            row["started"],
+            row["ended"],
+            row["queued"],
+            row["ticks"],
+        )
 
     @property
     def array_index(self) -> int | None:
@@ -149,8 +162,9 @@ class Queue:
         count = int(submission.settings.get("array") or 0)
         keys = [f"{submission.key}[{index}]" for index in range(count)] if count else [submission.key]
         text, priority = submission.to_json(), submission.settings.get("priority", 0)
-        after = json.dumps([number for ref in str(submission.settings.get("after") or "").split()
-                            for number in parse_ref(ref)])  # fmt: skip
+        after = json.dumps(
+            [number for ref in str(submission.settings.get("after") or "").split() for number in parse_ref(ref)]
+        )
         now, later = time.time(), float(submission.settings.get("begin") or 0)
         begin, reason = (now + later, "it is to begin later") if later else (0.0, "")
         with self.transaction() as connection:
@@ -178,14 +192,17 @@ class Queue:
         if known and known.submission.digest != submission.digest:
             raise EngineError(
                 f"the key {submission.key!r} belongs to job {known.ref} of this machine, submitted for another "
-                f"job or with other arguments ({_format_command(known.submission)}, not {_format_command(submission)}); take another key"
+                f"job or with other arguments ({_format_command(known.submission)}, not "
+                f"{_format_command(submission)}); take another key"
             )
 
     def find_digests(self, refs: Sequence[str]) -> dict[str, str]:
         """For each job the digest of its spec; those without one are left out."""
         first = {numbers[0]: ref for ref in refs if (numbers := parse_ref(ref))}
-        rows = self._database.read("SELECT ref, submission FROM tasks WHERE ref IN (SELECT value FROM json_each(?))",
-                                   (json.dumps(list(first)),))  # fmt: skip
+        rows = self._database.read(
+            "SELECT ref, submission FROM tasks WHERE ref IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(first)),),
+        )
         found = {first[row["ref"]]: Submission.from_json(row["submission"]).spec for row in rows}
         return {ref: digest for ref, digest in found.items() if digest}
 
@@ -199,12 +216,15 @@ class Queue:
             (json.dumps([number for numbers in wanted.values() for number in numbers]),),
         )
         found = {
-            row["ref"]: Status(State(row["state"]), row["attempt"], row["reason"], row["exit_code"], row["started"],
-                               row["ended"])
+            row["ref"]: Status(
+                State(row["state"]), row["attempt"], row["reason"], row["exit_code"], row["started"], row["ended"]
+            )
             for row in rows
-        }  # fmt: skip
-        answers = {ref: aggregate_array_status([found[number] for number in numbers if number in found], len(numbers))
-                   for ref, numbers in wanted.items()}  # fmt: skip
+        }
+        answers = {
+            ref: aggregate_array_status([found[number] for number in numbers if number in found], len(numbers))
+            for ref, numbers in wanted.items()
+        }
         return {ref: status for ref, status in answers.items() if status is not None}
 
     def cancel(self, ref: str) -> None:
@@ -230,8 +250,9 @@ class Queue:
         with self.transaction() as connection:
             connection.execute(
                 "DELETE FROM tasks WHERE ended < ? AND ref NOT IN"
-                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')", (ended_before,),
-            )  # fmt: skip
+                " (SELECT a.value FROM tasks t, json_each(t.after) a WHERE t.state = 'QUEUED')",
+                (ended_before,),
+            )
 
     # -- for the agent -----------------------------------------------------------------------------------------------
 
@@ -276,8 +297,12 @@ class Queue:
                 tasks.append(Task.from_row(row))
             except (ValueError, TypeError, LookupError) as error:  # damaged: the others go on
                 if row["state"] == State.QUEUED:
-                    self.record_end(row["ref"], State.FAILED, f"its entry in the queue cannot be read ({error!r:.80}); submit "
-                             "it again with another key", None)  # fmt: skip
+                    self.record_end(
+                        row["ref"],
+                        State.FAILED,
+                        f"its entry in the queue cannot be read ({error!r:.80}); submit it again with another key",
+                        None,
+                    )
         return tasks
 
     def record_start(self, ref: int, slots: Sequence[int], is_simulated: bool) -> None:
@@ -287,7 +312,16 @@ class Queue:
             connection.execute(
                 "UPDATE tasks SET state = ?, slots = ?, simulated = ?, boot = ?, reason = ?, started = ?, ticks = ?"
                 " WHERE ref = ? AND state = 'QUEUED'",
-                (State.RUNNING, json.dumps(slots), is_simulated, read_boot_id(), reason, time.time(), time.monotonic(), ref),
+                (
+                    State.RUNNING,
+                    json.dumps(slots),
+                    is_simulated,
+                    read_boot_id(),
+                    reason,
+                    time.time(),
+                    time.monotonic(),
+                    ref,
+                ),
             )
 
     def record_termination(self, ref: int, state: State, reason: str, exit_code: int | None = None) -> None:

@@ -17,7 +17,15 @@ from pathlib import Path
 from ...store.private_files import create_private_file, write
 from ...store.processes import ProcessId, find_by_environment, read_namespace
 
-__all__ = ["RUNS", "Run", "has_leftover_processes", "build_log_path", "build_result_path", "build_script_path", "signal_all"]
+__all__ = [
+    "RUNS",
+    "Run",
+    "has_leftover_processes",
+    "build_log_path",
+    "build_result_path",
+    "build_script_path",
+    "signal_all",
+]
 
 RUNS = "runs"
 """The folder of all this, in that of the engine."""
@@ -113,7 +121,11 @@ class Run:
 
 def signal_all(folder: Path, key: str, attempt: int, signal_number: int, excluded_pids: Collection[int] = ()) -> int:
     """Send a signal to all processes of an attempt but ``spare``; returns how many there were."""
-    found = [pid for pid in find_by_environment(_RUN_VARIABLE, f"{folder / 'runs' / key / str(attempt)}/") if pid not in excluded_pids]
+    found = [
+        pid
+        for pid in find_by_environment(_RUN_VARIABLE, f"{folder / 'runs' / key / str(attempt)}/")
+        if pid not in excluded_pids
+    ]
     for pid in found:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal_number)

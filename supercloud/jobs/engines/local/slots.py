@@ -66,8 +66,13 @@ def lease_slots(
             continue
         per_node = int(task.get_number("accelerators_per_node"))
         if per_node > capacity.slots:
-            hopeless.append((task, f"it needs {per_node} accelerators on a node, this machine may give {capacity.slots}; "
-                                   f"set {ACCELERATORS_VARIABLE}"))  # fmt: skip
+            hopeless.append(
+                (
+                    task,
+                    f"it needs {per_node} accelerators on a node, this machine may give {capacity.slots}; "
+                    f"set {ACCELERATORS_VARIABLE}",
+                )
+            )
         elif not per_node:
             if plain > 0:
                 plain -= 1

@@ -28,7 +28,10 @@ def build_task_environment(task: Task, rank: int) -> dict[str, str]:
     epoch = compute_previous_epoch(task.submission.key) + task.attempt
     env |= {"SUPERCLOUD_EPOCH": str(epoch), "SUPERCLOUD_NODE_RANK": str(node)}
     if task.array_index is not None:
-        env |= {"MASTER_PORT": str(int(settings["port"]) + task.array_index % 500), "SUPERCLOUD_ARRAY_INDEX": str(task.array_index)}
+        env |= {
+            "MASTER_PORT": str(int(settings["port"]) + task.array_index % 500),
+            "SUPERCLOUD_ARRAY_INDEX": str(task.array_index),
+        }
     if wanted := str(settings.get("secrets") or ""):
         env |= read_secrets(dict(item.split("=", 1) for item in wanted.split()))  # read here, written nowhere
     if name := str(settings.get("visible_env") or ""):

@@ -15,10 +15,21 @@ from ...fleet.observations import NodeState, WaitingJobs
 from ..submission import Status
 from . import copies, older
 from .commands import COMMENT_PREFIX
-from .nodes import NON_NODE_REASONS, count_accelerators, classify_state
-from .texts import parse_comment, build_status
+from .nodes import NON_NODE_REASONS, classify_state, count_accelerators
+from .texts import build_status, parse_comment
 
-__all__ = ["parse_accounts", "parse_digests", "read_job_id", "is_owned_by", "has_key", "parse_keys", "parse_nodes", "parse_queue", "build_submission", "parse_waiting_jobs"]
+__all__ = [
+    "parse_accounts",
+    "parse_digests",
+    "read_job_id",
+    "is_owned_by",
+    "has_key",
+    "parse_keys",
+    "parse_nodes",
+    "parse_queue",
+    "build_submission",
+    "parse_waiting_jobs",
+]
 
 
 def _wrap_number(value: int) -> dict[str, Any]:

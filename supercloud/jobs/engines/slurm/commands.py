@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from ....spec import JobSpec
     from ...placement.answer import Placement
 
-__all__ = ["COMMENT_PREFIX", "SHOW_CONFIG", "build_cancel", "build_sacct_history", "build_sacct", "build_squeue", "build_recall", "build_sbatch",
-           "add_digest"]  # fmt: skip
+__all__ = [
+    "COMMENT_PREFIX",
+    "SHOW_CONFIG",
+    "build_cancel",
+    "build_sacct_history",
+    "build_sacct",
+    "build_squeue",
+    "build_recall",
+    "build_sbatch",
+    "add_digest",
+]
 
 COMMENT_PREFIX = "supercloud:"
 """What a job's comment begins with. Its key follows, and finds it again; after a colon comes the digest of its spec."""
@@ -26,8 +35,16 @@ _EPOCH_TIMES = ("env", "SLURM_TIME_FORMAT=%s")  # times that need no time zone
 
 # Widths: squeue cuts what is longer. RestartCnt has no letter in the short format, so all go by name. The tasks of an
 # array all have its ArrayJobID; of any other job it is its own id.
-QUEUE_FIELDS = (("ArrayJobID", 24), ("State", 24), ("Reason", 64), ("RestartCnt", 12), ("exit_code", 16),
-                ("StartTime", 24), ("EndTime", 24), ("Comment", 128))  # fmt: skip
+QUEUE_FIELDS = (
+    ("ArrayJobID", 24),
+    ("State", 24),
+    ("Reason", 64),
+    ("RestartCnt", 12),
+    ("exit_code", 16),
+    ("StartTime", 24),
+    ("EndTime", 24),
+    ("Comment", 128),
+)
 ACCOUNTING_FIELDS = ("JobID", "State", "ExitCode", "Start", "End", "Reason")
 
 
@@ -68,9 +85,14 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
     if job.after:  # what Slurm calls them; one that fails takes this one with it instead of leaving it in the queue
         yield f"--dependency=afterok:{':'.join(ref.partition('/')[0] for ref in job.after)}"
         yield "--kill-on-invalid-dep=yes"
-    for name, value in (("partition", placement.partition), ("account", placement.account), ("qos", placement.qos),
-                        ("constraint", placement.constraint), ("nodelist", ",".join(placement.hosts)),
-                        ("licenses", placement.licenses)):  # fmt: skip
+    for name, value in (
+        ("partition", placement.partition),
+        ("account", placement.account),
+        ("qos", placement.qos),
+        ("constraint", placement.constraint),
+        ("nodelist", ",".join(placement.hosts)),
+        ("licenses", placement.licenses),
+    ):
         if value:
             yield f"--{name}={value}"
     if job.workdir and log.startswith("/"):  # else the log is relative to where sbatch runs, and the script goes there
@@ -98,8 +120,15 @@ def build_squeue() -> tuple[str, ...]:
 
 def build_sacct(refs: Sequence[str]) -> tuple[str, ...]:
     """Jobs that the controller has forgotten."""
-    return (*_EPOCH_TIMES, "sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(refs)}",
-            f"--format={','.join(ACCOUNTING_FIELDS)}")  # fmt: skip
+    return (
+        *_EPOCH_TIMES,
+        "sacct",
+        "--noheader",
+        "--parsable2",
+        "--allocations",
+        f"--jobs={','.join(refs)}",
+        f"--format={','.join(ACCOUNTING_FIELDS)}",
+    )
 
 
 def build_sacct_history(seconds: int) -> tuple[str, ...]:
@@ -107,8 +136,15 @@ def build_sacct_history(seconds: int) -> tuple[str, ...]:
 
     The comment is only kept with AccountingStoreFlags=job_comment, the submission line always: the key is in both.
     """
-    return ("sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", f"--starttime=now-{seconds}seconds",
-            "--format=JobID,Comment,SubmitLine")  # fmt: skip
+    return (
+        "sacct",
+        "--noheader",
+        "--parsable2",
+        "--allocations",
+        "--duplicates",
+        f"--starttime=now-{seconds}seconds",
+        "--format=JobID,Comment,SubmitLine",
+    )
 
 
 def build_cancel(ref: str) -> tuple[str, ...]:

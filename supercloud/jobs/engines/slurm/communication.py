@@ -67,5 +67,8 @@ def _load_table() -> Mapping[str, Any]:
 
 @cache
 def _list_system_numbers() -> frozenset[int]:
-    return frozenset(number for name in _load_table()["system_may_have_arrived"]
-                     if (number := getattr(errno, name, None)) is not None)  # fmt: skip
+    return frozenset(
+        number
+        for name in _load_table()["system_may_have_arrived"]
+        if (number := getattr(errno, name, None)) is not None
+    )

@@ -56,12 +56,16 @@ def live_of(rows: Iterable[Row], jobs: Mapping[str, tuple[str, str]]) -> dict[st
     for number, status, mark in rows:
         if number and mark and not status.state.is_final:
             live.setdefault(mark, set()).add(number)
-    found = {number: (live.get((key, digest), set()) | live.get((key, ""), set())) - {number}
-             for number, (key, digest) in jobs.items()}  # fmt: skip
+    found = {
+        number: (live.get((key, digest), set()) | live.get((key, ""), set())) - {number}
+        for number, (key, digest) in jobs.items()
+    }
     return {number: sorted(ids, key=order_of) for number, ids in found.items() if ids}
 
 
 def has_begun(rows: Iterable[Row], numbers: Sequence[str]) -> bool:
     """Whether any of these jobs is past its wait and has not ended."""
-    return any(number in numbers and not status.state.is_final and status.state is not State.QUEUED
-               for number, status, _ in rows)  # fmt: skip
+    return any(
+        number in numbers and not status.state.is_final and status.state is not State.QUEUED
+        for number, status, _ in rows
+    )

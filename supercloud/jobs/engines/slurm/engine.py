@@ -50,7 +50,9 @@ class SlurmEngine:
         self.runner: Runner = runner or (
             SshRunner(via.removeprefix("ssh:"), folder / ".ssh") if via[:4] == "ssh:" else LocalRunner()
         )
-        self.spool: Spool = RemoteSpool(self.runner) if isinstance(self.runner, SshRunner) else SharedSpool(folder, self.runner)
+        self.spool: Spool = (
+            RemoteSpool(self.runner) if isinstance(self.runner, SshRunner) else SharedSpool(folder, self.runner)
+        )
         self.controller: Controller = CommandController(self.runner)
         self._rest: RestController | None = None
         if via[:4] == "http":
@@ -62,8 +64,10 @@ class SlurmEngine:
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The sbatch command and its script."""
         if placement.accelerators_per_node and not placement.gres:
-            raise EngineError(f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
-                              "'gres'; place the job in another pool")  # fmt: skip
+            raise EngineError(
+                f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
+                "'gres'; place the job in another pool"
+            )
         log = self.spool.get_log_path(key)
         text = render_script(job, placement, key, self.spool.home, change_folder=not log.startswith("/"))
         return Submission(key, commands.build_sbatch(job, placement, key, log), text, settings=_build_settings(job))
@@ -91,8 +95,9 @@ class SlurmEngine:
             return _format_ref(ref, submission)
         if answer.exit_code == 0 or _may_have_arrived(answer):
             said = (answer.stdout + answer.stderr).strip()[-200:]
-            raise SubmissionUnknownError(f"whether Slurm has the job is not known; sbatch ended with exit code {answer.exit_code} and "
-                         f"{said!r}")  # fmt: skip
+            raise SubmissionUnknownError(
+                f"whether Slurm has the job is not known; sbatch ended with exit code {answer.exit_code} and {said!r}"
+            )
         self.spool.refused(submission.key)
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
@@ -153,7 +158,9 @@ class SlurmEngine:
         for ref in gone:
             number, count = _parse_ref(ref)
             # tasks that only one of the two still lists count once: the accounts know all that have begun
-            if (said := aggregate_array_status(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))) is not None:
+            if (
+                said := aggregate_array_status(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))
+            ) is not None:
                 statuses[ref] = said
         return statuses
 

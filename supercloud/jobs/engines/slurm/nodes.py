@@ -10,16 +10,41 @@ from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
 from ..responses import MAX_TIMESTAMP, iter_lines, parse_number
 
-__all__ = ["NON_NODE_REASONS", "LIST_PENDING", "LIST_RUNNING", "SHOW_NODES", "count_accelerators", "classify_state", "parse_ends", "parse_nodes", "parse_waiting_jobs"]
+__all__ = [
+    "NON_NODE_REASONS",
+    "LIST_PENDING",
+    "LIST_RUNNING",
+    "SHOW_NODES",
+    "count_accelerators",
+    "classify_state",
+    "parse_ends",
+    "parse_nodes",
+    "parse_waiting_jobs",
+]
 
 SHOW_NODES = ("scontrol", "show", "node", "--oneliner", "--all")
 # of everybody: until when which nodes are taken, and how much waits where
-LIST_RUNNING = ("env", "SLURM_TIME_FORMAT=%s", "squeue", "--noheader", "--all", "--states=RUNNING,COMPLETING",
-           "--format=%e|%N")  # fmt: skip
+LIST_RUNNING = (
+    "env",
+    "SLURM_TIME_FORMAT=%s",
+    "squeue",
+    "--noheader",
+    "--all",
+    "--states=RUNNING,COMPLETING",
+    "--format=%e|%N",
+)
 LIST_PENDING = ("squeue", "--noheader", "--all", "--states=PENDING", "--array", "--format=%P|%D|%r")
 
-DRAINED_STATES = {"DRAIN", "MAINT", "MAINTENANCE", "REBOOT_ISSUED", "REBOOT_REQUESTED", "PERFCTRS", "BLOCKED",
-           "PLANNED_MAINT"}  # fmt: skip
+DRAINED_STATES = {
+    "DRAIN",
+    "MAINT",
+    "MAINTENANCE",
+    "REBOOT_ISSUED",
+    "REBOOT_REQUESTED",
+    "PERFCTRS",
+    "BLOCKED",
+    "PLANNED_MAINT",
+}
 DOWN_STATES = {"DOWN", "ERROR", "FUTURE", "FAIL", "INVAL", "INVALID_REG", "NOT_RESPONDING", "POWERING_DOWN", "UNKNOWN"}
 _MAX_NODE_NAMES = 2**22
 """Names of nodes in one answer, each as often as a job has it: a cluster of 65,536 nodes with 64 jobs on each."""
@@ -35,7 +60,9 @@ def parse_nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
         words = set(_read_value(line, "State").strip("*~#!%$@^-").split("+"))
         used = count_accelerators(_read_value(line, "AllocTRES"))
         if not count_accelerators(_read_value(line, "CfgTRES")):
-            used = int(bool(parse_number(_read_value(line, "CPUAlloc") or "0", f"scontrol show node: CPUAlloc of {name}")))
+            used = int(
+                bool(parse_number(_read_value(line, "CPUAlloc") or "0", f"scontrol show node: CPUAlloc of {name}"))
+            )
         yield NodeState(name, classify_state(words), used, until.get(name))
 
 
@@ -63,7 +90,9 @@ def parse_ends(text: str) -> dict[str, float]:
         end, _, hosts = line.partition("|")
         for host in expand_hosts(hosts.strip(), left) if end.strip().isdigit() else ():
             left -= 1
-            latest[host] = max(latest.get(host, 0.0), float(parse_number(end, "squeue: the end of a job", MAX_TIMESTAMP)))
+            latest[host] = max(
+                latest.get(host, 0.0), float(parse_number(end, "squeue: the end of a job", MAX_TIMESTAMP))
+            )
     return latest
 
 
@@ -95,7 +124,9 @@ def expand_hosts(folded: str, max_names: int = _MAX_NODE_NAMES) -> Iterator[str]
                 raise EngineError(f"squeue: {folded[:80]!r} is no list of nodes")
             max_names -= max(0, int(last or first) + 1 - int(first))
             if max_names < 0:
-                raise EngineError(f"squeue: {folded[:80]!r} brings the nodes of jobs beyond {_MAX_NODE_NAMES:,}; is that the "
-                                  "Slurm it should be?")  # fmt: skip
+                raise EngineError(
+                    f"squeue: {folded[:80]!r} brings the nodes of jobs beyond {_MAX_NODE_NAMES:,}; is that the "
+                    "Slurm it should be?"
+                )
             for number in range(int(first), int(last or first) + 1):
                 yield f"{prefix}{number:0{len(first)}d}"

@@ -62,8 +62,10 @@ def build_submission(argv: Sequence[str], script: str) -> dict[str, Any]:
         elif name in _FIXED_FIELDS:
             job |= _FIXED_FIELDS[name]
         else:
-            raise EngineError(f"slurmrestd of this release (format {DATA_FORMAT}) takes no --{name}; reach this cluster "
-                              "with --via ssh:HOST")  # fmt: skip
+            raise EngineError(
+                f"slurmrestd of this release (format {DATA_FORMAT}) takes no --{name}; reach this cluster "
+                "with --via ssh:HOST"
+            )
     if "tasks_per_node" in job:
         job["tasks"] = int(job["nodes"]) * int(job["tasks_per_node"])
     job.setdefault("current_working_directory", "/tmp")

@@ -27,13 +27,13 @@ from ...store.database import locate_state_folder
 from ...store.states import State
 from .. import http as web
 from ..base import SubmissionUnknownError
-from ..responses import Shape, require_shape, parse_json, parse_response
+from ..responses import Shape, parse_json, parse_response, require_shape
 from ..submission import Status, Submission
 from . import bodies, communication, copies, older, shapes
 from .reasons import describe_state
 from .runner import CommandResult, LocalRunner
 from .spool import SharedSpool
-from .tokens import GET_TOKEN_HINT, bind_tokens, require_token, read_user
+from .tokens import GET_TOKEN_HINT, bind_tokens, read_user, require_token
 
 __all__ = ["RestController", "RestSpool"]
 
@@ -78,13 +78,18 @@ class RestController:
         assert answer is not None
         return answer
 
-    def _send(self, method: str, path: str, shape: Shape, body: object = None,
-              missing: object = "error") -> dict[str, Any] | None:  # fmt: skip
+    def _send(
+        self, method: str, path: str, shape: Shape, body: object = None, missing: object = "error"
+    ) -> dict[str, Any] | None:
         url = self.address + path
         data = None if body is None else json.dumps(body).encode()
         said = self.require_token()
-        headers = {"X-SLURM-USER-NAME": read_user(said), "X-SLURM-USER-TOKEN": said, "Content-Type": "application/json",
-                   "Accept": "application/json"}  # fmt: skip
+        headers = {
+            "X-SLURM-USER-NAME": read_user(said),
+            "X-SLURM-USER-TOKEN": said,
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+        }
         try:
             text = web.send(urllib.request.Request(url, data, headers, method=method), _IDLE_TIMEOUT)
         except urllib.error.HTTPError as error:
@@ -155,7 +160,9 @@ class RestController:
 
     def read_digests(self, seconds: int) -> Mapping[str, str]:
         """From the same comments and submission lines."""
-        return bodies.parse_digests(self._list_accounted_jobs(seconds) or ()) | bodies.parse_digests(self._list_own_jobs())
+        return bodies.parse_digests(self._list_accounted_jobs(seconds) or ()) | bodies.parse_digests(
+            self._list_own_jobs()
+        )
 
     def _list_accounted_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
         """The user's jobs in the accounts; None where they do not answer."""
@@ -167,7 +174,8 @@ class RestController:
         except EngineError:
             return None
         if any(
-            _NOTHING_FOUND not in f"{error.get('error')} {error.get('description')}" for error in answer.get("errors") or ()
+            _NOTHING_FOUND not in f"{error.get('error')} {error.get('description')}"
+            for error in answer.get("errors") or ()
         ):
             return None  # v0.0.38 answers 200 with an error where the database does not answer
         return self._select_own_jobs(answer["jobs"])
@@ -211,7 +219,9 @@ class RestController:
         except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
             is_sure = False
         tasks = self._tasks(job_id)
-        return bool(tasks) and all(task.state is State.QUEUED and (is_sure or task.reason == _HELD_REASON) for task in tasks)
+        return bool(tasks) and all(
+            task.state is State.QUEUED and (is_sure or task.reason == _HELD_REASON) for task in tasks
+        )
 
     def _tasks(self, number: str) -> list[Status]:
         """As the service says them: :meth:`queue` adds to their reasons which other jobs carry the same key."""
@@ -222,8 +232,10 @@ class RestController:
             self._set_hold(job_id, False)
         except EngineError as error:  # 22.05 says so too where it did what it was asked to
             if any(task.reason == _HELD_REASON for task in self._tasks(job_id)):
-                raise EngineError(f"job {job_id} was held to take it back, and is not released: {error}; run: "
-                                  f"scontrol release {job_id}") from None  # fmt: skip
+                raise EngineError(
+                    f"job {job_id} was held to take it back, and is not released: {error}; run: "
+                    f"scontrol release {job_id}"
+                ) from None
 
     def _set_hold(self, job_id: str, hold: bool) -> None:
         self.request("POST", f"slurm/job/{job_id}", shapes.ERRORS_RESPONSE, {"hold": hold})
@@ -262,7 +274,9 @@ class RestSpool(SharedSpool):
         if number or not errors:  # with both it was taken, and the error says why it waits
             return CommandResult(0, f"{number}\n")
         if not _is_answered(errors):
-            raise SubmissionUnknownError(f"{self.rest.address} answered {_texts(errors)}: whether it has the job is not known")
+            raise SubmissionUnknownError(
+                f"{self.rest.address} answered {_texts(errors)}: whether it has the job is not known"
+            )
         return CommandResult(1, "", _texts(errors))
 
     def _post(self, body: object) -> Mapping[str, Any]:
@@ -287,10 +301,13 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
     errors = answer.get("errors")
     said = _texts(errors) or str(error)
     if error.code in (401, 403):
-        return UnusableEngine(f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or "
-                              "SLURM_JWT")  # fmt: skip
+        return UnusableEngine(
+            f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"
+        )
     if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):
-        return SubmissionUnknownError(f"{address} answered HTTP {error.code} ({said}): whether it was done is not known")
+        return SubmissionUnknownError(
+            f"{address} answered HTTP {error.code} ({said}): whether it was done is not known"
+        )
     refused = Refused(f"Slurm refused: {said}")
     refused.answer = answer
     return refused

@@ -22,9 +22,15 @@ _PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
 # What ssh says when it never got as far as running anything.
 _REFUSED = ("Permission denied", "Host key verification failed", "Bad configuration option")
 """What ssh says where trying again does not help."""
-_CONNECTION_ERRORS = ("Connection refused", "Could not resolve hostname", "No route to host", "Network is unreachable",
-                "Connection timed out during banner exchange", "Operation timed out",
-                "Name or service not known")  # fmt: skip
+_CONNECTION_ERRORS = (
+    "Connection refused",
+    "Could not resolve hostname",
+    "No route to host",
+    "Network is unreachable",
+    "Connection timed out during banner exchange",
+    "Operation timed out",
+    "Name or service not known",
+)
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,9 @@ class LocalRunner:
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and what it printed; :class:`Unsure` when it does not end."""
         done = _run_command(argv, stdin, _select_idle_timeout(argv, stdin))
-        return CommandResult(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return CommandResult(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
 
 class SshRunner:
@@ -61,14 +69,17 @@ class SshRunner:
     def __init__(self, target: str, sockets: Path):
         host, _, port = target.partition(":")
         if host.startswith("-") or not host:
-            raise UnusableEngine(f"{target!r} is no host; write via: ssh:user@host, ssh:host:port or a name of your "
-                              "ssh configuration")  # fmt: skip
+            raise UnusableEngine(
+                f"{target!r} is no host; write via: ssh:user@host, ssh:host:port or a name of your ssh configuration"
+            )
         self.host, self._port, self._sockets = host, port, sockets
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
         """Its exit code and what it printed; :class:`Unsure` when the connection broke off."""
         done = self.run_raw(argv, stdin)
-        return CommandResult(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return CommandResult(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
     def run_raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         """The same, as bytes."""

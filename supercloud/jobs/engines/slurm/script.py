@@ -15,7 +15,7 @@ from ...runtime.epochs import compute_previous_epoch
 from ..environment import build_job_environment, compute_rendezvous_port
 from ..retries import list_retried_exit_codes
 from ..secrets import DEFAULT_FOLDER, FOLDER_VARIABLE
-from .containers import render_runtime_selection, build_script_feed
+from .containers import build_script_feed, render_runtime_selection
 
 if TYPE_CHECKING:
     from ....spec import JobSpec
@@ -67,7 +67,10 @@ def render_script(job: JobSpec, placement: Placement, key: str, home: str, chang
         first, _, body = body.partition("\n")
     lines = [first, f"# job {job.name}, key {key}; made by supercloud"]
     lines += _render_environment(job, placement, key, home)
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(build_job_environment(job, placement, key).items())]
+    lines += [
+        f"export {name}={shlex.quote(value)}"
+        for name, value in sorted(build_job_environment(job, placement, key).items())
+    ]
     lines += _render_secrets(job)
     if change_folder and job.workdir:
         lines += [f"cd {shlex.quote(job.workdir)} || exit"]
@@ -133,7 +136,12 @@ def _has_several_tasks(job: JobSpec, placement: Placement) -> bool:
 
 def _build_task_prefix(job: JobSpec, placement: Placement) -> tuple[str, ...]:
     """The words before the program of each task."""
-    return ("sh", "-c", _TASK_ENVIRONMENT + (_RECORD_FIRST_FAILURE if _has_several_tasks(job, placement) else _RUN_SINGLE_TASK), "sh")
+    return (
+        "sh",
+        "-c",
+        _TASK_ENVIRONMENT + (_RECORD_FIRST_FAILURE if _has_several_tasks(job, placement) else _RUN_SINGLE_TASK),
+        "sh",
+    )
 
 
 def _build_srun(job: JobSpec, placement: Placement) -> tuple[str, ...]:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..responses import MAX_UINT32, MAX_TIMESTAMP, TEXT, ValueType, Required, Shape, is_whole
+from ..responses import MAX_TIMESTAMP, MAX_UINT32, TEXT, Required, Shape, ValueType, is_whole
 
 __all__ = ["ACCOUNTS_RESPONSE", "JOBS_RESPONSE", "NODES_RESPONSE", "ERRORS_RESPONSE", "SUBMIT_RESPONSE"]
 
 
 def _is_count(value: Any, maximum: int = MAX_UINT32) -> bool:
     if isinstance(value, dict):  # a number that is not set may be any: it is not read
-        return "number" in value and (not value.get("set") or value["number"] is None
-                                      or is_whole(value["number"], 0, maximum))  # fmt: skip
+        return "number" in value and (
+            not value.get("set") or value["number"] is None or is_whole(value["number"], 0, maximum)
+        )
     if isinstance(value, str):
         return not value or (value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= maximum)
     return is_whole(value, 0, maximum)
@@ -29,8 +30,11 @@ def _is_exit_code(value: Any) -> bool:
     if not isinstance(value, dict):
         return isinstance(value, str) or _is_count(value)
     signal = value.get("signal") or {}
-    return (value.get("return_code") is None or _is_count(value["return_code"])) and isinstance(signal, dict) and all(
-        signal.get(name) is None or _is_count(signal[name]) for name in ("id", "signal_id"))  # fmt: skip
+    return (
+        (value.get("return_code") is None or _is_count(value["return_code"]))
+        and isinstance(signal, dict)
+        and all(signal.get(name) is None or _is_count(signal[name]) for name in ("id", "signal_id"))
+    )
 
 
 _COUNT = ValueType(f"a whole number up to {MAX_UINT32}", _is_count)
@@ -54,24 +58,56 @@ ERRORS_RESPONSE: Shape = {"errors": _ERRORS}
 SUBMIT_RESPONSE: Shape = {"errors": _ERRORS, "job_id": _COUNT}
 JOBS_RESPONSE: Shape = {
     "errors": _ERRORS,
-    "jobs": Required([{
-        **_JOB_ID, "job_id": Required(_COUNT), "job_state": Required(_WORD), "state_reason": TEXT, "restart_cnt": _COUNT,
-        "exit_code": _EXIT_CODE, "start_time": _TIME, "end_time": _TIME, "comment": _COMMENT, "submit_line": TEXT,
-        "node_count": _COUNT, "partition": TEXT, "user_name": TEXT, "user_id": _COUNT,
-    }]),
-}  # fmt: skip
+    "jobs": Required(
+        [
+            {
+                **_JOB_ID,
+                "job_id": Required(_COUNT),
+                "job_state": Required(_WORD),
+                "state_reason": TEXT,
+                "restart_cnt": _COUNT,
+                "exit_code": _EXIT_CODE,
+                "start_time": _TIME,
+                "end_time": _TIME,
+                "comment": _COMMENT,
+                "submit_line": TEXT,
+                "node_count": _COUNT,
+                "partition": TEXT,
+                "user_name": TEXT,
+                "user_id": _COUNT,
+            }
+        ]
+    ),
+}
 ACCOUNTS_RESPONSE: Shape = {
     "errors": _ERRORS,
-    "jobs": Required([{
-        **_JOB_ID, "job_id": Required(_COUNT), "state": {"current": _WORD, "reason": TEXT},
-        "time": {"start": _TIME, "end": _TIME}, "exit_code": _EXIT_CODE, "comment": _COMMENT, "submit_line": TEXT,
-        "user": TEXT,
-    }]),
-}  # fmt: skip
+    "jobs": Required(
+        [
+            {
+                **_JOB_ID,
+                "job_id": Required(_COUNT),
+                "state": {"current": _WORD, "reason": TEXT},
+                "time": {"start": _TIME, "end": _TIME},
+                "exit_code": _EXIT_CODE,
+                "comment": _COMMENT,
+                "submit_line": TEXT,
+                "user": TEXT,
+            }
+        ]
+    ),
+}
 NODES_RESPONSE: Shape = {
     "errors": _ERRORS,
-    "nodes": Required([{
-        "name": Required(TEXT), "state": _WORD, "state_flags": _WORD, "tres": TEXT, "tres_used": TEXT,
-        "alloc_cpus": _COUNT,
-    }]),
-}  # fmt: skip
+    "nodes": Required(
+        [
+            {
+                "name": Required(TEXT),
+                "state": _WORD,
+                "state_flags": _WORD,
+                "tres": TEXT,
+                "tres_used": TEXT,
+                "alloc_cpus": _COUNT,
+            }
+        ]
+    ),
+}

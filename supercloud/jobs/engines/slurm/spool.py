@@ -192,7 +192,9 @@ class RemoteSpool:
         with tempfile.TemporaryFile() as stdin:
             stdin.write(lead + script)
             stdin.seek(0)
-            answer = self.runner.run(_build_shell_command(_SUBMIT_SCRIPT, submission.key, *sizes, digest, *submission.argv), stdin)
+            answer = self.runner.run(
+                _build_shell_command(_SUBMIT_SCRIPT, submission.key, *sizes, digest, *submission.argv), stdin
+            )
         if answer.exit_code == _KEY_CONFLICT_EXIT_CODE:
             raise EngineError(
                 f"the key {submission.key!r} belongs to Slurm job {answer.stdout.strip()[-40:]} on {self.runner.host}, "
@@ -233,10 +235,14 @@ class RemoteSpool:
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
         """From the file there."""
-        done = self.runner.run_raw(_build_shell_command(_READ_SCRIPT, f"{key}/{name}", str(offset + 1), str(_CHUNK_SIZE)))
+        done = self.runner.run_raw(
+            _build_shell_command(_READ_SCRIPT, f"{key}/{name}", str(offset + 1), str(_CHUNK_SIZE))
+        )
         if done.returncode == 77:
-            raise EngineError(f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} is not read: it does not belong "
-                              "to who submitted the job")  # fmt: skip
+            raise EngineError(
+                f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} is not read: it does not belong "
+                "to who submitted the job"
+            )
         return done.stdout
 
 

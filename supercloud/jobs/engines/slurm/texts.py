@@ -13,26 +13,49 @@ from . import copies
 from .commands import COMMENT_PREFIX
 from .reasons import describe_state
 
-__all__ = ["parse_accounts", "parse_digests", "parse_keys", "parse_comment", "parse_min_job_age", "parse_queue", "iter_queue_rows", "build_status", "parse_job_id"]
+__all__ = [
+    "parse_accounts",
+    "parse_digests",
+    "parse_keys",
+    "parse_comment",
+    "parse_min_job_age",
+    "parse_queue",
+    "iter_queue_rows",
+    "build_status",
+    "parse_job_id",
+]
 
 # Every state of every release; what is not here is UNKNOWN.
-_QUEUED_STATES = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT",
-           "POWER_UP_NODE", "EXPEDITED_REQUEUE")  # fmt: skip
+_QUEUED_STATES = (
+    "PENDING",
+    "CONFIGURING",
+    "REQUEUED",
+    "REQUEUE_FED",
+    "REQUEUE_HOLD",
+    "RESV_DEL_HOLD",
+    "SPECIAL_EXIT",
+    "POWER_UP_NODE",
+    "EXPEDITED_REQUEUE",
+)
 _RUNNING_STATES = ("RUNNING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED", "SUSPENDED", "UPDATE_DB")
-_STATES = dict.fromkeys(_QUEUED_STATES, State.QUEUED) | dict.fromkeys(_RUNNING_STATES, State.RUNNING) | {
-    "BOOT_FAIL": State.NODE_FAIL,
-    "CANCELLED": State.CANCELLED,
-    "COMPLETED": State.COMPLETED,
-    "DEADLINE": State.TIMEOUT,
-    "FAILED": State.FAILED,
-    "LAUNCH_FAILED": State.FAILED,
-    "NODE_FAIL": State.NODE_FAIL,
-    "OUT_OF_MEMORY": State.FAILED,
-    "PREEMPTED": State.NODE_FAIL,
-    "RECONFIG_FAIL": State.FAILED,
-    "REVOKED": State.FAILED,
-    "TIMEOUT": State.TIMEOUT,
-}  # fmt: skip
+_STATES = (
+    dict.fromkeys(_QUEUED_STATES, State.QUEUED)
+    | dict.fromkeys(_RUNNING_STATES, State.RUNNING)
+    | {
+        "BOOT_FAIL": State.NODE_FAIL,
+        "CANCELLED": State.CANCELLED,
+        "COMPLETED": State.COMPLETED,
+        "DEADLINE": State.TIMEOUT,
+        "FAILED": State.FAILED,
+        "LAUNCH_FAILED": State.FAILED,
+        "NODE_FAIL": State.NODE_FAIL,
+        "OUT_OF_MEMORY": State.FAILED,
+        "PREEMPTED": State.NODE_FAIL,
+        "RECONFIG_FAIL": State.FAILED,
+        "REVOKED": State.FAILED,
+        "TIMEOUT": State.TIMEOUT,
+    }
+)
 # What accounting shows of an attempt that was put back: the job itself lives on, or is about to.
 _REQUEUED_STATES = ("REQUEUED", "RESIZING", "PENDING")
 
@@ -124,7 +147,9 @@ def build_status(state: str, reason: str, code: str, start: str, end: str, attem
     return Status(
         ours,
         attempt,
-        describe_state(word, reason, exit_code, attempt) if ours is not State.UNKNOWN else f"Slurm calls its state {state!r}",
+        describe_state(word, reason, exit_code, attempt)
+        if ours is not State.UNKNOWN
+        else f"Slurm calls its state {state!r}",
         exit_code if ours in (State.COMPLETED, State.FAILED) else None,
         _parse_time(start) if ours is not State.QUEUED else None,
         _parse_time(end) if ours.is_final else None,

@@ -69,8 +69,10 @@ def require_token(address: str, folder: Path) -> str:
         whose = f"it goes to {for_all} only" if for_all else "nobody said that it is for this address"
         looked += f"; SLURM_JWT is not used: {whose}"
     other = f", or set SLURM_JWT to it{'' if is_meant else f' and {ADDRESS_VARIABLE} to {address}'}"
-    raise UnusableEngine(f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN_HINT} and write what it prints to "
-                      f"{secrets.locate_folder() / places[-1]} (chmod 600){other}")  # fmt: skip
+    raise UnusableEngine(
+        f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN_HINT} and write what it prints to "
+        f"{secrets.locate_folder() / places[-1]} (chmod 600){other}"
+    )
 
 
 def bind_tokens(address: str, folder: Path) -> None:
@@ -96,10 +98,13 @@ def _read_bound_addresses(folder: Path) -> list[str]:
 
 
 def _describe_plaintext_refusal(address: str, secret_name: str) -> str:
-    return (f"{address} is plain http beyond this machine: the token would go over the network where others can read "
-            "it, so it is not sent; use https, --via ssh:HOST, or an ssh tunnel and http://127.0.0.1:PORT. If that "
-            f"network is trusted, name the address yourself, with --via {address} or {ADDRESS_VARIABLE}={address}, or keep the "
-            f"token as {secrets.locate_folder() / secret_name}")  # fmt: skip
+    return (
+        f"{address} is plain http beyond this machine: the token would go over the network where others can read "
+        "it, so it is not sent; use https, --via ssh:HOST, or an ssh tunnel and http://127.0.0.1:PORT. If that "
+        f"network is trusted, name the address yourself, with --via {address} or {ADDRESS_VARIABLE}={address}, or "
+        "keep the "
+        f"token as {secrets.locate_folder() / secret_name}"
+    )
 
 
 def _parse_address(address: str) -> tuple[str, str, int]:

@@ -23,12 +23,17 @@ def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog
         raise RefusalError("it has no accelerators", "take a pool that has some")
     if (memory := job.accelerators.memory) is not None:
         if accelerator.memory is None:
-            raise RefusalError(f"nobody knows the memory of {accelerator.name}", "leave out accelerators.memory",
-                          {"accelerators.memory": None})  # fmt: skip
+            raise RefusalError(
+                f"nobody knows the memory of {accelerator.name}",
+                "leave out accelerators.memory",
+                {"accelerators.memory": None},
+            )
         if accelerator.memory < memory:
-            raise RefusalError(f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
-                          f"ask for at most {accelerator.memory}, and spread the model over more of them",
-                          {"accelerators.memory": str(accelerator.memory)})  # fmt: skip
+            raise RefusalError(
+                f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
+                f"ask for at most {accelerator.memory}, and spread the model over more of them",
+                {"accelerators.memory": str(accelerator.memory)},
+            )
     wishes = job.accelerators.type
     for order, wish in enumerate(wishes):
         steps = count_steps_above(wish, accelerator, catalog)
@@ -39,9 +44,11 @@ def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog
         if unknown:
             hint = suggest_nearest(_parse_requested(unknown[0]), _list_all_names(catalog))
             raise RefusalError(f"no accelerator is called {_parse_requested(unknown[0])!r}", hint)
-        raise RefusalError(f"it has {accelerator.name}, the job wants {' or '.join(wishes)}",
-                      f"add {_select_short_name(accelerator)} to accelerators.type",
-                      {"accelerators.type": [*wishes, _select_short_name(accelerator)]})  # fmt: skip
+        raise RefusalError(
+            f"it has {accelerator.name}, the job wants {' or '.join(wishes)}",
+            f"add {_select_short_name(accelerator)} to accelerators.type",
+            {"accelerators.type": [*wishes, _select_short_name(accelerator)]},
+        )
     return 0, 0
 
 
@@ -49,15 +56,21 @@ def _require_allowed_pool(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """What the job says about clusters and pools."""
     clusters = job.place.clusters
     if clusters != "any" and plan.name not in clusters:
-        raise RefusalError(f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
-                      f"add {plan.name} to place.clusters", {"place.clusters": [*clusters, plan.name]})  # fmt: skip
+        raise RefusalError(
+            f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
+            f"add {plan.name} to place.clusters",
+            {"place.clusters": [*clusters, plan.name]},
+        )
     if job.place.pools and pool.name not in job.place.pools:
         known = {item.name for item in plan.pools}
         for name in job.place.pools:
             if name not in known:
                 raise RefusalError(f"place.pools names {name!r}, which is no pool here", suggest_nearest(name, known))
-        raise RefusalError(f"the job may go only to pool {' or '.join(job.place.pools)}",
-                      f"add {pool.name} to place.pools", {"place.pools": [*job.place.pools, pool.name]})  # fmt: skip
+        raise RefusalError(
+            f"the job may go only to pool {' or '.join(job.place.pools)}",
+            f"add {pool.name} to place.pools",
+            {"place.pools": [*job.place.pools, pool.name]},
+        )
 
 
 def count_steps_above(requested: str, accelerator: Accelerator, catalog: Catalog) -> int | None:
@@ -100,4 +113,9 @@ def _select_short_name(accelerator: Accelerator) -> str:
 
 
 def _list_all_names(catalog: Catalog) -> list[str]:
-    return [name for fact in catalog.iter_entries("accelerators") if isinstance(fact, Accelerator) for name in _list_names(fact)]
+    return [
+        name
+        for fact in catalog.iter_entries("accelerators")
+        if isinstance(fact, Accelerator)
+        for name in _list_names(fact)
+    ]

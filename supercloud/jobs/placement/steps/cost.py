@@ -17,28 +17,38 @@ from .shape import JobChange
 __all__ = ["check_cost_limits", "compute_reserved_cost", "add_spending"]
 
 
-def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: ObjectiveTerms, price: float | None, nodes: int) -> None:
+def check_cost_limits(
+    job: JobSpec, plan: Plan, fleet: Fleet | None, terms: ObjectiveTerms, price: float | None, nodes: int
+) -> None:
     """Raises :class:`Refused` where the job, or what is left to its tenant, does not allow the cost."""
     if (limit := job.place.max_price) is not None:
         if price is None:
-            raise RefusalError("nobody knows its price, the job has a max_price",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
-                          {"place.max_price": None})  # fmt: skip
+            raise RefusalError(
+                "nobody knows its price, the job has a max_price",
+                f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
+                {"place.max_price": None},
+            )
         if price / nodes > limit.to("USD/h"):
-            raise RefusalError(f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
-                          f"set place.max_price to {_format_cents(price / nodes)} USD/h",
-                          {"place.max_price": f"{_format_cents(price / nodes)} USD/h"})  # fmt: skip
+            raise RefusalError(
+                f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
+                f"set place.max_price to {_format_cents(price / nodes)} USD/h",
+                {"place.max_price": f"{_format_cents(price / nodes)} USD/h"},
+            )
     if job.budget is not None:
         if job.time_limit is None:
             raise RefusalError("a budget needs to know how long the job runs", "set time_limit")
         if terms.cost is None:
-            raise RefusalError("nobody knows its price, the job has a budget",
-                          f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
-                          {"budget": None})  # fmt: skip
+            raise RefusalError(
+                "nobody knows its price, the job has a budget",
+                f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
+                {"budget": None},
+            )
         if terms.cost > job.budget.to("USD"):
-            raise RefusalError(f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
-                          f"set budget to {_format_cents(terms.cost)} USD, or a shorter time_limit",
-                          {"budget": f"{_format_cents(terms.cost)} USD"})  # fmt: skip
+            raise RefusalError(
+                f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
+                f"set budget to {_format_cents(terms.cost)} USD, or a shorter time_limit",
+                {"budget": f"{_format_cents(terms.cost)} USD"},
+            )
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
         if budget.tenant != job.tenant:
             continue
@@ -46,11 +56,16 @@ def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, terms: Obje
         cost = terms.cost if terms.cost is not None and job.time_limit else 0.0
         if left <= 0 or cost > left:
             would = f"; the job would cost {cost:.2f} USD" if cost else ""
-            raise RefusalError(f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
-                          f"{budget.per}{would}", *_suggest_within_budget(budget, left, cost, terms.run_time, price))  # fmt: skip
+            raise RefusalError(
+                f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
+                f"{budget.per}{would}",
+                *_suggest_within_budget(budget, left, cost, terms.run_time, price),
+            )
 
 
-def _suggest_within_budget(budget: Budget, remaining: float, cost: float, run_time: float, price: float | None) -> tuple[str, JobChange]:
+def _suggest_within_budget(
+    budget: Budget, remaining: float, cost: float, run_time: float, price: float | None
+) -> tuple[str, JobChange]:
     """What makes a job cost no more than is left; waiting does where the next period brings enough."""
     waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
     minutes = int(run_time / 60 - (cost - remaining) / price * 60) if price and remaining > 0 else 0

@@ -27,9 +27,11 @@ def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) 
     """What has to be moved for a job, each set from where that is cheapest; raises :class:`Refused`."""
     plan = cluster.plan
     if job.place.regions and plan.site.place not in job.place.regions:
-        raise RefusalError(f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
-                      f"add {plan.site.place} to place.regions",
-                      {"place.regions": [*job.place.regions, plan.site.place]})  # fmt: skip
+        raise RefusalError(
+            f"the job must stay in {' or '.join(job.place.regions)}, {plan.name} is in {plan.site.place}",
+            f"add {plan.site.place} to place.regions",
+            {"place.regions": [*job.place.regions, plan.site.place]},
+        )
     storage = {item.name for item in plan.storage}
     sets = {item.name: item for item in fleet.spec.data} if fleet else {}
     members = {other.plan.name: other.member for other in fleet.clusters} if fleet else {}
@@ -39,19 +41,28 @@ def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) 
             continue
         if name not in sets:
             known = {*storage, *sets}
-            raise RefusalError(f"{name!r} is no storage of {plan.name}", suggest_nearest(name, known) or "leave out place.data")
+            raise RefusalError(
+                f"{name!r} is no storage of {plan.name}", suggest_nearest(name, known) or "leave out place.data"
+            )
         holders = [place.partition("/")[0] for place in sets[name].at]
         if plan.name in holders:
             continue
         if sets[name].stays:
-            raise RefusalError(f"data {name!r} may not leave {' or '.join(holders)}",
-                          f"keep a copy of it in {plan.name}, or place the job in {holders[0]}")  # fmt: skip
+            raise RefusalError(
+                f"data {name!r} may not leave {' or '.join(holders)}",
+                f"keep a copy of it in {plan.name}, or place the job in {holders[0]}",
+            )
         size = sets[name].size
         costs = []
         for order, holder in enumerate(holders):
             of = members[holder]
-            costs.append((of.egress.to("USD") * size.to("TB") if of.egress else 0.0,
-                          size.to("B") / of.uplink.to("B/s") if of.uplink else 0.0, order))  # fmt: skip
+            costs.append(
+                (
+                    of.egress.to("USD") * size.to("TB") if of.egress else 0.0,
+                    size.to("B") / of.uplink.to("B/s") if of.uplink else 0.0,
+                    order,
+                )
+            )
         least = min(costs)
         names.append(name)
         price, seconds = price + least[0], seconds + least[1]

@@ -13,7 +13,16 @@ from ....spec.scheduler import SlurmScheduler
 from ....spec.tenant import TenantLimits
 from .shape import JobChange, ShrinkAdvisor, compute_even_shape
 
-__all__ = ["RefusalError", "require_capacity_type", "require_node_tenant", "require_licenses", "require_time_limit", "expand_pinned_nodes", "compute_shape", "require_tenant"]
+__all__ = [
+    "RefusalError",
+    "require_capacity_type",
+    "require_node_tenant",
+    "require_licenses",
+    "require_time_limit",
+    "expand_pinned_nodes",
+    "compute_shape",
+    "require_tenant",
+]
 
 _PRIORITY_ORDER = ("low", "normal", "high")
 _LICENSE_PATTERN = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
@@ -61,32 +70,52 @@ def _require_usable_nodes(nodes: int, per_node: int, pool: PoolPlan, advisor: Sh
     raise RefusalError(f"{asked}, the pool has {advisor.usable_nodes}{spares}", *advisor())
 
 
-def require_tenant(job: JobSpec, plan: Plan, nodes: int, advisor: ShrinkAdvisor, fleet: FleetSpec | None = None) -> None:
+def require_tenant(
+    job: JobSpec, plan: Plan, nodes: int, advisor: ShrinkAdvisor, fleet: FleetSpec | None = None
+) -> None:
     """Whether the tenant is there and may have so much at one time: in this cluster, and over all of the fleet."""
     if job.tenant is None:
         return
     known = {item.name: item for item in plan.tenants}
     if job.tenant not in known:
-        raise RefusalError(f"no tenant is called {job.tenant!r}", suggest_nearest(job.tenant, known) or "leave out tenant")
+        raise RefusalError(
+            f"no tenant is called {job.tenant!r}", suggest_nearest(job.tenant, known) or "leave out tenant"
+        )
     found = known[job.tenant]
     if _PRIORITY_ORDER.index(job.priority) > _PRIORITY_ORDER.index(found.priority):
-        raise RefusalError(f"tenant {found.name} may not submit with priority {job.priority}",
-                      f"set priority to {found.priority}", {"priority": found.priority})  # fmt: skip
-    shared = next((item.limits for item in fleet.tenants if item.name == found.name), TenantLimits()) if fleet else TenantLimits()
+        raise RefusalError(
+            f"tenant {found.name} may not submit with priority {job.priority}",
+            f"set priority to {found.priority}",
+            {"priority": found.priority},
+        )
+    shared = (
+        next((item.limits for item in fleet.tenants if item.name == found.name), TenantLimits())
+        if fleet
+        else TenantLimits()
+    )
     for has, where in ((found.limits, ""), (shared, f" in {fleet.name}" if fleet else "")):
         if has.accelerators is not None and job.accelerator_count > has.accelerators:
-            raise RefusalError(f"the job needs {job.accelerator_count} accelerators, tenant {found.name} may have "
-                          f"{has.accelerators} at one time{where}", *advisor(accelerators=has.accelerators))  # fmt: skip
+            raise RefusalError(
+                f"the job needs {job.accelerator_count} accelerators, tenant {found.name} may have "
+                f"{has.accelerators} at one time{where}",
+                *advisor(accelerators=has.accelerators),
+            )
         if has.nodes is not None and nodes > has.nodes:
-            raise RefusalError(f"the job needs {nodes} nodes, tenant {found.name} may have {has.nodes} at one time{where}",
-                          *advisor(nodes=has.nodes))  # fmt: skip
+            raise RefusalError(
+                f"the job needs {nodes} nodes, tenant {found.name} may have {has.nodes} at one time{where}",
+                *advisor(nodes=has.nodes),
+            )
 
 
 def require_node_tenant(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """Whether the nodes are of the job's tenant, where they are of certain ones and no partition of Slurm says it."""
     if plan.scheduler.kind != "slurm" and pool.tenants and job.tenant not in pool.tenants:
-        raise RefusalError(f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}, whose jobs "
-                      "alone run there", f"set tenant to {pool.tenants[0]}", {"tenant": pool.tenants[0]})  # fmt: skip
+        raise RefusalError(
+            f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}, whose jobs "
+            "alone run there",
+            f"set tenant to {pool.tenants[0]}",
+            {"tenant": pool.tenants[0]},
+        )
 
 
 def require_capacity_type(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
@@ -94,9 +123,11 @@ def require_capacity_type(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     declared = next((item for item in plan.spec.pools if item.name == pool.name), None)
     kinds = {way.kind for way in declared.capacity} if declared else set()
     if kinds == {"spot"} and not job.preemptible:
-        raise RefusalError("its machines are spot: the cloud may take them back",
-                      "leave out preemptible: false, or add on-demand to the pool's capacity",
-                      {"preemptible": None})  # fmt: skip
+        raise RefusalError(
+            "its machines are spot: the cloud may take them back",
+            "leave out preemptible: false, or add on-demand to the pool's capacity",
+            {"preemptible": None},
+        )
 
 
 def require_time_limit(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
@@ -105,12 +136,17 @@ def require_time_limit(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None)
         return
     own = next((item.limits.max_time for item in plan.tenants if item.name == job.tenant), None)
     shared = next((item.limits.max_time for item in fleet.tenants if item.name == job.tenant), None) if fleet else None
-    for most, whose in ((own, f"tenant {job.tenant}"), (shared, f"tenant {job.tenant}"),
-                        (plan.max_time, f"cluster {plan.name}")):  # fmt: skip
+    for most, whose in (
+        (own, f"tenant {job.tenant}"),
+        (shared, f"tenant {job.tenant}"),
+        (plan.max_time, f"cluster {plan.name}"),
+    ):
         if most is not None and job.time_limit > most:
-            raise RefusalError(f"time_limit {job.time_limit} is more than the {most} of {whose}",
-                          f"set time_limit to at most {most}, and save checkpoints",
-                          {"time_limit": str(most)})  # fmt: skip
+            raise RefusalError(
+                f"time_limit {job.time_limit} is more than the {most} of {whose}",
+                f"set time_limit to at most {most}, and save checkpoints",
+                {"time_limit": str(most)},
+            )
 
 
 def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:
@@ -124,11 +160,17 @@ def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, 
     known = set(pool.hosts)
     for host in hosts:
         if host not in known:
-            raise RefusalError(f"{host!r} is no node of the pool", f"its nodes are {pool.hosts}; or leave out place.nodes",
-                          {"place.nodes": None})  # fmt: skip
+            raise RefusalError(
+                f"{host!r} is no node of the pool",
+                f"its nodes are {pool.hosts}; or leave out place.nodes",
+                {"place.nodes": None},
+            )
     if len(hosts) != nodes:
-        raise RefusalError(f"place.nodes pins {len(hosts)}, the job needs {nodes}",
-                      f"pin {nodes} nodes, or leave out place.nodes", {"place.nodes": None})  # fmt: skip
+        raise RefusalError(
+            f"place.nodes pins {len(hosts)}, the job needs {nodes}",
+            f"pin {nodes} nodes, or leave out place.nodes",
+            {"place.nodes": None},
+        )
     return tuple(hosts)
 
 
@@ -142,16 +184,24 @@ def require_licenses(job: JobSpec, plan: Plan) -> str:
         return ""
     scheduler = plan.spec.scheduler
     if not isinstance(scheduler, SlurmScheduler):
-        raise RefusalError(f"its scheduler, {scheduler.kind}, counts no licences", "leave out licenses, or go to Slurm",
-                      {"licenses": None})  # fmt: skip
+        raise RefusalError(
+            f"its scheduler, {scheduler.kind}, counts no licences",
+            "leave out licenses, or go to Slurm",
+            {"licenses": None},
+        )
     known = dict(_LICENSE_PATTERN.findall(scheduler.options.get("Licenses", "")))
     for name, count in job.licenses.items():
         if "@" in name:
             continue
         if name not in known:
             declare = f"declare it with scheduler.options: {{Licenses: {name}:{count}}}"
-            raise RefusalError(f"it has no licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare))))
+            raise RefusalError(
+                f"it has no licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
+            )
         if count > (most := int(known[name] or 1)):
-            raise RefusalError(f"the job needs {count} of licence {name}, there are {most}", f"ask for at most {most}",
-                          {"licenses": {**job.licenses, name: most}})  # fmt: skip
+            raise RefusalError(
+                f"the job needs {count} of licence {name}, there are {most}",
+                f"ask for at most {most}",
+                {"licenses": {**job.licenses, name: most}},
+            )
     return ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))

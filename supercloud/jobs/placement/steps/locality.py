@@ -28,7 +28,13 @@ class LocalityRequest:
 
 
 def select_locality(
-    job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, group_nodes: int, partition: Partition | None, advisor: ShrinkAdvisor
+    job: JobSpec,
+    plan: Plan,
+    pool: PoolPlan,
+    nodes: int,
+    group_nodes: int,
+    partition: Partition | None,
+    advisor: ShrinkAdvisor,
 ) -> LocalityRequest:
     """Where a job of so many nodes fits; raises :class:`Refused` where it is asked to be nearer than it can be."""
     near = job.place.near
@@ -37,13 +43,21 @@ def select_locality(
         seen = _find_locality(plan, pool, "block") or seen
     domain = pool.machine.domain_nodes
     if near == "scale-up" and nodes > domain:
-        outer = "leaf" if seen and seen.kind == "tree" and nodes <= _count_largest_group(seen.levels[0], pool.hosts) else "any"
-        raise RefusalError(f"near: scale-up holds {domain} of its nodes, the job needs {nodes}",
-                      *_suggest_wider_locality(advisor(nodes=domain), outer))  # fmt: skip
+        outer = (
+            "leaf"
+            if seen and seen.kind == "tree" and nodes <= _count_largest_group(seen.levels[0], pool.hosts)
+            else "any"
+        )
+        raise RefusalError(
+            f"near: scale-up holds {domain} of its nodes, the job needs {nodes}",
+            *_suggest_wider_locality(advisor(nodes=domain), outer),
+        )
     if near == "scale-up" and nodes > 1 and plan.scheduler.kind == "slurm" and not (seen and seen.kind == "block"):
-        raise RefusalError("near: scale-up, but its scheduler sees no scale-up domains",
-                      "set near to leaf, or give the scheduler (or a partition) topology: block",
-                      {"place.near": "leaf"})  # fmt: skip
+        raise RefusalError(
+            "near: scale-up, but its scheduler sees no scale-up domains",
+            "set near to leaf, or give the scheduler (or a partition) topology: block",
+            {"place.near": "leaf"},
+        )
     tree = seen if seen and seen.kind == "tree" else _find_locality(plan, pool, "tree")
     level = _find_innermost_level(tree, pool, nodes) if tree else None
     if near in ("leaf", "pod", "fabric"):
@@ -110,12 +124,19 @@ def _find_innermost_level(tree: Locality, pool: PoolPlan, nodes: int) -> int | N
     return next((i for i, level in enumerate(tree.levels) if _count_largest_group(level, pool.hosts) >= nodes), None)
 
 
-def _require_level(requested_level: str, tree: Locality | None, pool: PoolPlan, nodes: int, innermost_level: int | None,
-           advisor: ShrinkAdvisor) -> int:  # fmt: skip
+def _require_level(
+    requested_level: str,
+    tree: Locality | None,
+    pool: PoolPlan,
+    nodes: int,
+    innermost_level: int | None,
+    advisor: ShrinkAdvisor,
+) -> int:
     """The level that ``near`` means: the leaf is the innermost of a tree, the fabric its outermost."""
     if tree is None:
-        raise RefusalError(f"near: {requested_level}, but nothing is known about its switches", "leave out near",
-                      {"place.near": None})  # fmt: skip
+        raise RefusalError(
+            f"near: {requested_level}, but nothing is known about its switches", "leave out near", {"place.near": None}
+        )
     names = [level.name for level in tree.levels]
     outermost = len(names) - 1
     pod = names.index("pod") if "pod" in names else min(1, outermost)
@@ -124,11 +145,15 @@ def _require_level(requested_level: str, tree: Locality | None, pool: PoolPlan, 
         return index
     holds = _count_largest_group(tree.levels[index], pool.hosts)
     wider = "any" if innermost_level is None else "pod" if 0 < innermost_level <= pod else "fabric"
-    raise RefusalError(f"near: {requested_level} holds {holds} of its nodes, the job needs {nodes}",
-                  *_suggest_wider_locality(advisor(nodes=holds), wider))  # fmt: skip
+    raise RefusalError(
+        f"near: {requested_level} holds {holds} of its nodes, the job needs {nodes}",
+        *_suggest_wider_locality(advisor(nodes=holds), wider),
+    )
 
 
-def _suggest_wider_locality(suggestion: tuple[str, JobChange], wider: str) -> tuple[str, JobChange, tuple[str, JobChange] | None]:
+def _suggest_wider_locality(
+    suggestion: tuple[str, JobChange], wider: str
+) -> tuple[str, JobChange, tuple[str, JobChange] | None]:
     """Fewer nodes, or in their place a wider domain around them."""
     near: tuple[str, JobChange] = (f"set near to {wider}", {"place.near": wider})
     words, change = suggestion

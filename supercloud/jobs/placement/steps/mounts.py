@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from ....plan.build.storage.clients import list_client_pools, is_client
+from ....plan.build.storage.clients import is_client, list_client_pools
 from ....plan.build.storage.mounts import normalize_mount
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
@@ -46,5 +46,6 @@ def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
         if not is_client(plan, index, pool):
             store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]
             remedy = f"place it in {' or '.join(others)}" if others else f"use nothing under {store.mount}"
-            raise RefusalError(f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it",
-                          remedy)  # fmt: skip
+            raise RefusalError(
+                f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it", remedy
+            )

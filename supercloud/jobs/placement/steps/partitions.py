@@ -37,13 +37,20 @@ def select_partition(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, advis
 def _find_refusal(job: JobSpec, partition: Partition, nodes: int, advisor: ShrinkAdvisor) -> RefusalError | None:
     name = partition.name
     if partition.accounts and job.tenant not in partition.accounts:
-        return RefusalError(f"partition {name} is for tenant {' or '.join(partition.accounts)}",
-                       f"set tenant to {partition.accounts[0]}", {"tenant": partition.accounts[0]})  # fmt: skip
+        return RefusalError(
+            f"partition {name} is for tenant {' or '.join(partition.accounts)}",
+            f"set tenant to {partition.accounts[0]}",
+            {"tenant": partition.accounts[0]},
+        )
     if partition.max_nodes is not None and nodes > partition.max_nodes:
-        return RefusalError(f"the job needs {nodes} nodes, partition {name} gives {partition.max_nodes}",
-                       *advisor(nodes=partition.max_nodes))  # fmt: skip
+        return RefusalError(
+            f"the job needs {nodes} nodes, partition {name} gives {partition.max_nodes}",
+            *advisor(nodes=partition.max_nodes),
+        )
     if job.time_limit is not None and partition.max_time is not None and job.time_limit > partition.max_time:
-        return RefusalError(f"time_limit {job.time_limit} is more than the {partition.max_time} of partition {name}",
-                       f"set time_limit to at most {partition.max_time}, and save checkpoints",
-                       {"time_limit": str(partition.max_time)})  # fmt: skip
+        return RefusalError(
+            f"time_limit {job.time_limit} is more than the {partition.max_time} of partition {name}",
+            f"set time_limit to at most {partition.max_time}, and save checkpoints",
+            {"time_limit": str(partition.max_time)},
+        )
     return None

@@ -11,7 +11,12 @@ from typing import Any
 
 from ....plan.build.fabric.nccl import find_collectives_file
 from ....plan.build.kubernetes.fabrics import FabricAttachment, build_nccl_environment, list_attachments
-from ....plan.build.kubernetes.names import format_attachment_name, format_channel_claim_name, format_namespace_name, format_settings_name
+from ....plan.build.kubernetes.names import (
+    format_attachment_name,
+    format_channel_claim_name,
+    format_namespace_name,
+    format_settings_name,
+)
 from ....plan.model.plan import Plan, PoolPlan
 
 __all__ = ["PodLinks", "build_pod_links"]
@@ -56,20 +61,29 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
     resources: dict[str, int] = {}
     joined: list[str] = []
     interfaces: list[dict[str, str]] = []
-    used = [(reach, found) for reach in list_attachments(plan, pool) if (found := _compute_resources(reach, node_fraction)) is not None]
+    used = [
+        (reach, found)
+        for reach in list_attachments(plan, pool)
+        if (found := _compute_resources(reach, node_fraction)) is not None
+    ]
     for reach, found in used:
         resources |= found
         if reach.mode == "gke":
             start = len(interfaces) + 1
-            interfaces += [{"interfaceName": f"eth{number}", "network": network}
-                           for number, network in enumerate(reach.networks, start=start)]  # fmt: skip
+            interfaces += [
+                {"interfaceName": f"eth{number}", "network": network}
+                for number, network in enumerate(reach.networks, start=start)
+            ]
         else:
             networks = reach.networks if reach.has_named_ports else reach.networks[: sum(found.values())]
             joined += [format_attachment_name(format_namespace_name(tenant), network) for network in networks]
     annotations: dict[str, str] = {_NETWORKS_ANNOTATION: ",".join(joined)} if joined else {}
     if interfaces:
         first = {"interfaceName": "eth0", "network": "default"}
-        annotations |= {f"{_GKE_PREFIX}default-interface": "eth0", f"{_GKE_PREFIX}interfaces": json.dumps([first, *interfaces])}
+        annotations |= {
+            f"{_GKE_PREFIX}default-interface": "eth0",
+            f"{_GKE_PREFIX}interfaces": json.dumps([first, *interfaces]),
+        }
     return PodLinks(
         tuple(resources.items()),
         tuple(annotations.items()),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ....plan.build.kubernetes.labels import build_taints
-from ....plan.build.kubernetes.levels import find_level_label, compute_label_tiers
+from ....plan.build.kubernetes.levels import compute_label_tiers, find_level_label
 from ....plan.build.kubernetes.names import format_claim_name, format_resource_name
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
@@ -53,15 +53,25 @@ class PodRequirements:
     def from_json(cls, data: Mapping[str, Any]) -> PodRequirements:
         """From its fields as JSON has them, in this version or another one."""
         known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
-        return cls(**known | {
-            "volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ())),
-            "taints": tuple(data.get("taints", ())),
-            "links": PodLinks.from_json(data.get("links", {})),
-        })  # fmt: skip
+        return cls(
+            **known
+            | {
+                "volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ())),
+                "taints": tuple(data.get("taints", ())),
+                "links": PodLinks.from_json(data.get("links", {})),
+            }
+        )
 
 
-def build_pod_requirements(job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, locality: LocalityRequest, nodes: int,
-            per_node: int) -> PodRequirements | None:  # fmt: skip
+def build_pod_requirements(
+    job: JobSpec,
+    plan: Plan,
+    pool: PoolPlan,
+    units: AcceleratorUnits,
+    locality: LocalityRequest,
+    nodes: int,
+    per_node: int,
+) -> PodRequirements | None:
     """For a job that takes so many nodes of a pool, and so much of what it counts on each; None where the cluster is
     not Kubernetes. Raises :class:`Refused` where no pods are made."""
     scheduler = plan.scheduler.spec
@@ -72,15 +82,19 @@ def build_pod_requirements(job: JobSpec, plan: Plan, pool: PoolPlan, units: Acce
     resource = ""
     if job.accelerator_count and pool.accelerator:
         if not pool.accelerator.kubernetes:
-            raise RefusalError(f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
-                          "give its catalog entry a 'kubernetes' resource name")  # fmt: skip
+            raise RefusalError(
+                f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
+                "give its catalog entry a 'kubernetes' resource name",
+            )
         resource = format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres)
     links = build_pod_links(plan, pool, job.tenant, nodes, _compute_node_fraction(per_node, units, pool))
     if links.channel and (locality.required or locality.segment > 1) and not _supports_claims_in_levels(plan):
-        raise RefusalError(f"its nodes must share a {'scale-up domain' if locality.segment > 1 else locality.level}, and its "
-                      "Volcano places no pods with a channel (imex) so",
-                      "set near: any, or give the cluster queue: kueue or the pool imex: false",
-                      {"place.near": "any"})  # fmt: skip
+        raise RefusalError(
+            f"its nodes must share a {'scale-up domain' if locality.segment > 1 else locality.level}, and its "
+            "Volcano places no pods with a channel (imex) so",
+            "set near: any, or give the cluster queue: kueue or the pool imex: false",
+            {"place.near": "any"},
+        )
     return PodRequirements(
         queue=scheduler.queue,
         resource=resource,
@@ -114,11 +128,16 @@ def _compute_node_fraction(per_node: int, units: AcceleratorUnits, pool: PoolPla
 
 def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
     """File systems of the cluster that the job names, or whose mount its paths lie in."""
-    found = [(format_claim_name(item.name), item.mount) for item in map(plan.storage.__getitem__, named_stores(job, plan))
-             if item.mount]  # fmt: skip
+    found = [
+        (format_claim_name(item.name), item.mount)
+        for item in map(plan.storage.__getitem__, named_stores(job, plan))
+        if item.mount
+    ]
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
-        raise RefusalError(f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
-                      _suggest_mounts(plan))  # fmt: skip
+        raise RefusalError(
+            f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
+            _suggest_mounts(plan),
+        )
     return tuple(found)
 
 

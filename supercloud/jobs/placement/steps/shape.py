@@ -56,13 +56,18 @@ class ShrinkAdvisor:
         if not count:
             return (f"ask for at most {most_nodes} nodes", {"nodes": most_nodes}) if most_nodes else ("", {})
         if job.nodes and count <= most:
-            even = [(abs(over - job.nodes), over) for over in range(1, min(most_nodes, count) + 1)
-                    if compute_even_shape(count, over, tensor, self.units_per_node)]  # fmt: skip
+            even = [
+                (abs(over - job.nodes), over)
+                for over in range(1, min(most_nodes, count) + 1)
+                if compute_even_shape(count, over, tensor, self.units_per_node)
+            ]
             if even:
                 nearest = min(even)[1]
                 return f"set nodes to {nearest}", {"nodes": nearest}
         for over in dict.fromkeys((job.nodes, None)):
-            words, change = (self._suggest_parallelism if job.parallelism else self._suggest_count)(over, most_nodes, int(most))
+            words, change = (self._suggest_parallelism if job.parallelism else self._suggest_count)(
+                over, most_nodes, int(most)
+            )
             if change:
                 gone = job.nodes and over is None
                 return words + (", and leave out nodes" if gone else ""), {
@@ -75,24 +80,34 @@ class ShrinkAdvisor:
         count = self.job.accelerator_count
         around = (
             next((other for other in span if self._is_even(other, exact_nodes, 1, max_nodes)), 0)
-            for span in (range(min(max_accelerators, count - 1), 0, -1), range(count + 1, min(max_accelerators, count + 2 * self.units_per_node) + 1))
+            for span in (
+                range(min(max_accelerators, count - 1), 0, -1),
+                range(count + 1, min(max_accelerators, count + 2 * self.units_per_node) + 1),
+            )
         )
         found = [other for other in around if other]
         if not found:
             return "", {}
         words = (
-            f"ask for at most {found[0]} accelerators" if count > max_accelerators else f"ask for {' or '.join(map(str, found))}"
+            f"ask for at most {found[0]} accelerators"
+            if count > max_accelerators
+            else f"ask for {' or '.join(map(str, found))}"
         )
         return words, {"accelerators.count": found[0]}
 
-    def _suggest_parallelism(self, exact_nodes: int | None, max_nodes: int, max_accelerators: int) -> tuple[str, JobChange]:
+    def _suggest_parallelism(
+        self, exact_nodes: int | None, max_nodes: int, max_accelerators: int
+    ) -> tuple[str, JobChange]:
         """Fewer replicas, else shorter pipelines, narrower tensor-parallel groups, at last smaller expert groups."""
         was = self.job.parallelism
         assert was is not None
         for other in chain(_iter_narrower(was, max_accelerators), _iter_smaller_expert_groups(was, max_accelerators)):
             if self._is_valid(other) and self._is_even(other.total, exact_nodes, other.tensor, max_nodes):
-                sides = {axis: getattr(other, axis) for axis in ("tensor", "pipeline", "data", "context", "expert")
-                         if getattr(other, axis) != getattr(was, axis)}  # fmt: skip
+                sides = {
+                    axis: getattr(other, axis)
+                    for axis in ("tensor", "pipeline", "data", "context", "expert")
+                    if getattr(other, axis) != getattr(was, axis)
+                }
                 words = " and ".join(f"parallelism.{axis} to {ways}" for axis, ways in sides.items())
                 change: dict[str, object] = {f"parallelism.{axis}": ways for axis, ways in sides.items()}
                 if self.job.accelerators.count:
@@ -107,13 +122,17 @@ class ShrinkAdvisor:
     def _is_valid(self, parallelism: Parallelism) -> bool:
         model = self.job.model
         wholes = (model.heads, model.hidden) if model else ()
-        return (parallelism.data * parallelism.context) % parallelism.expert == 0 and not any((whole or 0) % parallelism.tensor for whole in wholes)
+        return (parallelism.data * parallelism.context) % parallelism.expert == 0 and not any(
+            (whole or 0) % parallelism.tensor for whole in wholes
+        )
 
 
 def _iter_smaller_expert_groups(parallelism: Parallelism, max_accelerators: int) -> Iterator[Parallelism]:
     """Expert groups that the fewer replicas can hold, and at last shorter context-parallel groups."""
     for context in (ways for ways in range(parallelism.context, 0, -1) if parallelism.context % ways == 0):
-        for other in _iter_narrower(parallelism.model_copy(update={"context": context, "data": parallelism.data + 1}), max_accelerators):
+        for other in _iter_narrower(
+            parallelism.model_copy(update={"context": context, "data": parallelism.data + 1}), max_accelerators
+        ):
             groups = gcd(parallelism.expert, other.data * context)
             if other.data <= parallelism.data and (other.context, groups) != (parallelism.context, parallelism.expert):
                 yield other.model_copy(update={"expert": groups})
@@ -125,6 +144,8 @@ def _iter_narrower(parallelism: Parallelism, max_accelerators: int) -> Iterator[
             least = tensor * pipeline * parallelism.context
             same = (tensor, pipeline) == (parallelism.tensor, parallelism.pipeline)
             data = min(parallelism.data - 1 if same else parallelism.data, max_accelerators // least)
-            for ways in dict.fromkeys((*range(data, max(0, data - _MAX_REPLICA_TRIES), -1), *((parallelism.expert, 1) if data else ()))):
+            for ways in dict.fromkeys(
+                (*range(data, max(0, data - _MAX_REPLICA_TRIES), -1), *((parallelism.expert, 1) if data else ()))
+            ):
                 if ways <= data:
                     yield parallelism.model_copy(update={"tensor": tensor, "pipeline": pipeline, "data": ways})

@@ -43,33 +43,47 @@ def compute_units(job: JobSpec, pool: PoolPlan, in_pods: bool = False) -> Accele
     cut = min(slicing.accelerators or pool.accelerators_per_node, pool.accelerators_per_node) if slicing else 0
     if wish.profile is None and wish.fraction in (None, 1):
         if in_pods and job.accelerator_count and slicing and slicing.shards:
-            raise RefusalError(f"pods get shares of its {name}, {slicing.shards} of each", *_suggest_share(job, slicing.shards))
+            raise RefusalError(
+                f"pods get shares of its {name}, {slicing.shards} of each", *_suggest_share(job, slicing.shards)
+            )
         if not (job.accelerator_count and slicing and slicing.mig):
             return AcceleratorUnits(pool.accelerators_per_node, "", gres, name=name)
         if cut == pool.accelerators_per_node:
             some = min(slicing.mig)
             if job.parallelism:  # which is over whole accelerators
                 raise RefusalError("all of its accelerators are cut into MIG instances", "take a pool with whole ones")
-            raise RefusalError("all of its accelerators are cut into MIG instances",
-                          f"ask for instances: accelerators.profile: {some}", _build_slice_change(profile=some))  # fmt: skip
+            raise RefusalError(
+                "all of its accelerators are cut into MIG instances",
+                f"ask for instances: accelerators.profile: {some}",
+                _build_slice_change(profile=some),
+            )
         return AcceleratorUnits(pool.accelerators_per_node - cut, "", gres, name=name)
     if accelerator is None:
         raise RefusalError("it has no accelerators", "take a pool that has some")
     if slicing is None:
-        raise RefusalError(f"its {accelerator.name} are not sliced",
-                      "ask for whole accelerators, or set slicing on the pool", _build_slice_change())  # fmt: skip
+        raise RefusalError(
+            f"its {accelerator.name} are not sliced",
+            "ask for whole accelerators, or set slicing on the pool",
+            _build_slice_change(),
+        )
     if slicing.shards and wish.fraction:
         each = ceil(Fraction(str(wish.fraction)) * slicing.shards)
         if in_pods and each > 1:
-            raise RefusalError(f"a pod gets one share of its {name}, {slicing.shards} of each, the job needs {each}",
-                          *_suggest_share(job, slicing.shards))  # fmt: skip
+            raise RefusalError(
+                f"a pod gets one share of its {name}, {slicing.shards} of each, the job needs {each}",
+                *_suggest_share(job, slicing.shards),
+            )
         if in_pods:
             return AcceleratorUnits(1, "shard", "shard", 1, Fraction(slicing.shards), f"1/{slicing.shards} {name}")
         fit = slicing.shards // each
-        return AcceleratorUnits(cut * fit, "shard", "shard", each, Fraction(fit), f"{each}/{slicing.shards} {accelerator.name}")
+        return AcceleratorUnits(
+            cut * fit, "shard", "shard", each, Fraction(fit), f"{each}/{slicing.shards} {accelerator.name}"
+        )
     if slicing.shards:
-        raise RefusalError(f"its accelerators are shared in {slicing.shards} shards, not cut into MIG instances",
-                      *_suggest_share(job, slicing.shards))  # fmt: skip
+        raise RefusalError(
+            f"its accelerators are shared in {slicing.shards} shards, not cut into MIG instances",
+            *_suggest_share(job, slicing.shards),
+        )
     profile = _select_profile(job, accelerator, slicing.mig)
     number = slicing.mig[profile]
     return AcceleratorUnits(cut * number, "mig", profile, 1, Fraction(number), f"{profile} of {accelerator.name}")
@@ -102,7 +116,9 @@ def _build_slice_change(profile: str | None = None, fraction: float | None = Non
 def _suggest_share(job: JobSpec, shards: int) -> tuple[str, JobChange]:
     if job.parallelism:  # which is over whole accelerators
         return "take a pool with whole ones", {}
-    return f"ask for accelerators.fraction: {_compute_share_fraction(shards):g}", _build_slice_change(fraction=_compute_share_fraction(shards))
+    return f"ask for accelerators.fraction: {_compute_share_fraction(shards):g}", _build_slice_change(
+        fraction=_compute_share_fraction(shards)
+    )
 
 
 def _compute_share_fraction(shards: int) -> float:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ....plan.build.kubernetes.names import format_resource_name
-from ....plan.build.kubernetes.quota import CPU, TenantQuota, compute_tenant_quotas, bounds, covered, compute_pool_capacity
+from ....plan.build.kubernetes.quota import (
+    CPU,
+    TenantQuota,
+    bounds,
+    compute_pool_capacity,
+    compute_tenant_quotas,
+    covered,
+)
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from .feasibility import RefusalError
@@ -20,8 +27,9 @@ _known: list[tuple[Plan, Mapping[str, list[TenantQuota]]]] = []
 """The last plans that were asked for, with their tenants' parts; a plan is known by being the same object."""
 
 
-def check_allotment(job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int,
-                    fewer: ShrinkAdvisor) -> None:  # fmt: skip
+def check_allotment(
+    job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int, fewer: ShrinkAdvisor
+) -> None:
     """Whether a job of so many nodes is within its tenant's part: its own, and what it may borrow.
 
     A queue of Kueue counts each pool by itself, one of Volcano all pools together.
@@ -43,9 +51,12 @@ def check_allotment(job: JobSpec, plan: Plan, pool: PoolPlan, units: Accelerator
     limited = [f"limits.{field}" for field in ("accelerators", "nodes") if getattr(declared.limits, field) is not None]
     raised = " or ".join(limited + ([] if declared.can_borrow else ["share"]))
     more = f"take another pool, or raise {raised} of the tenant" if one else f"raise {raised} of the tenant"
-    raise RefusalError(f"the job needs {number} {name}, the queue of tenant {declared.name} admits at most {most} of the "
-                  f"{has} {'of this pool' if one else 'of all pools together'}",
-                  f"{words}, or {more}" if words else more, change)  # fmt: skip
+    raise RefusalError(
+        f"the job needs {number} {name}, the queue of tenant {declared.name} admits at most {most} of the "
+        f"{has} {'of this pool' if one else 'of all pools together'}",
+        f"{words}, or {more}" if words else more,
+        change,
+    )
 
 
 def _shares(plan: Plan) -> Mapping[str, list[TenantQuota]]:
@@ -63,7 +74,9 @@ def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per
         return (CPU, nodes * cpus_of(pool)) if cpus_of(pool) else None
     if not pool.accelerator or not pool.accelerator.kubernetes:
         return None
-    return format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres), nodes * per_node * units.shards_per_unit
+    return format_resource_name(
+        pool.accelerator.kubernetes, units.kind, units.gres
+    ), nodes * per_node * units.shards_per_unit
 
 
 def _less(job: JobSpec, fewer: ShrinkAdvisor, most: int, pool: PoolPlan) -> tuple[str, JobChange]:

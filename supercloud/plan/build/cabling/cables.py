@@ -19,7 +19,14 @@ from ...model.plan import FabricPlan, Plan
 from ..network.service_links import build_service_links
 from .cabled import list_cabled_fabrics
 from .choice import select_cables
-from .ends import DeviceSet, DeviceLocator, build_node_devices, build_external_device, build_service_devices, build_switch_devices
+from .ends import (
+    DeviceLocator,
+    DeviceSet,
+    build_external_device,
+    build_node_devices,
+    build_service_devices,
+    build_switch_devices,
+)
 
 __all__ = ["build_cable_table"]
 
@@ -49,11 +56,25 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
         elif group.source_kind == "reserved":
             found = build_service_links(fabric)
             assert found is not None
-            row = (found.service + len(nodes), found.machine, found.port, found.service * 0 + sets["leaf"], found.leaf,
-                   found.leaf_port, found.lane)  # fmt: skip
+            row = (
+                found.service + len(nodes),
+                found.machine,
+                found.port,
+                found.service * 0 + sets["leaf"],
+                found.leaf,
+                found.leaf_port,
+                found.lane,
+            )
         else:
-            row = (zero + sets[group.source_kind], source, source_port,
-                   zero + sets[group.target_kind], target, target_port, zero)  # fmt: skip
+            row = (
+                zero + sets[group.source_kind],
+                source,
+                source_port,
+                zero + sets[group.target_kind],
+                target,
+                target_port,
+                zero,
+            )
         parts.append(row)
     parts += _iter_extra_links(plan, fabric, declared, wiring, devices, sets, locator)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
@@ -62,9 +83,14 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
 
 
 def _iter_extra_links(
-    plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[DeviceSet], set_numbers: dict[str, int],
+    plan: Plan,
+    fabric: FabricPlan,
+    declared: Declared,
+    wiring: Wiring,
+    devices: list[DeviceSet],
+    set_numbers: dict[str, int],
     locator: DeviceLocator,
-) -> Iterator[tuple[Ints, ...]]:  # fmt: skip
+) -> Iterator[tuple[Ints, ...]]:
     """Links that the shape does not have: between the leaves or machines of a pair, to the building, into another
     fabric."""
     leaf, top = wiring.tiers[0], wiring.tiers[-1]
@@ -77,8 +103,15 @@ def _iter_extra_links(
     if declared.peer_links:
         pair, link = _number_links(leaf.count // 2, declared.peer_links)
         zero = pair * 0
-        yield (zero + set_numbers["leaf"], pair * 2, leaf.down + link, zero + set_numbers["leaf"], pair * 2 + 1, leaf.down + link,
-               zero)  # fmt: skip
+        yield (
+            zero + set_numbers["leaf"],
+            pair * 2,
+            leaf.down + link,
+            zero + set_numbers["leaf"],
+            pair * 2 + 1,
+            leaf.down + link,
+            zero,
+        )
     if declared.exits:
         link = np.arange(declared.exits)
         switch, port = _select_top_ports(plan, fabric, fabric, declared.exits)
@@ -92,8 +125,15 @@ def _iter_extra_links(
         devices.append(build_switch_devices(upper, upper.tiers[-1], locator))
         device, link = _number_links(leaf.count, declared.joins.links)
         switch, port = _select_top_ports(plan, fabric, upper, len(device))
-        yield (device * 0 + set_numbers["leaf"], device, leaf.radix + link, device * 0 + len(devices) - 1, switch, port,
-               device * 0)  # fmt: skip
+        yield (
+            device * 0 + set_numbers["leaf"],
+            device,
+            leaf.radix + link,
+            device * 0 + len(devices) - 1,
+            switch,
+            port,
+            device * 0,
+        )
 
 
 def _check_uplink_ports(plan: Plan, fabric: FabricPlan, radix: int, links: int) -> None:
@@ -131,8 +171,11 @@ def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: 
     if fabric is not upper:
         asking = [(upper.name, next(item.exits for item in plan.spec.fabrics if item.name == upper.name))]
         leaves = {item.name: item.count_switches("leaf") for item in list_cabled_fabrics(plan)}
-        asking += [(item.name, leaves.get(item.name, 0) * item.joins.links) for item in plan.spec.fabrics
-                   if item.joins and item.joins.fabric == upper.name]  # fmt: skip
+        asking += [
+            (item.name, leaves.get(item.name, 0) * item.joins.links)
+            for item in plan.spec.fabrics
+            if item.joins and item.joins.fabric == upper.name
+        ]
         for name, count in asking:
             if name == fabric.name:
                 break
@@ -162,20 +205,26 @@ def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], column
     one_set, one, one_port, other_set, other, other_port, lane = columns
     where = f"fabrics[{[item.name for item in plan.spec.fabrics].index(fabric.name)}]"
     for number, item in enumerate(devices):
-        ends = [(one[one_set == number], one_port[one_set == number], lane[one_set == number] * 0),
-                (other[other_set == number], other_port[other_set == number], lane[other_set == number])]  # fmt: skip
+        ends = [
+            (one[one_set == number], one_port[one_set == number], lane[one_set == number] * 0),
+            (other[other_set == number], other_port[other_set == number], lane[other_set == number]),
+        ]
         device, port, tail = (np.concatenate(column) for column in zip(*ends, strict=True))
         beyond = np.flatnonzero((port >= len(item.ports)) | (port < 0) | (device >= item.count))
         if len(beyond):
             first = beyond[0]
-            raise InputError(f"{where}: {len(beyond)} links of {fabric.name} have no port: {item.kind} "
-                             f"{int(device[first]) + 1} has {len(item.ports)} ports, not {int(port[first]) + 1}; "
-                             "take larger switches or fewer links")  # fmt: skip
+            raise InputError(
+                f"{where}: {len(beyond)} links of {fabric.name} have no port: {item.kind} "
+                f"{int(device[first]) + 1} has {len(item.ports)} ports, not {int(port[first]) + 1}; "
+                "take larger switches or fewer links"
+            )
         ends_of_port = int(tail.max(initial=0)) + 1
         key = (device * len(item.ports) + port) * ends_of_port + tail
         twice = np.flatnonzero(np.bincount(key) > 1)
         if len(twice):
             worst = int(twice[0]) // ends_of_port
             label = item.format_label(worst // len(item.ports), worst % len(item.ports))
-            raise InputError(f"{where}: {len(twice)} ports of {fabric.name} would get two cables, "
-                             f"the first is {label}; take larger switches or fewer links")  # fmt: skip
+            raise InputError(
+                f"{where}: {len(twice)} ports of {fabric.name} would get two cables, "
+                f"the first is {label}; take larger switches or fewer links"
+            )

@@ -31,8 +31,14 @@ def select_cables(
     fabric: FabricPlan,
     declared: Declared,
     devices: tuple[DeviceSet, ...],
-    source_set: Ints, source: Ints, source_port: Ints, target_set: Ints, target: Ints, target_port: Ints, lane: Ints,
-) -> CableTable:  # fmt: skip
+    source_set: Ints,
+    source: Ints,
+    source_port: Ints,
+    target_set: Ints,
+    target: Ints,
+    target_port: Ints,
+    lane: Ints,
+) -> CableTable:
     """The table with lengths, kinds and cable numbers."""
     length = _compute_lengths(plan.layout, devices, source_set, source, target_set, target)
     shared, share, far = _compute_cage_pairs(devices, source_set, source, source_port, target_set, target, target_port)
@@ -52,16 +58,42 @@ def select_cables(
                 speed = _get_uplink_speed(fabric) or speed
             for links in sorted({int(value) for value in np.unique(share[here])}, reverse=True):
                 rows = np.flatnonzero(here & (share == links))
-                _assign_cables(rows, _list_candidate_cables(fabric, declared, parts, sides, forms, speed, links), length, kinds, kind, stock)
+                _assign_cables(
+                    rows,
+                    _list_candidate_cables(fabric, declared, parts, sides, forms, speed, links),
+                    length,
+                    kinds,
+                    kind,
+                    stock,
+                )
     cable = _number_cables(kinds, kind, shared, far, lane, target_set, target, target_port, len(devices))
-    return CableTable(fabric, devices, source_set, source, source_port, target_set, target, target_port, lane, length,
-                      tuple(kinds), kind, stock, cable)  # fmt: skip
+    return CableTable(
+        fabric,
+        devices,
+        source_set,
+        source,
+        source_port,
+        target_set,
+        target,
+        target_port,
+        lane,
+        length,
+        tuple(kinds),
+        kind,
+        stock,
+        cable,
+    )
 
 
 def _list_candidate_cables(
-    fabric: FabricPlan, declared: Declared, parts: CablingParts, sides: tuple[DeviceSet, DeviceSet], cage_keys: list[str],
-    speed: Rate, links: int,
-) -> tuple[Cable, ...]:  # fmt: skip
+    fabric: FabricPlan,
+    declared: Declared,
+    parts: CablingParts,
+    sides: tuple[DeviceSet, DeviceSet],
+    cage_keys: list[str],
+    speed: Rate,
+    links: int,
+) -> tuple[Cable, ...]:
     """The kinds of cable that may join two sets of devices, the one to take first in front."""
     network, service = network_of(fabric), next((item for item in fabric.services if item.name == sides[0].kind), None)
     named = find_named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
@@ -72,8 +104,11 @@ def _list_candidate_cables(
         return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
     offered = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, links, split)
     if links > 1:  # what joins one link only joins several, too
-        offered += tuple(item for item in parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
-                         if item.medium == "fibre" and item not in offered)  # fmt: skip
+        offered += tuple(
+            item
+            for item in parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
+            if item.medium == "fibre" and item not in offered
+        )
     media = declared.cabling.media if declared.cabling else ()
     allowed = ("fibre",) if "building" in (sides[0].kind, sides[1].kind) else media
     return tuple(item for item in offered if not allowed or item.medium in allowed)
@@ -94,7 +129,9 @@ def list_joining_cables(
     return tuple(found.values())
 
 
-def find_named_cable(declared: Declared, parts: CablingParts, service: Service | None, near_kind: str, far_kind: str) -> Cable | None:
+def find_named_cable(
+    declared: Declared, parts: CablingParts, service: Service | None, near_kind: str, far_kind: str
+) -> Cable | None:
     """The cable that the spec names for links between two kinds of device; None where it leaves the choice."""
     if service is not None:
         return service.cable
@@ -114,8 +151,9 @@ def _get_uplink_speed(fabric: FabricPlan) -> Rate | None:
     return fabric.tiers[0].switch.uplink_speed
 
 
-def _assign_cables(rows: Ints, candidates: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints,
-            stock_length: Metres) -> None:  # fmt: skip
+def _assign_cables(
+    rows: Ints, candidates: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints, stock_length: Metres
+) -> None:
     """To every row the first kind that reaches; where no length is known, light: it reaches furthest."""
     left = rows
     unknown = np.isnan(length[rows])
@@ -143,8 +181,14 @@ def _ensure_kind_index(kinds: list[Cable], cable: Cable) -> int:
     return kinds.index(cable)
 
 
-def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], source_set: Ints, source: Ints, target_set: Ints,
-             target: Ints) -> Metres:  # fmt: skip
+def _compute_lengths(
+    layout: LayoutPlan | None,
+    devices: tuple[DeviceSet, ...],
+    source_set: Ints,
+    source: Ints,
+    target_set: Ints,
+    target: Ints,
+) -> Metres:
     """Down or up within a rack; else up to the tray, along the row, along the aisle, and down again."""
     if layout is None or not layout.racks:
         return np.full(len(source), np.nan)
@@ -167,8 +211,15 @@ def _compute_lengths(layout: LayoutPlan | None, devices: tuple[DeviceSet, ...], 
     return np.where((a < 0) | (b < 0), np.nan, length)
 
 
-def _compute_cage_pairs(devices: tuple[DeviceSet, ...], source_set: Ints, source: Ints, source_port: Ints, target_set: Ints,
-                target: Ints, target_port: Ints) -> tuple[Ints, Ints, Ints]:  # fmt: skip
+def _compute_cage_pairs(
+    devices: tuple[DeviceSet, ...],
+    source_set: Ints,
+    source: Ints,
+    source_port: Ints,
+    target_set: Ints,
+    target: Ints,
+    target_port: Ints,
+) -> tuple[Ints, Ints, Ints]:
     """For every link the number of its pair of cages, how many links the two share if they share all, else 1, and
     the number of the cage further from the nodes."""
     keys, wholes = [], []
@@ -190,8 +241,17 @@ def _compute_cage_pairs(devices: tuple[DeviceSet, ...], source_set: Ints, source
     return number, np.where((same == wholes[0]) & (same == wholes[1]), same, 1), keys[1]
 
 
-def _number_cables(kinds: list[Cable], kind: Ints, cage_pair: Ints, far_cage: Ints, lane: Ints, target_set: Ints, target: Ints,
-             target_port: Ints, set_count: int) -> Ints:  # fmt: skip
+def _number_cables(
+    kinds: list[Cable],
+    kind: Ints,
+    cage_pair: Ints,
+    far_cage: Ints,
+    lane: Ints,
+    target_set: Ints,
+    target: Ints,
+    target_port: Ints,
+    set_count: int,
+) -> Ints:
     """Cable numbers in the order of the links: one for each pair of cages, cage with tails, split port, or link."""
     whole = np.array([item.medium != "fibre" and item.links > 1 for item in kinds] + [False])[kind]
     tailed = np.array([item.tails > 1 for item in kinds] + [False])[kind]
@@ -201,8 +261,11 @@ def _number_cables(kinds: list[Cable], kind: Ints, cage_pair: Ints, far_cage: In
     top = int(cage_pair.max(initial=0)) + 1
     split = top + (target_set * size + target) * ports + target_port
     alone = top + set_count * size * ports + links
-    key = np.where(lane > 0, split, np.where(tailed, top + set_count * size * ports + len(kind) + far_cage,
-                                             np.where(whole, cage_pair, alone)))  # fmt: skip
+    key = np.where(
+        lane > 0,
+        split,
+        np.where(tailed, top + set_count * size * ports + len(kind) + far_cage, np.where(whole, cage_pair, alone)),
+    )
     _, first, number = np.unique(key, return_index=True, return_inverse=True)
     order = np.empty(len(first), dtype=np.int64)
     order[np.argsort(first, kind="stable")] = np.arange(len(first))

@@ -15,8 +15,16 @@ from ...model.plan import FabricPlan, Plan, Service, SwitchTier
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import find_adapter
 
-__all__ = ["DeviceSet", "DeviceLocator", "build_node_devices", "build_external_device", "build_service_devices", "list_service_names",
-           "build_switch_devices", "list_switch_names"]  # fmt: skip
+__all__ = [
+    "DeviceSet",
+    "DeviceLocator",
+    "build_node_devices",
+    "build_external_device",
+    "build_service_devices",
+    "list_service_names",
+    "build_switch_devices",
+    "list_switch_names",
+]
 
 # Rack units are 44.45 mm high (EIA-310).
 RACK_UNIT_HEIGHT = 0.04445
@@ -145,11 +153,25 @@ def build_switch_devices(fabric: FabricPlan, tier: SwitchTier, locator: DeviceLo
     forms += [switch.uplink_cage or ""] * more
     run = locator.switch_runs.get((fabric.name, tier.name))
     numbered = fabric.kind == "infiniband"
-    system = [str(port + 1) if numbered else run.format_port_name(port) if run and run.network_os else "" for port in range(len(ports))]
+    system = [
+        str(port + 1) if numbered else run.format_port_name(port) if run and run.network_os else ""
+        for port in range(len(ports))
+    ]
     aliases = [run.format_port_alias(port) if run and not numbered else "" for port in range(len(ports))]
-    return DeviceSet(tier.name, switch.name, "switch", _to_text_array(list_switch_names(fabric.name, tier.name, tier.count)),
-                   _to_text_array(ports), np.array(cages, dtype=np.int64), tuple(forms), rack[box], height[box],
-                   system_names=tuple(system), port_aliases=tuple(aliases), switch_run=None if numbered else run)  # fmt: skip
+    return DeviceSet(
+        tier.name,
+        switch.name,
+        "switch",
+        _to_text_array(list_switch_names(fabric.name, tier.name, tier.count)),
+        _to_text_array(ports),
+        np.array(cages, dtype=np.int64),
+        tuple(forms),
+        rack[box],
+        height[box],
+        system_names=tuple(system),
+        port_aliases=tuple(aliases),
+        switch_run=None if numbered else run,
+    )
 
 
 def _list_switch_ports(switch: Switch, speed: Rate | None, radix: int) -> tuple[list[str], list[int]]:
@@ -172,10 +194,22 @@ def build_node_devices(plan: Plan, fabric: FabricPlan, locator: DeviceLocator) -
         ports, cages, form, adapters, known = _list_machine_ports(pool.machine, fabric, count)
         rack, height = locator.locate("node", name, pool.nodes)
         found.append(
-            DeviceSet("node", pool.machine.name, "machine", _to_text_array(list(pool.hosts)), _to_text_array(ports),
-                    np.array(cages, dtype=np.int64), (form,) * count, rack, height, first, adapters, system_names=known,
-                    link_speed=fabric.pool_speeds.get(name))
-        )  # fmt: skip
+            DeviceSet(
+                "node",
+                pool.machine.name,
+                "machine",
+                _to_text_array(list(pool.hosts)),
+                _to_text_array(ports),
+                np.array(cages, dtype=np.int64),
+                (form,) * count,
+                rack,
+                height,
+                first,
+                adapters,
+                system_names=known,
+                link_speed=fabric.pool_speeds.get(name),
+            )
+        )
     return found
 
 
@@ -202,7 +236,11 @@ def build_service_devices(plan: Plan, role: str, service: Service, locator: Devi
     """
     each = -(-service.links // service.count)
     names = list(service.hosts or ()) or list_service_names(service.name, service.count)
-    ports = list(service.port_names[:each]) if len(service.port_names) >= each else [f"{role}{port + 1}" for port in range(each)]
+    ports = (
+        list(service.port_names[:each])
+        if len(service.port_names) >= each
+        else [f"{role}{port + 1}" for port in range(each)]
+    )
     rack, height = locator.locate("server", service.name, service.count)
     if service.name == "pdu":
         rack, height = locator.locate_all("pdu", service.count)
@@ -215,18 +253,35 @@ def build_service_devices(plan: Plan, role: str, service: Service, locator: Devi
     ports += [f"peer{number + 1}" for number in range(service.peer_links)]
     known = service.devices[:each] if len(service.devices) >= each else ()
     return DeviceSet(
-        service.name, service.product or service.name, "machine", _to_text_array(names), _to_text_array(ports),
-        np.arange(len(ports)), (service.cage or "",) * len(ports), rack, height,
-        adapters=known or tuple(f"mlx5_{port}" for port in range(len(ports))), is_managed=service.is_managed,
+        service.name,
+        service.product or service.name,
+        "machine",
+        _to_text_array(names),
+        _to_text_array(ports),
+        np.arange(len(ports)),
+        (service.cage or "",) * len(ports),
+        rack,
+        height,
+        adapters=known or tuple(f"mlx5_{port}" for port in range(len(ports))),
+        is_managed=service.is_managed,
         system_names=(*known, *[""] * service.peer_links) if known else (),
-    )  # fmt: skip
+    )
 
 
 def build_external_device(ports: int, form_factor: str) -> DeviceSet:
     """The building's network, as one device whose cages are taken to be like ours."""
-    return DeviceSet("building", "building", "switch", _to_text_array(["building"]),
-                   _to_text_array([f"port{port + 1}" for port in range(ports)]), np.arange(ports), (form_factor,) * ports,
-                   np.array([-1]), np.zeros(1), is_managed=False)  # fmt: skip
+    return DeviceSet(
+        "building",
+        "building",
+        "switch",
+        _to_text_array(["building"]),
+        _to_text_array([f"port{port + 1}" for port in range(ports)]),
+        np.arange(ports),
+        (form_factor,) * ports,
+        np.array([-1]),
+        np.zeros(1),
+        is_managed=False,
+    )
 
 
 def _to_text_array(values: list[str]) -> NDArray[Any]:

@@ -31,7 +31,9 @@ class CablingParts:
         """Every kind of transceiver."""
         return cast(tuple[Transceiver, ...], tuple(self._catalog.iter_entries("transceivers")))
 
-    def list_cables(self, near_cage: str, far_cage: str, network: str, speed: Rate, links: int, split: int) -> tuple[Cable, ...]:
+    def list_cables(
+        self, near_cage: str, far_cage: str, network: str, speed: Rate, links: int, split: int
+    ) -> tuple[Cable, ...]:
         """Cables that join a cage of a switch or machine (``one``, ``switch:osfp``) to another, simplest first.
 
         ``links`` is how many links both cages have in common: all of them, or 1 where they part ways.
@@ -39,9 +41,11 @@ class CablingParts:
         return tuple(
             item
             for item in self.cables
-            if item.tails == 1 and item.speed == speed and item.split == split
+            if item.tails == 1
+            and item.speed == speed
+            and item.split == split
             and self.can_join(item, near_cage, far_cage, network, speed, links)
-        )  # fmt: skip
+        )
 
     def can_join(self, cable: Cable, near_cage: str, far_cage: str, network: str, speed: Rate, links: int) -> bool:
         """Whether a cable joins the cages: ``one`` is the side of the machines, where it may have several tails."""
@@ -63,8 +67,11 @@ class CablingParts:
             (
                 item
                 for item in self.transceivers
-                if item.optic == cable.optic and cage in item.cages and network in item.networks
-                and item.speed == cable.speed and item.side in (None, side)
+                if item.optic == cable.optic
+                and cage in item.cages
+                and network in item.networks
+                and item.speed == cable.speed
+                and item.side in (None, side)
             ),
             None,
-        )  # fmt: skip
+        )

@@ -58,7 +58,9 @@ def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
     return found
 
 
-def _iter_link_groups(plan: Plan, fabric: FabricPlan, speed: Rate) -> Iterator[tuple[str, int, _LinkEnd, _LinkEnd, Rate, int]]:
+def _iter_link_groups(
+    plan: Plan, fabric: FabricPlan, speed: Rate
+) -> Iterator[tuple[str, int, _LinkEnd, _LinkEnd, Rate, int]]:
     """What is joined: its name, the number of links, both ends, the speed and the links that share a port."""
     named = next(item for item in plan.spec.fabrics if item.name == fabric.name).cabling
     tiers = [_build_switch_end(tier.switch, tier.radix) for tier in fabric.tiers]
@@ -67,12 +69,24 @@ def _iter_link_groups(plan: Plan, fabric: FabricPlan, speed: Rate) -> Iterator[t
         adapter = find_adapter(pool.machine, fabric.role, fabric.kind, speed)
         cage, links = (adapter.cage or "", adapter.cage_links) if adapter else ("", 1)
         node = _LinkEnd("machine", pool.machine.name, cage, links)
-        yield f"node to {fabric.tiers[0].name}", pool.nodes * fabric.rails * fabric.planes, node, tiers[0], (
-            fabric.get_link_speed(name) or speed), 1  # fmt: skip
+        yield (
+            f"node to {fabric.tiers[0].name}",
+            pool.nodes * fabric.rails * fabric.planes,
+            node,
+            tiers[0],
+            (fabric.get_link_speed(name) or speed),
+            1,
+        )
     for service in fabric.services:
         if service.cable is None:
-            yield f"{service.name} to {fabric.tiers[0].name}", service.links, _build_service_end(service), tiers[0], speed, (
-                service.split)  # fmt: skip
+            yield (
+                f"{service.name} to {fabric.tiers[0].name}",
+                service.links,
+                _build_service_end(service),
+                tiers[0],
+                speed,
+                (service.split),
+            )
     for low in range(len(tiers) - 1) if not (named and named.uplinks) else ():
         lower, upper = fabric.tiers[low].name, fabric.tiers[low + 1].name
         yield f"{lower} to {upper}", fabric.link_counts.get(f"{lower}_{upper}", 0), tiers[low], tiers[low + 1], speed, 1

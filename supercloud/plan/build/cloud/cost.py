@@ -16,9 +16,13 @@ HOURS_PER_MONTH = 730
 
 
 def compute_cost(
-    inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...], storage: tuple[CloudStorage, ...],
-    network: CloudNetwork, database: CloudDatabase | None,
-) -> CloudCost:  # fmt: skip
+    inputs: CloudInputs,
+    groups: tuple[NodeGroup, ...],
+    hosts: tuple[CloudHost, ...],
+    storage: tuple[CloudStorage, ...],
+    network: CloudNetwork,
+    database: CloudDatabase | None,
+) -> CloudCost:
     """A line for each pool (all nodes, by the first way), each host, and each service."""
     lines = []
     for pool in inputs.pools:
@@ -42,7 +46,9 @@ def compute_cost(
     return CloudCost(tuple(lines))
 
 
-def build_cost_line(inputs: CloudInputs, item: str, machine: Machine, count: int, capacity_kind: str | None) -> CostLine:
+def build_cost_line(
+    inputs: CloudInputs, item: str, machine: Machine, count: int, capacity_kind: str | None
+) -> CostLine:
     """The line of machines; without a price where none was sourced for the region and the way they are had."""
     if capacity_kind is None or machine.name not in inputs.catalog.list_names("prices"):
         return CostLine(item, count, None, "")

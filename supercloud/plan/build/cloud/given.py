@@ -55,7 +55,9 @@ class CloudInputs:
         return declared.login or ServiceHosts()
 
 
-def build_cloud_inputs(spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems) -> CloudInputs | None:
+def build_cloud_inputs(
+    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
+) -> CloudInputs | None:
     """None on-prem, at a provider the catalog does not have, and where the region is unknown (a problem)."""
     site = spec.site
     if site.kind == "onprem" or site.kind not in catalog.list_names("providers"):
@@ -69,9 +71,11 @@ def build_cloud_inputs(spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: 
         return None
     if region.provider != site.kind:
         problems.add_error(
-            "cloud-region", "site.region", f"{region.name} is a region of {region.provider}, the site is {site.kind}",
+            "cloud-region",
+            "site.region",
+            f"{region.name} is a region of {region.provider}, the site is {site.kind}",
             "take a region of the site's provider: supercloud catalog regions",
-        )  # fmt: skip
+        )
         return None
     return CloudInputs(spec, provider, region, pools, catalog, problems)
 
@@ -89,8 +93,10 @@ def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
         return None
     if machine.provider != inputs.provider.name:
         inputs.problems.add_error(
-            "machine-site", path, f"{name} is a machine of {machine.provider}, the site is {inputs.provider.name}",
+            "machine-site",
+            path,
+            f"{name} is a machine of {machine.provider}, the site is {inputs.provider.name}",
             f"take a machine of {inputs.provider.name}: supercloud catalog machines",
-        )  # fmt: skip
+        )
         return None
     return machine

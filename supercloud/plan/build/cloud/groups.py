@@ -9,7 +9,7 @@ from ....spec.pool import Capacity, OnDemand, Pool
 from ...model.cloud import Interface, NodeGroup
 from ...model.plan import PoolPlan
 from .given import CloudInputs
-from .zones import select_pool_zones, get_capacity_zone
+from .zones import get_capacity_zone, select_pool_zones
 
 __all__ = ["count_addresses_per_node", "build_node_groups", "format_image_key", "build_interfaces"]
 
@@ -110,7 +110,9 @@ def count_addresses_per_node(inputs: CloudInputs, machine: Machine, interfaces: 
     return own
 
 
-def _has_placement_group(inputs: CloudInputs, pool: PoolPlan, declared: Pool, capacity: Capacity, zones: tuple[str, ...]) -> bool:
+def _has_placement_group(
+    inputs: CloudInputs, pool: PoolPlan, declared: Pool, capacity: Capacity, zones: tuple[str, ...]
+) -> bool:
     """Whether there is a placement group: what the way allows, in one zone, for machines that take one."""
     rule = inputs.provider.find_capacity_rule(capacity.kind)
     instance = pool.machine.instance

@@ -20,7 +20,11 @@ def build_hosts(
     inputs: CloudInputs, private: tuple[str, ...], public: tuple[str, ...], products: tuple[CloudStorage, ...]
 ) -> tuple[CloudHost, ...]:
     """All of them, in the order in which they are started. ``private`` and ``public`` are keys of subnets."""
-    found = _build_slurm_hosts(inputs, private, public) if not inputs.has_managed_kubernetes else _build_system_hosts(inputs, private)
+    found = (
+        _build_slurm_hosts(inputs, private, public)
+        if not inputs.has_managed_kubernetes
+        else _build_system_hosts(inputs, private)
+    )
     return (*found, *_build_storage_backends(inputs, private, products))
 
 
@@ -36,45 +40,83 @@ def _build_slurm_hosts(inputs: CloudInputs, private: tuple[str, ...], public: tu
         for controller in declared.controllers:
             found.append(
                 CloudHost(
-                    controller.name, "controller", machine, 1, public[:1] if outside else private[:1],
-                    declared.disk or defaults.disk, format_image_key(inputs, machine, None),
-                    state_disk=declared.state or defaults.state, is_public=outside, hosts=(controller.name,),
+                    controller.name,
+                    "controller",
+                    machine,
+                    1,
+                    public[:1] if outside else private[:1],
+                    declared.disk or defaults.disk,
+                    format_image_key(inputs, machine, None),
+                    state_disk=declared.state or defaults.state,
+                    is_public=outside,
+                    hosts=(controller.name,),
                 )
-            )  # fmt: skip
+            )
     controllers = {controller.name for controller in declared.controllers}
     if declared.accounting and declared.database and declared.database.name not in controllers:
         host = find_machine(inputs, inputs.select_service_machine(defaults.database), "scheduler.database")
         if host:
             name = declared.database.name
             found.append(
-                CloudHost(name, "database", host, 1, private[:1], defaults.disk, format_image_key(inputs, host, None),
-                          state_disk=defaults.state, hosts=(name,))
-            )  # fmt: skip
+                CloudHost(
+                    name,
+                    "database",
+                    host,
+                    1,
+                    private[:1],
+                    defaults.disk,
+                    format_image_key(inputs, host, None),
+                    state_disk=defaults.state,
+                    hosts=(name,),
+                )
+            )
     login = inputs.service_machines
     if login.count:
-        host = find_machine(inputs, login.machine or inputs.select_service_machine(defaults.login), "scheduler.login.machine")
+        host = find_machine(
+            inputs, login.machine or inputs.select_service_machine(defaults.login), "scheduler.login.machine"
+        )
         if host:
             outside = login.public and bool(public)
             names = ("login",) if login.count == 1 else tuple(f"login{n}" for n in range(1, login.count + 1))
             found.append(
-                CloudHost("login", "login", host, login.count, public[:1] if outside else private[:1],
-                          login.disk or defaults.disk, format_image_key(inputs, host, None), is_public=outside, hosts=names)
-            )  # fmt: skip
+                CloudHost(
+                    "login",
+                    "login",
+                    host,
+                    login.count,
+                    public[:1] if outside else private[:1],
+                    login.disk or defaults.disk,
+                    format_image_key(inputs, host, None),
+                    is_public=outside,
+                    hosts=names,
+                )
+            )
     return found
 
 
 def _build_system_hosts(inputs: CloudInputs, private: tuple[str, ...]) -> list[CloudHost]:
     service, defaults = inputs.service_machines, inputs.provider.defaults
-    machine = find_machine(inputs, service.machine or inputs.select_service_machine(defaults.system), "scheduler.system.machine")
+    machine = find_machine(
+        inputs, service.machine or inputs.select_service_machine(defaults.system), "scheduler.system.machine"
+    )
     if machine is None or not service.count:
         return []
     return [
-        CloudHost("system", "system", machine, service.count, private, service.disk or defaults.disk,
-                  format_image_key(inputs, machine, None))
-    ]  # fmt: skip
+        CloudHost(
+            "system",
+            "system",
+            machine,
+            service.count,
+            private,
+            service.disk or defaults.disk,
+            format_image_key(inputs, machine, None),
+        )
+    ]
 
 
-def _build_storage_backends(inputs: CloudInputs, private: tuple[str, ...], products: tuple[CloudStorage, ...]) -> list[CloudHost]:
+def _build_storage_backends(
+    inputs: CloudInputs, private: tuple[str, ...], products: tuple[CloudStorage, ...]
+) -> list[CloudHost]:
     """Servers of file systems on instances of our own: as many as capacity and throughput need."""
     found = []
     for index, item in enumerate(inputs.spec.storage):
@@ -90,8 +132,9 @@ def _build_storage_backends(inputs: CloudInputs, private: tuple[str, ...], produ
         if count is None and service.product:
             known = cast(StorageProduct, inputs.catalog.get("storage", service.product))
             throughput = item.throughput
-            needs = StorageRequirements(item.capacity, throughput.read if throughput else None,
-                          throughput.write if throughput else None, None)  # fmt: skip
+            needs = StorageRequirements(
+                item.capacity, throughput.read if throughput else None, throughput.write if throughput else None, None
+            )
             ports = machine.instance.network if machine.instance else None
             design = build_design(_with_servers(item, name), known, machine, needs, ports)
             count = design.servers if design else None
@@ -100,11 +143,18 @@ def _build_storage_backends(inputs: CloudInputs, private: tuple[str, ...], produ
             continue
         found.append(
             CloudHost(
-                f"{item.name}-servers", "storage", machine, count or 1, private[:1], inputs.provider.defaults.disk,
-                format_image_key(inputs, machine, None), state_disk=None, storage=item.name,
+                f"{item.name}-servers",
+                "storage",
+                machine,
+                count or 1,
+                private[:1],
+                inputs.provider.defaults.disk,
+                format_image_key(inputs, machine, None),
+                state_disk=None,
+                storage=item.name,
                 hosts=tuple(f"{item.name}-{number}" for number in range(1, (count or 1) + 1)),
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -119,11 +169,20 @@ def build_database(inputs: CloudInputs, private: tuple[str, ...]) -> CloudDataba
         return None
     if known is None:
         inputs.problems.add_error(
-            "cloud-database", "scheduler.managed_database", f"{inputs.provider.name} has no database in the catalog",
+            "cloud-database",
+            "scheduler.managed_database",
+            f"{inputs.provider.name} has no database in the catalog",
             "leave it out: the controller then keeps the accounts",
-        )  # fmt: skip
+        )
         return None
     return CloudDatabase(
-        "accounting", known.product, known.engine, known.version, known.machine, known.disk, private[: known.zones],
-        "accounting-database", known.port,
-    )  # fmt: skip
+        "accounting",
+        known.product,
+        known.engine,
+        known.version,
+        known.machine,
+        known.disk,
+        private[: known.zones],
+        "accounting-database",
+        known.port,
+    )

@@ -33,7 +33,14 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
     declared = inputs.spec.network
     access = declared.access
     if declared.id or declared.subnets:
-        return CloudNetwork((), declared.id, declared.closed, _build_existing_subnets(inputs), _build_endpoints(inputs, is_new=False), access)
+        return CloudNetwork(
+            (),
+            declared.id,
+            declared.closed,
+            _build_existing_subnets(inputs),
+            _build_endpoints(inputs, is_new=False),
+            access,
+        )
     cidrs, ours = _parse_ranges(inputs)
     if not cidrs:
         return CloudNetwork((), None, declared.closed, (), _build_endpoints(inputs, is_new=True), access)
@@ -57,8 +64,9 @@ def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
         try:
             net = ipaddress.IPv4Network(text)
         except ValueError as error:
-            inputs.problems.add_error("cloud-network-range", path, f"{text!r} is no IPv4 network: {error}",
-                                 "write it like 10.0.0.0/16")  # fmt: skip
+            inputs.problems.add_error(
+                "cloud-network-range", path, f"{text!r} is no IPv4 network: {error}", "write it like 10.0.0.0/16"
+            )
             good = False
             continue
         if not path.startswith("network.blocks"):
@@ -67,7 +75,12 @@ def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
 
 
 def _build_new_subnets(
-    inputs: CloudInputs, cidrs: list[Network], has_further_ranges: bool, zones: Sequence[str], public: tuple[str, ...], address_needs: Mapping[str, int]
+    inputs: CloudInputs,
+    cidrs: list[Network],
+    has_further_ranges: bool,
+    zones: Sequence[str],
+    public: tuple[str, ...],
+    address_needs: Mapping[str, int],
 ) -> tuple[tuple[SubnetPlan, ...], list[Network]]:
     """All subnets of a new network, and the ranges that had to be added."""
     rule, blocks = inputs.provider.network, inputs.spec.network.blocks
@@ -77,7 +90,12 @@ def _build_new_subnets(
     halves = list(primary.subnets(1)) if primary.prefixlen <= 30 else [primary] * 2
     found = [
         SubnetPlan(f"public-{zone}", zone, True, str(net), purpose="public")
-        for zone, net in _assign_subnets(public, blocks.public, halves[0] if has_further_ranges else quarters[0], 1 if has_further_ranges else _SUBNET_SLOTS)
+        for zone, net in _assign_subnets(
+            public,
+            blocks.public,
+            halves[0] if has_further_ranges else quarters[0],
+            1 if has_further_ranges else _SUBNET_SLOTS,
+        )
     ]
     if rule.control_prefix:
         room = halves[1] if has_further_ranges else quarters[1]
@@ -114,7 +132,9 @@ def _list_spare_ranges(secondary: Mapping[str, Sequence[str]], primary: Network)
     return [ipaddress.IPv4Network(text) for text in next(inside, ())]
 
 
-def _assign_subnets(zones: Sequence[str], blocks: Sequence[str], block: Network, slots: int) -> list[tuple[str, Network]]:
+def _assign_subnets(
+    zones: Sequence[str], blocks: Sequence[str], block: Network, slots: int
+) -> list[tuple[str, Network]]:
     if blocks:
         return list(zip(zones, map(ipaddress.IPv4Network, blocks), strict=False))
     return list(zip(zones, _split_range(block, max(len(zones), slots)), strict=False))
@@ -134,7 +154,9 @@ def _list_first_subnets(block: Network, prefix: int, count: int) -> list[Network
     return [ipaddress.IPv4Network((start + index * size, prefix)) for index in range(count)]
 
 
-def _assign_private_ranges(inputs: CloudInputs, cidrs: list[Network], has_further_ranges: bool, zones: Sequence[str]) -> dict[str, list[Network]]:
+def _assign_private_ranges(
+    inputs: CloudInputs, cidrs: list[Network], has_further_ranges: bool, zones: Sequence[str]
+) -> dict[str, list[Network]]:
     """Zone -> its private ranges before any are added."""
     blocks = inputs.spec.network.blocks.private
     found: dict[str, list[Network]] = {zone: [] for zone in zones}
@@ -166,9 +188,15 @@ def _build_existing_subnets(inputs: CloudInputs) -> tuple[SubnetPlan, ...]:
     for number, item in enumerate(inputs.spec.network.subnets, start=1):
         known = item if isinstance(item, ExistingSubnet) else ExistingSubnet(id=item)
         found.append(
-            SubnetPlan(f"given-{number}", known.zone, known.public, None, known.id,
-                       purpose="public" if known.public else "nodes")
-        )  # fmt: skip
+            SubnetPlan(
+                f"given-{number}",
+                known.zone,
+                known.public,
+                None,
+                known.id,
+                purpose="public" if known.public else "nodes",
+            )
+        )
     return tuple(found)
 
 

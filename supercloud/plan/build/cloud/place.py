@@ -23,9 +23,12 @@ def find_region_location(spec: ClusterSpec, catalog: Catalog) -> Location | None
     if region.provider != site.kind or carbon is None:
         return None
     return Location(
-        name=region.name, title=region.title, source=(carbon.basis, *region.source), carbon=carbon.intensity,
+        name=region.name,
+        title=region.title,
+        source=(carbon.basis, *region.source),
+        carbon=carbon.intensity,
         year=carbon.year,
-    )  # fmt: skip
+    )
 
 
 def compute_accelerator_carbon(plan: Plan) -> Carbon | None:

@@ -18,8 +18,8 @@ from .given import CloudInputs, build_cloud_inputs
 from .groups import build_node_groups
 from .hosts import build_database, build_hosts
 from .network import build_network
-from .storage import select_deployment, find_storage_service, build_storage_products
-from .zones import select_zones, count_required_zones
+from .storage import build_storage_products, find_storage_service, select_deployment
+from .zones import count_required_zones, select_zones
 
 __all__ = ["SERVICE_ADDRESSES", "build_cloud_plan"]
 
@@ -44,7 +44,10 @@ def build_cloud_plan(
     drafts = build_node_groups(given, zones)
     network = build_network(given, zones, _compute_address_needs(given, drafts, zones))
     groups = tuple(replace(group, subnets=_select_subnets(network, group.zones)) for group in drafts)
-    private, public = _select_one_per_zone(network, zones), tuple(item.key for item in network.subnets if item.is_public)
+    private, public = (
+        _select_one_per_zone(network, zones),
+        tuple(item.key for item in network.subnets if item.is_public),
+    )
     fabric = any(len(group.interfaces) > 1 or group.interfaces[0].kind != "interface" for group in groups)
     products = build_storage_products(given, storage, private, fabric)
     hosts = build_hosts(given, private, public, products)
@@ -85,7 +88,9 @@ def _count_deployment_zones(inputs: CloudInputs) -> int:
     return max(found)
 
 
-def _compute_address_needs(inputs: CloudInputs, groups: tuple[NodeGroup, ...], zones: tuple[str, ...]) -> dict[str, int]:
+def _compute_address_needs(
+    inputs: CloudInputs, groups: tuple[NodeGroup, ...], zones: tuple[str, ...]
+) -> dict[str, int]:
     """Addresses each zone must have. Ways of one pool stand in for each other: the largest in a zone counts."""
     needs = dict.fromkeys(zones, SERVICE_ADDRESSES)
     for pool in inputs.pools:
@@ -113,9 +118,13 @@ def _list_used_images(groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...
     return sorted({group.image for group in groups} | {host.image for host in hosts})
 
 
-def _select_root_devices(inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]) -> dict[str, str]:
+def _select_root_devices(
+    inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]
+) -> dict[str, str]:
     """Root devices of the images in use; where none is published, as in the scheduler's other images."""
-    usual = next((image.root for image in inputs.provider.images if image.scheduler == inputs.spec.scheduler.kind), None)
+    usual = next(
+        (image.root for image in inputs.provider.images if image.scheduler == inputs.spec.scheduler.kind), None
+    )
     known = {image.key: image.root for image in inputs.provider.images}
     found = {key: known.get(key, usual) for key in _list_used_images(groups, hosts)}
     return {key: root for key, root in found.items() if root}

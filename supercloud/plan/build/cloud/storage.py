@@ -15,12 +15,22 @@ from ...model.cloud import CloudInstall, CloudStorage
 from ...model.plan import StoragePlan
 from .given import CloudInputs
 
-__all__ = ["select_deployment", "can_use_fabric", "format_rate", "find_storage_service", "select_size", "find_size_step", "build_storage_products"]
+__all__ = [
+    "select_deployment",
+    "can_use_fabric",
+    "format_rate",
+    "find_storage_service",
+    "select_size",
+    "find_size_step",
+    "build_storage_products",
+]
 
 _TIB = Size(1, "TiB")
 
 
-def find_storage_service(inputs: CloudInputs, storage: Storage, path: str, is_quiet: bool = False) -> StorageService | None:
+def find_storage_service(
+    inputs: CloudInputs, storage: Storage, path: str, is_quiet: bool = False
+) -> StorageService | None:
     """The provider's product for a storage: the one named, else the usual one of its kind."""
     provider, problems = inputs.provider, inputs.problems
     name = storage.product or provider.defaults.storage.get(storage.kind)
@@ -28,11 +38,13 @@ def find_storage_service(inputs: CloudInputs, storage: Storage, path: str, is_qu
         reason = provider.cannot.get(storage.kind)
         if not is_quiet:
             problems.add_error(
-                "cloud-storage-kind", f"{path}.kind",
+                "cloud-storage-kind",
+                f"{path}.kind",
                 f"{provider.name} has no {storage.kind}" + (f": {reason}" if reason else ""),
-                "name a 'product': supercloud catalog storage-services" if storage.kind == "managed" else
-                f"take one of {', '.join(provider.defaults.storage)}",
-            )  # fmt: skip
+                "name a 'product': supercloud catalog storage-services"
+                if storage.kind == "managed"
+                else f"take one of {', '.join(provider.defaults.storage)}",
+            )
         return None
     ours = [known for known in inputs.catalog.list_names("storage-services")]
     if name not in ours:
@@ -43,11 +55,12 @@ def find_storage_service(inputs: CloudInputs, storage: Storage, path: str, is_qu
     if service.provider != provider.name or storage.kind not in (*service.kinds, "managed"):
         if not is_quiet:
             problems.add_error(
-                "cloud-storage-kind", f"{path}.product",
+                "cloud-storage-kind",
+                f"{path}.product",
                 f"{name} is a product of {service.provider} for {', '.join(service.kinds)}, not for {storage.kind} at "
                 f"{provider.name}",
                 f"leave it out for the usual one, {provider.defaults.storage.get(storage.kind, 'if there is any')}",
-            )  # fmt: skip
+            )
         return None
     return service
 
@@ -107,9 +120,13 @@ def build_storage_products(
 
 
 def _build_product(
-    inputs: CloudInputs, storage: Storage, service: StorageService, plan: StoragePlan | None, subnets: tuple[str, ...],
+    inputs: CloudInputs,
+    storage: Storage,
+    service: StorageService,
+    plan: StoragePlan | None,
+    subnets: tuple[str, ...],
     has_fabric: bool,
-) -> CloudStorage:  # fmt: skip
+) -> CloudStorage:
     deployment = select_deployment(service, storage)
     options: dict[str, str | int | bool] = {**service.options, **storage.options}
     capacity, throughput, per_tib = None, None, None
@@ -150,7 +167,9 @@ def _build_product(
     )
 
 
-def _select_default_options(service: StorageService, storage: Storage, options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+def _select_default_options(
+    service: StorageService, storage: Storage, options: Mapping[str, OptionValue]
+) -> dict[str, OptionValue]:
     """The options without defaults that do not go with the others."""
     left_out = {rule.without for rule in service.option_rules if rule.is_met(options)} - storage.options.keys()
     return {name: value for name, value in options.items() if name not in left_out}

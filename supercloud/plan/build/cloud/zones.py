@@ -36,12 +36,15 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
             zones.append(zone)
     if not zones or (len(zones) < zone_count and not _has_existing_subnets(inputs)):
         inputs.problems.add_error(
-            "cloud-zones", "site.zones",
-            f"{max(zone_count, 1)} zone{'s are' if zone_count > 1 else ' is'} needed, {len(zones)} named, and the catalog "
-            f"knows none of {inputs.region.name}" if not inputs.region.zones else
-            f"{zone_count} zones are needed, {inputs.region.name} has {len(zones)}",
+            "cloud-zones",
+            "site.zones",
+            f"{max(zone_count, 1)} zone{'s are' if zone_count > 1 else ' is'} needed, {len(zones)} named, and the "
+            "catalog "
+            f"knows none of {inputs.region.name}"
+            if not inputs.region.zones
+            else f"{zone_count} zones are needed, {inputs.region.name} has {len(zones)}",
             "name the zones you may use",
-        )  # fmt: skip
+        )
     return tuple(zones)
 
 

@@ -8,15 +8,21 @@ from ....topology.graph import Axis
 from ....topology.links import NodeLinks
 from ....topology.reserved import PortReservation, to_port_requests
 from ....topology.switched import assemble_fabric
-from ....topology.tiers import TierLayout, LeafUnits
+from ....topology.tiers import LeafUnits, TierLayout
 
 __all__ = ["build_joined_leaves"]
 
 
 def build_joined_leaves(
-    nodes: int, *, nics: int, radix: int, down: int | None, reserved: PortReservation, max_leaf_nodes: int | None = None,
+    nodes: int,
+    *,
+    nics: int,
+    radix: int,
+    down: int | None,
+    reserved: PortReservation,
+    max_leaf_nodes: int | None = None,
     peer_ports: int = 0,
-) -> Wiring:  # fmt: skip
+) -> Wiring:
     """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.
 
     ``down`` is the ports of a leaf for nodes; empty means that the nodes are spread evenly over the fewest leaves, of
@@ -32,11 +38,24 @@ def build_joined_leaves(
         down = -(-nodes // leaves) * nics
     block = down // nics
     if block < 1 or down > radix:
-        raise TopologyError(f"a leaf of {radix} ports cannot have {down} ports for nodes with {nics} each",
-                            f"take between {nics} and {radix}")  # fmt: skip
+        raise TopologyError(
+            f"a leaf of {radix} ports cannot have {down} ports for nodes with {nics} each",
+            f"take between {nics} and {radix}",
+        )
     leaves = max(leaves, -(-nodes // block))
-    hosts = NodeLinks("node", "leaf", nodes=nodes, planes=1, nics=nics, unit_nodes=block, block_nodes=block, leaves_per_block=1,
-                      unit_stride=1, side_stride=1, leaves=leaves)  # fmt: skip
+    hosts = NodeLinks(
+        "node",
+        "leaf",
+        nodes=nodes,
+        planes=1,
+        nics=nics,
+        unit_nodes=block,
+        block_nodes=block,
+        leaves_per_block=1,
+        unit_stride=1,
+        side_stride=1,
+        leaves=leaves,
+    )
     layout = TierLayout(1, LeafUnits(leaves, 1, 1, 0), leaves)
     return assemble_fabric(
         "fat-tree",

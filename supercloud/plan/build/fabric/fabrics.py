@@ -14,11 +14,11 @@ from ..cabling.parts import CablingParts
 from ..problems import Problems
 from .joins import list_joined
 from .port_owners import check_port_conflicts
-from .roles import find_adapter, is_routed, get_fabric_role
+from .roles import find_adapter, get_fabric_role, is_routed
 from .services import AttachedEquipment, build_services
 from .speeds import compute_speeds
 from .spine_counts import check_spines, select_spines
-from .wiring import build_wiring, find_rack_nodes, build_with_free_ports
+from .wiring import build_wiring, build_with_free_ports, find_rack_nodes
 
 __all__ = ["build_fabrics"]
 
@@ -28,14 +28,20 @@ _CABLE_KEYS = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core
 
 
 def build_fabrics(
-    spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems, attached: AttachedEquipment = _NO_EQUIPMENT
+    spec: ClusterSpec,
+    pools: tuple[PoolPlan, ...],
+    catalog: Catalog,
+    problems: Problems,
+    attached: AttachedEquipment = _NO_EQUIPMENT,
 ) -> tuple[FabricPlan, ...]:
     """Every fabric that could be built; what forbids one is a problem at its path."""
     declared = {fabric.name for fabric in spec.fabrics}
     for index, pool in enumerate(spec.pools):
         for position, name in enumerate(pool.fabrics):
             if name not in declared:
-                problems.add_unknown_name(f"pools[{index}].fabrics[{position}]", UnknownNameError("fabric", name, declared))
+                problems.add_unknown_name(
+                    f"pools[{index}].fabrics[{position}]", UnknownNameError("fabric", name, declared)
+                )
     for index, fabric in enumerate(spec.fabrics):
         _check_join(spec, index, fabric, problems)
     check_port_conflicts(spec, pools, problems)
@@ -44,7 +50,7 @@ def build_fabrics(
     for index in sorted(range(len(spec.fabrics)), key=lambda item: get_fabric_role(spec.fabrics[item]) == "management"):
         found = _build_fabric(
             spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), attached, catalog, problems
-        )  # fmt: skip
+        )
         if found is not None:
             built[index] = found
     for index, fabric in enumerate(spec.fabrics):
@@ -60,20 +66,34 @@ def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problem
     others = {item.name: item for item in spec.fabrics if item.name != fabric.name}
     other = others.get(fabric.joins.fabric)
     if fabric.joins.fabric == fabric.name:
-        problems.add_error("fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out")
+        problems.add_error(
+            "fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out"
+        )
     elif other is None:
         problems.add_unknown_name(path, UnknownNameError("fabric", fabric.joins.fabric, others))
     elif _is_cycle(way := list_joined(spec.fabrics, fabric.name), spec):
-        problems.add_error("fabric-joins", path, f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
-                       "leave joins out at the network that is to be the topmost one")  # fmt: skip
+        problems.add_error(
+            "fabric-joins",
+            path,
+            f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
+            "leave joins out at the network that is to be the topmost one",
+        )
     elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
-        problems.add_error("fabric-joins", path, f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable "
-                       "joins them", "join a network of the same kind")  # fmt: skip
+        problems.add_error(
+            "fabric-joins",
+            path,
+            f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable joins them",
+            "join a network of the same kind",
+        )
     elif is_routed(fabric.kind, get_fabric_role(fabric)) != is_routed(other.kind, get_fabric_role(other)):
         routed, bridged = (fabric, other) if is_routed(fabric.kind, get_fabric_role(fabric)) else (other, fabric)
-        problems.add_error("fabric-joins", path, f"{routed.name} is routed ({routed.kind}, role {get_fabric_role(routed)}) and "
-                       f"{bridged.name} is bridged: the VLANs of one do not cross the other",
-                       "join an in-band or management network")  # fmt: skip
+        problems.add_error(
+            "fabric-joins",
+            path,
+            f"{routed.name} is routed ({routed.kind}, role {get_fabric_role(routed)}) and "
+            f"{bridged.name} is bridged: the VLANs of one do not cross the other",
+            "join an in-band or management network",
+        )
 
 
 def _is_cycle(way: list[str], spec: ClusterSpec) -> bool:
@@ -95,9 +115,12 @@ def _check_joined_is_built(
         if at not in built and used:
             continue  # why it could not be built is said at its own place
         why = "is a torus and has no switches" if at in built else "is in no pool's fabrics, so it is not built"
-        problems.add_error("fabric-joins", f"fabrics[{index}].joins.fabric",
-                       f"{fabric.name} joins {other.name}, which {why}",
-                       f"add {other.name} to the fabrics of a pool, or join another network")  # fmt: skip
+        problems.add_error(
+            "fabric-joins",
+            f"fabrics[{index}].joins.fabric",
+            f"{fabric.name} joins {other.name}, which {why}",
+            f"add {other.name} to the fabrics of a pool, or join another network",
+        )
 
 
 def _build_fabric(
@@ -139,8 +162,12 @@ def _build_fabric(
     if fabric.shape == "torus":
         return _build_torus_fabric(fabric, path, names, sum(pool.nodes for pool in members), adapter, problems)
     if fabric.leaf_rails and fabric.shape not in (None, "rail-optimized"):
-        problems.add_error("fabric-rails", f"{path}.leaf_rails", f"a leaf of a {fabric.shape} has all rails of its nodes",
-                       "remove leaf_rails, or set shape: rail-optimized")  # fmt: skip
+        problems.add_error(
+            "fabric-rails",
+            f"{path}.leaf_rails",
+            f"a leaf of a {fabric.shape} has all rails of its nodes",
+            "remove leaf_rails, or set shape: rail-optimized",
+        )
         return None
     switches = _find_switches(fabric, path, catalog, problems)
     if switches is None:
@@ -157,7 +184,9 @@ def _build_fabric(
     for key in ("nodes", "uplinks", "peers"):
         wanted = getattr(fabric.cabling, key) if fabric.cabling else None
         if wanted and wanted not in catalog.list_names("cables"):
-            problems.add_unknown_name(f"{path}.cabling.{key}", UnknownNameError("cable", wanted, catalog.list_names("cables")))
+            problems.add_unknown_name(
+                f"{path}.cabling.{key}", UnknownNameError("cable", wanted, catalog.list_names("cables"))
+            )
     services = build_services(fabric, path, spec, speed, built, attached, catalog, problems)
     cage = max(1, radix[0] // switches[0].cages) if switches[0].cages else 1
 
@@ -166,10 +195,25 @@ def _build_fabric(
     def build_with(declared: Fabric) -> Wiring:
         return build_with_free_ports(
             lambda spines, min_units: build_wiring(
-                declared, get_fabric_role(fabric), nodes, rails, planes, radix, cage, members[0].machine, rack, services,
-                speed, attached.rack_nodes, spines, min_units, links,
-            ), declared, links,
-        )  # fmt: skip
+                declared,
+                get_fabric_role(fabric),
+                nodes,
+                rails,
+                planes,
+                radix,
+                cage,
+                members[0].machine,
+                rack,
+                services,
+                speed,
+                attached.rack_nodes,
+                spines,
+                min_units,
+                links,
+            ),
+            declared,
+            links,
+        )
 
     try:
         wiring = build_with(fabric)
@@ -185,10 +229,22 @@ def _build_fabric(
     cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # and of every other service
     unit_nodes = next((level.size for level in wiring.levels if level.name in ("su", "unit", "rack")), None)
     return FabricPlan(
-        fabric.name, fabric.kind, wiring.shape, names, speed, rails, planes, tiers, cables, unit_nodes, wiring,
-        role=get_fabric_role(fabric), services=services, cabling_parts=CablingParts(catalog),
+        fabric.name,
+        fabric.kind,
+        wiring.shape,
+        names,
+        speed,
+        rails,
+        planes,
+        tiers,
+        cables,
+        unit_nodes,
+        wiring,
+        role=get_fabric_role(fabric),
+        services=services,
+        cabling_parts=CablingParts(catalog),
         pool_speeds=speeds.pool_speeds,
-    )  # fmt: skip
+    )
 
 
 def _find_common_adapter(
@@ -279,7 +335,9 @@ def _build_torus_fabric(
     fabric: Fabric, path: str, names: tuple[str, ...], nodes: int, adapter: Adapter, problems: Problems
 ) -> FabricPlan | None:
     if fabric.dims is None:
-        problems.add_error("fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]")
+        problems.add_error(
+            "fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]"
+        )
         return None
     try:
         wiring = build_torus(fabric.dims)

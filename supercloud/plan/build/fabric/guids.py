@@ -15,7 +15,9 @@ from ..problems import Problems
 
 __all__ = ["parse_guids", "with_guids"]
 
-_GUID_LINE = re.compile(r'^\s*(?:"([^"]+)"|([^\s,"]+(?: [^\s,"]+)?))\s*[,\s]\s*(0x[0-9a-fA-F]{1,16}|[0-9a-fA-F]{16})\s*$')
+_GUID_LINE = re.compile(
+    r'^\s*(?:"([^"]+)"|([^\s,"]+(?: [^\s,"]+)?))\s*[,\s]\s*(0x[0-9a-fA-F]{1,16}|[0-9a-fA-F]{16})\s*$'
+)
 
 
 def with_guids(
@@ -31,9 +33,11 @@ def with_guids(
                 guids, wrong = parse_guids(read_text(path), str(path))
             except FileReadError as error:
                 problems.add_error(
-                    "guids-file", f"fabrics[{index}].guids", f"{declared.guids!r}: {error}",
+                    "guids-file",
+                    f"fabrics[{index}].guids",
+                    f"{declared.guids!r}: {error}",
                     "name a file of GUIDs, its path relative to the spec",
-                )  # fmt: skip
+                )
             except InputError as error:
                 problems.add_error("guids-file", f"fabrics[{index}].guids", str(error), "take the whole output again")
             else:
@@ -68,8 +72,11 @@ def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
         if int(guid, 16) == 0:
             wrong.append(_build_finding(f"{file}:{number}: the GUID of {name} is 0"))
         elif guid in owners and owners[guid][0] != name:
-            wrong.append(_build_finding(f"{file}:{number}: {guid} of {name} is also that of {owners[guid][0]} on line "
-                                  f"{owners[guid][1]}"))  # fmt: skip
+            wrong.append(
+                _build_finding(
+                    f"{file}:{number}: {guid} of {name} is also that of {owners[guid][0]} on line {owners[guid][1]}"
+                )
+            )
         elif guids.get(name, guid) != guid:
             wrong.append(_build_finding(f"{file}:{number}: {name} has {guid}, and {guids[name]} before"))
         guids.setdefault(name, guid)

@@ -22,7 +22,7 @@ _ROUND_SIZES = (1, 2, 4, 8, 16)
 
 def build_with_peer_ports(
     build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain_nodes: int
-) -> Wiring:  # fmt: skip
+) -> Wiring:
     """What ``build`` makes of the fabric; where its leaves have no ports for ``peer_links``, the wiring with the fewest
     switches among those with smaller leaves, of equal ones that with the largest leaves.
 
@@ -42,10 +42,14 @@ def build_with_peer_ports(
 
 def _iter_smaller_leaves(
     build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain_nodes: int
-) -> Iterator[Wiring]:  # fmt: skip
+) -> Iterator[Wiring]:
     """Wirings with smaller leaves."""
     room = radix - fabric.peer_links - (fabric.leaf_up or 0)
-    most = room if fabric.leaf_up or fabric.tiers == 1 else compute_max_down(max(room, 0), float(fabric.oversubscription.leaf))
+    most = (
+        room
+        if fabric.leaf_up or fabric.tiers == 1
+        else compute_max_down(max(room, 0), float(fabric.oversubscription.leaf))
+    )
     node = (fabric.leaf_rails or 1) if fabric.shape == "rail-optimized" else rails
     whole = node * domain_nodes if node * domain_nodes <= most else node
     for down in sorted({most // (step * whole) * step * whole for step in _ROUND_SIZES} - {0}):

@@ -44,26 +44,50 @@ def build_port_requests(services: Sequence[Service], planes: int, cage_ports: in
         PortRequest(
             item.count_leaf_ports_per_plane(planes),
             needs_own_cage=cage_ports > 1 and (item.split > 1 or item.ports_per_cable > 1),
-            ports_per_cage=item.ports_per_cable if item.ports_per_cable > 1 else cage_ports if item.can_share_modules and item.split > 1 else 1,
+            ports_per_cage=item.ports_per_cable
+            if item.ports_per_cable > 1
+            else cage_ports
+            if item.can_share_modules and item.split > 1
+            else 1,
         )
         for item in services
     )
 
 
 def select_leaf_rule(
-    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: int, reference_unit: ScalableUnit | None,
-    services: Sequence[Service], speed: Rate,
-) -> LeafRule:  # fmt: skip
+    fabric: Fabric,
+    role: str,
+    nodes: int,
+    rails: int,
+    planes: int,
+    radix: int,
+    reference_unit: ScalableUnit | None,
+    services: Sequence[Service],
+    speed: Rate,
+) -> LeafRule:
     """The rule for a fabric whose leaves the spec leaves open. Raises TopologyError where no leaf is large enough."""
     shared = (fabric.leaf_rails or 1) > 1  # no reference design
     if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down or shared:
         return LeafRule()
     asked = fabric.leaf_up or "oversubscription" in fabric.model_fields_set or fabric.tiers == 1
-    if role == "storage" and reference_unit and reference_unit.storage_uplinks and reference_unit.radix in (None, radix) and not asked:
+    if (
+        role == "storage"
+        and reference_unit
+        and reference_unit.storage_uplinks
+        and reference_unit.radix in (None, radix)
+        and not asked
+    ):
         up = reference_unit.storage_uplinks
-        full = sum((item.links * item.speed.base for item in services if item.is_non_blocking and item.speed), Fraction(0))
+        full = sum(
+            (item.links * item.speed.base for item in services if item.is_non_blocking and item.speed), Fraction(0)
+        )
         wanted = Fraction(nodes * rails * up, reference_unit.nodes) + full / speed.base / planes
-        return LeafRule(reference_unit.nodes, reference_unit.nodes, up, max(-(-nodes // reference_unit.nodes), ceil(wanted / (up * rails))))
+        return LeafRule(
+            reference_unit.nodes,
+            reference_unit.nodes,
+            up,
+            max(-(-nodes // reference_unit.nodes), ceil(wanted / (up * rails))),
+        )
     if fabric.leaf_up:
         return _select_even_rule(fabric, nodes, rails, radix, build_port_requests(services, planes, 1))
     return LeafRule()

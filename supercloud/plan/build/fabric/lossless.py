@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ....catalog.contract import RoceProfile, EcnProfile
+from ....catalog.contract import EcnProfile, RoceProfile
 from ....primitives.quantity import Rate
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
-from ...model.network import QosPolicy, EcnThresholds
+from ...model.network import EcnThresholds, QosPolicy
 from ...model.plan import FabricPlan
 
 __all__ = ["build_qos_policy"]
@@ -19,7 +19,9 @@ def build_qos_policy(declared: Fabric, contract: RoceProfile, fabric: FabricPlan
     ecn = {
         tier.name: EcnThresholds(qos.ecn.min.to_whole("B"), qos.ecn.max.to_whole("B"), qos.ecn.probability)
         if qos.ecn
-        else _scale_thresholds(contract.ecn_oversubscribed if asked.get(tier.name, 1) > 1 else contract.ecn, fabric.speed)
+        else _scale_thresholds(
+            contract.ecn_oversubscribed if asked.get(tier.name, 1) > 1 else contract.ecn, fabric.speed
+        )
         for tier in wiring.tiers
     }
     return QosPolicy(

@@ -11,7 +11,13 @@ from ...model.plan import FabricPlan, Plan, PoolPlan
 from ..network.adapter_qos import format_nodes_key
 from .roles import find_adapter
 
-__all__ = ["list_collective_fabrics", "find_collectives_file", "build_fabric_settings", "build_nccl_settings", "list_rdma_devices"]
+__all__ = [
+    "list_collective_fabrics",
+    "find_collectives_file",
+    "build_fabric_settings",
+    "build_nccl_settings",
+    "list_rdma_devices",
+]
 
 # Index of the P_Key that jobs use: plan/fabric/partitions.py has the key of a node's tenant there.
 _PKEY_INDEX = "0"

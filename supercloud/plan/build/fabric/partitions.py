@@ -19,10 +19,27 @@ from ....primitives.nodes import expand
 from ....spec import Fabric as Declared
 from ...model.plan import FabricPlan, Plan, Service
 
-__all__ = ["DEFAULT_KEY", "FULL_MEMBERSHIP", "PartitionPlan", "PartitionRule", "PortKeys", "compute_pkey", "expand_hosts",
-           "find_key_match", "find_manager_node", "find_free_pkey", "has_tenant_hosts", "is_default_first",
-           "keeps_tenants_apart", "manager_hosts",
-           "build_partition_rules", "build_partitions", "build_port_keys", "select_owners", "list_service_hosts"]  # fmt: skip
+__all__ = [
+    "DEFAULT_KEY",
+    "FULL_MEMBERSHIP",
+    "PartitionPlan",
+    "PartitionRule",
+    "PortKeys",
+    "compute_pkey",
+    "expand_hosts",
+    "find_key_match",
+    "find_manager_node",
+    "find_free_pkey",
+    "has_tenant_hosts",
+    "is_default_first",
+    "keeps_tenants_apart",
+    "manager_hosts",
+    "build_partition_rules",
+    "build_partitions",
+    "build_port_keys",
+    "select_owners",
+    "list_service_hosts",
+]
 
 DEFAULT_KEY = 0x7FFF
 FULL_MEMBERSHIP = 0x8000
@@ -202,7 +219,9 @@ def find_key_match(left: PortKeys, right: PortKeys) -> tuple[bool, frozenset[int
     Keys match where their low 15 bits are equal and one of the two is of a full member.
     """
     pairs = [(a, b) for a in {left.index_0_key, *left.other_keys} for b in {right.index_0_key, *right.other_keys}]
-    return _is_match(left.index_0_key, right.index_0_key), frozenset(a & ~FULL_MEMBERSHIP for a, b in pairs if _is_match(a, b))
+    return _is_match(left.index_0_key, right.index_0_key), frozenset(
+        a & ~FULL_MEMBERSHIP for a, b in pairs if _is_match(a, b)
+    )
 
 
 def _is_match(left: int, right: int) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ....spec import Fabric as Declared
 from ...model.plan import FabricPlan, Plan, Service
-from .partitions import expand_hosts, has_tenant_hosts, build_partition_rules, list_service_hosts
+from .partitions import build_partition_rules, expand_hosts, has_tenant_hosts, list_service_hosts
 from .roles import find_adapter
 
 __all__ = ["HostPorts", "MissingGuids", "PortGuids", "iter_missing_guids"]
@@ -36,7 +36,9 @@ class PortGuids:
     def __init__(self, plan: Plan, fabric: FabricPlan):
         self._guids = fabric.guids
         self._pools = [(plan.get_pool(name).hosts, _build_node_ports(plan, fabric, name)) for name in fabric.pools]
-        self._services = {host: _build_service_ports(item) for item in fabric.services for host in list_service_hosts(item)}
+        self._services = {
+            host: _build_service_ports(item) for item in fabric.services for host in list_service_hosts(item)
+        }
         self._found: dict[str, list[str]] = {}
         for name in fabric.guids:
             host, _, device = name.partition(" ")
@@ -92,9 +94,10 @@ def iter_missing_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> It
         total = sum(ports.count_ports(host) for host in hosts)
         if lacking:
             yield MissingGuids(
-                place, f"the GUIDs of {len(lacking)} of {total} ports are not known, the first is {lacking[0]!r}",
+                place,
+                f"the GUIDs of {len(lacking)} of {total} ports are not known, the first is {lacking[0]!r}",
                 "set guids to a file with what ibnetdiscover printed, or with lines of a name and a GUID",
-            )  # fmt: skip
+            )
 
 
 def _iter_listed_hosts(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, Sequence[str]]]:

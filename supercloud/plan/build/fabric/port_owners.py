@@ -8,7 +8,7 @@ from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ...model.plan import PoolPlan
 from ..problems import Problems
-from .roles import ADAPTER_KINDS, find_adapter, has_same_ports, get_fabric_role
+from .roles import ADAPTER_KINDS, find_adapter, get_fabric_role, has_same_ports
 
 __all__ = ["check_port_conflicts"]
 
@@ -46,28 +46,35 @@ def _find_ports(machine: Machine, fabric: Fabric) -> Adapter | None:
 
 def _report_conflict(
     spec: ClusterSpec, index: int, first_fabric: str, machine: Machine, pools: list[str], problems: Problems
-) -> None:  # fmt: skip
+) -> None:
     fabric = spec.fabrics[index]
     role = get_fabric_role(fabric)
     own = _find_ports(machine, fabric)
     known = own is not None and own in machine.adapters
     ports = " ".join(filter(None, (f"{own.count} × {own.speed}", own.model))) if own and known else "1 port"
     of = f"pool{'s' * (len(pools) > 1)} {', '.join(pools)}"
-    free = [item.role for item in machine.adapters if item.kind in ADAPTER_KINDS[fabric.kind]
-            and not any(has_same_ports(item, other) for other in _list_used_ports(spec, machine, pools, index))]  # fmt: skip
-    more = f"give {fabric.name} a role whose ports are free ({', '.join(free)})" if free else (
-        f"give {machine.name} further ports in a catalog overlay")  # fmt: skip
+    free = [
+        item.role
+        for item in machine.adapters
+        if item.kind in ADAPTER_KINDS[fabric.kind]
+        and not any(has_same_ports(item, other) for other in _list_used_ports(spec, machine, pools, index))
+    ]
+    more = (
+        f"give {fabric.name} a role whose ports are free ({', '.join(free)})"
+        if free
+        else (f"give {machine.name} further ports in a catalog overlay")
+    )
     problems.add_error(
-        "fabric-ports", f"fabrics[{index}]",
+        "fabric-ports",
+        f"fabrics[{index}]",
         f"{fabric.name} takes the {role} ports of {machine.name} ({ports}; {of}), which are on {first_fabric} already: "
         "a port is on one network",
         f"take {fabric.name} or {first_fabric} out of 'fabrics' of {of}, or {more}",
-    )  # fmt: skip
+    )
 
 
 def _list_used_ports(spec: ClusterSpec, machine: Machine, pools: list[str], index: int) -> list[Adapter]:
     """Ports of a machine that the fabrics of its pools have, without those of the fabric at ``index``."""
     names = {name for pool in spec.pools if pool.name in pools for name in pool.fabrics}
-    found = (_find_ports(machine, item) for at, item in enumerate(spec.fabrics)
-             if at != index and item.name in names)  # fmt: skip
+    found = (_find_ports(machine, item) for at, item in enumerate(spec.fabrics) if at != index and item.name in names)
     return [item for item in found if item]

@@ -82,7 +82,7 @@ def build_with_reserved_ports(build: Callable[[Fabric, int], Wiring], fabric: Fa
 
 def _iter_smaller_units(
     build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizing: LeafSizing, field_name: str
-) -> Iterator[tuple[int, Wiring]]:  # fmt: skip
+) -> Iterator[tuple[int, Wiring]]:
     """Wirings with smaller units, each with the value of the field that gives it."""
     for size in sizing.list_smaller_units():
         value = size if field_name == "su" else size * sizing.node_ports
@@ -92,7 +92,9 @@ def _iter_smaller_units(
             continue
 
 
-def _iter_fewer_nodes(build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizing: LeafSizing, refusal: NoFreePortsError) -> Iterator[int]:
+def _iter_fewer_nodes(
+    build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizing: LeafSizing, refusal: NoFreePortsError
+) -> Iterator[int]:
     """The most whole domains that fit as the spec has the fabric, from those on that may leave enough ports."""
     whole = (sizing.nodes - -(-refusal.lacking // refusal.per_node)) // sizing.domain_nodes
     for domains in range(whole, max(whole - _MAX_TRIED_REDUCTIONS, 0), -1):

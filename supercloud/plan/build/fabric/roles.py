@@ -7,8 +7,16 @@ from ....catalog.machine import Adapter
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 
-__all__ = ["ADAPTER_KINDS", "find_adapter", "is_port_assumed", "find_client_adapter", "find_client_fabric", "has_same_ports",
-           "is_routed", "get_fabric_role"]  # fmt: skip
+__all__ = [
+    "ADAPTER_KINDS",
+    "find_adapter",
+    "is_port_assumed",
+    "find_client_adapter",
+    "find_client_fabric",
+    "has_same_ports",
+    "is_routed",
+    "get_fabric_role",
+]
 
 _ROLES = ("compute", "storage", "in-band", "management")
 # Kinds of adapters that speak a kind of fabric.
@@ -42,9 +50,11 @@ def find_adapter(machine: Machine, role: str, kind: str, speed: Rate | None = No
 def is_port_assumed(machine: Machine, role: str, kind: str) -> bool:
     """Whether a machine's port on the management network is not known to the catalog."""
     return (
-        role == "management" and kind == "ethernet" and machine.provider == "onprem"
+        role == "management"
+        and kind == "ethernet"
+        and machine.provider == "onprem"
         and all(item.role != role for item in machine.adapters)
-    )  # fmt: skip
+    )
 
 
 def has_same_ports(left: Adapter, right: Adapter) -> bool:

@@ -15,7 +15,7 @@ from ....spec import ClusterSpec, Fabric
 from ...model.plan import FabricPlan, Service
 from ...model.storage import ServerGroup
 from ..problems import Problems
-from .roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, has_same_ports, get_fabric_role
+from .roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, get_fabric_role, has_same_ports
 
 __all__ = ["AttachedEquipment", "build_services"]
 
@@ -34,27 +34,54 @@ class AttachedEquipment:
 
 
 def build_services(
-    fabric: Fabric, path: str, spec: ClusterSpec, speed: Rate, built: tuple[FabricPlan, ...], attached: AttachedEquipment,
-    catalog: Catalog, problems: Problems,
-) -> tuple[Service, ...]:  # fmt: skip
+    fabric: Fabric,
+    path: str,
+    spec: ClusterSpec,
+    speed: Rate,
+    built: tuple[FabricPlan, ...],
+    attached: AttachedEquipment,
+    catalog: Catalog,
+    problems: Problems,
+) -> tuple[Service, ...]:
     """The services of a fabric in the order of their ports: managers, the declared ones, servers, managed devices."""
     found: list[Service] = []
     manager = fabric.manager
     if manager and manager.links:
         count = manager.appliances or manager.links
         found.append(
-            Service(f"{fabric.name}-manager", count, manager.links, manager.speed or speed,
-                    _compute_split(speed, manager.speed), manager.cage, manager.product, manager.part_number,
-                    cable=_find_cable(manager.cable, f"{path}.manager.cable", catalog, problems), can_share_modules=manager.pack,
-                    peer_links=manager.peer_links)
-        )  # fmt: skip
+            Service(
+                f"{fabric.name}-manager",
+                count,
+                manager.links,
+                manager.speed or speed,
+                _compute_split(speed, manager.speed),
+                manager.cage,
+                manager.product,
+                manager.part_number,
+                cable=_find_cable(manager.cable, f"{path}.manager.cable", catalog, problems),
+                can_share_modules=manager.pack,
+                peer_links=manager.peer_links,
+            )
+        )
     for index, item in enumerate(fabric.services):
         cable = _find_cable(item.cable, f"{path}.services[{index}].cable", catalog, problems)
         found.append(
-            Service(item.name, item.count, item.count * item.links, item.speed or speed,
-                    1 if cable and cable.tails > 1 else _compute_split(speed, item.speed), item.cage, item.product,
-                    item.part_number, item.ours, cable, item.pack, item.peer_links, item.full)
-        )  # fmt: skip
+            Service(
+                item.name,
+                item.count,
+                item.count * item.links,
+                item.speed or speed,
+                1 if cable and cable.tails > 1 else _compute_split(speed, item.speed),
+                item.cage,
+                item.product,
+                item.part_number,
+                item.ours,
+                cable,
+                item.pack,
+                item.peer_links,
+                item.full,
+            )
+        )
     named = {service.name for service in found}
     if get_fabric_role(fabric) == "management":
         named |= {item.name for item in fabric.services}
@@ -94,8 +121,14 @@ def _iter_storage_services(
         clients = stores[group.storage]
         towards = find_client_adapter(group.machine, clients)
         serves = clients is fabric
-        own = next((item for item in group.machine.adapters
-                    if item.role == "in-band" and item.kind in ADAPTER_KINDS[fabric.kind]), None)  # fmt: skip
+        own = next(
+            (
+                item
+                for item in group.machine.adapters
+                if item.role == "in-band" and item.kind in ADAPTER_KINDS[fabric.kind]
+            ),
+            None,
+        )
         if serves and towards is not None and group.name not in declared_names:
             yield _build_storage_service(group, towards, speed, is_non_blocking=True)
         elif own is not None and not serves and group.name not in declared_names:
@@ -108,10 +141,19 @@ def _iter_storage_services(
 def _build_storage_service(group: ServerGroup, adapter: Adapter, speed: Rate, is_non_blocking: bool = False) -> Service:
     own = min(speed, adapter.speed)
     return Service(
-        group.name, group.count, group.count * adapter.count, own, _compute_split(speed, own), adapter.cage,
-        group.machine.name, is_non_blocking=is_non_blocking, hosts=group.hosts, port_names=adapter.ports, devices=adapter.devices,
+        group.name,
+        group.count,
+        group.count * adapter.count,
+        own,
+        _compute_split(speed, own),
+        adapter.cage,
+        group.machine.name,
+        is_non_blocking=is_non_blocking,
+        hosts=group.hosts,
+        port_names=adapter.ports,
+        devices=adapter.devices,
         adapter=adapter,
-    )  # fmt: skip
+    )
 
 
 def _iter_management_services(
@@ -137,8 +179,16 @@ def _iter_management_services(
             found = known or Service(item.name, item.count, item.count, speed, product=item.machine)
             machines[item.name] = replace(found, count=item.count)
     for name, service in machines.items():
-        yield Service(name, service.count, service.count, speed, cage="rj45", product=service.product,
-                      part_number=service.part_number, peer_links=service.peer_links)  # fmt: skip
+        yield Service(
+            name,
+            service.count,
+            service.count,
+            speed,
+            cage="rj45",
+            product=service.product,
+            part_number=service.part_number,
+            peer_links=service.peer_links,
+        )
     for group in attached.servers:
         own = find_adapter(group.machine, "management", "ethernet", speed)
         if group.name not in declared_names and own is not None:

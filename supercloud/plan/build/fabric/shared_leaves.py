@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ....catalog.machine import ScalableUnit
 from ....spec import Fabric
-from ....topology import LeafArrangement, LeafRequirements, TopologyError, compute_arrangements, build_rail_optimized
 from ....topology import Fabric as Wiring
+from ....topology import LeafArrangement, LeafRequirements, TopologyError, build_rail_optimized, compute_arrangements
 from ....topology.reserved import PortRequest
 from ....topology.tiers import compute_max_down
 
@@ -42,34 +42,51 @@ class SmallFabric:
     def list_arrangements(self) -> list[LeafArrangement]:
         """All that hold the nodes and the reserved ports, best first."""
         reserved = sum(ask.ports for ask in self.reserved)
-        ports = LeafRequirements(self.radix[0], self.radix[1], self.oversubscription[0], reserved, self.links, self.peer_ports)
+        ports = LeafRequirements(
+            self.radix[0], self.radix[1], self.oversubscription[0], reserved, self.links, self.peer_ports
+        )
         return compute_arrangements(
             self.nodes, self.rails, ports, domain_nodes=self.domain_nodes, rails_per_leaf=self.rails_per_leaf
-        )  # fmt: skip
+        )
 
     def build_wiring(self, arrangement: LeafArrangement, spines: int | None) -> Wiring:
         """The wiring of an arrangement, or the same with more spines. Raises TopologyError."""
         return build_rail_optimized(
-            self.nodes, rails=self.rails, radix=self.radix, unit_nodes=arrangement.unit_nodes,
-            down=arrangement.unit_nodes * arrangement.rails_per_leaf, uplinks=arrangement.uplinks or None,
-            rails_per_leaf=arrangement.rails_per_leaf, planes=self.planes, tiers=2 if arrangement.uplinks else 1,
-            spines=spines if arrangement.uplinks else None, oversubscription=self.oversubscription, reserved=self.reserved,
-            cage_ports=self.cage_ports, peer_ports=self.peer_ports,
-        )  # fmt: skip
+            self.nodes,
+            rails=self.rails,
+            radix=self.radix,
+            unit_nodes=arrangement.unit_nodes,
+            down=arrangement.unit_nodes * arrangement.rails_per_leaf,
+            uplinks=arrangement.uplinks or None,
+            rails_per_leaf=arrangement.rails_per_leaf,
+            planes=self.planes,
+            tiers=2 if arrangement.uplinks else 1,
+            spines=spines if arrangement.uplinks else None,
+            oversubscription=self.oversubscription,
+            reserved=self.reserved,
+            cage_ports=self.cage_ports,
+            peer_ports=self.peer_ports,
+        )
 
 
 def has_open_leaves(fabric: Fabric, role: str) -> bool:
     """Whether the spec leaves it to us how many rails are on a leaf."""
     said = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.joins)
     return (
-        fabric.shape in (None, "rail-optimized") and role == "compute" and fabric.leaf_rails != 1
+        fabric.shape in (None, "rail-optimized")
+        and role == "compute"
+        and fabric.leaf_rails != 1
         and all(item is None for item in said)
-    )  # fmt: skip
+    )
 
 
 def is_small(nodes: int, reference_unit: ScalableUnit | None, leaf_radix: int, oversubscription: float) -> bool:
     """Whether nodes do not fill the scalable unit of the maker, or of leaves with one rail each."""
-    return nodes < reference_unit.nodes if reference_unit else nodes <= max(compute_max_down(leaf_radix, oversubscription), 1)
+    return (
+        nodes < reference_unit.nodes
+        if reference_unit
+        else nodes <= max(compute_max_down(leaf_radix, oversubscription), 1)
+    )
 
 
 def select_fewest_switches(

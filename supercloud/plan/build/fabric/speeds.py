@@ -40,16 +40,19 @@ def compute_speeds(
         least = adapters[slowest].speed
         of = "" if least == given else f" to {least} (pool {slowest})"
         problems.add_error(
-            "fabric-speed", f"{path}.speed",
+            "fabric-speed",
+            f"{path}.speed",
             f"no link of {fabric.speed}: adapters give {given}{of}, switches {_format_speeds(common)}",
             "leave 'speed' out, or take other switches",
-        )  # fmt: skip
+        )
         return None
     if not usable:
         problems.add_error(
-            "fabric-speed", path, f"adapters of {given} and ports of {_format_speeds(common)} have no speed in common",
+            "fabric-speed",
+            path,
+            f"adapters of {given} and ports of {_format_speeds(common)} have no speed in common",
             "take other switches",
-        )  # fmt: skip
+        )
         return None
     ports = max(usable)
     runs = {mode.speed for mode in switches[0].modes if mode.speed <= ports}
@@ -57,11 +60,12 @@ def compute_speeds(
     lost = next((name for name in links if links[name] not in runs), None)
     if lost is not None:
         problems.add_error(
-            "fabric-speed", path,
+            "fabric-speed",
+            path,
             f"pool {fastest} has adapters of {given}, for which ports of {switches[0].name} run at {ports}; pool "
             f"{lost} has adapters of {adapters[lost].speed}, which these ports do not run ({_format_speeds(runs)})",
             f"declare a fabric for pool {lost}, or take leaves whose ports run both",
-        )  # fmt: skip
+        )
         return None
     return FabricSpeeds(ports, {name: speed for name, speed in links.items() if speed < ports})
 

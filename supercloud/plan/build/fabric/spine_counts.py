@@ -58,10 +58,11 @@ def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links:
     leaf, spine, core = wiring.tiers
     without = sum(usual.switch_counts.values())
     problems.add_error(
-        "fabric-tiers", f"{path}.spines",
+        "fabric-tiers",
+        f"{path}.spines",
         f"{fabric.spines} spine{'s' * (fabric.spines > 1)} cannot join the {leaf.count} leaves of {fabric.name}: there "
         f"would be {spine.count} spines in pods and {core.count} core switch{'es' * (core.count > 1)} above them, "
         f"{sum(wiring.switch_counts.values())} switches in all; without this number {without} in {len(usual.tiers)} "
         "tiers do",
         f"{select_spines(wired, fabric, links)}; where spines of a pod are meant, set tiers: {TIERS_WITH_CORE}",
-    )  # fmt: skip
+    )

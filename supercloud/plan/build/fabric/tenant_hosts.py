@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ....spec import ClusterSpec
 from ....spec import Fabric as Declared
 from ...model.plan import PoolPlan
-from .partitions import has_tenant_hosts, build_partitions
+from .partitions import build_partitions, has_tenant_hosts
 
 __all__ = ["find_host_tenants", "find_pool_tenants"]
 
@@ -50,7 +50,9 @@ def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[st
     return found
 
 
-def _iter_tenant_sets(pool: PoolPlan, tenants_by_fabric: dict[str, dict[str, frozenset[str]]]) -> Iterator[set[frozenset[str]]]:
+def _iter_tenant_sets(
+    pool: PoolPlan, tenants_by_fabric: dict[str, dict[str, frozenset[str]]]
+) -> Iterator[set[frozenset[str]]]:
     """For each fabric with nodes of tenants in the pool: which tenants its nodes are of, each combination once."""
     nobody: frozenset[str] = frozenset()
     for name in pool.fabrics:

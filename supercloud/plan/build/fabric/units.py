@@ -37,7 +37,9 @@ class UnitLayout:
     """The maker prints the number of switches for it."""
 
 
-def list_unit_layouts(nodes: int, fabric: Fabric, reference_unit: ScalableUnit, leaf_nodes: int, oversubscription: float) -> list[UnitLayout]:
+def list_unit_layouts(
+    nodes: int, fabric: Fabric, reference_unit: ScalableUnit, leaf_nodes: int, oversubscription: float
+) -> list[UnitLayout]:
     """The units that may be built of a maker's ``design``, whose leaves have ``block`` nodes; ``ratio`` is the
     oversubscription of a leaf. What the spec says of tiers and pods is kept."""
     leaves, full = -(-nodes // leaf_nodes), -(-reference_unit.nodes // leaf_nodes)
@@ -50,10 +52,16 @@ def list_unit_layouts(nodes: int, fabric: Fabric, reference_unit: ScalableUnit, 
         pods.insert(0, "rail")
     even = -(-leaves // -(-leaves // full))
     found = [UnitLayout(leaf_nodes, pod, units) for units in (even, None) for pod in pods]
-    return [UnitLayout(reference_unit.nodes, pods[0], is_reference=True), *found] if whole and oversubscription == 1 else found
+    return (
+        [UnitLayout(reference_unit.nodes, pods[0], is_reference=True), *found]
+        if whole and oversubscription == 1
+        else found
+    )
 
 
-def select_wiring(build: Callable[[UnitLayout], Wiring], layouts: Iterable[UnitLayout], can_change_pods: bool = False) -> Wiring:
+def select_wiring(
+    build: Callable[[UnitLayout], Wiring], layouts: Iterable[UnitLayout], can_change_pods: bool = False
+) -> Wiring:
     """What ``build`` makes of the best of these units: the maker's ``printed`` ones where they can be built, else those
     with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
 

@@ -182,7 +182,10 @@ def _select_under_cores(build: Build, found: Wiring, units: int | None, demand: 
     leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
     sizes: set[int | None] = {None}
     if demand.step is not None and _find_open_size(found, demand) and demand.ratio > 1:
-        sizes |= {hosts.block_nodes // (step * demand.step) * step * demand.step for step in _LEAF_COUNT_FACTORS} - {0, hosts.block_nodes}
+        sizes |= {hosts.block_nodes // (step * demand.step) * step * demand.step for step in _LEAF_COUNT_FACTORS} - {
+            0,
+            hosts.block_nodes,
+        }
     for size in sorted(sizes, key=lambda item: -(item or hosts.block_nodes)):
         down = leaf.down if size is None else size * hosts.nics_per_leaf
         least = compute_uplinks(down, demand.ratio)

@@ -17,7 +17,7 @@ from ...model.plan import Service
 from ..problems import Problems
 from .apart import build_joined_leaves
 from .leaf_pairs import build_with_peer_ports
-from .leaf_rules import build_port_requests, build_grown, select_leaf_rule, count_max_switch_nodes
+from .leaf_rules import build_grown, build_port_requests, count_max_switch_nodes, select_leaf_rule
 from .reserved_ports import LeafSizing, build_with_reserved_ports
 from .shared_leaves import SmallFabric, has_open_leaves, is_small, select_fewest_switches
 from .units import UnitLayout, list_unit_layouts, select_wiring
@@ -66,8 +66,24 @@ def build_wiring(
     domain = _domain(machine, role)
 
     def build_declared(declared: Fabric, count: int) -> Wiring:
-        return _build_shape(declared, role, count, rails, planes, radix, cage_ports, machine, clos_rack_nodes, services, speed, rack_nodes,
-                      spines, min_units, links, sized)  # fmt: skip
+        return _build_shape(
+            declared,
+            role,
+            count,
+            rails,
+            planes,
+            radix,
+            cage_ports,
+            machine,
+            clos_rack_nodes,
+            services,
+            speed,
+            rack_nodes,
+            spines,
+            min_units,
+            links,
+            sized,
+        )
 
     def build_paired(declared: Fabric, count: int) -> Wiring:
         return build_with_peer_ports(lambda item: build_declared(item, count), declared, radix[0], rails, domain)
@@ -77,10 +93,23 @@ def build_wiring(
 
 
 def _build_shape(
-    fabric: Fabric, role: str, nodes: int, rails: int, planes: int, radix: tuple[int, ...], cage_ports: int,
-    machine: Machine, clos_rack_nodes: int, services: tuple[Service, ...], speed: Rate, rack_nodes: int | None,
-    spines: int | None, min_units: int | None, links: int, sized: bool,
-) -> Wiring:  # fmt: skip
+    fabric: Fabric,
+    role: str,
+    nodes: int,
+    rails: int,
+    planes: int,
+    radix: tuple[int, ...],
+    cage_ports: int,
+    machine: Machine,
+    clos_rack_nodes: int,
+    services: tuple[Service, ...],
+    speed: Rate,
+    rack_nodes: int | None,
+    spines: int | None,
+    min_units: int | None,
+    links: int,
+    sized: bool,
+) -> Wiring:
     """The wiring with leaves as the spec, the reference design or the shape's own rule has them. ``sized`` says that it
     is the spec that gives the size of a leaf or unit, and not one that is tried."""
     peers = fabric.peer_links
@@ -94,8 +123,14 @@ def _build_shape(
     if fabric.joins:
         most = count_max_switch_nodes(machine.scalable_unit, rack_nodes)
         return build_joined_leaves(
-            nodes, nics=rails, radix=radix[0], down=fabric.leaf_down, reserved=reserved, max_leaf_nodes=most, peer_ports=peers
-        )  # fmt: skip
+            nodes,
+            nics=rails,
+            radix=radix[0],
+            down=fabric.leaf_down,
+            reserved=reserved,
+            max_leaf_nodes=most,
+            peer_ports=peers,
+        )
     # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do, or fewer nodes
     free = not fabric.leaf_up
     demand = Demand(ratio[0], peers, tuple(ask.ports for ask in reserved), -(-links // planes), spines)
@@ -164,7 +199,9 @@ def _build_shape(
         size = rule.unit_nodes or fabric.su or (unit.nodes if unit else only)
         units = [UnitLayout(size, fabric.pod or (unit.pod if unit and unit.pod else "su"))]
 
-    def build_rails(layout: UnitLayout, count: int | None, size: int | None, uplinks: int | None, spines: int | None) -> Wiring:
+    def build_rails(
+        layout: UnitLayout, count: int | None, size: int | None, uplinks: int | None, spines: int | None
+    ) -> Wiring:
         return build_rail_optimized(
             nodes,
             rails=rails,
@@ -192,8 +229,14 @@ def _build_shape(
     demand = replace(demand, step=None if unit else domain, least=fewest or 1)
 
     def build_units(layout: UnitLayout) -> Wiring:
-        return _select(partial(build_rails, layout), fewest, more, demand if free else None, spines,
-                       lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"))  # fmt: skip
+        return _select(
+            partial(build_rails, layout),
+            fewest,
+            more,
+            demand if free else None,
+            spines,
+            lambda found: next(axis.size for axis in found.tiers[0].axes if axis.name == "su"),
+        )
 
     def build_separate() -> Wiring:
         return select_wiring(build_units, units, can_change_pods=not (fabric.pod or (unit and unit.pod)))
@@ -201,16 +244,29 @@ def _build_shape(
     if not (has_open_leaves(fabric, role) and is_small(nodes, unit, radix[0], ratio[0])):
         return build_separate()
     small = SmallFabric(
-        nodes, rails, planes, domain, ports, ratio, reserved, cage_ports, fabric.leaf_rails, peers,
+        nodes,
+        rails,
+        planes,
+        domain,
+        ports,
+        ratio,
+        reserved,
+        cage_ports,
+        fabric.leaf_rails,
+        peers,
         demand.links,
-    )  # fmt: skip
+    )
     return select_fewest_switches(small, build_separate, spines, min_units)
 
 
 def _select(
-    build: Callable[[int | None, int | None, int | None, int | None], Wiring], least: int | None, more: bool,
-    demand: Demand | None, spines: int | None, units: Callable[[Wiring], int | None],
-) -> Wiring:  # fmt: skip
+    build: Callable[[int | None, int | None, int | None, int | None], Wiring],
+    least: int | None,
+    more: bool,
+    demand: Demand | None,
+    spines: int | None,
+    units: Callable[[Wiring], int | None],
+) -> Wiring:
     """What ``build(units, size, uplinks, spines)`` makes; where a ``demand`` leaves uplinks open, with the fewest
     switches."""
     found = build_grown(lambda count: build(count, None, None, None if demand else spines), least, can_grow=more)
@@ -219,14 +275,21 @@ def _select(
     return select_leaves(build, found, units(found), demand)
 
 
-def build_with_free_ports(build: Callable[[int | None, int | None], Wiring], fabric: Fabric, extra_links: int) -> Wiring:
+def build_with_free_ports(
+    build: Callable[[int | None, int | None], Wiring], fabric: Fabric, extra_links: int
+) -> Wiring:
     """The wiring whose topmost switches have ports left for so many further links: with more spines, if need be, and
     with two leaves under spines where a single one is full.
 
     What was declared stays; what then finds no port is said where cables are laid.
     """
     wiring, least = build(None, None), None
-    if extra_links and len(wiring.tiers) == 1 == wiring.tiers[0].count and fabric.tiers is None and extra_links > _count_free_ports(wiring):
+    if (
+        extra_links
+        and len(wiring.tiers) == 1 == wiring.tiers[0].count
+        and fabric.tiers is None
+        and extra_links > _count_free_ports(wiring)
+    ):
         several = _several_leaves(build)
         if several is None:
             return wiring

@@ -16,11 +16,11 @@ from ....facility import (
     compute_chiller_power,
     compute_cue,
     compute_flow,
-    count_free_hours,
-    compute_wue,
     compute_outdoor_limit,
-    parse_weather,
+    compute_wue,
     count_cdus,
+    count_free_hours,
+    parse_weather,
 )
 from ....primitives.quantity import CarbonIntensity, Flow, Power, Temperature, TemperatureStep
 from ....spec.facility import Facility
@@ -29,7 +29,7 @@ from ...model.plan import FabricPlan, PoolPlan, RackGroup
 from ..problems import Problems
 from .electricity import find_fact
 from .files import read_hourly_file
-from .racking import compute_machine_heat, compute_node_power, count_switch_boxes, compute_switch_heat, get_switch_power
+from .racking import compute_machine_heat, compute_node_power, compute_switch_heat, count_switch_boxes, get_switch_power
 
 __all__ = ["build_cooling_plan", "compute_heat"]
 
@@ -83,7 +83,9 @@ def build_cooling_plan(
     """How the heat leaves, as far as it is known."""
     declared = facility.cooling
     heat, assumed = compute_heat(pools, fabrics, servers, groups, declared.kind)
-    coolant = cast("Coolant | None", find_fact("coolants", declared.coolant, "facility.cooling.coolant", catalog, problems))
+    coolant = cast(
+        "Coolant | None", find_fact("coolants", declared.coolant, "facility.cooling.coolant", catalog, problems)
+    )
     cdu = cast("Cdu | None", find_fact("cdus", declared.cdu, "facility.cooling.cdu", catalog, problems))
     path = "facility.cooling.rejection"
     rejection = cast("HeatRejection | None", find_fact("heat-rejection", declared.rejection, path, catalog, problems))
@@ -156,7 +158,9 @@ def _build_loop(
     return LiquidLoop(wet, flow, declared.supply, step, cdu, tuple(zones), tuple(heats), size)
 
 
-def _compute_temperature_rise(facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]) -> TemperatureStep | None:
+def _compute_temperature_rise(
+    facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]
+) -> TemperatureStep | None:
     """Rise of the loop: declared; else that at the flow the machines ask for; else what the coolant is drawn for."""
     declared = facility.cooling.step
     if declared is not None:
@@ -174,7 +178,11 @@ def compute_zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], z
     """
     nodes = {pool.name: pool.nodes for pool in pools}
     runs = [
-        (group.count, (group.heat.liquid + group.heat.door).base, _compute_last_rack_fill(group, nodes.get(group.pool, 0)))
+        (
+            group.count,
+            (group.heat.liquid + group.heat.door).base,
+            _compute_last_rack_fill(group, nodes.get(group.pool, 0)),
+        )
         for group in groups
         if group.heat.liquid or group.heat.door
     ]
@@ -248,7 +256,9 @@ def _build_overhead(
     device = chiller if chiller and chiller.cop else rejection if rejection and rejection.cop else None
     always = device is not None and (rejection is None or rejection.approach_to is None)
     if device and device.cop and (always or (weather and free_cooling_hours is not None)):
-        hours, total = (1.0, 1.0) if always or not weather else (float(weather.hours - (free_cooling_hours or 0)), weather.hours)
+        hours, total = (
+            (1.0, 1.0) if always or not weather else (float(weather.hours - (free_cooling_hours or 0)), weather.hours)
+        )
         cooling += compute_chiller_power(heat.total, device.cop, hours, total)
     elif free_cooling_hours is None or not weather or free_cooling_hours < weather.hours:
         missing.append("chiller")

@@ -7,13 +7,28 @@ from typing import cast
 from ....catalog import Catalog, Pdu, PowerShelf, Ups
 from ....catalog.fact import CatalogEntry
 from ....errors import UnknownNameError
-from ....facility import SCHEMES, Circuits, Feeds, interpolate_efficiency, compute_circuit_power, compute_losses, count_paths
+from ....facility import (
+    SCHEMES,
+    Circuits,
+    Feeds,
+    compute_circuit_power,
+    compute_losses,
+    count_paths,
+    interpolate_efficiency,
+)
 from ....primitives.quantity import Power
 from ....spec.facility import Facility, PowerSupply
 from ...model.hall import PowerPlan
 from ..problems import Problems
 
-__all__ = ["compute_carried_power", "build_circuits", "count_feeds", "find_fact", "build_power_plan", "find_power_shelf"]
+__all__ = [
+    "compute_carried_power",
+    "build_circuits",
+    "count_feeds",
+    "find_fact",
+    "build_power_plan",
+    "find_power_shelf",
+]
 
 _NO_POWER = Power(0, "W")
 
@@ -42,9 +57,14 @@ def count_feeds(supply: PowerSupply) -> int:
 
 
 def build_circuits(
-    pdu_name: str | None, pdus: int | None, path: str, facility: Facility, catalog: Catalog, problems: Problems,
+    pdu_name: str | None,
+    pdus: int | None,
+    path: str,
+    facility: Facility,
+    catalog: Catalog,
+    problems: Problems,
     power: Power | None = None,
-) -> tuple[Circuits, str] | None:  # fmt: skip
+) -> tuple[Circuits, str] | None:
     """Circuits of a rack and the name of their distribution unit; None where nobody declared any.
 
     Where their number is not declared, a rack has one for each feed; but of a named unit it has as few as carry its
@@ -66,13 +86,19 @@ _MAX_CIRCUITS = 12
 def _count_needed_circuits(power: Power, circuit_capacity: Power, feeds: int, scheme: str) -> int:
     numbers = range(min(feeds, 2), _MAX_CIRCUITS + 1)
     paths = count_paths(scheme, feeds)
-    carry = (count for count in numbers if (compute_carried_power(Circuits(count, feeds, circuit_capacity, paths), scheme) or _NO_POWER) >= power)
+    carry = (
+        count
+        for count in numbers
+        if (compute_carried_power(Circuits(count, feeds, circuit_capacity, paths), scheme) or _NO_POWER) >= power
+    )
     return next(carry, feeds)
 
 
 def compute_carried_power(circuits: Circuits, scheme: str) -> Power | None:
     """What the circuits of a rack carry in the worst case the scheme must stand; None where they are not rated."""
-    return circuits.power_after_loss if SCHEMES[scheme].can_survive_loss and circuits.feeds > 1 else circuits.total_power
+    return (
+        circuits.power_after_loss if SCHEMES[scheme].can_survive_loss and circuits.feeds > 1 else circuits.total_power
+    )
 
 
 def _compute_circuit_capacity(supply: PowerSupply, pdu: Pdu | None) -> Power | None:
@@ -88,7 +114,9 @@ def _compute_circuit_capacity(supply: PowerSupply, pdu: Pdu | None) -> Power | N
     return min(known, default=None)
 
 
-def build_power_plan(facility: Facility, it_power: Power, node_power: Power, catalog: Catalog, problems: Problems) -> PowerPlan:
+def build_power_plan(
+    facility: Facility, it_power: Power, node_power: Power, catalog: Catalog, problems: Problems
+) -> PowerPlan:
     """From the meter to the racks: a UPS feeds the distribution, which feeds the racks.
 
     The UPS counts with its efficiency at the load of a feed, where both are known, else with the worst of its range.

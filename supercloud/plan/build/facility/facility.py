@@ -10,7 +10,14 @@ from typing import cast
 
 from ....catalog import Catalog, Cdu
 from ....errors import UnknownNameError
-from ....facility import EnergyShare, compute_hourly_averages, parse_column, compute_mix_carbon, compute_mix_price, compute_annual_energy
+from ....facility import (
+    EnergyShare,
+    compute_annual_energy,
+    compute_hourly_averages,
+    compute_mix_carbon,
+    compute_mix_price,
+    parse_column,
+)
 from ....primitives.quantity import CarbonIntensity, Power, UnitPrice
 from ....spec import ClusterSpec
 from ....spec.facility import Facility
@@ -18,10 +25,26 @@ from ...model.hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, fi
 from ...model.plan import FabricPlan, FacilityPlan, PoolPlan, RackGroup, SitePlan
 from ..problems import Problems
 from .cooling import build_cooling_plan
-from .electricity import compute_carried_power, build_circuits, count_feeds, find_fact, build_power_plan, find_power_shelf
+from .electricity import (
+    build_circuits,
+    build_power_plan,
+    compute_carried_power,
+    count_feeds,
+    find_fact,
+    find_power_shelf,
+)
 from .files import read_hourly_file
-from .racking import RackingContext, find_air_cooling_limit, is_power_known, build_node_group, compute_node_power, count_switch_boxes, get_switch_power, with_leaves
-from .shared_racks import list_network_equipment, list_server_equipment, build_shared_group
+from .racking import (
+    RackingContext,
+    build_node_group,
+    compute_node_power,
+    count_switch_boxes,
+    find_air_cooling_limit,
+    get_switch_power,
+    is_power_known,
+    with_leaves,
+)
+from .shared_racks import build_shared_group, list_network_equipment, list_server_equipment
 
 __all__ = ["build_facility_plan", "compute_node_power"]
 
@@ -62,11 +85,13 @@ def build_facility_plan(
     it = nodes + switches + others
     power = build_power_plan(facility, it, nodes, catalog, problems)
     energy = _build_energy_plan(facility, site, it, folder, problems)
-    cooling = build_cooling_plan(facility, it, power, pools, fabrics, (*servers, *service), groups, energy.carbon, folder,
-                         catalog, problems)  # fmt: skip
+    cooling = build_cooling_plan(
+        facility, it, power, pools, fabrics, (*servers, *service), groups, energy.carbon, folder, catalog, problems
+    )
     if energy.sources and cooling.pue:
-        energy = replace(energy, sources=tuple(replace(item, average_power=it * cooling.pue * item.share)
-                                               for item in energy.sources))  # fmt: skip
+        energy = replace(
+            energy, sources=tuple(replace(item, average_power=it * cooling.pue * item.share) for item in energy.sources)
+        )
     year = compute_annual_energy(it, cooling.pue, energy.price, energy.carbon)
     return FacilityPlan(
         racks=groups,
@@ -129,7 +154,9 @@ def _build_rack_groups(
     quiet = Problems()  # what is wrong with the unit is said where cooling is decided
     cdu = cast("Cdu | None", find_fact("cdus", facility.cooling.cdu, "", catalog, quiet))
     each = (facility.cooling.cdus or 1 + facility.cooling.cdu_spares) if cdu and cdu.form == "rack" else 0
-    known = RackingContext(facility, catalog, problems, find_power_shelf(facility, catalog, problems), each * cdu.units if cdu else 0)
+    known = RackingContext(
+        facility, catalog, problems, find_power_shelf(facility, catalog, problems), each * cdu.units if cdu else 0
+    )
     declared = [item.name for item in spec.pools]
     groups: list[RackGroup] = []
     for pool in pools:
@@ -137,7 +164,9 @@ def _build_rack_groups(
         own = spec.pools[index].rack
         choice, path = (own, f"pools[{index}].rack") if own else (facility.rack, "facility.rack")
         fed = build_circuits(choice.pdu, choice.pdus, path, facility, catalog, problems) if choice else None
-        group = build_node_group(pool, choice, path, known, compute_carried_power(fed[0], facility.power.redundancy) if fed else None)
+        group = build_node_group(
+            pool, choice, path, known, compute_carried_power(fed[0], facility.power.redundancy) if fed else None
+        )
         if group is None:
             continue
         group = with_leaves(group, fabrics)
@@ -149,7 +178,9 @@ def _build_rack_groups(
     shared = facility.management
     kind = shared.type or (facility.rack.type if facility.rack else None)
     where = "facility.management.type" if shared.type else "facility.rack.type"
-    rack = RackingContext(facility, catalog, problems if shared.type else quiet).find_rack(kind, where) if kind else None
+    rack = (
+        RackingContext(facility, catalog, problems if shared.type else quiet).find_rack(kind, where) if kind else None
+    )
     if rack is None or rack.complete:
         return tuple(groups)
     # switches and servers stand no denser than nodes: the hall's power and cooling reach no further; and among cold
@@ -158,7 +189,12 @@ def _build_rack_groups(
     if facility.cooling.kind == "direct-liquid" and densest:
         densest = min(densest, find_air_cooling_limit(catalog) or densest)
     for what, runs, limit, count in (
-        ("network", list_network_equipment(fabrics, groups) + list_server_equipment(service), shared.power or densest, shared.racks),
+        (
+            "network",
+            list_network_equipment(fabrics, groups) + list_server_equipment(service),
+            shared.power or densest,
+            shared.racks,
+        ),
         ("storage", list_server_equipment(servers), densest, None),
     ):
         pdu, pdus = shared.pdu, shared.pdus
@@ -181,11 +217,18 @@ def _with_circuits(
     return replace(group, circuits=fed[0], pdu=fed[1]) if fed else group
 
 
-def _build_energy_plan(facility: Facility, site: SitePlan, it_power: Power, folder: Path, problems: Problems) -> EnergyPlan:
+def _build_energy_plan(
+    facility: Facility, site: SitePlan, it_power: Power, folder: Path, problems: Problems
+) -> EnergyPlan:
     """The mix of a year: what the sources leave comes from the grid."""
     supply = facility.energy
-    hours = read_hourly_file(supply.carbon_hours, folder, "facility.energy.carbon_hours",
-                 lambda text: parse_column(text, "carbon", "gco2e_per_kwh", "carbon_intensity"), problems)  # fmt: skip
+    hours = read_hourly_file(
+        supply.carbon_hours,
+        folder,
+        "facility.energy.carbon_hours",
+        lambda text: parse_column(text, "carbon", "gco2e_per_kwh", "carbon_intensity"),
+        problems,
+    )
     grid: CarbonIntensity | None = supply.carbon or (site.location.carbon if site.location else None)
     if hours and supply.carbon is None:
         grid = CarbonIntensity(sum(hours) / len(hours), "gCO2e/kWh")
@@ -194,9 +237,16 @@ def _build_energy_plan(facility: Facility, site: SitePlan, it_power: Power, fold
         own = item.kind == "grid"
         # what it gives on average: a source that does not always give is less than its power
         average = item.power * item.capacity_factor if item.power and item.capacity_factor else item.power
-        parts.append((item.name, item.kind, Fraction(repr(item.share)), average,
-                      item.price or (supply.price if own else None),
-                      item.carbon or (grid if own else None)))  # fmt: skip
+        parts.append(
+            (
+                item.name,
+                item.kind,
+                Fraction(repr(item.share)),
+                average,
+                item.price or (supply.price if own else None),
+                item.carbon or (grid if own else None),
+            )
+        )
     left = 1 - sum((part[2] for part in parts), Fraction(0))
     if left > 0:
         parts.append(("grid", "grid", left, None, supply.price, grid))

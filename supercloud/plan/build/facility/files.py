@@ -25,7 +25,9 @@ def _decode_text(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-def read_hourly_file(name: str | None, folder: Path, path: str, parse: Callable[[str], _T], problems: Problems) -> _T | None:
+def read_hourly_file(
+    name: str | None, folder: Path, path: str, parse: Callable[[str], _T], problems: Problems
+) -> _T | None:
     """What ``parse`` makes of a file beside the spec; None with a problem said where it cannot be read."""
     if name is None:
         return None

@@ -12,7 +12,7 @@ from ....facility import RackLimits, distribute
 from ....primitives.quantity import Length, Power
 from ....spec import ClusterSpec
 from ...model.hall import MachineGroup
-from ...model.plan import FabricPlan, FacilityPlan, RackItem, LayoutPlan, PoolPlan, RackGroup, RackPlan
+from ...model.plan import FabricPlan, FacilityPlan, LayoutPlan, PoolPlan, RackGroup, RackItem, RackPlan
 from .racking import find_unknown_power, get_switch_power
 from .shared_racks import RackEquipment, list_network_equipment, list_server_equipment
 
@@ -53,7 +53,14 @@ def build_layout(
     facility = spec.facility
     nodes = list(_iter_node_racks(pools, fabrics, hall))
     most = facility.management.switches if facility else None
-    network = list(_iter_shared_racks("network", list_network_equipment(fabrics, hall.racks) + list_server_equipment(hall.service_groups), hall, most))
+    network = list(
+        _iter_shared_racks(
+            "network",
+            list_network_equipment(fabrics, hall.racks) + list_server_equipment(hall.service_groups),
+            hall,
+            most,
+        )
+    )
     storage = list(_iter_shared_racks("storage", list_server_equipment(servers), hall, None))
     spread = bool(facility and facility.reach)
     ordered = _place_amid_nodes(nodes, network, fabrics) if spread else _place_in_middle(nodes, network)
@@ -61,11 +68,21 @@ def build_layout(
     per_row = (facility.racks_per_row if facility else None) or min(_DEFAULT_RACKS_PER_ROW, max(len(ordered), 1))
     unknown = find_unknown_power(pools, fabrics, (*servers, *hall.service_groups))
     racks = tuple(
-        RackPlan(f"r{index // per_row + 1:02d}-{index % per_row + 1:02d}", index // per_row, index % per_row,
-                 content.kind, content.rack, content.units, items, content.power, zone, content.group,  # type: ignore[arg-type]
-                 any(item.group in unknown for item in items))
+        RackPlan(
+            f"r{index // per_row + 1:02d}-{index % per_row + 1:02d}",
+            index // per_row,
+            index % per_row,
+            content.kind,
+            content.rack,
+            content.units,
+            items,
+            content.power,
+            zone,
+            content.group,  # type: ignore[arg-type]
+            any(item.group in unknown for item in items),
+        )
         for index, (content, items, zone) in enumerate(_iter_numbered_racks(ordered, hall))
-    )  # fmt: skip
+    )
     widths = [group.rack.width for group in hall.racks if group.rack and group.rack.width]
     return LayoutPlan(racks, per_row, max(widths, default=_DEFAULT_RACK_WIDTH), _ROW_PITCH)
 
@@ -78,7 +95,9 @@ def _place_in_middle(nodes: list[_RackContent], network: list[_RackContent]) -> 
     return [*nodes[:middle], *network, *nodes[middle:]]
 
 
-def _place_amid_nodes(nodes: list[_RackContent], network: list[_RackContent], fabrics: tuple[FabricPlan, ...]) -> list[_RackContent]:
+def _place_amid_nodes(
+    nodes: list[_RackContent], network: list[_RackContent], fabrics: tuple[FabricPlan, ...]
+) -> list[_RackContent]:
     """Racks of leaves where the nodes they serve stand: leaf i of n serves the i-th part of the racks."""
     leaves = {f"{fabric.name}/leaf": fabric.count_switches("leaf") for fabric in fabrics}
     placed = []
@@ -116,7 +135,9 @@ def _with_cdus(ordered: list[_RackContent], hall: FacilityPlan, racks_per_zone: 
     return result
 
 
-def _iter_numbered_racks(ordered: list[_RackContent], hall: FacilityPlan) -> Iterator[tuple[_RackContent, tuple[RackItem, ...], int | None]]:
+def _iter_numbered_racks(
+    ordered: list[_RackContent], hall: FacilityPlan
+) -> Iterator[tuple[_RackContent, tuple[RackItem, ...], int | None]]:
     """Each rack with its shelves and distribution units, counted through the hall, and with its zone."""
     counts: Counter[str] = Counter()
     loop = hall.cooling_plan.loop if hall.cooling_plan else None
@@ -131,8 +152,16 @@ def _iter_numbered_racks(ordered: list[_RackContent], hall: FacilityPlan) -> Ite
                 counts["cdu"] += group.cdus
             if group.shelves and group.shelf_units:
                 unit = content.units - group.shelves * group.shelf_units + 1
-                extra.append(RackItem("power-shelf", format_shelf_name(group), counts["power-shelf"], group.shelves, unit,
-                                  group.shelf_units))  # fmt: skip
+                extra.append(
+                    RackItem(
+                        "power-shelf",
+                        format_shelf_name(group),
+                        counts["power-shelf"],
+                        group.shelves,
+                        unit,
+                        group.shelf_units,
+                    )
+                )
                 counts["power-shelf"] += group.shelves
             if group.circuits:
                 name = group.pdu or "pdu"
@@ -174,7 +203,9 @@ def _compute_zone_numbers(ordered: list[_RackContent], hall: FacilityPlan) -> li
 # -- content ----------------------------------------------------------------------------------------------------------
 
 
-def _iter_node_racks(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...], hall: FacilityPlan) -> Iterator[_RackContent]:
+def _iter_node_racks(
+    pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...], hall: FacilityPlan
+) -> Iterator[_RackContent]:
     indices = {group.pool: index for index, group in enumerate(hall.racks) if group.pool}
     for pool in pools:
         index = indices[pool.name]
@@ -224,10 +255,14 @@ def _build_slots(product: str, slots: tuple[tuple[str, int, int], ...]) -> tuple
 
 def _list_slots(machine: Machine) -> tuple[tuple[str, str, int, int], ...]:
     assert machine.rack is not None
-    return _build_slots(machine.rack.name, tuple((slot.what, slot.count, slot.units) for slot in machine.rack.arrangement))
+    return _build_slots(
+        machine.rack.name, tuple((slot.what, slot.count, slot.units) for slot in machine.rack.arrangement)
+    )
 
 
-def _iter_shared_racks(kind: str, runs: list[RackEquipment], hall: FacilityPlan, max_switches: int | None) -> Iterator[_RackContent]:
+def _iter_shared_racks(
+    kind: str, runs: list[RackEquipment], hall: FacilityPlan, max_switches: int | None
+) -> Iterator[_RackContent]:
     """Switches and machines fill their racks one after the other, spread evenly over them."""
     index = next((index for index, group in enumerate(hall.racks) if group.kind == kind), None)
     if index is None:

@@ -8,16 +8,26 @@ from typing import cast
 
 from ....catalog import Catalog, CoolingMethod, Machine, PowerShelf, Rack, Switch
 from ....errors import UnknownNameError
-from ....facility import Heat, compute_rack_fit, compute_losses, split_heat
+from ....facility import Heat, compute_losses, compute_rack_fit, split_heat
 from ....primitives.quantity import Power
 from ....spec.facility import Facility, RackChoice
 from ...model.hall import MachineGroup
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
 from ..problems import Problems
 
-__all__ = ["RackingContext", "find_air_cooling_limit", "find_unknown_power", "is_power_known", "compute_machine_heat",
-           "build_node_group", "compute_node_power", "count_switch_boxes", "compute_switch_heat",
-           "get_switch_power", "with_leaves"]  # fmt: skip
+__all__ = [
+    "RackingContext",
+    "find_air_cooling_limit",
+    "find_unknown_power",
+    "is_power_known",
+    "compute_machine_heat",
+    "build_node_group",
+    "compute_node_power",
+    "count_switch_boxes",
+    "compute_switch_heat",
+    "get_switch_power",
+    "with_leaves",
+]
 
 _NO_POWER = Power(0, "W")
 
@@ -82,7 +92,7 @@ def is_power_known(equipment: Machine | Switch) -> bool:
 
 def find_unknown_power(
     pools: Iterable[PoolPlan], fabrics: Iterable[FabricPlan], groups: Iterable[MachineGroup]
-) -> frozenset[str]:  # fmt: skip
+) -> frozenset[str]:
     """Pools, groups of machines and tiers (``fabric/tier``) whose power nobody sourced, or only a lower bound of it."""
     things: list[tuple[str, Machine | Switch]] = [(item.name, item.machine) for item in pools]
     things += [(item.name, item.machine) for item in groups]
@@ -230,7 +240,9 @@ def _find_reference_count(machine: Machine, max_nodes: int) -> int | None:
     return max((count for count in shown if count <= max_nodes), default=None)
 
 
-def _describe_excess(machine: Machine, count: int, rack: Rack, free_units: int, power_limit: Power | None, power_per_node: Power) -> str:
+def _describe_excess(
+    machine: Machine, count: int, rack: Rack, free_units: int, power_limit: Power | None, power_per_node: Power
+) -> str:
     """What a rack with so many would be over, with the number and by how much."""
     texts = []
     units, power, weight = machine.body.units, power_per_node * count, machine.body.weight

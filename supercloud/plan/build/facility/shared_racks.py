@@ -6,11 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from ....catalog import Machine, Rack, Switch
-from ....facility import Heat, RackLimits, EquipmentRun, count_racks, distribute
+from ....facility import EquipmentRun, Heat, RackLimits, count_racks, distribute
 from ....primitives.quantity import Mass, Power
 from ...model.hall import MachineGroup, find_largest_power
 from ...model.plan import FabricPlan, RackGroup
-from .racking import RackingContext, is_power_known, compute_machine_heat, compute_node_power, count_switch_boxes, compute_switch_heat, get_switch_power
+from .racking import (
+    RackingContext,
+    compute_machine_heat,
+    compute_node_power,
+    compute_switch_heat,
+    count_switch_boxes,
+    get_switch_power,
+    is_power_known,
+)
 
 __all__ = ["RackEquipment", "list_network_equipment", "list_server_equipment", "build_shared_group"]
 
@@ -38,13 +46,24 @@ def list_network_equipment(fabrics: Iterable[FabricPlan], groups: Iterable[RackG
 def list_server_equipment(groups: Sequence[MachineGroup]) -> list[RackEquipment]:
     """Machines that are in no pool; of unknown size they count as one unit."""
     return [
-        EquipmentRun(("server", item.name, item.machine), 0, item.count, item.machine.body.units or 1, compute_node_power(item.machine))
+        EquipmentRun(
+            ("server", item.name, item.machine),
+            0,
+            item.count,
+            item.machine.body.units or 1,
+            compute_node_power(item.machine),
+        )
         for item in groups
     ]
 
 
 def build_shared_group(
-    kind: str, runs: list[RackEquipment], rack: Rack, power_limit: Power | None, context: RackingContext, declared_racks: int | None = None
+    kind: str,
+    runs: list[RackEquipment],
+    rack: Rack,
+    power_limit: Power | None,
+    context: RackingContext,
+    declared_racks: int | None = None,
 ) -> RackGroup | None:
     """Racks of things of different size, shared out evenly by number; ``declared`` racks where that is enough."""
     tall = [run for run in runs if run.units > rack.units]
@@ -86,7 +105,11 @@ def build_shared_group(
         0,
         find_largest_power(Power.from_base(sum(run.power.base * run.count for run in content)) for content in shared),
         max(sum(run.units * run.count for run in content) for content in shared),
-        "declared" if declared_racks and declared_racks > count else "units" if power_limit is None else "units and power",
+        "declared"
+        if declared_racks and declared_racks > count
+        else "units"
+        if power_limit is None
+        else "units and power",
         kind="network" if kind == "network" else "storage",
         weight=None if None in weights else max((item for item in weights if item is not None), default=None),
         power_limit=power_limit,

@@ -43,9 +43,11 @@ def find_unracked(plan: Plan) -> tuple[UnrackedEquipment, ...]:
                 continue
             before = found.get(service.name)
             found[service.name] = UnrackedEquipment(
-                service.name, paths[service.name], max(lacking, before.count if before else 0),
+                service.name,
+                paths[service.name],
+                max(lacking, before.count if before else 0),
                 max(service.count, before.wanted if before else 0),
                 service.product or (before.product if before else None),
                 -(-service.links * lacking // service.count) + (before.links if before else 0),
-            )  # fmt: skip
+            )
     return tuple(found.values())

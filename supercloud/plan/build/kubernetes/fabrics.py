@@ -15,9 +15,18 @@ from typing import Literal
 from ....catalog.machine import Adapter
 from ....primitives.addresses import Block, compute_block_size
 from ...model.plan import FabricPlan, Plan, PoolPlan
-from ..fabric.nccl import find_collectives_file, build_fabric_settings
+from ..fabric.nccl import build_fabric_settings, find_collectives_file
 
-__all__ = ["FabricAttachment", "AttachmentMode", "find_pool_adapter", "count_addresses_per_node", "build_nccl_environment", "compute_pod_blocks", "find_attachment", "list_attachments"]
+__all__ = [
+    "FabricAttachment",
+    "AttachmentMode",
+    "find_pool_adapter",
+    "count_addresses_per_node",
+    "build_nccl_environment",
+    "compute_pod_blocks",
+    "find_attachment",
+    "list_attachments",
+]
 
 AttachmentMode = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
 # Pods that may share a port (rdmaHcaMax), and functions of a port at most.
@@ -55,7 +64,10 @@ class FabricAttachment:
     def networks(self) -> tuple[str, ...]:
         """Networks a pod joins besides its own, in the order of the rails."""
         if self.mode in ("host-device", "sr-iov"):
-            return tuple(self.format_network_name(rail) if self.has_named_ports else self.shared_port_name for rail in range(self.rails))
+            return tuple(
+                self.format_network_name(rail) if self.has_named_ports else self.shared_port_name
+                for rail in range(self.rails)
+            )
         return tuple(self.format_network_name(rail) for rail in range(self.rails)) if self.mode == "gke" else ()
 
     @property
@@ -129,11 +141,17 @@ def _with_functions(plan: Plan, attachment: FabricAttachment) -> FabricAttachmen
 
 def _list_matching_pools(plan: Plan, attachment: FabricAttachment) -> list[tuple[PoolPlan, Adapter]]:
     """Pools whose pods join the same networks: on the same fabric, in the same way, with ports told apart or not."""
-    found = ((pool, find_pool_adapter(pool, attachment.fabric)) for pool in plan.pools if attachment.fabric.name in pool.fabrics)
+    found = (
+        (pool, find_pool_adapter(pool, attachment.fabric))
+        for pool in plan.pools
+        if attachment.fabric.name in pool.fabrics
+    )
     return [
         (pool, adapter)
         for pool, adapter in found
-        if adapter and (pool.slicing is not None) == (attachment.mode == "sr-iov") and _has_named_ports(plan, adapter) == attachment.has_named_ports
+        if adapter
+        and (pool.slicing is not None) == (attachment.mode == "sr-iov")
+        and _has_named_ports(plan, adapter) == attachment.has_named_ports
     ]
 
 
@@ -159,8 +177,12 @@ def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block |
     fabric, way = attachment.fabric, attachment.mode
     joined = plan.networks.joined(fabric.name) if plan.networks else ()
     nodes = compute_block_size(max((run.start + run.count for links in joined for run in links.runs), default=1))
-    used = sum(pool.nodes for pool, _ in _list_matching_pools(plan, attachment)) * count_addresses_per_node(plan, attachment)
-    mixed = way == "host-device" and bool(_list_matching_pools(plan, replace(attachment, has_named_ports=not attachment.has_named_ports)))
+    used = sum(pool.nodes for pool, _ in _list_matching_pools(plan, attachment)) * count_addresses_per_node(
+        plan, attachment
+    )
+    mixed = way == "host-device" and bool(
+        _list_matching_pools(plan, replace(attachment, has_named_ports=not attachment.has_named_ports))
+    )
     halves = 2 if plan.networks and plan.networks.list_servers(fabric.name) else 1
     found: list[Block | None] = []
     for subnet in plan.networks.subnets if plan.networks else ():

@@ -27,7 +27,9 @@ def build_pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         if pool.slicing and pool.slicing.shards:
             labels["nvidia.com/device-plugin.config"] = pool.name
     declared = next(item for item in plan.spec.pools if item.name == pool.name)
-    return labels | {f"{FEATURE_PREFIX}{name}": "true" for name in sorted(declared.features)} | _mount_labels(plan, pool)
+    return (
+        labels | {f"{FEATURE_PREFIX}{name}": "true" for name in sorted(declared.features)} | _mount_labels(plan, pool)
+    )
 
 
 def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
@@ -35,8 +37,11 @@ def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     whose pool no longer reaches it."""
     if plan.site.kind != "onprem":
         return {}
-    return {mount_label(item.name): str(is_client(plan, index, pool)).lower()
-            for index, item in enumerate(plan.storage) if is_mounted(item)}  # fmt: skip
+    return {
+        mount_label(item.name): str(is_client(plan, index, pool)).lower()
+        for index, item in enumerate(plan.storage)
+        if is_mounted(item)
+    }
 
 
 def is_mounted(storage: StoragePlan) -> bool:

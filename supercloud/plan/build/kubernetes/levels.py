@@ -13,7 +13,7 @@ from functools import cache
 from ....catalog.kubernetes_parts import NodeTopology
 from ....spec.scheduler import KubernetesScheduler
 from ...model.plan import Plan, PoolPlan
-from .names import HOSTNAME_LABEL, format_level_label, build_topology, build_full_topology
+from .names import HOSTNAME_LABEL, build_full_topology, build_topology, format_level_label
 
 __all__ = ["TopologyLabels", "find_level_label", "list_level_names", "build_topology_labels", "compute_label_tiers"]
 
@@ -59,7 +59,9 @@ def find_level_label(plan: Plan, pool: PoolPlan, level: str) -> str:
 def list_level_names(plan: Plan) -> list[str]:
     """All levels that the queue can be told of, outermost first."""
     if plan.site.kind != "onprem":
-        return list(dict.fromkeys(_strip_prefix(label) for pool in plan.pools for label in _list_cloud_labels(plan, pool)))
+        return list(
+            dict.fromkeys(_strip_prefix(label) for pool in plan.pools for label in _list_cloud_labels(plan, pool))
+        )
     found = [level.name for pool in plan.pools for level in build_full_topology(plan, pool).levels]
     return list(dict.fromkeys(found))
 

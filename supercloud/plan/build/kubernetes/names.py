@@ -11,11 +11,42 @@ from dataclasses import dataclass
 from ....spec.scheduler import KubernetesScheduler
 from ...model.plan import Level, Locality, Plan, PoolPlan
 
-__all__ = ["ACCELERATOR_LABEL", "IMEX_CHANNEL_RESOURCE", "DIGEST_ANNOTATION", "HOSTNAME_LABEL", "JOB_LABEL", "KEY_ANNOTATION", "MANAGED_BY_LABEL", "NAME_ANNOTATION", "OBJECT_LABEL", "POOL_LABEL",
-           "MANAGER_NAME", "QUEUE_LABEL", "SECRETS_NAME", "SPEC_DIGEST_ANNOTATION", "STARTS_ANNOTATION", "ARRAY_INDEX_LABEL", "TIME_LIMIT_ANNOTATION", "Topology", "format_attachment_name",
-           "format_channel_claim_name", "format_claim_name", "format_cluster_queue_name", "format_compute_domain_name", "format_flavor_name", "format_level_label", "mount_label",
-           "format_namespace_name", "format_priority_class_name", "format_queue_name", "format_resource_name", "format_scheduling_class_name", "format_settings_name",
-           "build_topology", "build_full_topology"]  # fmt: skip
+__all__ = [
+    "ACCELERATOR_LABEL",
+    "IMEX_CHANNEL_RESOURCE",
+    "DIGEST_ANNOTATION",
+    "HOSTNAME_LABEL",
+    "JOB_LABEL",
+    "KEY_ANNOTATION",
+    "MANAGED_BY_LABEL",
+    "NAME_ANNOTATION",
+    "OBJECT_LABEL",
+    "POOL_LABEL",
+    "MANAGER_NAME",
+    "QUEUE_LABEL",
+    "SECRETS_NAME",
+    "SPEC_DIGEST_ANNOTATION",
+    "STARTS_ANNOTATION",
+    "ARRAY_INDEX_LABEL",
+    "TIME_LIMIT_ANNOTATION",
+    "Topology",
+    "format_attachment_name",
+    "format_channel_claim_name",
+    "format_claim_name",
+    "format_cluster_queue_name",
+    "format_compute_domain_name",
+    "format_flavor_name",
+    "format_level_label",
+    "mount_label",
+    "format_namespace_name",
+    "format_priority_class_name",
+    "format_queue_name",
+    "format_resource_name",
+    "format_scheduling_class_name",
+    "format_settings_name",
+    "build_topology",
+    "build_full_topology",
+]
 
 POOL_LABEL = "supercloud.dev/pool"
 """Node label: the name of its pool."""

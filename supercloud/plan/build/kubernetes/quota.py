@@ -146,10 +146,14 @@ def _apply_limits(plan: Plan, tenant: TenantPlan, owned: list[dict[str, int]]) -
     if tenant.limits.accelerators is not None:
         _limit_accelerators(plan, tenant.limits.accelerators, nominal, most)
     return [
-        TenantQuota(own, {name: bound[name] - own[name] for name in own if name in bound}
-                  if tenant.can_borrow else dict.fromkeys(own, 0))
+        TenantQuota(
+            own,
+            {name: bound[name] - own[name] for name in own if name in bound}
+            if tenant.can_borrow
+            else dict.fromkeys(own, 0),
+        )
         for own, bound in zip(nominal, most, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _limit_nodes(
@@ -184,7 +188,9 @@ def _limit_accelerators(plan: Plan, limit: int, nominal: list[dict[str, int]], m
 def _split_limit(limit: int, owned: list[int], capacity: list[int], unit_sizes: list[int]) -> list[tuple[int, int]]:
     """For each pool what a tenant owns and what it may have at most; the latter add up to the limit, or to less."""
     low = _split_in_proportion(limit, owned, unit_sizes)
-    more = _split_in_proportion(limit - sum(low), [most - part for most, part in zip(capacity, low, strict=True)], unit_sizes)
+    more = _split_in_proportion(
+        limit - sum(low), [most - part for most, part in zip(capacity, low, strict=True)], unit_sizes
+    )
     return [(part, part + rest) for part, rest in zip(low, more, strict=True)]
 
 

@@ -84,7 +84,9 @@ def build_release_sort_key(release: CatalogEntry) -> tuple[int, ...]:
     return tuple(map(int, release.name.split(".")))
 
 
-def _select_release(catalog: Catalog, kind: str, model: type[_F], requested: str | None, path: str, problems: Problems) -> _F | None:
+def _select_release(
+    catalog: Catalog, kind: str, model: type[_F], requested: str | None, path: str, problems: Problems
+) -> _F | None:
     """The release series of a version, the newest where none is asked for."""
     if requested is None:
         return cast(_F, max(catalog.iter_entries(kind), key=build_release_sort_key))
@@ -128,10 +130,14 @@ def _needs_network_operator(fabric_name: str, pools: tuple[PoolPlan, ...], catal
 
 
 def _iter_charts(
-    spec: ClusterSpec, declared: KubernetesScheduler, pools: tuple[PoolPlan, ...],
-    stacks: Mapping[str, DeviceStack], drivers: Mapping[str, VolumeDriver], versions: Mapping[str, str],
+    spec: ClusterSpec,
+    declared: KubernetesScheduler,
+    pools: tuple[PoolPlan, ...],
+    stacks: Mapping[str, DeviceStack],
+    drivers: Mapping[str, VolumeDriver],
+    versions: Mapping[str, str],
     catalog: Catalog,
-) -> Iterator[Chart]:  # fmt: skip
+) -> Iterator[Chart]:
     """Every chart the cluster needs, those first that others need."""
     site = spec.site.kind
     wanted = ["cilium"] if site == "onprem" else []
@@ -142,8 +148,13 @@ def _iter_charts(
         wanted.append("nvidia-dra-driver")
     joined = {name for pool in pools for name in pool.fabrics}
     if site != "gcp":  # GKE attaches adapters itself
-        wanted += [_FABRIC_CHARTS[item.kind] for item in spec.fabrics if item.name in joined and item.kind in _FABRIC_CHARTS
-                   and (item.kind != "roce" or _needs_network_operator(item.name, pools, catalog))]  # fmt: skip
+        wanted += [
+            _FABRIC_CHARTS[item.kind]
+            for item in spec.fabrics
+            if item.name in joined
+            and item.kind in _FABRIC_CHARTS
+            and (item.kind != "roce" or _needs_network_operator(item.name, pools, catalog))
+        ]
     wanted += [driver.chart for driver in drivers.values() if driver.chart]
     placed: dict[str, Chart] = {}
     for name in wanted:

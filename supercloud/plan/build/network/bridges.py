@@ -18,12 +18,20 @@ from ...model.network import SwitchRun
 from ...model.plan import FabricPlan, Plan
 from ..cabling.cabled import list_cabled_fabrics
 from ..fabric.roles import is_routed
-from .vlans import Vlan, list_own_vlans, build_vlans
+from .vlans import Vlan, build_vlans, list_own_vlans
 
 if TYPE_CHECKING:
     from ...model.cables import CableTable
 
-__all__ = ["PEER_CHANNEL", "BridgeSwitch", "HostBond", "BridgedNetwork", "Trunk", "list_bridged_fabrics", "build_bridged_networks"]
+__all__ = [
+    "PEER_CHANNEL",
+    "BridgeSwitch",
+    "HostBond",
+    "BridgedNetwork",
+    "Trunk",
+    "list_bridged_fabrics",
+    "build_bridged_networks",
+]
 
 # Numbers of bundles: up to here they follow from ports and are the same on both switches of a pair.
 _SINGLE_SWITCH_OFFSET = 1000
@@ -158,8 +166,9 @@ class _BridgeContext:
 
 def list_bridged_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
     """The Ethernet networks with switches of ours that are not routed."""
-    return tuple(item for item in list_cabled_fabrics(plan)
-                 if item.kind != "infiniband" and not is_routed(item.kind, item.role))  # fmt: skip
+    return tuple(
+        item for item in list_cabled_fabrics(plan) if item.kind != "infiniband" and not is_routed(item.kind, item.role)
+    )
 
 
 def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
@@ -197,8 +206,10 @@ def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
             mode = _attach_host(site, trunks, host, ends, vlan, item.pool_speeds.get(group))
             if mode:
                 modes.setdefault((group, len(ends), mode), []).append(host)
-        bonds[item.name] = [HostBond(group, tuple(found), ports, mode)  # type: ignore[arg-type]
-                            for (group, ports, mode), found in modes.items()]  # fmt: skip
+        bonds[item.name] = [
+            HostBond(group, tuple(found), ports, mode)  # type: ignore[arg-type]
+            for (group, ports, mode), found in modes.items()
+        ]
     carried = {name: _list_carried_vlans(site, own, name) for name in names}
     _join_switches(site, trunks, [link for link in links if link.lower], carried)
     for link in links:
@@ -222,24 +233,44 @@ def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
                 continue
             mate = site.find_peer(name)
             inside = vlans.get(run.subnet.name) if managed and item.role == "management" else None
-            switches.append(BridgeSwitch(
-                run, index, name, run.get_management_address(index),
-                (mate, run.get_management_address(site.runs[mate][1])) if mate else None,
-                pairs.index(site.find_bridge(name)) + 1 if mate else 0, index % 2 == 0,
-                _compute_priority(site, item, run, index), carried[item.name],
-                tuple(sorted(trunks[name], key=lambda trunk: _build_natural_sort_key(trunk.ports[0]))),
-                _compute_breakouts(site, used.get(name, ())), inside,
-            ))  # fmt: skip
-        found.append(BridgedNetwork(item, own[item.name], tuple(switches), tuple(bonds[item.name]),
-                             tuple(sorted(set(unknown[item.name])))))  # fmt: skip
+            switches.append(
+                BridgeSwitch(
+                    run,
+                    index,
+                    name,
+                    run.get_management_address(index),
+                    (mate, run.get_management_address(site.runs[mate][1])) if mate else None,
+                    pairs.index(site.find_bridge(name)) + 1 if mate else 0,
+                    index % 2 == 0,
+                    _compute_priority(site, item, run, index),
+                    carried[item.name],
+                    tuple(sorted(trunks[name], key=lambda trunk: _build_natural_sort_key(trunk.ports[0]))),
+                    _compute_breakouts(site, used.get(name, ())),
+                    inside,
+                )
+            )
+        found.append(
+            BridgedNetwork(
+                item, own[item.name], tuple(switches), tuple(bonds[item.name]), tuple(sorted(set(unknown[item.name])))
+            )
+        )
     return tuple(found)
 
 
 def _iter_links(context: _BridgeContext, table: CableTable) -> Iterator[_NamedLink]:
     splits = {service.name: service.split for service in table.fabric.services}
     one, other, ports = table.get_device_names("one"), table.get_device_names("other"), table.get_port_names("one")
-    rows = zip(table.source_set.tolist(), one, table.source_port.tolist(), ports, table.target_set.tolist(), other,
-               table.target_port.tolist(), table.lane.tolist(), strict=True)  # fmt: skip
+    rows = zip(
+        table.source_set.tolist(),
+        one,
+        table.source_port.tolist(),
+        ports,
+        table.target_set.tolist(),
+        other,
+        table.target_port.tolist(),
+        table.lane.tolist(),
+        strict=True,
+    )
     for one_set, a, a_port, a_name, other_set, b, b_port, lane in rows:
         near, far = table.devices[one_set], table.devices[other_set]
         name = table.fabric.name
@@ -255,9 +286,13 @@ def _iter_links(context: _BridgeContext, table: CableTable) -> Iterator[_NamedLi
 
 
 def _attach_host(
-    context: _BridgeContext, trunks: dict[str, list[Trunk]], host: str, links: Sequence[_NamedLink], vlan: Vlan | None,
+    context: _BridgeContext,
+    trunks: dict[str, list[Trunk]],
+    host: str,
+    links: Sequence[_NamedLink],
+    vlan: Vlan | None,
     speed: Rate | None,
-) -> str:  # fmt: skip
+) -> str:
     """A host's ports on its switches; how the host bundles them, empty where it has one link."""
     ends = [link.upper for link in links]
     places = {context.find_bridge(end.switch) for end in ends}
@@ -271,19 +306,35 @@ def _attach_host(
         for group in [here] if bundled else [[end] for end in here]:
             names = tuple(context.format_port_name(end) for end in group)
             what = host if bundled else f"{host} {next(x.host_port for x in links if x.upper == group[0])}"
-            trunks[switch].append(Trunk("host", names, what, number, spans, vlan, lanes=_count_lanes(context, group[0]),
-                                        split=group[0].split, speed=speed))  # fmt: skip
+            trunks[switch].append(
+                Trunk(
+                    "host",
+                    names,
+                    what,
+                    number,
+                    spans,
+                    vlan,
+                    lanes=_count_lanes(context, group[0]),
+                    split=group[0].split,
+                    speed=speed,
+                )
+            )
     return ("802.3ad" if bundled else "active-backup") if len(ends) > 1 else ""
 
 
 def _join_switches(
-    context: _BridgeContext, trunks: dict[str, list[Trunk]], links: Sequence[_NamedLink], carried_vlans: Mapping[str, tuple[Vlan, ...]]
-) -> None:  # fmt: skip
+    context: _BridgeContext,
+    trunks: dict[str, list[Trunk]],
+    links: Sequence[_NamedLink],
+    carried_vlans: Mapping[str, tuple[Vlan, ...]],
+) -> None:
     """Links between switches: those of a pair, and one bundle for all links between any other two."""
     between: dict[tuple[tuple[str, int], tuple[str, int]], list[_NamedLink]] = {}
     for link in links:
         assert link.lower is not None
-        between.setdefault((context.find_bridge(link.lower.switch), context.find_bridge(link.upper.switch)), []).append(link)
+        between.setdefault((context.find_bridge(link.lower.switch), context.find_bridge(link.upper.switch)), []).append(
+            link
+        )
     for (low, high), found in between.items():
         tagged = carried_vlans[context.runs[found[0].lower.switch][0].fabric]  # type: ignore[union-attr]
         sides: list[list[_SwitchPort | None]] = [[link.lower for link in found], [*(link.upper for link in found)]]
@@ -296,13 +347,27 @@ def _join_switches(
             first = min((end for end in real if end.switch == switches[0]), key=context.compute_port_number)
             for switch in switches:
                 here = sorted((end for end in real if end.switch == switch), key=context.compute_port_number)
-                far = sorted({end.switch for end in others if end} - {switch} if low == high
-                             else {end.switch for end in others if end})  # fmt: skip
-                number = PEER_CHANNEL if low == high else context.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)
-                trunks[switch].append(Trunk(
-                    "peer" if low == high else "switch", tuple(context.format_port_name(end) for end in here), " and ".join(far),
-                    number if low == high or len(found) > 1 else 0, spans, tagged=tagged, lanes=_count_lanes(context, here[0]),
-                ))  # fmt: skip
+                far = sorted(
+                    {end.switch for end in others if end} - {switch}
+                    if low == high
+                    else {end.switch for end in others if end}
+                )
+                number = (
+                    PEER_CHANNEL
+                    if low == high
+                    else context.compute_port_number(first) + (0 if spans else _SINGLE_SWITCH_OFFSET)
+                )
+                trunks[switch].append(
+                    Trunk(
+                        "peer" if low == high else "switch",
+                        tuple(context.format_port_name(end) for end in here),
+                        " and ".join(far),
+                        number if low == high or len(found) > 1 else 0,
+                        spans,
+                        tagged=tagged,
+                        lanes=_count_lanes(context, here[0]),
+                    )
+                )
             if low == high:
                 break
 
@@ -331,7 +396,9 @@ def _compute_breakouts(context: _BridgeContext, ends: Sequence[_SwitchPort]) -> 
     return found
 
 
-def _list_carried_vlans(context: _BridgeContext, vlans_by_fabric: Mapping[str, tuple[Vlan, ...]], fabric: str) -> tuple[Vlan, ...]:
+def _list_carried_vlans(
+    context: _BridgeContext, vlans_by_fabric: Mapping[str, tuple[Vlan, ...]], fabric: str
+) -> tuple[Vlan, ...]:
     """The VLANs of a network and of those that join it."""
     found, left = set(vlans_by_fabric[fabric]), [fabric]
     seen: set[str] = set()

@@ -69,9 +69,12 @@ def build_machine_runs(
         room = -(-count // _GROUP_CAPACITY) * _GROUP_CAPACITY if whole >= _GROUP_CAPACITY * _MIN_GROUPS else count
         end -= room
         if end < _CONTROLLER_ADDRESSES:
-            problems.add_error("network-size", "network.cidr",
-                           f"{block} has no {room} addresses left for the machines of {name}", "give a larger network"
-                           )  # fmt: skip
+            problems.add_error(
+                "network-size",
+                "network.cidr",
+                f"{block} has no {room} addresses left for the machines of {name}",
+                "give a larger network",
+            )
             end += room
             continue
         runs.append(MachineRun(name, hosts, AddressRun(block, end, count), ours))
@@ -110,8 +113,12 @@ def _iter_run(
     name: str, hosts: HostRange, prefix: str, block: Block | None, range_name: str, problems: Problems
 ) -> Iterator[BmcRun]:
     if block is None:
-        problems.add_error("network-size", "network.management", f"{range_name} has no block left for the {len(hosts)} "
-                       f"management ports of {name}", "give a larger network")  # fmt: skip
+        problems.add_error(
+            "network-size",
+            "network.management",
+            f"{range_name} has no block left for the {len(hosts)} management ports of {name}",
+            "give a larger network",
+        )
         return
     yield BmcRun(name, hosts, HostRange(prefix, hosts.first, hosts.last, hosts.width), AddressRun(block, 0, len(hosts)))
 

@@ -21,9 +21,13 @@ _MAX_FINDINGS = 20
 
 
 def read_macs(
-    spec: ClusterSpec, folder: Path, plan: NetworksPlan, pools: tuple[PoolPlan, ...], servers: tuple[ServerGroup, ...],
+    spec: ClusterSpec,
+    folder: Path,
+    plan: NetworksPlan,
+    pools: tuple[PoolPlan, ...],
+    servers: tuple[ServerGroup, ...],
     problems: Problems,
-) -> dict[tuple[str, str], str]:  # fmt: skip
+) -> dict[tuple[str, str], str]:
     """(name, network) -> MAC: in-band and bmc of a node, server or machine, switch of a switch's management port."""
     if spec.network.macs is None:
         return {}
@@ -31,8 +35,12 @@ def read_macs(
     try:
         lines = read_text(path).splitlines()
     except FileReadError as error:
-        problems.add_error("network-macs", "network.macs", f"{spec.network.macs!r}: {error}",
-                       "give a CSV file of host,network,mac, its path relative to the spec")  # fmt: skip
+        problems.add_error(
+            "network-macs",
+            "network.macs",
+            f"{spec.network.macs!r}: {error}",
+            "give a CSV file of host,network,mac, its path relative to the spec",
+        )
         return {}
     nodes = [*(pool.hosts for pool in pools), *(group.hosts for group in servers)]
     known = {
@@ -57,9 +65,12 @@ def read_macs(
     for problem_text, hint in wrong[:_MAX_FINDINGS]:
         problems.add_error("network-macs", "network.macs", problem_text, hint)
     if len(wrong) > _MAX_FINDINGS:
-        problems.add_error("network-macs", "network.macs",
-                       f"{len(wrong) - _MAX_FINDINGS} more lines of {spec.network.macs} are wrong",
-                       "correct these first")  # fmt: skip
+        problems.add_error(
+            "network-macs",
+            "network.macs",
+            f"{len(wrong) - _MAX_FINDINGS} more lines of {spec.network.macs} are wrong",
+            "correct these first",
+        )
     return found
 
 
@@ -81,8 +92,9 @@ def _find_problem(
     if network not in hosts_by_network:
         return f"there is no network {network!r}", "known: in-band, bmc, switch"
     if not any(_has_host(hosts, host) for hosts in hosts_by_network[network]):
-        return f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}", _describe_ranges(
-            hosts_by_network[network]
+        return (
+            f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}",
+            _describe_ranges(hosts_by_network[network]),
         )
     if not _MAC.match(mac) or int(mac[:2], 16) & 1:
         return f"{cells[2]!r} is no MAC address of a host", "six pairs of digits, the first one even: 02:42:ac:11:00:02"
@@ -96,9 +108,13 @@ def _find_problem(
 def _has_host(hosts: HostRange, name: str) -> bool:
     number = name.removeprefix(hosts.prefix)
     return (
-        name.startswith(hosts.prefix) and number.isdecimal() and number.isascii() and len(number) >= hosts.width
-        and hosts.first <= int(number) <= hosts.last and f"{int(number):0{hosts.width}d}" == number
-    )  # fmt: skip
+        name.startswith(hosts.prefix)
+        and number.isdecimal()
+        and number.isascii()
+        and len(number) >= hosts.width
+        and hosts.first <= int(number) <= hosts.last
+        and f"{int(number):0{hosts.width}d}" == number
+    )
 
 
 def _describe_ranges(ranges: list[HostRange]) -> str:

@@ -10,12 +10,22 @@ from typing import cast
 from ....catalog import Catalog, NetworkOs
 from ....catalog.contract import RoceProfile
 from ....errors import InputError, UnknownNameError
-from ....primitives.addresses import AddressRun, Block, compute_block_size, allocate_blocks
+from ....primitives.addresses import AddressRun, Block, allocate_blocks, compute_block_size
 from ....primitives.nodes import HostRange
 from ....spec import ClusterSpec, Fabric
 from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
-from ...model.network import BmcRun, NetworksPlan, PoolLinks, RailAddresses, ServerLinks, Subnet, SwitchRun, Underlay, parse_block
+from ...model.network import (
+    BmcRun,
+    NetworksPlan,
+    PoolLinks,
+    RailAddresses,
+    ServerLinks,
+    Subnet,
+    SwitchRun,
+    Underlay,
+    parse_block,
+)
 from ...model.plan import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
 from ...model.storage import ServerGroup
 from ..fabric.lossless import build_qos_policy
@@ -23,11 +33,11 @@ from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
 from ..problems import Problems
 from ..storage.servers import AddressAllocator
-from .adapter_qos import iter_adapters, find_adapter_qos
+from .adapter_qos import find_adapter_qos, iter_adapters
 from .machines import ManagementAllocators, build_machine_runs, iter_management_runs
 from .macs import read_macs
 from .pool_places import compute_pool_starts
-from .rails import split_block, allocate_rail_blocks, build_rail_subnets, list_server_blocks, compute_leaf_addresses
+from .rails import allocate_rail_blocks, build_rail_subnets, compute_leaf_addresses, list_server_blocks, split_block
 from .server_links import build_server_links, select_upper_half
 
 __all__ = ["build_networks_plan"]
@@ -62,9 +72,12 @@ def build_networks_plan(
     switched = [item for item in fabrics if isinstance(item.wiring, Wiring) and item.tiers]
     quarters = list(management.subnets(prefixlen_diff=2)) if management.prefixlen <= 22 else [management] * 4
     if management.prefixlen > 22:
-        problems.add_error("network-size", "network.management",
-                       f"{management} has {management.num_addresses} addresses, management needs at least 1024",
-                       "give a larger network")  # fmt: skip
+        problems.add_error(
+            "network-size",
+            "network.management",
+            f"{management} has {management.num_addresses} addresses, management needs at least 1024",
+            "give a larger network",
+        )
     rooms = ManagementAllocators.from_block(quarters[3])
     server_bmcs = _allocate_blocks(rooms.servers, {group.name: group.count for group in servers}, problems)
     machines = build_machine_runs(network, fabrics, hall, problems)
@@ -107,17 +120,33 @@ def build_networks_plan(
             slot = compute_leaf_addresses(hosts)
             sides = hosts.planes * hosts.leaves_per_block
             parts = split_block(rails[item.name], sides)
-            underlays.append(Underlay(
-                item.name, item.role, item.speed, rails[item.name], RailAddresses(hosts, parts, slot), attached[item.name],
-                tuple(select_upper_half(part) for part in own_parts), tuple(own), loopbacks[item.name], numbers,
-                build_qos_policy(declared, contract, item, wiring), declared.routing.bfd,
-                {key: tool for key, adapter in iter_adapters(item, pools, attached[item.name])
-                 if (tool := find_adapter_qos(catalog, adapter))}, wiring,
-            ))  # fmt: skip
+            underlays.append(
+                Underlay(
+                    item.name,
+                    item.role,
+                    item.speed,
+                    rails[item.name],
+                    RailAddresses(hosts, parts, slot),
+                    attached[item.name],
+                    tuple(select_upper_half(part) for part in own_parts),
+                    tuple(own),
+                    loopbacks[item.name],
+                    numbers,
+                    build_qos_policy(declared, contract, item, wiring),
+                    declared.routing.bfd,
+                    {
+                        key: tool
+                        for key, adapter in iter_adapters(item, pools, attached[item.name])
+                        if (tool := find_adapter_qos(catalog, adapter))
+                    },
+                    wiring,
+                )
+            )
     rail_nets = {
         item.name: tuple(build_rail_subnets(item, rails[item.name], attached[item.name]))
-        for item in joined if item.name in rails
-    }  # fmt: skip
+        for item in joined
+        if item.name in rails
+    }
     subnets = (
         Subnet(
             "service",
@@ -135,26 +164,46 @@ def build_networks_plan(
         *(subnet for found in rail_nets.values() for subnet in found),
     )
     controllers = tuple(
-        BmcRun(name, hosts, HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
-               AddressRun(block, 0, len(hosts)))
-        for name, hosts, block in (*((pool.name, pool.hosts, bmcs[pool.name]) for pool in pools),
-                                   *((group.name, group.hosts, server_bmcs[group.name]) for group in servers))
-    )  # fmt: skip
+        BmcRun(
+            name,
+            hosts,
+            HostRange(f"bmc-{hosts.prefix}", hosts.first, hosts.last, hosts.width),
+            AddressRun(block, 0, len(hosts)),
+        )
+        for name, hosts, block in (
+            *((pool.name, pool.hosts, bmcs[pool.name]) for pool in pools),
+            *((group.name, group.hosts, server_bmcs[group.name]) for group in servers),
+        )
+    )
     linked = tuple(item for found in attached.values() for item in found)
     routes = {item.fabric: item.rails for item in underlays}
     nodes = tuple(
-        links for item in joined if item.name in rail_nets and (item not in routed or item.name in routes)
+        links
+        for item in joined
+        if item.name in rail_nets and (item not in routed or item.name in routes)
         for links in _pool_links(spec, item, pools, rail_nets[item.name], routes.get(item.name), attached[item.name])
-    )  # fmt: skip
-    plan = NetworksPlan(subnets, (*controllers, *managed), tuple(runs), tuple(underlays), linked, nodes, machines,
-                        {"fabrics": rails_network, "management": management})  # fmt: skip
+    )
+    plan = NetworksPlan(
+        subnets,
+        (*controllers, *managed),
+        tuple(runs),
+        tuple(underlays),
+        linked,
+        nodes,
+        machines,
+        {"fabrics": rails_network, "management": management},
+    )
     return replace(plan, macs=read_macs(spec, folder, plan, pools, servers, problems))
 
 
 def _pool_links(
-    spec: ClusterSpec, item: FabricPlan, pools: tuple[PoolPlan, ...], subnets: tuple[Subnet, ...], rails: RailAddresses | None,
+    spec: ClusterSpec,
+    item: FabricPlan,
+    pools: tuple[PoolPlan, ...],
+    subnets: tuple[Subnet, ...],
+    rails: RailAddresses | None,
     servers: tuple[ServerLinks, ...],
-) -> list[PoolLinks]:  # fmt: skip
+) -> list[PoolLinks]:
     """The links of a fabric's nodes, pool by pool."""
     members = [next(pool for pool in pools if pool.name == name) for name in item.pools]
     if rails:  # an address follows from the port of the leaf that the cable ends at
@@ -162,8 +211,10 @@ def _pool_links(
     else:
         nodes = [pool.nodes for pool in members]
         starts = compute_pool_starts(spec, item, nodes, subnets[0].block, bool(servers))
-    return [PoolLinks(item.name, pool.name, pool.hosts, subnets, first, rails)
-            for pool, first in zip(members, starts, strict=True)]  # fmt: skip
+    return [
+        PoolLinks(item.name, pool.name, pool.hosts, subnets, first, rails)
+        for pool, first in zip(members, starts, strict=True)
+    ]
 
 
 def _select_network_block(declared: str | None, name: str, used: list[Block | None], problems: Problems) -> Block:
@@ -175,12 +226,15 @@ def _select_network_block(declared: str | None, name: str, used: list[Block | No
     try:
         return Block(declared)
     except ValueError as error:
-        problems.add_error("network-size", f"network.{name}", f"{declared!r} is no network of IPv4: {error}",
-                       f"such as {free}")  # fmt: skip
+        problems.add_error(
+            "network-size", f"network.{name}", f"{declared!r} is no network of IPv4: {error}", f"such as {free}"
+        )
         return free
 
 
-def _carve_blocks(network: Block, needs: Mapping[str, int], path: str, subject: str, problems: Problems) -> dict[str, Block]:
+def _carve_blocks(
+    network: Block, needs: Mapping[str, int], path: str, subject: str, problems: Problems
+) -> dict[str, Block]:
     try:
         return allocate_blocks(str(network), needs)
     except InputError as error:
@@ -194,9 +248,12 @@ def _allocate_blocks(allocator: AddressAllocator, needs: Mapping[str, int], prob
     for name, count in needs.items():
         block = allocator.allocate(count)
         if block is None:
-            problems.add_error("network-size", "network.management",
-                           f"{allocator.cidr} has no block left for the BMCs of {name}", "give a larger network"
-                           )  # fmt: skip
+            problems.add_error(
+                "network-size",
+                "network.management",
+                f"{allocator.cidr} has no block left for the BMCs of {name}",
+                "give a larger network",
+            )
         found[name] = block or Block("0.0.0.0/0")
     return found
 
@@ -221,17 +278,24 @@ def _select_as_numbers(
     if declared.routing.asn_range:
         low, high = map(int, declared.routing.asn_range.split("-"))
         if not 1 <= low <= high <= 4294967294:
-            problems.add_error("network-asn", path, f"{declared.routing.asn_range} is no range of AS numbers",
-                           "from 1 to 4294967294, the lower one first")  # fmt: skip
+            problems.add_error(
+                "network-asn",
+                path,
+                f"{declared.routing.asn_range} is no range of AS numbers",
+                "from 1 to 4294967294, the lower one first",
+            )
             return first, last
         first, last = low, high
     needed = count_as_numbers(fabric)
     if last - first + 1 < needed:
         counts = ", ".join(f"{tier.count} {tier.name}" for tier in fabric.tiers)
-        problems.add_error("network-asn", path,
-                       f"{first}-{last} has {last - first + 1} AS numbers, {fabric.name} needs {needed} ({counts}: one "
-                       "for each leaf, for the spines of each pod, for the cores of each plane)",
-                       f"give {needed} or more, such as {first}-{first + needed - 1}")  # fmt: skip
+        problems.add_error(
+            "network-asn",
+            path,
+            f"{first}-{last} has {last - first + 1} AS numbers, {fabric.name} needs {needed} ({counts}: one "
+            "for each leaf, for the spines of each pod, for the cores of each plane)",
+            f"give {needed} or more, such as {first}-{first + needed - 1}",
+        )
     return first, last
 
 
@@ -243,9 +307,15 @@ def count_as_numbers(fabric: FabricPlan) -> int:
 
 
 def _build_switch_runs(
-    declared: Fabric, position: int, fabric: FabricPlan, catalog: Catalog, management_subnet: Subnet, loopbacks: Block | None,
-    as_numbers: tuple[int, int], problems: Problems,
-) -> list[SwitchRun]:  # fmt: skip
+    declared: Fabric,
+    position: int,
+    fabric: FabricPlan,
+    catalog: Catalog,
+    management_subnet: Subnet,
+    loopbacks: Block | None,
+    as_numbers: tuple[int, int],
+    problems: Problems,
+) -> list[SwitchRun]:
     runs = []
     for tier in fabric.tiers:
         wired = cast(Wiring, fabric.wiring).get_tier(tier.name)
@@ -254,7 +324,11 @@ def _build_switch_runs(
         asn = {"leaf": (first + fabric.planes, 1), "spine": (last, -1), "core": (first, 1)}[tier.name]
         run = AddressRun(_select_tier_block(management_subnet.block, tier.name), 0, tier.count)
         own = AddressRun(_select_tier_block(loopbacks, tier.name), 0, tier.count) if loopbacks else None
-        runs.append(SwitchRun(fabric.name, wired, tier.switch, system, run, management_subnet, own, asn if loopbacks else (0, 0)))
+        runs.append(
+            SwitchRun(
+                fabric.name, wired, tier.switch, system, run, management_subnet, own, asn if loopbacks else (0, 0)
+            )
+        )
     return runs
 
 

@@ -57,9 +57,13 @@ def _spread_starts(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
     for count in nodes:
         starts = (int(hosts * _compute_bisection(place)) for place in range(_MAX_PARTS))
         found = next(
-            (range(start, start + count) for start in starts
-             if start + count <= hosts and all(start >= own.stop or start + count <= own.start for own in taken)), None,
-        )  # fmt: skip
+            (
+                range(start, start + count)
+                for start in starts
+                if start + count <= hosts and all(start >= own.stop or start + count <= own.start for own in taken)
+            ),
+            None,
+        )
         if found is None:
             return None
         taken.append(found)

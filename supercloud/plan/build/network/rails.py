@@ -18,7 +18,7 @@ from ....topology.links import NodeLinks
 from ...model.network import ServerLinks, Subnet
 from ...model.plan import FabricPlan
 from ..problems import Problems
-from .server_links import iter_server_ends, count_server_addresses
+from .server_links import count_server_addresses, iter_server_ends
 
 __all__ = ["split_block", "allocate_rail_blocks", "build_rail_subnets", "list_server_blocks", "compute_leaf_addresses"]
 
@@ -46,11 +46,16 @@ def _compute_rail_size(fabric: FabricPlan) -> tuple[int, int]:
     if fabric.kind == "infiniband":
         rails, size = hosts.planes * hosts.nics, compute_block_size(hosts.nodes)
     else:
-        rails, size = hosts.planes * hosts.leaves_per_block, _round_up_to_power(hosts.leaves // hosts.leaves_per_block) * compute_leaf_addresses(hosts)
+        rails, size = (
+            hosts.planes * hosts.leaves_per_block,
+            _round_up_to_power(hosts.leaves // hosts.leaves_per_block) * compute_leaf_addresses(hosts),
+        )
     return rails, 2 * max(size, servers) if servers else size
 
 
-def allocate_rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems) -> dict[str, Block]:
+def allocate_rail_blocks(
+    spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems
+) -> dict[str, Block]:
     """A block for the rails of each fabric: where it was declared, else one after the other, with room to grow."""
     found: dict[str, Block] = {}
     needs: dict[str, int] = {}
@@ -71,9 +76,12 @@ def allocate_rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: 
             continue
         if found[item.name].num_addresses < needs[item.name]:
             fit = found[item.name].num_addresses // size
-            problems.add_error("network-size", path,
-                           f"{declared} holds {fit} rails of {size} addresses, {item.name} has {count} rails",
-                           f"give a network of /{33 - needs[item.name].bit_length()} or larger")  # fmt: skip
+            problems.add_error(
+                "network-size",
+                path,
+                f"{declared} holds {fit} rails of {size} addresses, {item.name} has {count} rails",
+                f"give a network of /{33 - needs[item.name].bit_length()} or larger",
+            )
             del found[item.name]
     left = {name: size for name, size in needs.items() if name not in found}
     for room in (network.num_addresses >> shift for shift in range(3, 33)):  # room to grow: an eighth, or less
@@ -88,9 +96,12 @@ def allocate_rail_blocks(spec: ClusterSpec, fabrics: list[FabricPlan], network: 
         if len(blocks) == len(left):
             return found | blocks
     wanted = ", ".join(f"{name} {size}" for name, size in left.items())
-    problems.add_error("network-size", "network.fabrics",
-                   f"{network} has {network.num_addresses} addresses, too few for the rails of: {wanted}",
-                   "give a larger network, or a subnet to each fabric")  # fmt: skip
+    problems.add_error(
+        "network-size",
+        "network.fabrics",
+        f"{network} has {network.num_addresses} addresses, too few for the rails of: {wanted}",
+        "give a larger network, or a subnet to each fabric",
+    )
     return found
 
 
@@ -99,7 +110,9 @@ def list_server_blocks(fabric: FabricPlan, block: Block) -> tuple[Block, ...]:
     hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
     if fabric.kind == "infiniband":
         return split_block(block, hosts.planes * hosts.nics)
-    return split_block(block, hosts.planes * hosts.leaves_per_block)[hosts.leaves_per_block - 1 :: hosts.leaves_per_block]
+    return split_block(block, hosts.planes * hosts.leaves_per_block)[
+        hosts.leaves_per_block - 1 :: hosts.leaves_per_block
+    ]
 
 
 def build_rail_subnets(fabric: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
@@ -115,13 +128,19 @@ def build_rail_subnets(fabric: FabricPlan, block: Block, servers: Sequence[Serve
             fabric.name
             + (f"-p{number // per_plane + 1}" if hosts.planes > 1 else "")
             + (f"-rail{number % per_plane}" if per_plane > 1 else ""),
-            "rail", part, taken + more.get(number, 0), fabric.name, not flat,
+            "rail",
+            part,
+            taken + more.get(number, 0),
+            fabric.name,
+            not flat,
         )
         for number, part in enumerate(parts)
-    ]  # fmt: skip
+    ]
 
 
-def _count_server_addresses(fabric: FabricPlan, servers: Sequence[ServerLinks], blocks: Sequence[Block]) -> Mapping[int, int]:
+def _count_server_addresses(
+    fabric: FabricPlan, servers: Sequence[ServerLinks], blocks: Sequence[Block]
+) -> Mapping[int, int]:
     """Addresses of servers in each part."""
     found: Counter[int] = Counter()
     for end in iter_server_ends(fabric, servers):

@@ -65,7 +65,9 @@ def select_upper_half(block: Block) -> Block:
 
 def _list_addressed_services(fabric: FabricPlan) -> list[tuple[int, Service]]:
     """Position and service of everything that gets addresses: a subnet manager needs none."""
-    return [(number, service) for number, service in enumerate(fabric.services) if service.name != f"{fabric.name}-manager"]
+    return [
+        (number, service) for number, service in enumerate(fabric.services) if service.name != f"{fabric.name}-manager"
+    ]
 
 
 def _count_ports(service: Service) -> int:
@@ -100,7 +102,7 @@ def count_server_addresses(fabric: FabricPlan) -> int:
 
 def build_server_links(
     fabric: FabricPlan, blocks: Sequence[Block], position: int, problems: Problems
-) -> tuple[ServerLinks, ...]:  # fmt: skip
+) -> tuple[ServerLinks, ...]:
     """What each group of a fabric gets out of equal blocks, one a plane (routed) or a rail (flat)."""
     rails = len(blocks) if fabric.kind == "infiniband" else 0
     if not _list_addressed_services(fabric):
@@ -116,13 +118,17 @@ def build_server_links(
             if low <= start and start + size <= high:
                 break
         else:
-            problems.add_error("network-size", f"fabrics[{position}]",
-                           f"{halves[0]} and its like have no {size} addresses left for the ports of {service.name}",
-                           "give the fabric a larger subnet")  # fmt: skip
+            problems.add_error(
+                "network-size",
+                f"fabrics[{position}]",
+                f"{halves[0]} and its like have no {size} addresses left for the ports of {service.name}",
+                "give the fabric a larger subnet",
+            )
             continue
         low, high = (low, start) if service.hosts else (start + size, high)
-        own = tuple(ipaddress.IPv4Network((int(half.network_address) + start, 33 - size.bit_length()))
-                    for half in halves)  # fmt: skip
+        own = tuple(
+            ipaddress.IPv4Network((int(half.network_address) + start, 33 - size.bit_length())) for half in halves
+        )
         hosts = service.hosts or HostRange(f"{service.name}-", 1, service.count, max(_DIGITS, len(str(service.count))))
         found.append(ServerLinks(fabric.name, number, service.name, hosts, _count_ports(service), room, own, not rails))
     return tuple(found)

@@ -25,7 +25,9 @@ def format_client_suffix(plan: Plan, index: int) -> str:
 
 def iter_named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
     """Name and address of every such client on every such network, of its first link."""
-    wanted = {store.fabric for index, store in enumerate(plan.storage) if store.servers and format_client_suffix(plan, index)}
+    wanted = {
+        store.fabric for index, store in enumerate(plan.storage) if store.servers and format_client_suffix(plan, index)
+    }
     for fabric in plan.fabrics:
         if fabric.name in wanted:
             yield from _iter_nodes(plan, fabric)

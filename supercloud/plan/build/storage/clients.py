@@ -10,11 +10,19 @@ from functools import lru_cache
 
 from ....spec import ClusterSpec, Fabric, Pool
 from ...model.plan import Plan, PoolPlan
-from ..fabric.roles import find_client_fabric, is_routed, get_fabric_role
+from ..fabric.roles import find_client_fabric, get_fabric_role, is_routed
 from .client_names import KINDS_WITH_NAMED_CLIENTS
 
-__all__ = ["list_client_pools", "declared_unreached", "has_service_hosts", "is_client", "select_reaching_pools", "list_routed_pools",
-           "list_unreached_pools", "explain_fabric_only"]  # fmt: skip
+__all__ = [
+    "list_client_pools",
+    "declared_unreached",
+    "has_service_hosts",
+    "is_client",
+    "select_reaching_pools",
+    "list_routed_pools",
+    "list_unreached_pools",
+    "explain_fabric_only",
+]
 
 # Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
 _KINDS_WITH_NAMED_INTERFACES = ("lustre", "weka")

@@ -17,7 +17,7 @@ from typing import Any
 from ....catalog import Machine, StorageProduct
 from ....primitives.quantity import Rate, Size
 from ....spec import Storage
-from ...model.storage import StorageDesign, LustreDesign, ScaleDesign, ShardDesign, WekaDesign
+from ...model.storage import LustreDesign, ScaleDesign, ShardDesign, StorageDesign, WekaDesign
 
 __all__ = ["StorageRequirements", "build_design"]
 
@@ -52,7 +52,9 @@ def build_design(
     drives = _DriveSet(sum(disk.count for disk in disks), min(disk.size for disk in disks))
     if not drives.raw_capacity:
         return None
-    return _DESIGN_BUILDERS[storage.kind](storage, product, machine, drives, _ServerSizer(storage, product, requirements, ports))
+    return _DESIGN_BUILDERS[storage.kind](
+        storage, product, machine, drives, _ServerSizer(storage, product, requirements, ports)
+    )
 
 
 # No product's stripe is wider: what is asked beyond it is no layout.
@@ -82,7 +84,9 @@ def _count_protection_servers(storage: Storage, product: StorageProduct) -> int:
 class _ServerSizer:
     """Counts servers, and says what decided."""
 
-    def __init__(self, storage: Storage, product: StorageProduct, requirements: StorageRequirements, ports: Rate | None) -> None:
+    def __init__(
+        self, storage: Storage, product: StorageProduct, requirements: StorageRequirements, ports: Rate | None
+    ) -> None:
         assert storage.servers is not None
         self.declared, self.needs = storage.servers.count, requirements
         self.minimum = max(product.min_servers or 0, _count_protection_servers(storage, product))
@@ -132,7 +136,9 @@ def _compute_groups(storage: Storage, product: StorageProduct, drives: int) -> t
     return data, parity, drives // (data + parity)
 
 
-def _build_lustre_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
+def _build_lustre_design(
+    storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
+) -> StorageDesign | None:
     """Lustre manual, chapter 2.2. OSS = max(bandwidth / that of one, capacity / (targets x size)), in pairs.
 
     Inodes = usable / average file; metadata = inode size x inodes x 2, and a share of the capacity at least. One
@@ -173,7 +179,9 @@ def _build_lustre_design(storage: Storage, product: StorageProduct, machine: Mac
     )
 
 
-def _build_weka_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
+def _build_weka_design(
+    storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
+) -> StorageDesign | None:
     """Usable = raw x D / (D + P) x (S - spares) / S x (1 - reserve); D follows from S, so S is searched upwards.
 
     A backend runs one core a drive, one for the front end and the rest compute, core 0 left to the system; each
@@ -207,7 +215,11 @@ def _build_weka_design(storage: Storage, product: StorageProduct, machine: Machi
     page = product.process_hugepages
     pages = None
     if page and compute is not None and compute > 0:
-        held = drives.raw_capacity / Fraction(repr(float(product.raw_per_memory))) if product.raw_per_memory else Fraction(0)
+        held = (
+            drives.raw_capacity / Fraction(repr(float(product.raw_per_memory)))
+            if product.raw_per_memory
+            else Fraction(0)
+        )
         pages = Size.from_base(ceil(page.base * (drives.count + 1) + max(page.base * compute, held)))
     return WekaDesign(
         **sizer.build_common_fields(servers, decided, drives, compute_usable(servers)),
@@ -222,7 +234,9 @@ def _build_weka_design(storage: Storage, product: StorageProduct, machine: Machi
     )
 
 
-def _build_scale_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
+def _build_scale_design(
+    storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
+) -> StorageDesign | None:
     """Copies of everything on servers with drives of their own, each server a failure group.
 
     The first drive of a server holds metadata, the others data.
@@ -241,7 +255,9 @@ def _build_scale_design(storage: Storage, product: StorageProduct, machine: Mach
     )
 
 
-def _build_shard_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
+def _build_shard_design(
+    storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
+) -> StorageDesign | None:
     """Parity groups within a server (NFS)."""
     data, parity, groups = _compute_groups(storage, product, drives.count)
     if not groups:
@@ -251,7 +267,9 @@ def _build_shard_design(storage: Storage, product: StorageProduct, machine: Mach
     return ShardDesign(**sizer.build_common_fields(servers, decided, drives, one * servers), data=data, parity=parity)
 
 
-def _build_object_design(storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer) -> StorageDesign | None:
+def _build_object_design(
+    storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
+) -> StorageDesign | None:
     """Erasure sets over servers, as MinIO makes them: as many equal sets as use every drive, each keeping its parity.
 
     A set is the largest divisor of all drives that is not more than the product's, so usable space follows from the
@@ -273,13 +291,21 @@ def _build_object_design(storage: Storage, product: StorageProduct, machine: Mac
     servers, decided = sizer.count_servers(drives.raw_capacity * Fraction(most, most + parity))
     wanted = sizer.needs.capacity.base if sizer.needs.capacity and not sizer.declared else Fraction(0)
     # a set divides all drives, so one of the next few numbers of servers makes sets of full size
-    servers = next((servers + more for more in range(most + parity) if compute_usable(servers + more) >= wanted), servers)
+    servers = next(
+        (servers + more for more in range(most + parity) if compute_usable(servers + more) >= wanted), servers
+    )
     if compute_data_parts(servers) < 1:
         return None
-    return ShardDesign(**sizer.build_common_fields(servers, decided, drives, compute_usable(servers)), data=compute_data_parts(servers), parity=parity)
+    return ShardDesign(
+        **sizer.build_common_fields(servers, decided, drives, compute_usable(servers)),
+        data=compute_data_parts(servers),
+        parity=parity,
+    )
 
 
-_DESIGN_BUILDERS: dict[str, Callable[[Storage, StorageProduct, Machine, _DriveSet, _ServerSizer], StorageDesign | None]] = {
+_DESIGN_BUILDERS: dict[
+    str, Callable[[Storage, StorageProduct, Machine, _DriveSet, _ServerSizer], StorageDesign | None]
+] = {
     "lustre": _build_lustre_design,
     "weka": _build_weka_design,
     "storage-scale": _build_scale_design,

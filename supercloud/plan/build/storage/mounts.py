@@ -11,9 +11,31 @@ _RESERVED_FOLDERS = ("/", "/media", "/opt", "/srv")
 # Folders of the same standard, of container runtimes, of the bundles, and (by their installation guides) of the NVIDIA
 # network driver and WEKA's client, that are kept with everything inside. Jobs of Slurm have a /tmp of their own, which
 # would hide what is mounted there.
-_RESERVED_TREES = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/opt/cni", "/opt/containerd", "/opt/mellanox",
-          "/opt/slurm", "/opt/supercloud", "/opt/weka", "/proc", "/root", "/run", "/sbin", "/snap", "/srv/supercloud",
-          "/sys", "/tmp", "/usr", "/var")  # fmt: skip
+_RESERVED_TREES = (
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt/cni",
+    "/opt/containerd",
+    "/opt/mellanox",
+    "/opt/slurm",
+    "/opt/supercloud",
+    "/opt/weka",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/snap",
+    "/srv/supercloud",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/var",
+)
 
 
 def is_reserved(mount: str) -> bool:

@@ -84,14 +84,18 @@ def _compute_tier_throughput(
     """What the reference architecture asks for so many scalable units, in between linearly, beyond in proportion."""
     found = _find_tier_table(pools, catalog)
     if found is None:
-        problems.add_error("storage-tier", path, "its clients have no accelerators to size a tier for",
-                       "set 'throughput' instead")  # fmt: skip
+        problems.add_error(
+            "storage-tier", path, "its clients have no accelerators to size a tier for", "set 'throughput' instead"
+        )
         return None, None, ""
     table, units = found
     if not any(row.tier == tier for row in table.aggregate):
-        problems.add_error("storage-tier", path, f"{table.name}, the reference for these pools, has no tier {tier!r}",
-                       f"set tier to {' or '.join(tier_names(pools, catalog))}, or set 'throughput' in its place"
-                       )  # fmt: skip
+        problems.add_error(
+            "storage-tier",
+            path,
+            f"{table.name}, the reference for these pools, has no tier {tier!r}",
+            f"set tier to {' or '.join(tier_names(pools, catalog))}, or set 'throughput' in its place",
+        )
         return None, None, ""
     read, write = compute_tier_rates(tier, pools, catalog)
     return read, write, f"tier {tier} of {table.name} for {units} unit{'s' * (units > 1)}"

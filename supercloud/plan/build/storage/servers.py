@@ -91,10 +91,11 @@ def require_server_count(storage: Storage, machine: Machine, count: int, path: s
     if count <= MAX_MACHINES:
         return True
     problems.add_error(
-        "storage-servers", f"{path}.servers",
+        "storage-servers",
+        f"{path}.servers",
         f"{storage.name} would take {count} servers of {machine.name}, {MAX_MACHINES} is the most",
         "ask for less capacity or throughput, or take larger machines",
-    )  # fmt: skip
+    )
     return False
 
 
@@ -136,7 +137,9 @@ def with_servers(
     if isinstance(design, LustreDesign):
         groups.insert(0, ("mds", metadata, design.metadata_servers))
     elif storage.kind == "lustre":
-        groups.insert(0, ("mds", metadata, storage.metadata.count if storage.metadata and storage.metadata.count else 2))
+        groups.insert(
+            0, ("mds", metadata, storage.metadata.count if storage.metadata and storage.metadata.count else 2)
+        )
     largest = max(group[2] for group in groups)
     if not require_server_count(storage, machine, largest, path, problems):
         return replace(plan, design=design)
@@ -168,9 +171,11 @@ def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) ->
         return None
     if machine.provider != "onprem":
         problems.add_error(
-            "machine-site", path, f"{machine.name} is a machine of {machine.provider}, the site is onprem",
+            "machine-site",
+            path,
+            f"{machine.name} is a machine of {machine.provider}, the site is onprem",
             "take a machine of onprem: supercloud catalog machines",
-        )  # fmt: skip
+        )
         return None
     return machine
 

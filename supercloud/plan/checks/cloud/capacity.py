@@ -30,17 +30,21 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             reason = provider.unlisted.get(instance.family)
             if reason:
                 yield Finding(
-                    "cloud-machine-region", "note", f"{path}.machine",
+                    "cloud-machine-region",
+                    "note",
+                    f"{path}.machine",
                     f"whether {cloud.region} sells {declared.machine} is not known: {reason}",
                     "ask the provider, and name the zone of your capacity",
-                )  # fmt: skip
+                )
                 continue
             others = ", ".join(sellers)
             yield Finding(
-                "cloud-machine-region", "error", f"{path}.machine",
+                "cloud-machine-region",
+                "error",
+                f"{path}.machine",
                 f"{cloud.region} does not sell {instance.family} ({declared.machine})",
                 f"take a region that does: {others}" if others else "take another machine",
-            )  # fmt: skip
+            )
 
 
 def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -63,10 +67,14 @@ def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if zone not in region.zones and not (not region.zones and zone.startswith(region.name)):
                 local = zone.startswith(region.name)
                 yield Finding(
-                    "cloud-zone", "warning" if local else "error", path,
+                    "cloud-zone",
+                    "warning" if local else "error",
+                    path,
                     f"{zone} is no zone of {region.name}" + (" that the catalog knows" if local else ""),
-                    suggest_nearest(zone, region.zones) if region.zones else f"zones of {region.name} begin with its name",
-                )  # fmt: skip
+                    suggest_nearest(zone, region.zones)
+                    if region.zones
+                    else f"zones of {region.name} begin with its name",
+                )
 
 
 def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -79,18 +87,30 @@ def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 if rule is None:
                     reason = provider.cannot.get(f"capacity:{way.kind}", "it has no such way")
                     ways = ", ".join(item.kind for item in provider.capacity)
-                    yield Finding("cloud-capacity-kind", "error", place,
-                                  f"{way.kind} does not exist at {provider.name}: {reason}",
-                                  f"take one of {ways}")  # fmt: skip
+                    yield Finding(
+                        "cloud-capacity-kind",
+                        "error",
+                        place,
+                        f"{way.kind} does not exist at {provider.name}: {reason}",
+                        f"take one of {ways}",
+                    )
                 elif pool.machine.capacity_kinds and way.kind not in pool.machine.capacity_kinds:
-                    yield Finding("cloud-capacity-kind", "error", place,
-                                  f"{declared.machine} cannot be had as {way.kind}",
-                                  f"take one of {', '.join(pool.machine.capacity_kinds)}")  # fmt: skip
+                    yield Finding(
+                        "cloud-capacity-kind",
+                        "error",
+                        place,
+                        f"{declared.machine} cannot be had as {way.kind}",
+                        f"take one of {', '.join(pool.machine.capacity_kinds)}",
+                    )
             kinds = pool.machine.capacity_kinds
             if not declared.capacity and kinds and "on-demand" not in kinds:
-                yield Finding("cloud-capacity-kind", "error", f"{path}.capacity",
-                              f"{declared.machine} cannot be had on demand, which is meant where nothing is said",
-                              f"say how it is got: {', '.join(kinds)}")  # fmt: skip
+                yield Finding(
+                    "cloud-capacity-kind",
+                    "error",
+                    f"{path}.capacity",
+                    f"{declared.machine} cannot be had on demand, which is meant where nothing is said",
+                    f"say how it is got: {', '.join(kinds)}",
+                )
 
 
 def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -107,12 +127,17 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 looks = looks.replace("{partition}", cloud.partition)
                 example = rule.id_example if re.fullmatch(looks, rule.id_example or "") else looks
                 if not re.fullmatch(looks, ident):
-                    yield Finding("cloud-capacity-id", "error", place,
-                                  f"{ident!r} is no identifier of a {way.kind} in {cloud.region}",
-                                  f"one looks like {example}")  # fmt: skip
+                    yield Finding(
+                        "cloud-capacity-id",
+                        "error",
+                        place,
+                        f"{ident!r} is no identifier of a {way.kind} in {cloud.region}",
+                        f"one looks like {example}",
+                    )
                 elif seen.get(ident) == path:
-                    yield Finding("cloud-capacity-id", "error", place, f"{ident} is named twice in one pool",
-                                  "remove one of them")  # fmt: skip
+                    yield Finding(
+                        "cloud-capacity-id", "error", place, f"{ident} is named twice in one pool", "remove one of them"
+                    )
                 seen[ident] = path
 
 
@@ -130,10 +155,12 @@ def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 differ = own[:2] != other[:2] or len({own[2], other[2]} - {None}) > 1
                 if differ and not other_place.startswith(f"{path}."):
                     yield Finding(
-                        "cloud-capacity-shared", "error", f"{place}.id",
+                        "cloud-capacity-shared",
+                        "error",
+                        f"{place}.id",
                         f"{ident} is {_describe_capacity(own)} here and {_describe_capacity(other)} at {other_place}",
                         "name the one it is, and other capacity for the other pool",
-                    )  # fmt: skip
+                    )
 
 
 def _describe_capacity(capacity: tuple[str, str, str | None]) -> str:
@@ -153,11 +180,13 @@ def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 way = group.capacity
                 if way.kind in ("reservation", "capacity-block") and get_capacity_zone(way) is None:
                     yield Finding(
-                        "cloud-capacity-unbound", "warning", f"{path}.capacity[{group.rank}]",
+                        "cloud-capacity-unbound",
+                        "warning",
+                        f"{path}.capacity[{group.rank}]",
                         f"the {way.kind} is in one zone and nobody says which: its nodes are asked for in "
                         f"{', '.join(group.zones)}, where none start if it is elsewhere",
                         "say its zone there",
-                    )  # fmt: skip
+                    )
 
 
 def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -168,11 +197,12 @@ def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             known = [number for number in most if number]
             if known and len(known) == len(most) and sum(known) < declared.nodes:
                 yield Finding(
-                    "cloud-capacity-most", "warning", f"{path}.capacity",
-                    f"{declared.nodes} nodes, and its ways have {sum(known)} at most"
-                    f" ({' and '.join(map(str, known))})",
+                    "cloud-capacity-most",
+                    "warning",
+                    f"{path}.capacity",
+                    f"{declared.nodes} nodes, and its ways have {sum(known)} at most ({' and '.join(map(str, known))})",
                     "name more of them, or another way besides",
-                )  # fmt: skip
+                )
 
 
 def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -188,19 +218,23 @@ def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     continue
                 if allowed and zone not in allowed:
                     yield Finding(
-                        "cloud-capacity-zone", "error", f"{path}.capacity[{index}].zone",
+                        "cloud-capacity-zone",
+                        "error",
+                        f"{path}.capacity[{index}].zone",
                         f"the {way.kind} is in {zone}, {'the pool' if declared.zones else 'the site'} uses "
                         f"{', '.join(allowed)}",
                         f"add {zone} to the zones, or take capacity in one of them",
-                    )  # fmt: skip
+                    )
                 bound.setdefault(zone, index)
             if pool.fabrics and len(bound) > 1:
                 yield Finding(
-                    "cloud-capacity-zone", "warning", f"{path}.capacity",
+                    "cloud-capacity-zone",
+                    "warning",
+                    f"{path}.capacity",
                     f"its ways lead to {len(bound)} zones ({', '.join(bound)}), and a fabric never spans zones: nodes "
                     "of different ways do not reach each other over it",
                     "take capacity in one zone, or a pool for each",
-                )  # fmt: skip
+                )
 
 
 def cloud_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -211,19 +245,31 @@ def cloud_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             sizes = sorted(item.nodes for item in domains)
             if declared.domain is not None and declared.domain not in sizes:
                 has = f"is sold in domains of {_format_sizes(sizes)} nodes" if sizes else "is not sold in domains"
-                yield Finding("cloud-domain", "error", f"{path}.domain",
-                              f"{declared.machine} {has}, not of {declared.domain}",
-                              f"take {_format_sizes(sizes)}" if sizes else "leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-domain",
+                    "error",
+                    f"{path}.domain",
+                    f"{declared.machine} {has}, not of {declared.domain}",
+                    f"take {_format_sizes(sizes)}" if sizes else "leave it out",
+                )
             elif sizes and declared.nodes % pool.machine.domain_nodes:
                 size = pool.machine.domain_nodes if declared.domain else sizes[0]
                 up = -(-declared.nodes // size) * size
-                yield Finding("cloud-domain", "error", f"{path}.nodes",
-                              f"{declared.nodes} nodes do not fill domains of {_format_sizes(sizes)} nodes of "
-                              f"{declared.machine}", f"take {up}")  # fmt: skip
+                yield Finding(
+                    "cloud-domain",
+                    "error",
+                    f"{path}.nodes",
+                    f"{declared.nodes} nodes do not fill domains of {_format_sizes(sizes)} nodes of {declared.machine}",
+                    f"take {up}",
+                )
             elif sizes and (declared.initial or 0) % pool.machine.domain_nodes:
-                yield Finding("cloud-domain", "error", f"{path}.initial",
-                              f"{declared.initial} nodes at first do not fill domains of {pool.machine.domain_nodes}",
-                              f"take a multiple of {pool.machine.domain_nodes}")  # fmt: skip
+                yield Finding(
+                    "cloud-domain",
+                    "error",
+                    f"{path}.initial",
+                    f"{declared.initial} nodes at first do not fill domains of {pool.machine.domain_nodes}",
+                    f"take a multiple of {pool.machine.domain_nodes}",
+                )
 
 
 def _format_sizes(sizes: list[int]) -> str:

@@ -20,14 +20,23 @@ def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         seen: dict[str, str] = {}
         for name, what, path in _iter_names(plan, cloud):
             if name in seen:
-                yield Finding("cloud-name-clash", "error", path, f"{name} is the name of {seen[name]} and of {what}",
-                              "choose another")  # fmt: skip
+                yield Finding(
+                    "cloud-name-clash",
+                    "error",
+                    path,
+                    f"{name} is the name of {seen[name]} and of {what}",
+                    "choose another",
+                )
             seen.setdefault(name, what)
         for index, item in enumerate(plan.spec.storage):
             if item.kind == "object" and item.name == cloud.state_bucket:
-                yield Finding("cloud-name-clash", "error", f"storage[{index}].name",
-                              f"the bucket with the cluster's configuration is called {item.name}",
-                              "choose another")  # fmt: skip
+                yield Finding(
+                    "cloud-name-clash",
+                    "error",
+                    f"storage[{index}].name",
+                    f"the bucket with the cluster's configuration is called {item.name}",
+                    "choose another",
+                )
 
 
 def _iter_names(plan: Plan, cloud: CloudPlan) -> Iterator[tuple[str, str, str]]:

@@ -18,9 +18,13 @@ def cloud_fabric_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, fabric in enumerate(plan.spec.fabrics):
             if fabric.kind not in provider.fabrics and fabric.kind != "ethernet":
                 reason = provider.cannot.get(f"fabric:{fabric.kind}", "it is not among its fabrics")
-                yield Finding("cloud-fabric-kind", "error", f"fabrics[{index}].kind",
-                              f"{provider.name} has no {fabric.kind}: {reason}",
-                              f"take {' or '.join(provider.fabrics) or 'none'}")  # fmt: skip
+                yield Finding(
+                    "cloud-fabric-kind",
+                    "error",
+                    f"fabrics[{index}].kind",
+                    f"{provider.name} has no {fabric.kind}: {reason}",
+                    f"take {' or '.join(provider.fabrics) or 'none'}",
+                )
 
 
 def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -29,26 +33,33 @@ def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for path, declared, pool in iter_pools(plan):
             if pool.fabrics and len(declared.zones) > 1:
                 yield Finding(
-                    "cloud-fabric-zones", "error", f"{path}.zones",
+                    "cloud-fabric-zones",
+                    "error",
+                    f"{path}.zones",
                     f"{len(declared.zones)} zones ({', '.join(declared.zones)}) for a pool with the fabric "
                     f"{', '.join(pool.fabrics)}, which never spans zones",
                     "keep one zone, or make a pool for each",
-                )  # fmt: skip
+                )
 
 
 def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines with the cloud's fast fabric in a pool that has none: they talk over the ordinary network only."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
-            fast = [adapter for adapter in pool.machine.adapters
-                    if adapter.role == "compute" and adapter.kind in provider.fabrics]  # fmt: skip
+            fast = [
+                adapter
+                for adapter in pool.machine.adapters
+                if adapter.role == "compute" and adapter.kind in provider.fabrics
+            ]
             if fast and pool.machine.accelerators and not pool.fabrics and pool.nodes > 1:
                 yield Finding(
-                    "cloud-fabric-unused", "warning", f"{path}.fabrics",
+                    "cloud-fabric-unused",
+                    "warning",
+                    f"{path}.fabrics",
                     f"{declared.machine} has {fast[0].count} × {fast[0].speed} of {fast[0].kind}, and the pool has no "
                     "fabric",
                     f"declare a fabric of kind {fast[0].kind} and name it here",
-                )  # fmt: skip
+                )
 
 
 def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -59,20 +70,32 @@ def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 continue
             instance = pool.machine.instance
             if instance is not None and "cluster" not in instance.placement:
-                yield Finding("cloud-placement", "error", f"{path}.placement",
-                              f"{declared.machine} takes no placement group of the kind 'cluster'",
-                              "leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-placement",
+                    "error",
+                    f"{path}.placement",
+                    f"{declared.machine} takes no placement group of the kind 'cluster'",
+                    "leave it out",
+                )
                 continue
             for group in cloud.list_groups(pool.name):
                 rule = provider.find_capacity_rule(group.capacity.kind)
                 if rule and rule.placement == "refused":
-                    yield Finding("cloud-placement", "error", f"{path}.placement",
-                                  f"no placement group goes with a {group.capacity.kind}: {rule.reason}",
-                                  "leave it out: it is then made for the ways that allow it")  # fmt: skip
+                    yield Finding(
+                        "cloud-placement",
+                        "error",
+                        f"{path}.placement",
+                        f"no placement group goes with a {group.capacity.kind}: {rule.reason}",
+                        "leave it out: it is then made for the ways that allow it",
+                    )
                 elif len(group.zones) > 1:
-                    yield Finding("cloud-placement", "error", f"{path}.placement",
-                                  f"a placement group is in one zone, the pool may be in {', '.join(group.zones)}",
-                                  "name one zone under 'zones'")  # fmt: skip
+                    yield Finding(
+                        "cloud-placement",
+                        "error",
+                        f"{path}.placement",
+                        f"a placement group is in one zone, the pool may be in {', '.join(group.zones)}",
+                        "name one zone under 'zones'",
+                    )
                     break
 
 
@@ -85,11 +108,13 @@ def cloud_placement_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 usual = rule is not None and rule.placement == "usual"
                 if pool.fabrics and declared.placement == "none" and usual and pool.nodes > 1:
                     yield Finding(
-                        "cloud-placement-missing", "warning", f"{path}.placement",
+                        "cloud-placement-missing",
+                        "warning",
+                        f"{path}.placement",
                         f"nodes got by {group.capacity.kind} have a fabric and no placement group: they may be far "
                         "from each other",
                         "leave 'placement' out",
-                    )  # fmt: skip
+                    )
                     break
 
 
@@ -101,13 +126,22 @@ def cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             pools = (
                 ", ".join(sorted({group.pool for group in cloud.groups if group.image == key})) or "service machines"
             )
-            yield Finding("cloud-image", "error", f"site.images.{key}",
-                          f"no published image is known for {key} (of {pools})",
-                          "name one of your own there")  # fmt: skip
+            yield Finding(
+                "cloud-image",
+                "error",
+                f"site.images.{key}",
+                f"no published image is known for {key} (of {pools})",
+                "name one of your own there",
+            )
         site = plan.spec.site
         for key in sorted((site.images if site.kind != "onprem" else {}).keys() - used):
-            yield Finding("cloud-image", "warning", f"site.images.{key}", f"no machine uses the image {key}",
-                          f"images in use: {', '.join(sorted(used))}")  # fmt: skip
+            yield Finding(
+                "cloud-image",
+                "warning",
+                f"site.images.{key}",
+                f"no machine uses the image {key}",
+                f"images in use: {', '.join(sorted(used))}",
+            )
 
 
 CHECKS = (

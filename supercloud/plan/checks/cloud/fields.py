@@ -32,8 +32,13 @@ def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Fields for clouds in the spec of a site of one's own, and the other way round."""
     if plan.site.kind != "onprem":
         for path in _iter_physical_paths(plan):
-            yield Finding("cloud-fields", "warning", path, f"{path.rpartition('.')[2]} means nothing at "
-                          f"{plan.site.kind}", "leave it out, or set site.kind to onprem")  # fmt: skip
+            yield Finding(
+                "cloud-fields",
+                "warning",
+                path,
+                f"{path.rpartition('.')[2]} means nothing at {plan.site.kind}",
+                "leave it out, or set site.kind to onprem",
+            )
         return
     spec = plan.spec
     said = [("budget", spec.budget is not None)]
@@ -45,18 +50,28 @@ def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         said += _iter_declared_fields(f"storage[{index}]", item, _STORAGE_FIELDS)
     for path, is_said in said:
         if is_said:
-            yield Finding("cloud-fields", "warning", path, f"{path.rpartition('.')[2]} means nothing on-prem",
-                          "leave it out, or set site.kind to a cloud")  # fmt: skip
+            yield Finding(
+                "cloud-fields",
+                "warning",
+                path,
+                f"{path.rpartition('.')[2]} means nothing on-prem",
+                "leave it out, or set site.kind to a cloud",
+            )
 
 
 def _iter_physical_paths(plan: Plan) -> Iterator[str]:
     """Paths of what was said of things that a provider owns."""
     spec, own = plan.spec, {item.name: item.kind for item in plan.cloud.storage} if plan.cloud else {}
-    said = [("facility", spec.facility is not None), *_iter_declared_fields("network", spec.network, _ONPREM_FIELDS["network"])]
+    said = [
+        ("facility", spec.facility is not None),
+        *_iter_declared_fields("network", spec.network, _ONPREM_FIELDS["network"]),
+    ]
     for index, pool in enumerate(spec.pools):
         said += _iter_declared_fields(f"pools[{index}]", pool, _ONPREM_FIELDS["pool"])
     for index, fabric in enumerate(spec.fabrics):
-        said += _iter_declared_fields(f"fabrics[{index}]", fabric, sorted(type(fabric).model_fields.keys() - {*_FABRIC_FIELDS}))
+        said += _iter_declared_fields(
+            f"fabrics[{index}]", fabric, sorted(type(fabric).model_fields.keys() - {*_FABRIC_FIELDS})
+        )
     for index, item in enumerate(spec.storage):
         kind = "servers" if own.get(item.name) == "servers" else "storage"
         said += _iter_declared_fields(f"storage[{index}]", item, _ONPREM_FIELDS[kind])

@@ -43,14 +43,21 @@ def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 other = next(iter(nodes))
                 path = "scheduler.machine" if host.role == "controller" else "scheduler.login.machine"
                 yield Finding(
-                    "cloud-arch", "error", path,
+                    "cloud-arch",
+                    "error",
+                    path,
                     f"{host.key} ({host.machine.name}) is {instance.arch}, nodes of {nodes[other]} are {other}",
                     f"take an {other} machine",
-                )  # fmt: skip
+                )
         if len(nodes) > 1:
             said = ", ".join(f"{pool} {arch}" for arch, pool in sorted(nodes.items()))
-            yield Finding("cloud-arch", "warning", "pools", f"pools have different instruction sets: {said}",
-                          "ask for a pool by feature in jobs, and build programs for each")  # fmt: skip
+            yield Finding(
+                "cloud-arch",
+                "warning",
+                "pools",
+                f"pools have different instruction sets: {said}",
+                "ask for a pool by feature in jobs, and build programs for each",
+            )
 
 
 def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -59,9 +66,13 @@ def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         need = Size(min(plan.nodes / 25 + 0.6, 16.0), "GB")
         for host in cloud.list_hosts("controller"):
             if host.machine.memory and host.machine.memory < need:
-                yield Finding("cloud-controller-memory", "error", "scheduler.machine",
-                              f"{host.machine.name} has {host.machine.memory}, {plan.nodes} nodes want "
-                              f"{need.to('GB'):.1f} GB", "take a larger machine, or leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-controller-memory",
+                    "error",
+                    "scheduler.machine",
+                    f"{host.machine.name} has {host.machine.memory}, {plan.nodes} nodes want {need.to('GB'):.1f} GB",
+                    "take a larger machine, or leave it out",
+                )
                 break
 
 
@@ -74,9 +85,13 @@ def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         owned = {key.lower() for key in CLOUD_MANAGED_OPTIONS}
         for key in declared.options:
             if key.lower() in owned:
-                yield Finding("cloud-slurm-options", "error", f"scheduler.options.{key}",
-                              f"{key} is set for nodes that come and go, and cannot be set by hand on a cloud",
-                              "leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-slurm-options",
+                    "error",
+                    f"scheduler.options.{key}",
+                    f"{key} is set for nodes that come and go, and cannot be set by hand on a cloud",
+                    "leave it out",
+                )
 
 
 def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -84,25 +99,35 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits.get("tags")
         if limit and len(cloud.tags) + _RESERVED_TAG_COUNT > limit.value:
-            yield Finding("cloud-tags", "error", "tags",
-                          f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} of ours, {limit.value} {limit.what} are allowed",
-                          f"keep {limit.value - _RESERVED_TAG_COUNT}")  # fmt: skip
+            yield Finding(
+                "cloud-tags",
+                "error",
+                "tags",
+                f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} of ours, {limit.value} {limit.what} are allowed",
+                f"keep {limit.value - _RESERVED_TAG_COUNT}",
+            )
         known: dict[str, str] = {}
         for key, value in cloud.tags.items():
             other = known.setdefault(key.lower() if provider.tags_ignore_case else key, key)
             if other != key:
-                yield Finding("cloud-tags", "error", f"tags.{key}",
-                              f"{key} and {other} differ in capitals only, which roles do not tell apart",
-                              "keep one of them")  # fmt: skip
+                yield Finding(
+                    "cloud-tags",
+                    "error",
+                    f"tags.{key}",
+                    f"{key} and {other} differ in capitals only, which roles do not tell apart",
+                    "keep one of them",
+                )
             if _RESERVED_TAG_NAMES.fullmatch(key):
-                yield Finding("cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us",
-                              "choose another")  # fmt: skip
+                yield Finding(
+                    "cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us", "choose another"
+                )
             for what, text in (("tag-key", key), ("tag-value", value)):
                 rule = provider.names.get(what)
                 problem = rule.find_problem(text) if rule else ""
                 if problem:
-                    yield Finding("cloud-tags", "error", f"tags.{key}", f"{provider.name} refuses it: {problem}",
-                                  "choose another")  # fmt: skip
+                    yield Finding(
+                        "cloud-tags", "error", f"tags.{key}", f"{provider.name} refuses it: {problem}", "choose another"
+                    )
 
 
 def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -112,12 +137,19 @@ def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         scheduler = plan.spec.scheduler
         said = [(f"{path}.disk", declared.disk) for path, declared, _ in iter_pools(plan)]
         said += [(f"scheduler.{name}", getattr(scheduler, name, None)) for name in ("disk", "state")]
-        said += [(f"scheduler.{name}.disk", getattr(getattr(scheduler, name, None), "disk", None))
-                 for name in ("login", "system")]  # fmt: skip
+        said += [
+            (f"scheduler.{name}.disk", getattr(getattr(scheduler, name, None), "disk", None))
+            for name in ("login", "system")
+        ]
         for path, size in said:
             if limit and size is not None and size.to("GiB") > limit.value:
-                yield Finding("cloud-disk", "error", path, f"{size} is more than the {limit.value} {limit.what}",
-                              "take a file system for what is larger")  # fmt: skip
+                yield Finding(
+                    "cloud-disk",
+                    "error",
+                    path,
+                    f"{size} is more than the {limit.value} {limit.what}",
+                    "take a file system for what is larger",
+                )
 
 
 def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -126,16 +158,25 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         month = cloud.cost.known_total * HOURS_PER_MONTH
         partition = provider.find_partition(cloud.region)
         if cloud.monthly_budget is not None and partition is not None and partition.budget is not None:
-            yield Finding("cloud-budget", "error", "budget", f"none can be made in {cloud.region}: {partition.budget}",
-                          "leave it out")  # fmt: skip
+            yield Finding(
+                "cloud-budget",
+                "error",
+                "budget",
+                f"none can be made in {cloud.region}: {partition.budget}",
+                "leave it out",
+            )
         elif cloud.monthly_budget is not None and not cloud.monthly_budget.base:
             yield Finding("cloud-budget", "error", "budget", "nothing at all is no budget", "leave it out")
         elif cloud.monthly_budget is not None and month > cloud.monthly_budget:
             more = f" and {len(cloud.cost.unpriced_items)} things without a price" if cloud.cost.unpriced_items else ""
-            yield Finding("cloud-budget", "warning", "budget",
-                          f"a month of everything running costs {month.to('USD'):,.0f} USD{more}, the budget is "
-                          f"{cloud.monthly_budget.to('USD'):,.0f} USD",
-                          "have fewer nodes, start with fewer ('initial'), or raise it")  # fmt: skip
+            yield Finding(
+                "cloud-budget",
+                "warning",
+                "budget",
+                f"a month of everything running costs {month.to('USD'):,.0f} USD{more}, the budget is "
+                f"{cloud.monthly_budget.to('USD'):,.0f} USD",
+                "have fewer nodes, start with fewer ('initial'), or raise it",
+            )
 
 
 def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -145,17 +186,25 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             for index, way in enumerate(declared.capacity):
                 limit = getattr(way, "max_price", None)
                 if limit is not None and not limit.base:
-                    yield Finding("cloud-spot-price", "error", f"{path}.capacity[{index}].max_price",
-                                  f"nothing is sold for {limit}",
-                                  "leave it out: the list price is the limit")  # fmt: skip
+                    yield Finding(
+                        "cloud-spot-price",
+                        "error",
+                        f"{path}.capacity[{index}].max_price",
+                        f"nothing is sold for {limit}",
+                        "leave it out: the list price is the limit",
+                    )
                     continue
                 if limit is None or pool.machine.name not in catalog.list_names("prices"):
                     continue
                 found = cast(Prices, catalog.get("prices", pool.machine.name)).find_price(cloud.region, "on-demand")
                 if found and limit > found.price:
-                    yield Finding("cloud-spot-price", "note", f"{path}.capacity[{index}].max_price",
-                                  f"{limit} is above the list price of {found.price}",
-                                  "leave it out: the list price is the limit")  # fmt: skip
+                    yield Finding(
+                        "cloud-spot-price",
+                        "note",
+                        f"{path}.capacity[{index}].max_price",
+                        f"{limit} is above the list price of {found.price}",
+                        "leave it out: the list price is the limit",
+                    )
 
 
 CHECKS = (

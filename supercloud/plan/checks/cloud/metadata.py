@@ -19,10 +19,12 @@ def cloud_metadata_hops(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if hops > 1:
             who = "pods" if plan.scheduler.kind == "kubernetes" else "containers of jobs with a network of their own"
             yield Finding(
-                "cloud-metadata-hops", "warning", "site.metadata_hops",
+                "cloud-metadata-hops",
+                "warning",
+                "site.metadata_hops",
                 f"with {hops} hops the metadata service answers {who}: they have the credentials of the machine's role",
                 "leave it out; give pods an identity of their own, and users the role of users",
-            )  # fmt: skip
+            )
 
 
 CHECKS = (cloud_metadata_hops,)

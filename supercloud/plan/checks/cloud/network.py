@@ -25,8 +25,7 @@ def _iter_ranges(plan: Plan) -> Iterator[tuple[str, Network, bool]]:
     named = [("network.cidr", declared.cidr, False)] if declared.cidr else []
     named += [(f"network.cidrs[{i}]", text, False) for i, text in enumerate(declared.cidrs)]
     for kind in ("public", "private", "control"):
-        named += [(f"network.blocks.{kind}[{i}]", text, True)
-                  for i, text in enumerate(getattr(declared.blocks, kind))]  # fmt: skip
+        named += [(f"network.blocks.{kind}[{i}]", text, True) for i, text in enumerate(getattr(declared.blocks, kind))]
     for path, text, inner in named:
         try:
             yield path, ipaddress.IPv4Network(str(text)), inner
@@ -40,8 +39,13 @@ def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         private = [ipaddress.IPv4Network(text) for text in provider.network.ranges]
         for path, net, _ in _iter_ranges(plan):
             if not any(net.subnet_of(room) for room in private):
-                yield Finding("cloud-network-private", "error", path, f"{net} is public address space",
-                              f"take a part of {', '.join(provider.network.ranges)}")  # fmt: skip
+                yield Finding(
+                    "cloud-network-private",
+                    "error",
+                    path,
+                    f"{net} is public address space",
+                    f"take a part of {', '.join(provider.network.ranges)}",
+                )
 
 
 def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -50,16 +54,28 @@ def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         low, high = provider.network.largest, provider.network.smallest
         for path, net, _ in _iter_ranges(plan):
             if not low <= net.prefixlen <= high:
-                yield Finding("cloud-network-size", "error", path,
-                              f"{net} is a /{net.prefixlen}, {provider.name} makes networks from /{low} to /{high}",
-                              f"take a /{min(max(net.prefixlen, low), high)}")  # fmt: skip
+                yield Finding(
+                    "cloud-network-size",
+                    "error",
+                    path,
+                    f"{net} is a /{net.prefixlen}, {provider.name} makes networks from /{low} to /{high}",
+                    f"take a /{min(max(net.prefixlen, low), high)}",
+                )
         declared = {str(net) for _, net, _ in _iter_ranges(plan)}
-        small = [item for item in cloud.network.subnets if item.cidr and item.cidr not in declared
-                 and Network(item.cidr).prefixlen > high]  # fmt: skip
+        small = [
+            item
+            for item in cloud.network.subnets
+            if item.cidr and item.cidr not in declared and Network(item.cidr).prefixlen > high
+        ]
         if small:
-            yield Finding("cloud-network-size", "error", "network",
-                          f"{cloud.network.cidrs[0]} leaves {small[0].cidr} for {small[0].key}, {provider.name} makes "
-                          f"subnets from /{low} to /{high}", "give a larger network")  # fmt: skip
+            yield Finding(
+                "cloud-network-size",
+                "error",
+                "network",
+                f"{cloud.network.cidrs[0]} leaves {small[0].cidr} for {small[0].key}, {provider.name} makes "
+                f"subnets from /{low} to /{high}",
+                "give a larger network",
+            )
 
 
 def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -70,22 +86,34 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             found.insert(0, ("network.cidr", Network(cloud.network.cidrs[0]), False))
         for (path, net, inner), (other_path, other, other_inner) in combinations(found, 2):
             if inner == other_inner and net.overlaps(other):
-                yield Finding("cloud-network-overlap", "error", other_path,
-                              f"{other} shares addresses with {net} ({path})",
-                              "give them ranges of their own")  # fmt: skip
+                yield Finding(
+                    "cloud-network-overlap",
+                    "error",
+                    other_path,
+                    f"{other} shares addresses with {net} ({path})",
+                    "give them ranges of their own",
+                )
         whole = [ipaddress.IPv4Network(text) for text in cloud.network.cidrs]
         for path, net, inner in found:
             if whole and inner and not any(net.subnet_of(room) for room in whole):
-                yield Finding("cloud-network-overlap", "error", path,
-                              f"{net} is no part of the network ({', '.join(cloud.network.cidrs)})",
-                              "add a range to network.cidrs, or take a part of one")  # fmt: skip
+                yield Finding(
+                    "cloud-network-overlap",
+                    "error",
+                    path,
+                    f"{net} is no part of the network ({', '.join(cloud.network.cidrs)})",
+                    "add a range to network.cidrs, or take a part of one",
+                )
         places = {str(net): path for path, net, inner in found if inner}
         worked_out = [item for item in cloud.network.subnets if item.cidr and item.cidr not in places]
         for (text, path), item in product(places.items(), worked_out):
             if Network(text).overlaps(Network(str(item.cidr))):
-                yield Finding("cloud-network-overlap", "error", path,
-                              f"{text} shares addresses with {item.cidr}, which is worked out for {item.key}",
-                              "say all ranges under network.blocks")  # fmt: skip
+                yield Finding(
+                    "cloud-network-overlap",
+                    "error",
+                    path,
+                    f"{text} shares addresses with {item.cidr}, which is worked out for {item.key}",
+                    "say all ranges under network.blocks",
+                )
                 break
 
 
@@ -100,9 +128,13 @@ def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             for rule in rules:
                 apart = first.subnet_of(Network(rule.first)) and not net.overlaps(first)
                 if apart and any(net.overlaps(Network(text)) for text in rule.refused):
-                    yield Finding("cloud-network-apart", "error", path,
-                                  f"{net} does not go with {first} (network.cidr): {rule.why}",
-                                  "take a range that is not in " + ", ".join(rule.refused))  # fmt: skip
+                    yield Finding(
+                        "cloud-network-apart",
+                        "error",
+                        path,
+                        f"{net} does not go with {first} (network.cidr): {rule.why}",
+                        "take a range that is not in " + ", ".join(rule.refused),
+                    )
                     break
 
 
@@ -113,16 +145,31 @@ def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         zones = len(cloud.zones)
         control = provider.network.control_zones if plan.scheduler.kind == "kubernetes" else 0
         if blocks.private and len(blocks.private) < zones:
-            yield Finding("cloud-network-blocks", "error", "network.blocks.private",
-                          f"{len(blocks.private)} ranges for {zones} zones", "give one for each zone")  # fmt: skip
+            yield Finding(
+                "cloud-network-blocks",
+                "error",
+                "network.blocks.private",
+                f"{len(blocks.private)} ranges for {zones} zones",
+                "give one for each zone",
+            )
         for name, wanted in (("public", zones), ("control", control)):
             given = len(getattr(blocks, name))
             if given > wanted or (name == "control" and 0 < given < wanted):
-                yield Finding("cloud-network-blocks", "error", f"network.blocks.{name}",
-                              f"{given} ranges for {wanted} zones", f"give {wanted}")  # fmt: skip
+                yield Finding(
+                    "cloud-network-blocks",
+                    "error",
+                    f"network.blocks.{name}",
+                    f"{given} ranges for {wanted} zones",
+                    f"give {wanted}",
+                )
         if blocks.public and cloud.network.is_isolated:
-            yield Finding("cloud-network-blocks", "error", "network.blocks.public",
-                          "a closed network has no public subnets", "leave them out, or 'closed'")  # fmt: skip
+            yield Finding(
+                "cloud-network-blocks",
+                "error",
+                "network.blocks.public",
+                "a closed network has no public subnets",
+                "leave them out, or 'closed'",
+            )
 
 
 def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -137,20 +184,28 @@ def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if room < need:
                 ranges = ", ".join(str(item.cidr) for item in own)
                 yield Finding(
-                    "cloud-subnet-room", "error", "network",
+                    "cloud-subnet-room",
+                    "error",
+                    "network",
                     f"{zone} has {room} addresses ({ranges}), nodes and services need {need}: "
                     f"{_format_address_sum(cloud, plan, zone)}",
                     "give larger ranges under network.blocks.private, or more under network.cidrs",
-                )  # fmt: skip
+                )
 
 
 def _count_addresses(cloud: CloudPlan, pool: str, zone: str) -> int:
-    return max((item.max_nodes * item.addresses_per_node for item in cloud.list_groups(pool) if zone in item.zones), default=0)
+    return max(
+        (item.max_nodes * item.addresses_per_node for item in cloud.list_groups(pool) if zone in item.zones), default=0
+    )
 
 
 def _format_address_sum(cloud: CloudPlan, plan: Plan, zone: str) -> str:
-    parts = [f"{group.max_nodes} × {group.addresses_per_node} of {pool.name}" for pool in plan.pools
-             for group in cloud.list_groups(pool.name)[:1] if zone in group.zones]  # fmt: skip
+    parts = [
+        f"{group.max_nodes} × {group.addresses_per_node} of {pool.name}"
+        for pool in plan.pools
+        for group in cloud.list_groups(pool.name)[:1]
+        if zone in group.zones
+    ]
     return ", ".join([*parts, f"{SERVICE_ADDRESSES} of services"])
 
 
@@ -161,11 +216,13 @@ def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if len(cloud.network.cidrs) >= limit.value:
             over = len(cloud.network.cidrs) > limit.value
             yield Finding(
-                "cloud-network-ranges", "error" if over and not limit.adjustable else "warning", "network.cidrs",
+                "cloud-network-ranges",
+                "error" if over and not limit.adjustable else "warning",
+                "network.cidrs",
                 f"{len(cloud.network.cidrs)} ranges, {limit.value} {limit.what} are allowed by default"
                 + ("" if over else ": none is left to grow by"),
                 "ask for a higher quota first, or take larger ranges",
-            )  # fmt: skip
+            )
 
 
 def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -178,41 +235,69 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             try:
                 net = ipaddress.ip_network(text)
             except ValueError as error:
-                yield Finding("cloud-access", "error", path, f"{text!r} is no range: {error}",
-                              "write it like 192.0.2.0/24")  # fmt: skip
+                yield Finding(
+                    "cloud-access", "error", path, f"{text!r} is no range: {error}", "write it like 192.0.2.0/24"
+                )
                 continue
             if text in cloud.network.access[:index]:
-                yield Finding("cloud-access", "error", path, f"{text} is named twice",
-                              "name each range once")  # fmt: skip
+                yield Finding("cloud-access", "error", path, f"{text} is named twice", "name each range once")
             reason = provider.cannot.get("kubernetes:access-ipv6")
             if kubernetes and net.version == 6 and reason:
-                yield Finding("cloud-access", "error", path, f"{text} cannot be let in: {reason}",
-                              "name ranges of IPv4")  # fmt: skip
+                yield Finding(
+                    "cloud-access", "error", path, f"{text} cannot be let in: {reason}", "name ranges of IPv4"
+                )
             if net.prefixlen == 0:
-                yield Finding("cloud-access", "warning", path, "the whole internet may try to log in",
-                              "name the ranges of your offices or VPN")  # fmt: skip
+                yield Finding(
+                    "cloud-access",
+                    "warning",
+                    path,
+                    "the whole internet may try to log in",
+                    "name the ranges of your offices or VPN",
+                )
         if kubernetes and cloud.network.access and cloud.network.is_isolated:
-            yield Finding("cloud-access", "warning", "network.access",
-                          "the API of the control plane answers nobody outside of a closed network",
-                          "leave it out, or 'closed'")  # fmt: skip
+            yield Finding(
+                "cloud-access",
+                "warning",
+                "network.access",
+                "the API of the control plane answers nobody outside of a closed network",
+                "leave it out, or 'closed'",
+            )
         if kubernetes and not cloud.network.access and not cloud.network.is_isolated:
-            yield Finding("cloud-access", "note", "network.access",
-                          "the API of the control plane answers the whole internet, and asks who one is",
-                          "name ranges under network.access")  # fmt: skip
+            yield Finding(
+                "cloud-access",
+                "note",
+                "network.access",
+                "the API of the control plane answers the whole internet, and asks who one is",
+                "name ranges under network.access",
+            )
         if cloud.network.access and not public and not kubernetes:
-            yield Finding("cloud-access", "warning", "network.access", "no machine has an address in the internet",
-                          "set scheduler.login.public, or leave it out")  # fmt: skip
+            yield Finding(
+                "cloud-access",
+                "warning",
+                "network.access",
+                "no machine has an address in the internet",
+                "set scheduler.login.public, or leave it out",
+            )
         scheduler = plan.spec.scheduler
         declared = (scheduler, getattr(scheduler, "login", None), getattr(scheduler, "system", None))
         if any(getattr(item, "public", False) for item in declared) and not public:
             why = "a closed network has no public subnet" if cloud.network.is_isolated else "no subnet is public"
             why = "nodes of the managed Kubernetes are in private subnets" if kubernetes else why
-            yield Finding("cloud-access", "error", "scheduler", f"machines shall be public: {why}",
-                          "leave 'public' out, or give a public subnet")  # fmt: skip
+            yield Finding(
+                "cloud-access",
+                "error",
+                "scheduler",
+                f"machines shall be public: {why}",
+                "leave 'public' out, or give a public subnet",
+            )
         if public and not cloud.network.access:
-            yield Finding("cloud-access", "note", "network.access",
-                          f"nobody may reach the addresses of {', '.join(host.key for host in public)} in the internet",
-                          "name ranges under network.access, or use the provider's session service")  # fmt: skip
+            yield Finding(
+                "cloud-access",
+                "note",
+                "network.access",
+                f"nobody may reach the addresses of {', '.join(host.key for host in public)} in the internet",
+                "name ranges under network.access, or use the provider's session service",
+            )
 
 
 def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -222,11 +307,14 @@ def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for what, count, path in count_security_rules(plan):
             if count > limit.value:
                 yield Finding(
-                    "cloud-security-rules", "error", path,
+                    "cloud-security-rules",
+                    "error",
+                    path,
                     f"{count} rules for {what}, {limit.value} {limit.what} are allowed by default",
                     "join ranges, or use a prefix list of your own in an existing network"
-                    if path == "network.access" else "have fewer file systems, or ask for a higher quota first",
-                )  # fmt: skip
+                    if path == "network.access"
+                    else "have fewer file systems, or ask for a higher quota first",
+                )
 
 
 def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -236,10 +324,12 @@ def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             limit = provider.limits.get(name)
             if limit and count > limit.value:
                 yield Finding(
-                    "cloud-limits", "warning" if limit.adjustable else "error", path,
+                    "cloud-limits",
+                    "warning" if limit.adjustable else "error",
+                    path,
                     f"{count}, {limit.value} {limit.what} are allowed{' by default' if limit.adjustable else ''}",
                     "ask for a higher quota first" if limit.adjustable else "have fewer",
-                )  # fmt: skip
+                )
 
 
 def _iter_quota_counts(cloud: CloudPlan, plan: Plan) -> Iterator[tuple[str, int, str]]:

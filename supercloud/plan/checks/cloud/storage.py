@@ -10,7 +10,7 @@ from ....catalog.storage_service import Deployment
 from ....errors import Finding, suggest_nearest
 from ....primitives.quantity import Size
 from ....spec import Storage
-from ...build.cloud.storage import select_deployment, can_use_fabric, format_rate, select_size, find_size_step
+from ...build.cloud.storage import can_use_fabric, find_size_step, format_rate, select_deployment, select_size
 from ...model.cloud import CloudStorage
 from ...model.plan import Plan
 from .given import iter_cloud_facts
@@ -36,10 +36,15 @@ def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, item, _, service, deployment in iter_cloud_storage(plan, catalog):
         reason = service.cannot.get(item.deployment or "")
         if item.deployment and deployment is None:
-            yield Finding("cloud-storage-deployment", "error", f"{path}.deployment",
-                          f"{service.name} has no deployment {item.deployment!r}" if reason is None else
-                          f"{service.name} {item.deployment} is not built here: {reason}",
-                          suggest_nearest(item.deployment, [known.name for known in service.deployments]))  # fmt: skip
+            yield Finding(
+                "cloud-storage-deployment",
+                "error",
+                f"{path}.deployment",
+                f"{service.name} has no deployment {item.deployment!r}"
+                if reason is None
+                else f"{service.name} {item.deployment} is not built here: {reason}",
+                suggest_nearest(item.deployment, [known.name for known in service.deployments]),
+            )
 
 
 def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -50,25 +55,37 @@ def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         bounded = deployment.sizes or deployment.step or deployment.steps or deployment.min
         if item.capacity is None:
             if bounded:
-                yield Finding("cloud-storage-size", "error", path, f"{service.name} is bought by size, none is said",
-                              "set 'capacity'")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-size",
+                    "error",
+                    path,
+                    f"{service.name} is bought by size, none is said",
+                    "set 'capacity'",
+                )
             continue
         if not bounded:
             continue
         if deployment.max and item.capacity > deployment.max:
-            yield Finding("cloud-storage-size", "error", f"{path}.capacity",
-                          f"{item.capacity} is more than the {deployment.max} of {service.name}",
-                          "take another product, or several")  # fmt: skip
+            yield Finding(
+                "cloud-storage-size",
+                "error",
+                f"{path}.capacity",
+                f"{item.capacity} is more than the {deployment.max} of {service.name}",
+                "take another product, or several",
+            )
             continue
         size = select_size(deployment, product.per_tib, item.capacity)
         if size != item.capacity:
             step = find_size_step(deployment, product.per_tib)
             yield Finding(
-                "cloud-storage-size", "warning", f"{path}.capacity",
+                "cloud-storage-size",
+                "warning",
+                f"{path}.capacity",
                 f"{item.capacity} is no size of {service.name} {deployment.name}"
-                + (f" (steps of {step})" if step else "") + f": {_format_gib(size)} are bought",
+                + (f" (steps of {step})" if step else "")
+                + f": {_format_gib(size)} are bought",
                 f"write {_format_gib(size)}",
-            )  # fmt: skip
+            )
 
 
 def _format_gib(size: Size) -> str:
@@ -85,51 +102,80 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         rates = ", ".join(format_rate(rate) for rate in deployment.per_tib)
         if wanted is not None and wanted not in deployment.per_tib and service.lowers_to != "servers":
             yield Finding(
-                "cloud-storage-throughput", "error", f"{path}.throughput_per_tib",
+                "cloud-storage-throughput",
+                "error",
+                f"{path}.throughput_per_tib",
                 f"{service.name} {deployment.name} is not sold with {format_rate(wanted)} for each TiB",
                 f"take one of {rates}" if rates else "set 'throughput' instead",
-            )  # fmt: skip
+            )
         asked = item.throughput
         most = max(filter(None, (asked.read, asked.write)), default=None) if asked else None
         if most and deployment.throughput and most > max(deployment.throughput):
             yield Finding(
-                "cloud-storage-throughput", "error", f"{path}.throughput",
+                "cloud-storage-throughput",
+                "error",
+                f"{path}.throughput",
                 f"{most.bytes_text} is more than the {max(deployment.throughput).bytes_text} of {service.name} "
                 f"{deployment.name}",
                 "take another deployment or product",
-            )  # fmt: skip
+            )
         elif most and deployment.throughput and most not in deployment.throughput and product.throughput:
             yield Finding(
-                "cloud-storage-throughput", "note", f"{path}.throughput",
+                "cloud-storage-throughput",
+                "note",
+                f"{path}.throughput",
                 f"{service.name} is not sold with {most.bytes_text}: {product.throughput.bytes_text} are bought",
                 f"write {product.throughput.bytes_text}",
-            )  # fmt: skip
+            )
 
 
 def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Options the product does not have, and values they do not take."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
-        known = {*service.options, *service.option_values, *service.option_ranges,
-                 *([service.fabric.option] if service.fabric else ()),
-                 *([service.install.source, service.install.token] if service.install else ()),
-                 *([service.name_option] if service.name_option else ()),
-                 *(rule.needs for rule in service.option_rules if rule.needs)}  # fmt: skip
+        known = {
+            *service.options,
+            *service.option_values,
+            *service.option_ranges,
+            *([service.fabric.option] if service.fabric else ()),
+            *([service.install.source, service.install.token] if service.install else ()),
+            *([service.name_option] if service.name_option else ()),
+            *(rule.needs for rule in service.option_rules if rule.needs),
+        }
         for name, value in item.options.items():
             values, bounds = service.option_values.get(name), service.option_ranges.get(name)
             if bounds and (not _is_positive(value) or not bounds[0] <= int(value) <= bounds[1]):
-                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}", f"{name} cannot be {value!r}",
-                              f"take a number from {bounds[0]} to {bounds[1]}")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-option",
+                    "error",
+                    f"{path}.options.{name}",
+                    f"{name} cannot be {value!r}",
+                    f"take a number from {bounds[0]} to {bounds[1]}",
+                )
             elif name not in known:
-                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
-                              f"{service.name} has no option {name!r}", suggest_nearest(name, known))  # fmt: skip
+                yield Finding(
+                    "cloud-storage-option",
+                    "error",
+                    f"{path}.options.{name}",
+                    f"{service.name} has no option {name!r}",
+                    suggest_nearest(name, known),
+                )
             elif values and value not in values:
-                yield Finding("cloud-storage-option", "error", f"{path}.options.{name}",
-                              f"{name} cannot be {value!r}", f"take one of {', '.join(map(str, values))}")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-option",
+                    "error",
+                    f"{path}.options.{name}",
+                    f"{name} cannot be {value!r}",
+                    f"take one of {', '.join(map(str, values))}",
+                )
         version = product.options.get("version")
         if deployment and deployment.versions and version not in deployment.versions:
-            yield Finding("cloud-storage-option", "error", f"{path}.options.version",
-                          f"{service.name} {deployment.name} does not go with version {version}",
-                          f"take one of {', '.join(deployment.versions)}")  # fmt: skip
+            yield Finding(
+                "cloud-storage-option",
+                "error",
+                f"{path}.options.version",
+                f"{service.name} {deployment.name} does not go with version {version}",
+                f"take one of {', '.join(deployment.versions)}",
+            )
 
 
 def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -138,22 +184,36 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for rule in service.option_rules:
             if not rule.is_met({**product.options, "linked": item.import_from is not None}):
                 continue
-            said = ", ".join("import_from" if name == "linked" else f"{name} {value}"
-                             for name, value in rule.when.items())  # fmt: skip
+            said = ", ".join(
+                "import_from" if name == "linked" else f"{name} {value}" for name, value in rule.when.items()
+            )
             place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
             if rule.needs and not _is_positive(item.options.get(rule.needs)):
                 found = item.options.get(rule.needs)
                 has = f"{rule.needs} is {found!r}" if rule.needs in item.options else f"{rule.needs} is not said"
-                yield Finding("cloud-storage-rule", "error", place, f"{service.name} with {said}: {has} ({rule.why})",
-                              f"set {rule.needs} to a number")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-rule",
+                    "error",
+                    place,
+                    f"{service.name} with {said}: {has} ({rule.why})",
+                    f"set {rule.needs} to a number",
+                )
             elif rule.without and rule.without in item.options:
-                yield Finding("cloud-storage-rule", "error", place,
-                              f"{service.name} with {said} takes no {rule.without}: {rule.why}",
-                              "leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-rule",
+                    "error",
+                    place,
+                    f"{service.name} with {said} takes no {rule.without}: {rule.why}",
+                    "leave it out",
+                )
             elif not rule.needs and not rule.without:
-                yield Finding("cloud-storage-rule", "error", place,
-                              f"{service.name} does not take {said} together: {rule.why}",
-                              "change one of them")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-rule",
+                    "error",
+                    place,
+                    f"{service.name} does not take {said} together: {rule.why}",
+                    "change one of them",
+                )
 
 
 def _is_positive(value: object) -> bool:
@@ -166,30 +226,55 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         rule = service.fabric
         if rule is None or deployment is None:
             if item.fabric is not None:
-                yield Finding("cloud-storage-fabric", "warning", f"{path}.fabric",
-                              f"{service.name} is reached over the ordinary network only", "leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-fabric",
+                    "warning",
+                    f"{path}.fabric",
+                    f"{service.name} is reached over the ordinary network only",
+                    "leave it out",
+                )
             continue
         place = f"{path}.fabric" if item.fabric else f"{path}.options.{rule.option}"
         asked = item.options.get(rule.option, True if item.fabric else None)
         step, size = rule.steps.get(format_rate(product.per_tib)), product.capacity
         if asked and deployment.name not in rule.deployments:
-            yield Finding("cloud-storage-fabric", "error", place,
-                          f"{rule.kind} goes with {', '.join(rule.deployments)}, not with {deployment.name}",
-                          f"set deployment: {rule.deployments[0]}")  # fmt: skip
+            yield Finding(
+                "cloud-storage-fabric",
+                "error",
+                place,
+                f"{rule.kind} goes with {', '.join(rule.deployments)}, not with {deployment.name}",
+                f"set deployment: {rule.deployments[0]}",
+            )
         elif asked and step is None:
-            yield Finding("cloud-storage-fabric", "warning", place,
-                          f"which sizes go with {rule.kind} at {format_rate(product.per_tib)} for each TiB is not known",
-                          f"known for {', '.join(rule.steps) or 'none'}")  # fmt: skip
+            yield Finding(
+                "cloud-storage-fabric",
+                "warning",
+                place,
+                f"which sizes go with {rule.kind} at {format_rate(product.per_tib)} for each TiB is not known",
+                f"known for {', '.join(rule.steps) or 'none'}",
+            )
         elif step is not None and size is not None and not can_use_fabric(rule, product.per_tib, size):
             more = _format_gib(step * -(-size.base // step.base))
-            said = (f"sizes with {rule.kind} at {format_rate(product.per_tib)} for each TiB are multiples of "
-                    f"{_format_gib(step)}, it has {_format_gib(size)}")  # fmt: skip
+            said = (
+                f"sizes with {rule.kind} at {format_rate(product.per_tib)} for each TiB are multiples of "
+                f"{_format_gib(step)}, it has {_format_gib(size)}"
+            )
             if asked:
-                yield Finding("cloud-storage-fabric", "error", place, said,
-                              f"set capacity: {more}, or leave {place.rpartition('.')[2]} out")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-fabric",
+                    "error",
+                    place,
+                    said,
+                    f"set capacity: {more}, or leave {place.rpartition('.')[2]} out",
+                )
             elif asked is None and rule.option in product.options and size > step:
-                yield Finding("cloud-storage-fabric", "note", f"{path}.capacity",
-                              f"{said}: it is reached without {rule.kind}", f"write {more}")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-fabric",
+                    "note",
+                    f"{path}.capacity",
+                    f"{said}: it is reached without {rule.kind}",
+                    f"write {more}",
+                )
 
 
 def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -199,16 +284,28 @@ def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if host.storage != product.name:
                 continue
             if service.min_servers and host.count < service.min_servers:
-                yield Finding("cloud-storage-servers", "error", f"{path}.servers.count",
-                              f"{host.count} servers, {service.name} needs {service.min_servers}",
-                              f"take {service.min_servers} or more, or leave it out")  # fmt: skip
+                yield Finding(
+                    "cloud-storage-servers",
+                    "error",
+                    f"{path}.servers.count",
+                    f"{host.count} servers, {service.name} needs {service.min_servers}",
+                    f"take {service.min_servers} or more, or leave it out",
+                )
             if service.local_disks and not _has_known_disks(host.machine):
                 known = map(catalog.get_machine, catalog.list_names("machines"))
-                fitting = [one.name for one in known
-                           if one.provider == plan.site.kind and _has_known_disks(one) and not one.accelerators]  # fmt: skip
-                yield Finding("cloud-storage-servers", "error", f"{path}.servers.machine",
-                              f"{service.name} keeps data on disks inside its servers, {host.machine.name} has none "
-                              "that are known", f"take one of {', '.join(fitting)}")  # fmt: skip
+                fitting = [
+                    one.name
+                    for one in known
+                    if one.provider == plan.site.kind and _has_known_disks(one) and not one.accelerators
+                ]
+                yield Finding(
+                    "cloud-storage-servers",
+                    "error",
+                    f"{path}.servers.machine",
+                    f"{service.name} keeps data on disks inside its servers, {host.machine.name} has none "
+                    "that are known",
+                    f"take one of {', '.join(fitting)}",
+                )
 
 
 def _has_known_disks(machine: Machine) -> bool:

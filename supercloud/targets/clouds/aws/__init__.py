@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pulumi
 from pulumi_aws import route53, s3
 
-from ..work import ClusterOutputs, BuildContext
+from ..work import BuildContext, ClusterOutputs
 from .buckets import create_buckets, publish_bundles
 from .dns import create_zone
 from .eks import create_eks_cluster
@@ -64,5 +64,7 @@ def _create_file_systems(
         elif plan.kind == "servers":
             host = next(item for item in context.cloud.list_hosts("storage") if item.storage == plan.name)
             state = buckets[context.cloud.state_bucket]
-            found[plan.name] = create_weka(context, plan, host, network, security_groups, zone, state, published, monitoring)
+            found[plan.name] = create_weka(
+                context, plan, host, network, security_groups, zone, state, published, monitoring
+            )
     return found

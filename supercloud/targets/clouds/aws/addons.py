@@ -50,7 +50,9 @@ def _create_addon(
     )
 
 
-def _create_pod_identities(context: BuildContext, addon: Addon, buckets: Mapping[str, s3.Bucket]) -> list[eks.AddonPodIdentityAssociationArgs]:
+def _create_pod_identities(
+    context: BuildContext, addon: Addon, buckets: Mapping[str, s3.Bucket]
+) -> list[eks.AddonPodIdentityAssociationArgs]:
     """A role that the pods of the add-on's service account take; none where they need no rights of their own."""
     if addon.account is None:
         return []

@@ -45,10 +45,17 @@ def publish_bundles(context: BuildContext, bucket: s3.Bucket) -> list[pulumi.Res
     ]
 
 
-def _create_bucket(context: BuildContext, name: str, bucket_name: str | None = None, is_versioned: bool = True) -> s3.Bucket:
+def _create_bucket(
+    context: BuildContext, name: str, bucket_name: str | None = None, is_versioned: bool = True
+) -> s3.Bucket:
     """The bucket, ``own`` being a name of the user's, and what guards it, all of which stays when the bucket does."""
     key = f"bucket-{name}"
-    bucket = s3.Bucket(context.name_child(key, "bucket"), bucket=bucket_name, tags=context.build_tags(name), opts=context.build_options(has_data=True))
+    bucket = s3.Bucket(
+        context.name_child(key, "bucket"),
+        bucket=bucket_name,
+        tags=context.build_tags(name),
+        opts=context.build_options(has_data=True),
+    )
     closed = s3.BucketPublicAccessBlock(
         context.name_child(f"{key}-private"),
         bucket=bucket.bucket,

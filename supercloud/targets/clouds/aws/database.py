@@ -10,7 +10,7 @@ from pulumi_aws import rds, route53
 from ..work import BuildContext
 from .dns import create_record
 from .network import Network
-from .security import SecurityGroups, create_security_group, allow_traffic
+from .security import SecurityGroups, allow_traffic, create_security_group
 from .watch import Monitoring, create_alarm
 
 __all__ = ["AccountingDatabase", "create_database"]
@@ -30,13 +30,22 @@ class AccountingDatabase:
     """ARN of the secret with user and password."""
 
 
-def create_database(context: BuildContext, network: Network, security_groups: SecurityGroups, zone: route53.Zone, monitoring: Monitoring) -> AccountingDatabase | None:
+def create_database(
+    context: BuildContext, network: Network, security_groups: SecurityGroups, zone: route53.Zone, monitoring: Monitoring
+) -> AccountingDatabase | None:
     """None where accounting runs on a machine of its own, or there is none."""
     plan = context.cloud.database
     if plan is None:
         return None
     wall = create_security_group(context, network, "database", "The accounting database")
-    allow_traffic(context, "database", security_groups.cluster, wall, str(plan.port), needs_egress=context.cloud.network.is_isolated)
+    allow_traffic(
+        context,
+        "database",
+        security_groups.cluster,
+        wall,
+        str(plan.port),
+        needs_egress=context.cloud.network.is_isolated,
+    )
     subnets = rds.SubnetGroup(
         context.name_child(f"{plan.key}-subnets", "database"),
         subnet_ids=network.select_subnet_ids(plan.subnets),
@@ -67,8 +76,14 @@ def create_database(context: BuildContext, network: Network, security_groups: Se
     )
     create_record(context, zone, plan.host, server.address, "CNAME")
     create_alarm(
-        context, monitoring, "database-free", "AWS/RDS:FreeStorageSpace", {"DBInstanceIdentifier": server.identifier},
-        below=float(plan.disk.base) / 10, statistic="Minimum", description="The accounting database is nearly full",
-    )  # fmt: skip
+        context,
+        monitoring,
+        "database-free",
+        "AWS/RDS:FreeStorageSpace",
+        {"DBInstanceIdentifier": server.identifier},
+        below=float(plan.disk.base) / 10,
+        statistic="Minimum",
+        description="The accounting database is nearly full",
+    )
     secret = server.master_user_secrets.apply(lambda secrets: str(secrets[0].secret_arn))
     return AccountingDatabase(plan.host, server.address, secret)

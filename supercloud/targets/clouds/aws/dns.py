@@ -27,7 +27,9 @@ def create_zone(context: BuildContext, network: Network) -> route53.Zone:
     )
 
 
-def create_record(context: BuildContext, zone: route53.Zone, host: str, value: pulumi.Input[str], record_type: str = "A") -> None:
+def create_record(
+    context: BuildContext, zone: route53.Zone, host: str, value: pulumi.Input[str], record_type: str = "A"
+) -> None:
     """``host`` in the cluster's domain."""
     route53.Record(
         context.name_child(f"name-{host}"),

@@ -33,7 +33,9 @@ class EksCluster:
     endpoint: pulumi.Output[str]
 
 
-def create_eks_cluster(context: BuildContext, network: Network, security_groups: SecurityGroups, buckets: Mapping[str, s3.Bucket]) -> EksCluster:
+def create_eks_cluster(
+    context: BuildContext, network: Network, security_groups: SecurityGroups, buckets: Mapping[str, s3.Bucket]
+) -> EksCluster:
     """The cluster, then its network add-ons, then nodes, then the add-ons that need nodes."""
     cluster = _create_control_plane(context, network, security_groups)
     for who, principal in sorted(context.existing.admins.items()):
@@ -41,7 +43,10 @@ def create_eks_cluster(context: BuildContext, network: Network, security_groups:
     role, rights = _create_node_role(context)
     first = [*create_early_addons(context, cluster), *network.dependencies, *rights]
     inside = [security_groups.cluster.id]
-    system = [create_system_node_group(context, cluster, plan, network, inside, role, first) for plan in context.cloud.list_hosts("system")]
+    system = [
+        create_system_node_group(context, cluster, plan, network, inside, role, first)
+        for plan in context.cloud.list_hosts("system")
+    ]
     for plan in context.cloud.groups:
         create_pool_node_group(context, cluster, plan, network, inside, role, first)
     create_late_addons(context, cluster, buckets, system)

@@ -25,7 +25,9 @@ def create_endpoints(context: BuildContext, network: Network, security_groups: S
             _create_interface_endpoint(context, network, security_groups.endpoints, service)
 
 
-def _create_gateway_endpoint(context: BuildContext, network: Network, security_groups: SecurityGroups, service: str) -> None:
+def _create_gateway_endpoint(
+    context: BuildContext, network: Network, security_groups: SecurityGroups, service: str
+) -> None:
     endpoint = ec2.VpcEndpoint(
         context.name_child(f"endpoint-{service}"),
         vpc_id=network.id,
@@ -39,7 +41,9 @@ def _create_gateway_endpoint(context: BuildContext, network: Network, security_g
         allow_prefix_list(context, f"endpoint-{service}", security_groups.cluster, endpoint.prefix_list_id)
 
 
-def _create_interface_endpoint(context: BuildContext, network: Network, security_group: ec2.SecurityGroup, service: str) -> None:
+def _create_interface_endpoint(
+    context: BuildContext, network: Network, security_group: ec2.SecurityGroup, service: str
+) -> None:
     seen: set[str | None] = set()
     one_a_zone = []  # an endpoint takes one subnet of a zone; those of the control plane have no room for it
     for subnet in context.cloud.network.subnets:
@@ -52,7 +56,9 @@ def _create_interface_endpoint(context: BuildContext, network: Network, security
         service_name=_format_service_name(context, service),
         vpc_endpoint_type="Interface",
         private_dns_enabled=True,
-        dns_options={"private_dns_only_for_inbound_resolver_endpoint": False} if service in _DUAL_TYPE_SERVICES else None,
+        dns_options={"private_dns_only_for_inbound_resolver_endpoint": False}
+        if service in _DUAL_TYPE_SERVICES
+        else None,
         subnet_ids=one_a_zone,
         security_group_ids=[security_group.id],
         tags=context.build_tags(f"endpoint-{service}"),

@@ -13,10 +13,16 @@ from ....errors import InputError
 from ....plan.model.cloud import CloudStorage, MountRule
 from ..work import BuildContext
 from .network import Network
-from .security import SecurityGroups, create_security_group, allow_traffic
+from .security import SecurityGroups, allow_traffic, create_security_group
 from .watch import create_log_group
 
-__all__ = ["FileSystem", "create_storage_log_group", "require_mount_rule", "require_setting", "create_storage_security_group"]
+__all__ = [
+    "FileSystem",
+    "create_storage_log_group",
+    "require_mount_rule",
+    "require_setting",
+    "create_storage_security_group",
+]
 
 _Q = TypeVar("_Q")
 
@@ -44,7 +50,9 @@ def require_mount_rule(storage: CloudStorage) -> MountRule:
     return require_setting(storage.mount_rule, storage, "way to be mounted in the catalog")
 
 
-def create_storage_security_group(context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups) -> ec2.SecurityGroup:
+def create_storage_security_group(
+    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
+) -> ec2.SecurityGroup:
     """A group that lets machines of the cluster reach the product's ports.
 
     Servers of parallel file systems talk to each other and call clients back on the same ports.
@@ -53,7 +61,15 @@ def create_storage_security_group(context: BuildContext, storage: CloudStorage, 
     group = create_security_group(context, network, key, f"File system {storage.name}")
     for port in storage.ports:
         protocol, _, ports = port.partition(":")
-        allow_traffic(context, key, security_groups.cluster, group, ports, protocol, needs_egress=context.cloud.network.is_isolated)
+        allow_traffic(
+            context,
+            key,
+            security_groups.cluster,
+            group,
+            ports,
+            protocol,
+            needs_egress=context.cloud.network.is_isolated,
+        )
         if storage.kind == "parallel":
             allow_traffic(context, f"{key}-among", group, group, ports, protocol)
             allow_traffic(context, f"{key}-back", group, security_groups.cluster, ports, protocol)
@@ -62,7 +78,9 @@ def create_storage_security_group(context: BuildContext, storage: CloudStorage, 
 
 def create_storage_log_group(context: BuildContext, name: str) -> cloudwatch.LogGroup:
     """Where FSx writes: it insists on how the name begins."""
-    return create_log_group(context, f"storage-{name}-logs", prefix=f"/aws/fsx/{context.name_child(name, 'log-group')}-")
+    return create_log_group(
+        context, f"storage-{name}-logs", prefix=f"/aws/fsx/{context.name_child(name, 'log-group')}-"
+    )
 
 
 def require_setting(value: _Q | None, storage: CloudStorage, setting: str) -> _Q:

@@ -77,7 +77,9 @@ def create_instance_group(
         desired_capacity=first,
         max_size=most,
         vpc_zone_identifiers=list(subnets),
-        launch_template=autoscaling.GroupLaunchTemplateArgs(id=launch_template.id, version=get_latest_version(launch_template)),
+        launch_template=autoscaling.GroupLaunchTemplateArgs(
+            id=launch_template.id, version=get_latest_version(launch_template)
+        ),
         target_group_arns=list(targets) or None,
         suspended_processes=_SUSPENDED_PROCESSES,
         protect_from_scale_in=True,

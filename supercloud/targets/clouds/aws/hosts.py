@@ -13,7 +13,7 @@ from ..boot import render_user_data
 from ..work import BuildContext
 from .dns import create_record
 from .groups import GROUP_TAG
-from .launch import VOLUME_TYPE, format_image_id, build_metadata_options
+from .launch import VOLUME_TYPE, build_metadata_options, format_image_id
 from .network import Network
 from .watch import Monitoring, create_alarm
 
@@ -52,14 +52,22 @@ def create_hosts(
     made = []
     for index, name in enumerate(_list_host_names(host)):
         subnet = host.subnets[index % len(host.subnets)]
-        instance = _create_instance(context, host, name, network.subnets[subnet], security_group_ids, profile, ami, launch, script)
+        instance = _create_instance(
+            context, host, name, network.subnets[subnet], security_group_ids, profile, ami, launch, script
+        )
         if host.state_disk is not None:
             _create_state_volume(context, host, name, context.cloud.network.get_subnet(subnet).zone, instance)
         create_record(context, zone, name, instance.private_ip)
         create_alarm(
-            context, monitoring, f"{name}-status", "AWS/EC2:StatusCheckFailed", {"InstanceId": instance.id},
-            above=0, statistic="Maximum", description=f"{host.role} {name} does not answer",
-        )  # fmt: skip
+            context,
+            monitoring,
+            f"{name}-status",
+            "AWS/EC2:StatusCheckFailed",
+            {"InstanceId": instance.id},
+            above=0,
+            statistic="Maximum",
+            description=f"{host.role} {name} does not answer",
+        )
         address = _create_public_address(context, name, instance) if host.is_public else instance.private_ip
         made.append(HostInstance(name, host.role, host.is_public, address, instance))
     return made
@@ -121,7 +129,9 @@ def _create_instance(
     )
 
 
-def _create_state_volume(context: BuildContext, host: CloudHost, name: str, zone: str | None, instance: ec2.Instance) -> None:
+def _create_state_volume(
+    context: BuildContext, host: CloudHost, name: str, zone: str | None, instance: ec2.Instance
+) -> None:
     assert host.state_disk is not None
     disk = ebs.Volume(
         context.name_child(f"{name}-state"),
@@ -146,5 +156,9 @@ def _create_state_volume(context: BuildContext, host: CloudHost, name: str, zone
 def _create_public_address(context: BuildContext, name: str, instance: ec2.Instance) -> pulumi.Output[str]:
     """An address that stays when the machine is replaced."""
     return ec2.Eip(
-        context.name_child(f"{name}-address"), domain="vpc", instance=instance.id, tags=context.build_tags(name), opts=context.build_options()
+        context.name_child(f"{name}-address"),
+        domain="vpc",
+        instance=instance.id,
+        tags=context.build_tags(name),
+        opts=context.build_options(),
     ).public_ip

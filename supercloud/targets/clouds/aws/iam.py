@@ -12,7 +12,16 @@ from pulumi_aws import iam
 
 from ..work import CLUSTER_TAG, BuildContext
 
-__all__ = ["IamRole", "Statement", "allow", "escape_wildcards", "grant", "build_cluster_condition", "create_instance_profile", "create_role"]
+__all__ = [
+    "IamRole",
+    "Statement",
+    "allow",
+    "escape_wildcards",
+    "grant",
+    "build_cluster_condition",
+    "create_instance_profile",
+    "create_role",
+]
 
 Statement = Mapping[str, Any]
 """A statement of a policy; values may be Outputs."""
@@ -97,5 +106,8 @@ def grant(context: BuildContext, key: str, role: pulumi.Input[str], statements: 
 def create_instance_profile(context: BuildContext, key: str, role: pulumi.Input[str]) -> iam.InstanceProfile:
     """What gives instances a role, by the role's name."""
     return iam.InstanceProfile(
-        context.name_child(f"{key}-profile", "role"), role=role, tags=context.build_tags(key), opts=context.build_options()
+        context.name_child(f"{key}-profile", "role"),
+        role=role,
+        tags=context.build_tags(key),
+        opts=context.build_options(),
     )

@@ -15,7 +15,7 @@ from ....spec.pool import CapacityBlock, Spot
 from ..work import BuildContext
 from .launch import create_launch_template, get_latest_version
 from .network import Network
-from .node_config import find_ami_type, build_node_config
+from .node_config import build_node_config, find_ami_type
 from .placement import create_placement_group
 
 __all__ = ["create_pool_node_group", "create_system_node_group"]
@@ -84,9 +84,19 @@ def create_system_node_group(
     )
     subnets, count = network.select_subnet_ids(host.subnets), host.count
     return _create_managed_node_group(
-        context, cluster, host.key, subnets, role, launch, host.image, sizes=(count, count, count), capacity_type="ON_DEMAND",
-        labels={}, taints=[], depends_on=depends_on,
-    )  # fmt: skip
+        context,
+        cluster,
+        host.key,
+        subnets,
+        role,
+        launch,
+        host.image,
+        sizes=(count, count, count),
+        capacity_type="ON_DEMAND",
+        labels={},
+        taints=[],
+        depends_on=depends_on,
+    )
 
 
 def _create_managed_node_group(
@@ -125,7 +135,9 @@ def _create_managed_node_group(
     )
 
 
-def _build_launch_settings(context: BuildContext, cluster: eks.Cluster, image: str, local_disks: bool) -> dict[str, Any]:
+def _build_launch_settings(
+    context: BuildContext, cluster: eks.Cluster, image: str, local_disks: bool
+) -> dict[str, Any]:
     """Image and start configuration: EKS knows its own images, others are told which cluster to join."""
     own = find_ami_type(context.cloud.images[image]) is None
     return {

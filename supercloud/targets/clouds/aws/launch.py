@@ -102,7 +102,9 @@ def _needs_interface_list(interfaces: Sequence[Interface]) -> bool:
     return any(item.card or item.device or item.kind != "interface" for item in interfaces)
 
 
-def _build_interface(interface: Interface, security_group_ids: Sequence[pulumi.Input[str]]) -> ec2.LaunchTemplateNetworkInterfaceArgs:
+def _build_interface(
+    interface: Interface, security_group_ids: Sequence[pulumi.Input[str]]
+) -> ec2.LaunchTemplateNetworkInterfaceArgs:
     return ec2.LaunchTemplateNetworkInterfaceArgs(
         network_card_index=interface.card,
         device_index=interface.device,
@@ -124,7 +126,9 @@ def _build_market_options(capacity: Capacity | None) -> ec2.LaunchTemplateInstan
     return None
 
 
-def _build_reservation_target(capacity: Capacity | None) -> ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
+def _build_reservation_target(
+    capacity: Capacity | None,
+) -> ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
     """The reservation the instances are taken from."""
     target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs
     if isinstance(capacity, (Reservation, CapacityBlock)):

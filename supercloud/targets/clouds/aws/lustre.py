@@ -10,7 +10,7 @@ from pulumi_aws import fsx, s3
 
 from ....plan.model.cloud import CloudStorage
 from ..work import BuildContext
-from .files import FileSystem, create_storage_log_group, require_setting, create_storage_security_group
+from .files import FileSystem, create_storage_log_group, create_storage_security_group, require_setting
 from .network import Network
 from .security import SecurityGroups
 from .watch import Monitoring, create_alarm
@@ -25,7 +25,12 @@ _LOW_SPACE_FRACTION = 0.1
 
 
 def create_lustre(
-    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups, buckets: Mapping[str, s3.Bucket], monitoring: Monitoring
+    context: BuildContext,
+    storage: CloudStorage,
+    network: Network,
+    security_groups: SecurityGroups,
+    buckets: Mapping[str, s3.Bucket],
+    monitoring: Monitoring,
 ) -> FileSystem:
     """A Lustre file system and, where the plan links it, its data repository."""
     capacity = require_setting(storage.capacity, storage, "capacity")
@@ -46,7 +51,10 @@ def create_lustre(
         metadata_configuration=_build_metadata_configuration(options),
         efa_enabled=True if efa else None,
         subnet_ids=network.select_subnet_ids(storage.subnets)[0],
-        security_group_ids=[create_storage_security_group(context, storage, network, security_groups).id, *([security_groups.cluster.id] if efa else [])],
+        security_group_ids=[
+            create_storage_security_group(context, storage, network, security_groups).id,
+            *([security_groups.cluster.id] if efa else []),
+        ],
         log_configuration=fsx.LustreFileSystemLogConfigurationArgs(level="WARN_ERROR", destination=logs.arn),
         copy_tags_to_backups=True if persistent else None,
         tags=context.build_tags(storage.name),
@@ -55,15 +63,23 @@ def create_lustre(
     if storage.linked_store:
         _create_data_repository_link(context, storage, system, buckets)
     create_alarm(
-        context, monitoring, f"storage-{storage.name}-free", "AWS/FSx:FreeDataStorageCapacity", {"FileSystemId": system.id},
-        below=float(capacity.base) * _LOW_SPACE_FRACTION, statistic="Sum", description=f"{storage.name} is nearly full",
-    )  # fmt: skip
+        context,
+        monitoring,
+        f"storage-{storage.name}-free",
+        "AWS/FSx:FreeDataStorageCapacity",
+        {"FileSystemId": system.id},
+        below=float(capacity.base) * _LOW_SPACE_FRACTION,
+        statistic="Sum",
+        description=f"{storage.name} is nearly full",
+    )
     source = pulumi.Output.concat(system.dns_name, "@tcp:/", system.mount_name)
     handles = {"handle": system.id, "dnsname": system.dns_name, "mountname": system.mount_name}
     return FileSystem(storage, source, handles)
 
 
-def _create_data_repository_link(context: BuildContext, storage: CloudStorage, system: fsx.LustreFileSystem, buckets: Mapping[str, s3.Bucket]) -> None:
+def _create_data_repository_link(
+    context: BuildContext, storage: CloudStorage, system: fsx.LustreFileSystem, buckets: Mapping[str, s3.Bucket]
+) -> None:
     assert storage.linked_store is not None
     own = buckets.get(storage.linked_store)
     fsx.DataRepositoryAssociation(

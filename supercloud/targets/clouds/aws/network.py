@@ -53,7 +53,10 @@ def create_network(context: BuildContext) -> Network:
     )
     further = tuple(
         ec2.VpcIpv4CidrBlockAssociation(
-            context.name_child(f"cidr-{cidr.replace('/', '-')}"), vpc_id=vpc.id, cidr_block=cidr, opts=context.build_options()
+            context.name_child(f"cidr-{cidr.replace('/', '-')}"),
+            vpc_id=vpc.id,
+            cidr_block=cidr,
+            opts=context.build_options(),
         )
         for cidr in plan.cidrs[1:]
     )
@@ -97,7 +100,10 @@ class _RouteBuilder:
         public = [item for item in self.work.cloud.network.subnets if item.is_public]
         private = [item for item in self.work.cloud.network.subnets if not item.is_public]
         gateway = ec2.InternetGateway(
-            self.work.name_child("internet"), vpc_id=self.vpc.id, tags=self.work.build_tags("internet"), opts=self.work.build_options()
+            self.work.name_child("internet"),
+            vpc_id=self.vpc.id,
+            tags=self.work.build_tags("internet"),
+            opts=self.work.build_options(),
         )
         self.create_default_route("public-internet", self.create_route_table("public", public), gateway_id=gateway.id)
         zones = {item.zone: item for item in reversed(public)}
@@ -109,7 +115,9 @@ class _RouteBuilder:
     def create_nat_routes(self, public: SubnetPlan, subnets: list[SubnetPlan], gateway: ec2.InternetGateway) -> None:
         """Private subnets behind a NAT gateway in a public one."""
         work, key = self.work, f"nat-{public.zone}"
-        address = ec2.Eip(work.name_child(f"{key}-address"), domain="vpc", tags=work.build_tags(key), opts=work.build_options())
+        address = ec2.Eip(
+            work.name_child(f"{key}-address"), domain="vpc", tags=work.build_tags(key), opts=work.build_options()
+        )
         nat = ec2.NatGateway(
             work.name_child(key),
             subnet_id=self.subnets[public.key],
@@ -136,7 +144,10 @@ class _RouteBuilder:
         """A route table that subnets share."""
         work = self.work
         table = ec2.RouteTable(
-            work.name_child(f"{key}-routes"), vpc_id=self.vpc.id, tags=work.build_tags(f"{key}-routes"), opts=work.build_options()
+            work.name_child(f"{key}-routes"),
+            vpc_id=self.vpc.id,
+            tags=work.build_tags(f"{key}-routes"),
+            opts=work.build_options(),
         )
         self.table_ids.append(table.id)
         for member in members:

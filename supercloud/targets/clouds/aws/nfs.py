@@ -7,7 +7,7 @@ from pulumi_aws import efs, fsx
 
 from ....plan.model.cloud import CloudStorage
 from ..work import BuildContext
-from .files import FileSystem, require_mount_rule, require_setting, create_storage_security_group
+from .files import FileSystem, create_storage_security_group, require_mount_rule, require_setting
 from .network import Network
 from .security import SecurityGroups
 
@@ -16,12 +16,20 @@ __all__ = ["create_nfs"]
 _BACKUP_DAYS = 7
 
 
-def create_nfs(context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups) -> FileSystem:
+def create_nfs(
+    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
+) -> FileSystem:
     """The file system of the product that the plan chose."""
-    return _create_efs(context, storage, network, security_groups) if storage.product == "efs" else _create_openzfs(context, storage, network, security_groups)
+    return (
+        _create_efs(context, storage, network, security_groups)
+        if storage.product == "efs"
+        else _create_openzfs(context, storage, network, security_groups)
+    )
 
 
-def _create_openzfs(context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups) -> FileSystem:
+def _create_openzfs(
+    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
+) -> FileSystem:
     subnets = network.select_subnet_ids(storage.subnets)
     deployment = str(storage.options["deployment"])
     several = deployment.startswith("MULTI_AZ")
@@ -50,10 +58,14 @@ def _create_openzfs(context: BuildContext, storage: CloudStorage, network: Netwo
     return _build_nfs_file_system(context, storage, system.dns_name)
 
 
-def _create_efs(context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups) -> FileSystem:
+def _create_efs(
+    context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
+) -> FileSystem:
     options = storage.options
     wall = create_storage_security_group(context, storage, network, security_groups).id
-    zone = context.cloud.network.get_subnet(storage.subnets[0]).zone if options.get("deployment") == "ONE_ZONE" else None
+    zone = (
+        context.cloud.network.get_subnet(storage.subnets[0]).zone if options.get("deployment") == "ONE_ZONE" else None
+    )
     system = efs.FileSystem(
         context.name_child(storage.name),
         availability_zone_name=zone,

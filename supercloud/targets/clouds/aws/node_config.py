@@ -48,7 +48,9 @@ def build_node_config(join_cluster: eks.Cluster | None, local_disks: bool) -> pu
         "certificateAuthority": join_cluster.certificate_authority.data,
         "cidr": join_cluster.kubernetes_network_config.service_ipv4_cidr,
     }
-    return pulumi.Output.json_dumps({**_build_header(), "spec": {"cluster": cluster, **instance}}).apply(_encode_user_data)
+    return pulumi.Output.json_dumps({**_build_header(), "spec": {"cluster": cluster, **instance}}).apply(
+        _encode_user_data
+    )
 
 
 def _build_header() -> dict[str, str]:

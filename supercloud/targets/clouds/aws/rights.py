@@ -11,7 +11,7 @@ from pulumi_aws import s3, secretsmanager
 from ....plan.model.cloud import CloudStorage
 from ..work import BuildContext
 from .database import AccountingDatabase
-from .iam import Statement, allow, escape_wildcards, build_cluster_condition
+from .iam import Statement, allow, build_cluster_condition, escape_wildcards
 from .sessions import allow_log_agent, allow_sessions
 from .watch import Monitoring
 
@@ -76,16 +76,23 @@ def build_role_permissions(
     )
 
 
-def _allow_password_access(secrets: Mapping[str, secretsmanager.Secret], database: AccountingDatabase | None) -> tuple[Statement, ...]:
+def _allow_password_access(
+    secrets: Mapping[str, secretsmanager.Secret], database: AccountingDatabase | None
+) -> tuple[Statement, ...]:
     """The database's: one that the provider runs has made it, else the host of slurmdbd does."""
     if database is not None:
         return (allow([_READ_SECRET], [database.secret]),)
     return (allow([_READ_SECRET, _WRITE_SECRET], [secrets["database"].arn]),) if "database" in secrets else ()
 
 
-def build_storage_server_permissions(context: BuildContext, storage: CloudStorage, state: s3.Bucket, monitoring: Monitoring) -> tuple[Statement, ...]:
+def build_storage_server_permissions(
+    context: BuildContext, storage: CloudStorage, state: s3.Bucket, monitoring: Monitoring
+) -> tuple[Statement, ...]:
     """What servers of a file system may do: find each other, and read what installs their software."""
-    found = [*_build_common_permissions(context, state, monitoring), allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"])]
+    found = [
+        *_build_common_permissions(context, state, monitoring),
+        allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"]),
+    ]
     start = f"arn:{context.cloud.partition}"
     if storage.install is not None and storage.install.source.startswith("s3://"):
         path = escape_wildcards(storage.install.source.removeprefix("s3://"))
@@ -93,7 +100,9 @@ def build_storage_server_permissions(context: BuildContext, storage: CloudStorag
     if storage.install is not None and storage.install.token is not None:
         token = escape_wildcards(storage.install.token)  # the service ends identifiers with six characters of its own
         own = (
-            token if token.startswith("arn:") else f"{start}:secretsmanager:{context.cloud.region}:*:secret:{token}-??????"
+            token
+            if token.startswith("arn:")
+            else f"{start}:secretsmanager:{context.cloud.region}:*:secret:{token}-??????"
         )
         found.append(allow([_READ_SECRET], [own]))
     return tuple(found)
@@ -118,10 +127,18 @@ def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitorin
 def allow_bucket_data(buckets: list[s3.Bucket]) -> Statement:
     """Reading and writing what is in buckets, and listing them."""
     return allow(
-        ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListBucket",
-         "s3:ListBucketMultipartUploads", "s3:ListMultipartUploadParts", "s3:GetBucketLocation"],
+        [
+            "s3:GetObject",
+            "s3:PutObject",
+            "s3:DeleteObject",
+            "s3:AbortMultipartUpload",
+            "s3:ListBucket",
+            "s3:ListBucketMultipartUploads",
+            "s3:ListMultipartUploadParts",
+            "s3:GetBucketLocation",
+        ],
         [arn for bucket in buckets for arn in (bucket.arn, pulumi.Output.concat(bucket.arn, "/*"))],
-    )  # fmt: skip
+    )
 
 
 def _format_group_arn(context: BuildContext) -> str:

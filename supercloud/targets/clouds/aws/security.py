@@ -53,7 +53,9 @@ def create_security_groups(context: BuildContext, network: Network) -> SecurityG
             tags=context.build_tags(),
             opts=context.build_options(),
         )
-    return SecurityGroups(cluster, _create_access_group(context, network), _create_endpoint_group(context, network, cluster))
+    return SecurityGroups(
+        cluster, _create_access_group(context, network), _create_endpoint_group(context, network, cluster)
+    )
 
 
 def create_security_group(context: BuildContext, network: Network, key: str, description: str) -> ec2.SecurityGroup:
@@ -126,7 +128,9 @@ def _create_access_group(context: BuildContext, network: Network) -> ec2.Securit
     return group
 
 
-def _create_endpoint_group(context: BuildContext, network: Network, cluster: ec2.SecurityGroup) -> ec2.SecurityGroup | None:
+def _create_endpoint_group(
+    context: BuildContext, network: Network, cluster: ec2.SecurityGroup
+) -> ec2.SecurityGroup | None:
     if "interface" not in context.cloud.network.endpoints.values():
         return None
     group = create_security_group(context, network, "endpoints", "Private endpoints of services")
@@ -134,7 +138,9 @@ def _create_endpoint_group(context: BuildContext, network: Network, cluster: ec2
     return group
 
 
-def allow_prefix_list(context: BuildContext, key: str, group: ec2.SecurityGroup, prefix_list_id: pulumi.Input[str]) -> None:
+def allow_prefix_list(
+    context: BuildContext, key: str, group: ec2.SecurityGroup, prefix_list_id: pulumi.Input[str]
+) -> None:
     """Let members of a closed group reach a service behind a gateway endpoint."""
     vpc.SecurityGroupEgressRule(
         context.name_child(f"{key}-out"),

@@ -57,22 +57,37 @@ def create_slurm_cluster(
     if monitoring.logs is not None:
         ship_logs(context, monitoring.logs)
     profiles = _create_instance_profiles(context, roles)
-    ready = [*published, *network.dependencies, *users.policies, *(right for role in roles.values() for right in role.policies)]
+    ready = [
+        *published,
+        *network.dependencies,
+        *users.policies,
+        *(right for role in roles.values() for right in role.policies),
+    ]
 
     hosts = []
     for plan in context.cloud.hosts:
         if plan.role in ("controller", "login", "database"):
             own = [security_groups.access.id] if security_groups.access and plan.is_public else []
             machines = create_hosts(
-                context, plan, network, [security_groups.cluster.id, *own], profiles[plan.role].name, zone, monitoring,
+                context,
+                plan,
+                network,
+                [security_groups.cluster.id, *own],
+                profiles[plan.role].name,
+                zone,
+                monitoring,
                 with_dependencies(ready, values | {"host": plan.key}),
-            )  # fmt: skip
+            )
             hosts += machines
     for group in context.cloud.groups:
         create_node_group(
-            context, group, network, [security_groups.cluster.id], profiles["node"].arn,
+            context,
+            group,
+            network,
+            [security_groups.cluster.id],
+            profiles["node"].arn,
             with_dependencies(ready, values | {"group": group.key, "pool": group.pool}),
-        )  # fmt: skip
+        )
     return SlurmCluster(tuple(hosts), database)
 
 
@@ -82,7 +97,11 @@ def _create_roles(context: BuildContext, permissions: RolePermissions) -> dict[s
     absent = {"node"} if context.existing.node_role is not None else set()
     if not context.cloud.list_hosts("database"):
         absent.add("database")
-    return {key: create_role(context, key, "ec2.amazonaws.com", getattr(permissions, key)) for key in kinds if key not in absent}
+    return {
+        key: create_role(context, key, "ec2.amazonaws.com", getattr(permissions, key))
+        for key in kinds
+        if key not in absent
+    }
 
 
 def _create_instance_profiles(context: BuildContext, roles: Mapping[str, IamRole]) -> dict[str, iam.InstanceProfile]:

@@ -13,18 +13,26 @@ import pulumi
 from pulumi_aws import s3
 
 from ..work import BuildContext
-from .iam import IamRole, Statement, allow, grant, create_role
+from .iam import IamRole, Statement, allow, create_role, grant
 
 __all__ = ["create_user_role"]
 
 _CONTAINER_POLICIES = ("AmazonEC2ContainerRegistryPullOnly",)
 """Containers of jobs."""
 _TENANT_VARIABLE = "${aws:PrincipalTag/tenant}"
-_OBJECT_ACTIONS = ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
+_OBJECT_ACTIONS = [
+    "s3:GetObject",
+    "s3:PutObject",
+    "s3:DeleteObject",
+    "s3:AbortMultipartUpload",
+    "s3:ListMultipartUploadParts",
+]
 _LIST_ACTIONS = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
 
 
-def create_user_role(context: BuildContext, buckets: Mapping[str, s3.Bucket], machines: Mapping[str, IamRole]) -> IamRole:
+def create_user_role(
+    context: BuildContext, buckets: Mapping[str, s3.Bucket], machines: Mapping[str, IamRole]
+) -> IamRole:
     """The role, and the right of the roles of ``machines`` (by key) to take it for a user.
 
     With tenants, the session's tag ``tenant`` is the folder of every data bucket that it reads and writes; an untagged
@@ -35,7 +43,9 @@ def create_user_role(context: BuildContext, buckets: Mapping[str, s3.Bucket], ma
     assume = ("sts:AssumeRole", "sts:TagSession")
     if context.existing.node_role is not None:
         takers.append(context.existing.node_role)
-    role = create_role(context, "users", takers, _allow_tenant_data(data, bool(context.plan.tenants)), _CONTAINER_POLICIES, assume)
+    role = create_role(
+        context, "users", takers, _allow_tenant_data(data, bool(context.plan.tenants)), _CONTAINER_POLICIES, assume
+    )
     granted = [
         grant(context, f"{key}-users", machine.name, [allow(assume, [role.arn])]) for key, machine in machines.items()
     ]

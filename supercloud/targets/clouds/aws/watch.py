@@ -30,7 +30,9 @@ class Monitoring:
 
 def create_monitoring(context: BuildContext) -> Monitoring:
     """The cluster's log group and the topic of its alarms, with a subscription for each mail address."""
-    topic = sns.Topic(context.name_child("alarms", "topic"), tags=context.build_tags("alarms"), opts=context.build_options())
+    topic = sns.Topic(
+        context.name_child("alarms", "topic"), tags=context.build_tags("alarms"), opts=context.build_options()
+    )
     sns.TopicPolicy(
         context.name_child("alarms"),
         arn=topic.arn,
@@ -39,7 +41,11 @@ def create_monitoring(context: BuildContext) -> Monitoring:
     )
     for address in context.existing.notify:
         sns.TopicSubscription(
-            context.name_child(f"alarms-{address}"), topic=topic.arn, protocol="email", endpoint=address, opts=context.build_options()
+            context.name_child(f"alarms-{address}"),
+            topic=topic.arn,
+            protocol="email",
+            endpoint=address,
+            opts=context.build_options(),
         )
     return Monitoring(create_log_group(context, "logs") if context.plan.scheduler.kind == "slurm" else None, topic)
 

@@ -8,7 +8,7 @@ import pulumi
 from pulumi_aws import autoscaling, lb, route53, s3
 
 from ....plan.model.cloud import CloudHost, CloudStorage
-from ..boot import with_dependencies, render_user_data
+from ..boot import render_user_data, with_dependencies
 from ..work import BuildContext
 from .dns import create_record
 from .files import FileSystem, require_mount_rule, require_setting
@@ -58,11 +58,19 @@ def create_weka(
         tags=tags,
     )
     rule = require_mount_rule(storage)
-    entry, target = _create_load_balancer(context, host, require_setting(rule.port, storage, "port"), network, security_groups)
+    entry, target = _create_load_balancer(
+        context, host, require_setting(rule.port, storage, "port"), network, security_groups
+    )
     backends: autoscaling.Group = create_instance_group(
-        context, host.key, launch, network.select_subnet_ids(host.subnets),
-        sizes=(host.count, host.count, host.count), tags=tags, targets=[target.arn], has_data=True,
-    )  # fmt: skip
+        context,
+        host.key,
+        launch,
+        network.select_subnet_ids(host.subnets),
+        sizes=(host.count, host.count, host.count),
+        tags=tags,
+        targets=[target.arn],
+        has_data=True,
+    )
     name = host.hosts[0] if host.hosts else host.key
     create_record(context, zone, name, entry.dns_name, "CNAME")
     source = backends.name.apply(lambda _: f"{name}.{context.plan.network.domain}/{rule.path}")

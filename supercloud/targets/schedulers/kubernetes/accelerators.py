@@ -7,12 +7,33 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....catalog.kubernetes_parts import DeviceStack
-from ....plan.build.kubernetes.names import POOL_LABEL, format_channel_claim_name, format_compute_domain_name, format_namespace_name
+from ....plan.build.kubernetes.names import (
+    POOL_LABEL,
+    format_channel_claim_name,
+    format_compute_domain_name,
+    format_namespace_name,
+)
 from ....plan.model.plan import Plan, PoolPlan
-from .given import list_accelerator_pools, has_device_claims, list_device_class_pools, format_device_class, require_kubernetes_plan, has_host_driver, build_taints, list_tenant_names
+from .given import (
+    build_taints,
+    format_device_class,
+    has_device_claims,
+    has_host_driver,
+    list_accelerator_pools,
+    list_device_class_pools,
+    list_tenant_names,
+    require_kubernetes_plan,
+)
 from .manifest import Object, build_object, format_yaml
 
-__all__ = ["COUNTERS_CONFIG_MAP", "build_amd_values", "build_dra_values", "build_neuron_values", "build_nvidia_values", "build_objects"]
+__all__ = [
+    "COUNTERS_CONFIG_MAP",
+    "build_amd_values",
+    "build_dra_values",
+    "build_neuron_values",
+    "build_nvidia_values",
+    "build_objects",
+]
 
 _NVIDIA, _AMD = "nvidia.com/gpu", "amd.com/gpu"
 _MIG, _SHARING = "mig-parted", "device-plugin"
@@ -41,18 +62,25 @@ def build_nvidia_values(plan: Plan) -> Object:
     brought = _list_provided_parts(plan, _NVIDIA)
     kinds = {fabric.kind for fabric in plan.fabrics for pool in pools if fabric.name in pool.fabrics}
     rdma = bool(kinds & {"infiniband", "roce"})
-    stays = [{"key": item["key"], "operator": "Exists", "effect": item["effect"]}
-             for item in (build_taints(plan, pools[0]) if pools else [])]  # fmt: skip
+    stays = [
+        {"key": item["key"], "operator": "Exists", "effect": item["effect"]}
+        for item in (build_taints(plan, pools[0]) if pools else [])
+    ]
     found: Object = {
         "daemonsets": {"tolerations": stays},
         "driver": {
             "enabled": "driver" not in brought,
             "kernelModuleType": "auto",
             "rdma": {"enabled": rdma, "useHostMofed": has_host_driver(plan)},
-            "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1, "maxUnavailable": "25%",
-                              "drain": {"enable": False}},
+            "upgradePolicy": {
+                "autoUpgrade": True,
+                "maxParallelUpgrades": 1,
+                "maxUnavailable": "25%",
+                "drain": {"enable": False},
+            },
         },
-        "toolkit": {"enabled": False} if "toolkit" in brought
+        "toolkit": {"enabled": False}
+        if "toolkit" in brought
         else {"enabled": True, "env": [{"name": _UNPRIVILEGED, "value": "false"}]},
         "cdi": {"enabled": True},
         "gdrcopy": {"enabled": rdma and "driver" not in brought},
@@ -64,7 +92,7 @@ def build_nvidia_values(plan: Plan) -> Object:
             "serviceMonitor": {"enabled": True, "interval": "15s"},
         },
         "mig": {"strategy": "mixed" if any(pool.slicing and pool.slicing.mig for pool in pools) else "none"},
-    }  # fmt: skip
+    }
     if path := _get_device_stack(plan, _NVIDIA).driver_path.get(plan.site.kind):
         found["hostPaths"] = {"driverInstallDir": path}
         found["toolkit"]["installDir"] = path
@@ -104,11 +132,12 @@ def build_dra_values(plan: Plan) -> Object:
         "gpuResourcesEnabledOverride": gpus,
         "resources": {"gpus": {"enabled": gpus}, "computeDomains": {"enabled": domains}},
         "kubeletPlugin": {
-            "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution":
-                                          {"nodeSelectorTerms": terms}}},
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+            },
             "tolerations": [{"operator": "Exists"}],
         },
-    }  # fmt: skip
+    }
 
 
 def build_objects(plan: Plan) -> Iterator[Object]:
@@ -119,7 +148,13 @@ def build_objects(plan: Plan) -> Iterator[Object]:
         if "plugin" not in _list_provided_parts(plan, _NVIDIA):
             yield from _build_mig_config(plan, pools)
             yield from _build_time_slicing_config(plan, pools)
-        yield build_object("v1", "ConfigMap", COUNTERS_CONFIG_MAP, _get_operator_namespace(plan), data={"dcgm-metrics.csv": _render_counters(plan)})
+        yield build_object(
+            "v1",
+            "ConfigMap",
+            COUNTERS_CONFIG_MAP,
+            _get_operator_namespace(plan),
+            data={"dcgm-metrics.csv": _render_counters(plan)},
+        )
         yield from _build_compute_domains(plan, pools)
     if _AMD in facts.stacks:
         yield from _build_amd_configs(plan)
@@ -157,11 +192,18 @@ def _build_time_slicing_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Itera
     data = {"whole": format_yaml({"version": "v1"})}
     for pool in shared:
         assert pool.slicing is not None
-        data[pool.name] = format_yaml({"version": "v1", "sharing": {"timeSlicing": {
-            "renameByDefault": False,
-            "failRequestsGreaterThanOne": True,
-            "resources": [{"name": _NVIDIA, "replicas": pool.slicing.shards}],
-        }}})  # fmt: skip
+        data[pool.name] = format_yaml(
+            {
+                "version": "v1",
+                "sharing": {
+                    "timeSlicing": {
+                        "renameByDefault": False,
+                        "failRequestsGreaterThanOne": True,
+                        "resources": [{"name": _NVIDIA, "replicas": pool.slicing.shards}],
+                    }
+                },
+            }
+        )
     yield build_object("v1", "ConfigMap", _SHARING, _get_operator_namespace(plan), data=data)
 
 
@@ -180,13 +222,18 @@ def _build_device_classes(plan: Plan) -> Iterator[Object]:
     for resource, stack in require_kubernetes_plan(plan).stacks.items():
         for pool in list_device_class_pools(plan, resource):
             rule, name = _build_device_selector(stack, pool), format_device_class(pool)
-            yield build_object(f"resource.k8s.io/{version}", "DeviceClass", name,
-                      spec={"selectors": [{"cel": {"expression": rule}}]})  # fmt: skip
+            yield build_object(
+                f"resource.k8s.io/{version}", "DeviceClass", name, spec={"selectors": [{"cel": {"expression": rule}}]}
+            )
             for tenant in list_tenant_names(plan) if has_device_claims(plan) else ():
                 ask = {"deviceClassName": name, "allocationMode": "ExactCount", "count": 1}
-                yield build_object(f"resource.k8s.io/{version}", "ResourceClaimTemplate", f"{pool.name}-device",
-                          format_namespace_name(tenant),
-                          spec={"spec": {"devices": {"requests": [{"name": "device", "exactly": ask}]}}})  # fmt: skip
+                yield build_object(
+                    f"resource.k8s.io/{version}",
+                    "ResourceClaimTemplate",
+                    f"{pool.name}-device",
+                    format_namespace_name(tenant),
+                    spec={"spec": {"devices": {"requests": [{"name": "device", "exactly": ask}]}}},
+                )
 
 
 def _build_device_selector(stack: DeviceStack, pool: PoolPlan) -> str:
@@ -211,9 +258,16 @@ def _build_compute_domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[
     for pool in pools:
         for tenant in list_tenant_names(plan) if pool.has_imex else ():
             claim = format_channel_claim_name(pool.name)
-            yield build_object("resource.nvidia.com/v1beta1", "ComputeDomain", format_compute_domain_name(pool.name), format_namespace_name(tenant), spec={
-                "numNodes": 0, "channel": {"resourceClaimTemplate": {"name": claim}, "allocationMode": "Single"},
-            })  # fmt: skip
+            yield build_object(
+                "resource.nvidia.com/v1beta1",
+                "ComputeDomain",
+                format_compute_domain_name(pool.name),
+                format_namespace_name(tenant),
+                spec={
+                    "numNodes": 0,
+                    "channel": {"resourceClaimTemplate": {"name": claim}, "allocationMode": "Single"},
+                },
+            )
 
 
 def _build_amd_configs(plan: Plan) -> Iterator[Object]:
@@ -221,12 +275,22 @@ def _build_amd_configs(plan: Plan) -> Iterator[Object]:
     chart = require_kubernetes_plan(plan).find_chart("amd-gpu-operator")
     assert chart is not None
     for pool in list_accelerator_pools(plan, _AMD):
-        stays = [{"key": item["key"], "operator": "Exists", "effect": item["effect"]}
-                 for item in build_taints(plan, pool)]  # fmt: skip
-        yield build_object("amd.com/v1alpha1", "DeviceConfig", pool.name, chart.namespace, spec={
-            "selector": {POOL_LABEL: pool.name},
-            "driver": {"enable": "driver" not in _list_provided_parts(plan, _AMD)},
-            "devicePlugin": {"enableNodeLabeller": True, "devicePluginTolerations": stays,
-                             "nodeLabellerTolerations": stays},
-            "metricsExporter": {"enable": True, "serviceType": "ClusterIP", "port": 5000, "tolerations": stays},
-        })  # fmt: skip
+        stays = [
+            {"key": item["key"], "operator": "Exists", "effect": item["effect"]} for item in build_taints(plan, pool)
+        ]
+        yield build_object(
+            "amd.com/v1alpha1",
+            "DeviceConfig",
+            pool.name,
+            chart.namespace,
+            spec={
+                "selector": {POOL_LABEL: pool.name},
+                "driver": {"enable": "driver" not in _list_provided_parts(plan, _AMD)},
+                "devicePlugin": {
+                    "enableNodeLabeller": True,
+                    "devicePluginTolerations": stays,
+                    "nodeLabellerTolerations": stays,
+                },
+                "metricsExporter": {"enable": True, "serviceType": "ClusterIP", "port": 5000, "tolerations": stays},
+            },
+        )

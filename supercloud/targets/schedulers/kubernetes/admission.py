@@ -13,7 +13,7 @@ from ....plan.model.plan import Plan
 from .given import require_kubernetes_spec
 from .manifest import Object, build_object
 from .queues import PRIORITY_VALUES
-from .tenants import MAX_PRIORITY_LABEL, TENANT_LABEL, MAX_TIME_LABEL
+from .tenants import MAX_PRIORITY_LABEL, MAX_TIME_LABEL, TENANT_LABEL
 
 __all__ = ["build_objects"]
 
@@ -33,8 +33,11 @@ _IS_CLUSTER_REQUEST = (
     "!request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')))"
 )
 _POD_KINDS = [("", "v1", "pods")]
-_JOB_KINDS = [("batch", "v1", "jobs"), ("jobset.x-k8s.io", "*", "jobsets"),
-              ("leaderworkerset.x-k8s.io", "*", "leaderworkersets")]  # fmt: skip
+_JOB_KINDS = [
+    ("batch", "v1", "jobs"),
+    ("jobset.x-k8s.io", "*", "jobsets"),
+    ("leaderworkerset.x-k8s.io", "*", "leaderworkersets"),
+]
 _VOLCANO_KINDS = [("batch.volcano.sh", "*", "jobs")]
 _NAMESPACE_LABELS = {"name": "given", "expression": "namespaceObject.metadata.labels"}
 
@@ -52,91 +55,134 @@ def _build_kueue_job_policies() -> list[Object]:
 
     A pod of a job has neither label nor time: its job has.
     """
-    known, asked = _build_rank_variable({name: name for name in PRIORITY_VALUES}), f"variables.labels['{_KUEUE_PRIORITY_LABEL}']"
-    priority = (f"!('{_KUEUE_PRIORITY_LABEL}' in variables.labels) || {_build_priority_rule(asked)}",
-                "the priority is higher than the tenant's highest, or there is none of this name")  # fmt: skip
+    known, asked = (
+        _build_rank_variable({name: name for name in PRIORITY_VALUES}),
+        f"variables.labels['{_KUEUE_PRIORITY_LABEL}']",
+    )
+    priority = (
+        f"!('{_KUEUE_PRIORITY_LABEL}' in variables.labels) || {_build_priority_rule(asked)}",
+        "the priority is higher than the tenant's highest, or there is none of this name",
+    )
     job_rules = [
         priority,
-        (f"!('{MAX_TIME_LABEL}' in variables.given) || ('{_KUEUE_TIME_LABEL}' in variables.labels && "
-         f"int(variables.labels['{_KUEUE_TIME_LABEL}']) <= int(variables.given['{MAX_TIME_LABEL}']))",
-         f"the tenant's jobs have a longest time: set the label {_KUEUE_TIME_LABEL} to it or to less"),
-    ]  # fmt: skip
+        (
+            f"!('{MAX_TIME_LABEL}' in variables.given) || ('{_KUEUE_TIME_LABEL}' in variables.labels && "
+            f"int(variables.labels['{_KUEUE_TIME_LABEL}']) <= int(variables.given['{MAX_TIME_LABEL}']))",
+            f"the tenant's jobs have a longest time: set the label {_KUEUE_TIME_LABEL} to it or to less",
+        ),
+    ]
     labels = {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"}
     # the children of a job that passed carry no labels of their own
     child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_IS_CLUSTER_REQUEST})"}
     # an owner is true, by the policy of owners; its pods may be labelled by whoever has rights on them
     owned = {"name": "not-of-a-controller", "expression": f"!{_HAS_CONTROLLER}"}
     # the queue's manager has to put pods right, and take its finalizer off, that were there before this policy
-    kept = {"name": "not-kept-by-the-cluster", "expression": f"!(request.operation == 'UPDATE' && {_IS_CLUSTER_REQUEST})"}
+    kept = {
+        "name": "not-kept-by-the-cluster",
+        "expression": f"!(request.operation == 'UPDATE' && {_IS_CLUSTER_REQUEST})",
+    }
     pod_rules = [
         priority,
-        (f"!('{MAX_TIME_LABEL}' in variables.given) || (has(object.spec.activeDeadlineSeconds) && "
-         f"object.spec.activeDeadlineSeconds <= int(variables.given['{MAX_TIME_LABEL}']))",
-         "the tenant's jobs have a longest time: set spec.activeDeadlineSeconds of the pod to it or to less"),
-    ]  # fmt: skip
+        (
+            f"!('{MAX_TIME_LABEL}' in variables.given) || (has(object.spec.activeDeadlineSeconds) && "
+            f"object.spec.activeDeadlineSeconds <= int(variables.given['{MAX_TIME_LABEL}']))",
+            "the tenant's jobs have a longest time: set spec.activeDeadlineSeconds of the pod to it or to less",
+        ),
+    ]
     return [
         *_build_policy(_JOBS, _JOB_KINDS, [labels, _NAMESPACE_LABELS, known], job_rules, matchConditions=[child]),
-        *_build_policy(_BARE_POD_POLICY, _POD_KINDS, [labels, _NAMESPACE_LABELS, known], pod_rules, matchConditions=[owned, kept]),
+        *_build_policy(
+            _BARE_POD_POLICY, _POD_KINDS, [labels, _NAMESPACE_LABELS, known], pod_rules, matchConditions=[owned, kept]
+        ),
     ]
 
 
 def _build_volcano_job_policies() -> list[Object]:
     known = _build_rank_variable({name: format_scheduling_class_name(name) for name in PRIORITY_VALUES})
     rules = [
-        ("has(object.spec.queue) && object.spec.queue == namespaceObject.metadata.name",
-         "spec.queue must be the tenant's own queue, which is called like its namespace"),
-        (f"!has(object.spec.priorityClassName) || {_build_priority_rule('object.spec.priorityClassName')}",
-         "the priority is higher than the tenant's highest, or there is none of this name"),
-    ]  # fmt: skip
+        (
+            "has(object.spec.queue) && object.spec.queue == namespaceObject.metadata.name",
+            "spec.queue must be the tenant's own queue, which is called like its namespace",
+        ),
+        (
+            f"!has(object.spec.priorityClassName) || {_build_priority_rule('object.spec.priorityClassName')}",
+            "the priority is higher than the tenant's highest, or there is none of this name",
+        ),
+    ]
     return _build_policy(_JOBS, _VOLCANO_KINDS, [_NAMESPACE_LABELS, known], rules)
 
 
 def _build_pod_policies(has_volcano: bool) -> list[Object]:
     """A class of the cluster's own would put a pod above those of all tenants."""
-    free = ("!has(object.spec.priorityClassName) || object.spec.priorityClassName == '' || "
-            "(has(object.spec.priority) && object.spec.priority <= 0)")  # fmt: skip
+    free = (
+        "!has(object.spec.priorityClassName) || object.spec.priorityClassName == '' || "
+        "(has(object.spec.priority) && object.spec.priority <= 0)"
+    )
     refused = "this priorityClassName is not for the tenant's pods"
     if not has_volcano:
         return _build_policy(_PODS, _POD_KINDS, [], [(free, refused)])
     rules = [(f"{free} || {_build_priority_rule('object.spec.priorityClassName')}", refused)]
     notes = "variables.notes"
-    job = ("object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && "
-           "o.apiVersion.startsWith('batch.volcano.sh/'))")  # fmt: skip
+    job = (
+        "object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller && "
+        "o.apiVersion.startsWith('batch.volcano.sh/'))"
+    )
     rules += [
-        ("has(object.spec.schedulerName) && object.spec.schedulerName == 'volcano'",
-         "schedulerName must be volcano, or no queue counts the pod"),
-        (f"'{_VOLCANO_QUEUE_ANNOTATION}' in {notes} ? {notes}['{_VOLCANO_QUEUE_ANNOTATION}'] == namespaceObject.metadata.name : "
-         f"(has(object.metadata.ownerReferences) && {job})",
-         f"the annotation {_VOLCANO_QUEUE_ANNOTATION} must name the tenant's own queue, which is called like its namespace"),
-    ]  # fmt: skip
+        (
+            "has(object.spec.schedulerName) && object.spec.schedulerName == 'volcano'",
+            "schedulerName must be volcano, or no queue counts the pod",
+        ),
+        (
+            f"'{_VOLCANO_QUEUE_ANNOTATION}' in {notes} ? {notes}['{_VOLCANO_QUEUE_ANNOTATION}'] == "
+            "namespaceObject.metadata.name : "
+            f"(has(object.metadata.ownerReferences) && {job})",
+            f"the annotation {_VOLCANO_QUEUE_ANNOTATION} must name the tenant's own queue, which is called like its "
+            "namespace",
+        ),
+    ]
     annotations = {"name": "notes", "expression": "has(object.metadata.annotations) ? object.metadata.annotations : {}"}
     known = _build_rank_variable({name: format_scheduling_class_name(name) for name in PRIORITY_VALUES})
     return _build_policy(_PODS, _POD_KINDS, [_NAMESPACE_LABELS, known, annotations], rules)
 
 
 def _build_owner_policies(kinds: list[tuple[str, str, str]]) -> list[Object]:
-    kept = ("(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences) && "
-            "oldObject.metadata.ownerReferences == object.metadata.ownerReferences)")  # fmt: skip
+    kept = (
+        "(request.operation == 'UPDATE' && has(oldObject.metadata.ownerReferences) && "
+        "oldObject.metadata.ownerReferences == object.metadata.ownerReferences)"
+    )
     rule = f"!{_HAS_CONTROLLER} || {_IS_CLUSTER_REQUEST} || {kept}"
-    return _build_policy(_OWNERS, kinds, [], [(rule, "only a controller says what it controls: leave out ownerReferences")])
+    return _build_policy(
+        _OWNERS, kinds, [], [(rule, "only a controller says what it controls: leave out ownerReferences")]
+    )
 
 
 def _build_rank_variable(names: dict[Any, str]) -> Object:
     """The variable that knows what each priority is worth, by what the object calls it and by the tenant's label."""
-    worth = {own: PRIORITY_VALUES[name] for name, own in names.items()} | {name: PRIORITY_VALUES[name] for name in names}
+    worth = {own: PRIORITY_VALUES[name] for name, own in names.items()} | {
+        name: PRIORITY_VALUES[name] for name in names
+    }
     said = "{" + ", ".join(f"'{name}': {value}" for name, value in worth.items()) + "}"
     return {"name": "ranks", "expression": said}
 
 
 def _build_priority_rule(name: str) -> str:
-    return (f"({name} in variables.ranks && "
-            f"variables.ranks[{name}] <= variables.ranks[variables.given['{MAX_PRIORITY_LABEL}']])")  # fmt: skip
+    return (
+        f"({name} in variables.ranks && "
+        f"variables.ranks[{name}] <= variables.ranks[variables.given['{MAX_PRIORITY_LABEL}']])"
+    )
 
 
-def _build_policy(name: str, kinds: list[tuple[str, str, str]], variables: list[Object], rules: list[tuple[str, str]],
-            **spec_fields: Any) -> list[Object]:  # fmt: skip
-    resources = [{"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"],
-                  "resources": [resource]} for group, version, resource in kinds]  # fmt: skip
+def _build_policy(
+    name: str,
+    kinds: list[tuple[str, str, str]],
+    variables: list[Object],
+    rules: list[tuple[str, str]],
+    **spec_fields: Any,
+) -> list[Object]:
+    resources = [
+        {"apiGroups": [group], "apiVersions": [version], "operations": ["CREATE", "UPDATE"], "resources": [resource]}
+        for group, version, resource in kinds
+    ]
     spec: Object = {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": resources}}
     if variables:
         spec["variables"] = variables
@@ -144,9 +190,14 @@ def _build_policy(name: str, kinds: list[tuple[str, str, str]], variables: list[
     owned = {"key": TENANT_LABEL, "operator": "Exists"}
     return [
         build_object(_API_VERSION, "ValidatingAdmissionPolicy", name, spec=spec | spec_fields),
-        build_object(_API_VERSION, "ValidatingAdmissionPolicyBinding", name, spec={
-            "policyName": name,
-            "validationActions": ["Deny"],
-            "matchResources": {"namespaceSelector": {"matchExpressions": [owned]}},
-        }),
-    ]  # fmt: skip
+        build_object(
+            _API_VERSION,
+            "ValidatingAdmissionPolicyBinding",
+            name,
+            spec={
+                "policyName": name,
+                "validationActions": ["Deny"],
+                "matchResources": {"namespaceSelector": {"matchExpressions": [owned]}},
+            },
+        ),
+    ]

@@ -20,47 +20,113 @@ POLICY_VARIABLES: list[Object] = [
 ]
 """What the rules are written with."""
 
-_ALLOWED_CAPABILITIES = ["AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
-                 "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"]  # fmt: skip
+_ALLOWED_CAPABILITIES = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+]
 _HANDLER_FIELDS = ["livenessProbe", "readinessProbe", "startupProbe", "lifecycle.?postStart", "lifecycle.?preStop"]
 _ALLOWED_PROFILES = ["RuntimeDefault", "Localhost"]
 _APPARMOR_ANNOTATION_PREFIX = "container.apparmor.security.beta.kubernetes.io/"
 _ALLOWED_SELINUX_TYPES = ["", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"]
-_ALLOWED_SYSCTLS = ["kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_local_reserved_ports",
-            "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ping_group_range", "net.ipv4.tcp_fin_timeout",
-            "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_keepalive_time",
-            "net.ipv4.tcp_rmem", "net.ipv4.tcp_syncookies", "net.ipv4.tcp_wmem"]  # fmt: skip
+_ALLOWED_SYSCTLS = [
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.tcp_wmem",
+]
 
 
 def build_rules(extra_capabilities: Iterable[str] = ()) -> list[tuple[str, str]]:
     """Each rule with what is said where it does not hold. ``more``: capabilities that may be added besides."""
     added = [*_ALLOWED_CAPABILITIES, *extra_capabilities]
     hosts = [
-        f"c.?{handler}.?{way}.?host.orValue('') == ''" for handler in _HANDLER_FIELDS for way in ("httpGet", "tcpSocket")
+        f"c.?{handler}.?{way}.?host.orValue('') == ''"
+        for handler in _HANDLER_FIELDS
+        for way in ("httpGet", "tcpSocket")
     ]
     return [
-        (_build_security_context_rule("windowsOptions.?hostProcess.orValue(false) == false"), "HostProcess is not allowed"),
-        ("!variables.pod.?hostPID.orValue(false) && !variables.pod.?hostIPC.orValue(false)",
-         "hostPID and hostIPC are not allowed"),
-        (build_container_rule("!c.?securityContext.?privileged.orValue(false)"), "privileged containers are not allowed"),
-        (build_container_rule(f"c.?securityContext.?capabilities.?add.orValue([]).all(k, k in {format_cel_list(added)})"),
-         f"capabilities that may be added: {', '.join(added)}"),
-        (build_container_rule(" && ".join(hosts)), "host of a probe or a lifecycle hook is not allowed: they ask the pod itself"),
-        (_build_security_context_rule(f"appArmorProfile.?type.orValue('RuntimeDefault') in {format_cel_list(_ALLOWED_PROFILES)}"),
-         f"types of appArmorProfile: {', '.join(_ALLOWED_PROFILES)}"),
-        (f"variables.notes.all(k, !k.startsWith('{_APPARMOR_ANNOTATION_PREFIX}') || "
-         "variables.notes[k] in ['', 'runtime/default'] || variables.notes[k].startsWith('localhost/'))",
-         "AppArmor profiles of annotations: runtime/default, localhost/…"),
-        (_build_security_context_rule(f"seLinuxOptions.?type.orValue('') in {format_cel_list(_ALLOWED_SELINUX_TYPES)}"),
-         f"types of seLinuxOptions: {', '.join(_ALLOWED_SELINUX_TYPES[1:])}"),
-        (_build_security_context_rule("seLinuxOptions.?user.orValue('') == ''"), "user of seLinuxOptions is not allowed"),
-        (_build_security_context_rule("seLinuxOptions.?role.orValue('') == ''"), "role of seLinuxOptions is not allowed"),
-        (build_container_rule("c.?securityContext.?procMount.orValue('Default') == 'Default'"), "procMount must be Default"),
-        (_build_security_context_rule(f"seccompProfile.?type.orValue('RuntimeDefault') in {format_cel_list(_ALLOWED_PROFILES)}"),
-         f"types of seccompProfile: {', '.join(_ALLOWED_PROFILES)}"),
-        (f"variables.pod.?securityContext.?sysctls.orValue([]).all(s, s.name in {format_cel_list(_ALLOWED_SYSCTLS)})",
-         f"sysctls that may be set: {', '.join(_ALLOWED_SYSCTLS)}"),
-    ]  # fmt: skip
+        (
+            _build_security_context_rule("windowsOptions.?hostProcess.orValue(false) == false"),
+            "HostProcess is not allowed",
+        ),
+        (
+            "!variables.pod.?hostPID.orValue(false) && !variables.pod.?hostIPC.orValue(false)",
+            "hostPID and hostIPC are not allowed",
+        ),
+        (
+            build_container_rule("!c.?securityContext.?privileged.orValue(false)"),
+            "privileged containers are not allowed",
+        ),
+        (
+            build_container_rule(
+                f"c.?securityContext.?capabilities.?add.orValue([]).all(k, k in {format_cel_list(added)})"
+            ),
+            f"capabilities that may be added: {', '.join(added)}",
+        ),
+        (
+            build_container_rule(" && ".join(hosts)),
+            "host of a probe or a lifecycle hook is not allowed: they ask the pod itself",
+        ),
+        (
+            _build_security_context_rule(
+                f"appArmorProfile.?type.orValue('RuntimeDefault') in {format_cel_list(_ALLOWED_PROFILES)}"
+            ),
+            f"types of appArmorProfile: {', '.join(_ALLOWED_PROFILES)}",
+        ),
+        (
+            f"variables.notes.all(k, !k.startsWith('{_APPARMOR_ANNOTATION_PREFIX}') || "
+            "variables.notes[k] in ['', 'runtime/default'] || variables.notes[k].startsWith('localhost/'))",
+            "AppArmor profiles of annotations: runtime/default, localhost/…",
+        ),
+        (
+            _build_security_context_rule(
+                f"seLinuxOptions.?type.orValue('') in {format_cel_list(_ALLOWED_SELINUX_TYPES)}"
+            ),
+            f"types of seLinuxOptions: {', '.join(_ALLOWED_SELINUX_TYPES[1:])}",
+        ),
+        (
+            _build_security_context_rule("seLinuxOptions.?user.orValue('') == ''"),
+            "user of seLinuxOptions is not allowed",
+        ),
+        (
+            _build_security_context_rule("seLinuxOptions.?role.orValue('') == ''"),
+            "role of seLinuxOptions is not allowed",
+        ),
+        (
+            build_container_rule("c.?securityContext.?procMount.orValue('Default') == 'Default'"),
+            "procMount must be Default",
+        ),
+        (
+            _build_security_context_rule(
+                f"seccompProfile.?type.orValue('RuntimeDefault') in {format_cel_list(_ALLOWED_PROFILES)}"
+            ),
+            f"types of seccompProfile: {', '.join(_ALLOWED_PROFILES)}",
+        ),
+        (
+            "variables.pod.?securityContext.?sysctls.orValue([]).all(s, s.name in "
+            f"{format_cel_list(_ALLOWED_SYSCTLS)})",
+            f"sysctls that may be set: {', '.join(_ALLOWED_SYSCTLS)}",
+        ),
+    ]
 
 
 def build_container_rule(rule: str) -> str:

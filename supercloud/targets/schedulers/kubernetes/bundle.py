@@ -18,15 +18,15 @@ from . import (
     labels,
     monitoring,
     pod_security,
-    provisioning,  # fmt: skip
+    provisioning,
     queues,
     starts,
     storage,
     tenants,
     volcano,
 )
-from .given import require_kubernetes_spec, require_kubernetes_plan
-from .manifest import Object, render_documents, format_header, render_kustomization, build_object, format_yaml
+from .given import require_kubernetes_plan, require_kubernetes_spec
+from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
 
 __all__ = ["render", "build_stages"]
 
@@ -37,7 +37,9 @@ def render(plan: Plan) -> Bundle:
     files: dict[str, File | str] = {"kustomization.yaml": render_kustomization(plan.name, list(folders))}
     for folder, parts in ({"namespaces": {"namespaces": _build_namespaces(plan)}} | folders).items():
         filled = cloud_storage.build_replacements(plan) if folder == "storage" else []
-        files[f"{folder}/kustomization.yaml"] = render_kustomization(plan.name, [f"{name}.yaml" for name in parts], filled)
+        files[f"{folder}/kustomization.yaml"] = render_kustomization(
+            plan.name, [f"{name}.yaml" for name in parts], filled
+        )
         for name, objects in parts.items():
             files[f"{folder}/{name}.yaml"] = render_documents(plan.name, objects)
     for name, values in charts.build_values_files(plan).items():
@@ -46,8 +48,10 @@ def render(plan: Plan) -> Bundle:
     files["install.sh"] = File(_render_file(plan, "install.sh.j2", folders), executable=True)
     if plan.site.kind == "onprem":
         files |= {f"control-plane/{name}": text for name, text in control_plane.render_files(plan).items()}
-        files |= {f"hosts/rail-names-{pool}.sh": File(_render_file(plan, "rail-names.sh.j2", folders, pairs=pairs), True)
-                  for pool, pairs in fabrics.build_rail_names(plan).items()}  # fmt: skip
+        files |= {
+            f"hosts/rail-names-{pool}.sh": File(_render_file(plan, "rail-names.sh.j2", folders, pairs=pairs), True)
+            for pool, pairs in fabrics.build_rail_names(plan).items()
+        }
     wrapper = {"flux": gitops.render_flux, "argocd": gitops.render_argocd}.get(require_kubernetes_spec(plan).gitops)
     if wrapper:
         files |= {f"gitops/{name}": text for name, text in wrapper(plan, list(folders)).items()}
@@ -73,8 +77,11 @@ def build_stages(plan: Plan) -> dict[str, dict[str, list[Object]]]:
             f"tenant-{name}": objects for name, objects in tenants.build_files(plan).items()
         }
     if kueue:
-        found["queues"] = {"topologies": found["queues"].pop("topologies"), **found["queues"],
-                           **_build_entry("starts", starts.build_objects(plan))}  # fmt: skip
+        found["queues"] = {
+            "topologies": found["queues"].pop("topologies"),
+            **found["queues"],
+            **_build_entry("starts", starts.build_objects(plan)),
+        }
         if checks := list(provisioning.build_objects(plan)):
             found["queues"] = {"provisioning": checks, **found["queues"]}
     return {name: parts for name, parts in found.items() if parts}
@@ -88,10 +95,14 @@ def _build_entry(name: str, objects: Iterable[Object]) -> dict[str, list[Object]
 def _build_namespaces(plan: Plan) -> list[Object]:
     """Those of the charts; tenants' come with their rights."""
     return [
-        build_object("v1", "Namespace", name,
-            labels={"pod-security.kubernetes.io/enforce": "privileged" if privileged else "baseline"})
+        build_object(
+            "v1",
+            "Namespace",
+            name,
+            labels={"pod-security.kubernetes.io/enforce": "privileged" if privileged else "baseline"},
+        )
         for name, privileged in sorted(charts.collect_namespaces(plan).items())
-    ]  # fmt: skip
+    ]
 
 
 def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: object) -> str:

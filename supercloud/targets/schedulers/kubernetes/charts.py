@@ -12,7 +12,7 @@ from ....plan.build.kubernetes.networks import build_cluster_networks
 from ....plan.build.storage.clients import list_client_pools, list_unreached_pools
 from ....plan.model.plan import Plan
 from . import accelerators, monitoring, problem_detector, queues, volcano
-from .given import require_kubernetes_plan, build_taints
+from .given import build_taints, require_kubernetes_plan
 from .manifest import Object, format_yaml
 
 __all__ = ["build_values_files", "build_kueue_values", "build_lock", "collect_namespaces", "build_values"]
@@ -25,11 +25,19 @@ def build_values_files(plan: Plan) -> dict[str, Object]:
 
 def build_lock(plan: Plan) -> Object:
     """All charts in the order of installation, with where they come from."""
-    return {"charts": [
-        {"name": chart.name, "repository": chart.repository, "chart": chart.chart, "version": chart.version,
-         "namespace": chart.namespace, "values": f"charts/{chart.name}.yaml"}
-        for chart in require_kubernetes_plan(plan).charts
-    ]}  # fmt: skip
+    return {
+        "charts": [
+            {
+                "name": chart.name,
+                "repository": chart.repository,
+                "chart": chart.chart,
+                "version": chart.version,
+                "namespace": chart.namespace,
+                "values": f"charts/{chart.name}.yaml",
+            }
+            for chart in require_kubernetes_plan(plan).charts
+        ]
+    }
 
 
 def collect_namespaces(plan: Plan) -> dict[str, bool]:
@@ -92,8 +100,10 @@ def _build_efa_values(plan: Plan) -> Object:
 
 def _build_network_operator_values(plan: Plan) -> Object:
     """Node feature discovery comes with the GPU operator where there is one."""
-    return {"nfd": {"enabled": "gpu-operator" not in {chart.name for chart in require_kubernetes_plan(plan).charts}},
-            "sriovNetworkOperator": {"enabled": True}}  # fmt: skip
+    return {
+        "nfd": {"enabled": "gpu-operator" not in {chart.name for chart in require_kubernetes_plan(plan).charts}},
+        "sriovNetworkOperator": {"enabled": True},
+    }
 
 
 def _weka(plan: Plan) -> Object:

@@ -12,7 +12,7 @@ from ....catalog.kubernetes_parts import VolumeDriver
 from ....plan.build.kubernetes.names import format_claim_name, format_namespace_name
 from ....plan.model.cloud import CloudStorage
 from ....plan.model.plan import Plan
-from .given import require_kubernetes_plan, list_tenant_names
+from .given import list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["build_files", "build_replacements"]
@@ -34,13 +34,29 @@ def build_files(plan: Plan) -> dict[str, list[Object]]:
     known = _list_mountable_storage(plan)
     if not known:
         return {}
-    data = {f"{item.name}.{field}": _select_initial_value(plan, driver, field) for item, driver in known for field in _list_handle_fields(driver)}
-    words = {f"{item.name}.{field}": what for item, driver in known for field, what in _list_handle_fields(driver).items()}
-    handles = build_object("v1", "ConfigMap", _HANDLES_CONFIG_MAP, "default", data=data, annotations={
-        "config.kubernetes.io/local-config": "true",
-        **{f"supercloud.dev/{key}": what for key, what in words.items()},
-    })  # fmt: skip
-    return {"handles": [handles], "volumes": [part for item, driver in known for part in _build_volumes(plan, item, driver)]}
+    data = {
+        f"{item.name}.{field}": _select_initial_value(plan, driver, field)
+        for item, driver in known
+        for field in _list_handle_fields(driver)
+    }
+    words = {
+        f"{item.name}.{field}": what for item, driver in known for field, what in _list_handle_fields(driver).items()
+    }
+    handles = build_object(
+        "v1",
+        "ConfigMap",
+        _HANDLES_CONFIG_MAP,
+        "default",
+        data=data,
+        annotations={
+            "config.kubernetes.io/local-config": "true",
+            **{f"supercloud.dev/{key}": what for key, what in words.items()},
+        },
+    )
+    return {
+        "handles": [handles],
+        "volumes": [part for item, driver in known for part in _build_volumes(plan, item, driver)],
+    }
 
 
 def _list_handle_fields(driver: VolumeDriver) -> dict[str, str]:
@@ -61,7 +77,11 @@ def _format_volume_name(storage: CloudStorage, tenant: str | None) -> str:
 
 def _build_volumes(plan: Plan, storage: CloudStorage, driver: VolumeDriver) -> Iterator[Object]:
     for tenant in list_tenant_names(plan):
-        name, claim, namespace = _format_volume_name(storage, tenant), format_claim_name(storage.name), format_namespace_name(tenant)
+        name, claim, namespace = (
+            _format_volume_name(storage, tenant),
+            format_claim_name(storage.name),
+            format_namespace_name(tenant),
+        )
         # the part before the slash is filled in, the tenant's folder stays
         fields = {field: _select_initial_value(plan, driver, field) for field in driver.attributes}
         if driver.subfolder and tenant:
@@ -71,21 +91,32 @@ def _build_volumes(plan: Plan, storage: CloudStorage, driver: VolumeDriver) -> I
             handle = _UNKNOWN_HANDLE if driver.handle else name
             source = {"csi": {"driver": driver.driver, "volumeHandle": handle, "volumeAttributes": fields}}
         options = [text.format(tenant=tenant or "") for text in driver.options if tenant or "{tenant}" not in text]
-        yield build_object("v1", "PersistentVolume", name, spec={
-            "capacity": {"storage": _VOLUME_SIZE},
-            "accessModes": ["ReadWriteMany"],
-            "persistentVolumeReclaimPolicy": "Retain",
-            "storageClassName": "",
-            **({"mountOptions": options} if options else {}),
-            "claimRef": {"namespace": namespace, "name": claim},
-            **source,
-        })  # fmt: skip
-        yield build_object("v1", "PersistentVolumeClaim", claim, namespace, spec={
-            "accessModes": ["ReadWriteMany"],
-            "resources": {"requests": {"storage": _VOLUME_SIZE}},
-            "storageClassName": "",
-            "volumeName": name,
-        })  # fmt: skip
+        yield build_object(
+            "v1",
+            "PersistentVolume",
+            name,
+            spec={
+                "capacity": {"storage": _VOLUME_SIZE},
+                "accessModes": ["ReadWriteMany"],
+                "persistentVolumeReclaimPolicy": "Retain",
+                "storageClassName": "",
+                **({"mountOptions": options} if options else {}),
+                "claimRef": {"namespace": namespace, "name": claim},
+                **source,
+            },
+        )
+        yield build_object(
+            "v1",
+            "PersistentVolumeClaim",
+            claim,
+            namespace,
+            spec={
+                "accessModes": ["ReadWriteMany"],
+                "resources": {"requests": {"storage": _VOLUME_SIZE}},
+                "storageClassName": "",
+                "volumeName": name,
+            },
+        )
 
 
 def build_replacements(plan: Plan) -> list[Object]:
@@ -97,11 +128,21 @@ def build_replacements(plan: Plan) -> list[Object]:
         where |= {field: f"{root}.{field}" for field in driver.attributes}
         for field, path in where.items():
             part = {"options": {"delimiter": "/", "index": 0}} if field == driver.subfolder and plan.tenants else {}
-            found.append({
-                "source": {"kind": "ConfigMap", "name": _HANDLES_CONFIG_MAP, "fieldPath": f"data.[{item.name}.{field}]"},
-                "targets": [
-                    {"select": {"kind": "PersistentVolume", "name": _format_volume_name(item, tenant)}, "fieldPaths": [path], **part}
-                    for tenant in list_tenant_names(plan)
-                ],
-            })  # fmt: skip
+            found.append(
+                {
+                    "source": {
+                        "kind": "ConfigMap",
+                        "name": _HANDLES_CONFIG_MAP,
+                        "fieldPath": f"data.[{item.name}.{field}]",
+                    },
+                    "targets": [
+                        {
+                            "select": {"kind": "PersistentVolume", "name": _format_volume_name(item, tenant)},
+                            "fieldPaths": [path],
+                            **part,
+                        }
+                        for tenant in list_tenant_names(plan)
+                    ],
+                }
+            )
     return found

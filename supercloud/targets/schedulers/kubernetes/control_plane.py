@@ -8,7 +8,13 @@ from __future__ import annotations
 from ....plan.build.kubernetes.names import MANAGED_BY_LABEL
 from ....plan.build.kubernetes.networks import build_cluster_networks
 from ....plan.model.plan import Plan, PoolPlan
-from .given import require_kubernetes_spec, require_kubernetes_plan, require_control_plane, build_pool_labels, build_taints
+from .given import (
+    build_pool_labels,
+    build_taints,
+    require_control_plane,
+    require_kubernetes_plan,
+    require_kubernetes_spec,
+)
 from .manifest import Object, render_documents
 
 __all__ = ["render_files", "select_patch_version"]
@@ -32,12 +38,21 @@ def render_files(plan: Plan) -> dict[str, str]:
     assert release is not None
     api = f"{_API_GROUP}/{release.abilities.kubeadm}"
     found = {
-        "kubeadm-init.yaml": render_documents(plan.name, [_build_init_configuration(plan, api), _build_cluster_configuration(plan, api), _build_kubelet_configuration(plan)]),
+        "kubeadm-init.yaml": render_documents(
+            plan.name,
+            [
+                _build_init_configuration(plan, api),
+                _build_cluster_configuration(plan, api),
+                _build_kubelet_configuration(plan),
+            ],
+        ),
         "kubeadm-join-control-plane.yaml": render_documents(plan.name, [_build_join_configuration(plan, api, None)]),
         "kube-vip.yaml": render_documents(plan.name, [_build_virtual_ip_pod(plan)]),
     }
     for pool in plan.pools:
-        found[f"kubeadm-join-{pool.name}.yaml"] = render_documents(plan.name, [_build_join_configuration(plan, api, pool)])
+        found[f"kubeadm-join-{pool.name}.yaml"] = render_documents(
+            plan.name, [_build_join_configuration(plan, api, pool)]
+        )
     return found
 
 
@@ -68,30 +83,47 @@ def _build_cluster_configuration(plan: Plan, api: str) -> Object:
         "kubernetesVersion": f"v{select_patch_version(plan)}",
         "controlPlaneEndpoint": f"{networks.endpoint}:{_API_PORT}",
         "networking": {
-            "podSubnet": str(networks.pods), "serviceSubnet": str(networks.services), "dnsDomain": "cluster.local",
+            "podSubnet": str(networks.pods),
+            "serviceSubnet": str(networks.services),
+            "dnsDomain": "cluster.local",
         },
         "apiServer": {
             "certSANs": [networks.endpoint, *names],
-            "extraArgs": _build_arguments({
-                "max-requests-inflight": str(limits.reads),
-                "max-mutating-requests-inflight": str(limits.writes),
-                "profiling": "false",
-                **_build_feature_gates(plan),
-            }),
+            "extraArgs": _build_arguments(
+                {
+                    "max-requests-inflight": str(limits.reads),
+                    "max-mutating-requests-inflight": str(limits.writes),
+                    "profiling": "false",
+                    **_build_feature_gates(plan),
+                }
+            ),
         },
-        "controllerManager": {"extraArgs": _build_arguments({
-            "node-cidr-mask-size": str(networks.node_prefix),
-            "kube-api-qps": "100",
-            "kube-api-burst": "200",
-            "profiling": "false",
-        })},
-        "scheduler": {"extraArgs": _build_arguments({"kube-api-qps": "200", "kube-api-burst": "400", "profiling": "false"})},
-        "etcd": {"local": {"dataDir": "/var/lib/etcd", "extraArgs": _build_arguments({
-            "quota-backend-bytes": str(own.etcd_quota.floor("B")),
-            "auto-compaction-mode": "periodic",
-            "auto-compaction-retention": "5m",
-        })}},
-    }  # fmt: skip
+        "controllerManager": {
+            "extraArgs": _build_arguments(
+                {
+                    "node-cidr-mask-size": str(networks.node_prefix),
+                    "kube-api-qps": "100",
+                    "kube-api-burst": "200",
+                    "profiling": "false",
+                }
+            )
+        },
+        "scheduler": {
+            "extraArgs": _build_arguments({"kube-api-qps": "200", "kube-api-burst": "400", "profiling": "false"})
+        },
+        "etcd": {
+            "local": {
+                "dataDir": "/var/lib/etcd",
+                "extraArgs": _build_arguments(
+                    {
+                        "quota-backend-bytes": str(own.etcd_quota.floor("B")),
+                        "auto-compaction-mode": "periodic",
+                        "auto-compaction-retention": "5m",
+                    }
+                ),
+            }
+        },
+    }
 
 
 def _build_feature_gates(plan: Plan) -> dict[str, str]:
@@ -99,8 +131,10 @@ def _build_feature_gates(plan: Plan) -> dict[str, str]:
     policies = require_kubernetes_plan(plan).mutating_policies
     if require_kubernetes_spec(plan).queue != "kueue" or policies is None or policies.gate is None:
         return {}
-    return {"feature-gates": f"{policies.gate}=true",
-            "runtime-config": f"admissionregistration.k8s.io/{policies.version}=true"}  # fmt: skip
+    return {
+        "feature-gates": f"{policies.gate}=true",
+        "runtime-config": f"admissionregistration.k8s.io/{policies.version}=true",
+    }
 
 
 def _build_kubelet_configuration(plan: Plan) -> Object:
@@ -143,10 +177,17 @@ def _build_virtual_ip_pod(plan: Plan) -> Object:
     """kube-vip as a static pod: whichever control-plane host leads answers at the shared address."""
     address = build_cluster_networks(plan).endpoint
     settings = {
-        "vip_arp": "true", "port": str(_API_PORT), "cp_enable": "true", "cp_namespace": "kube-system",
-        "vip_leaderelection": "true", "vip_leasename": "plndr-cp-lock", "vip_leaseduration": "5",
-        "vip_renewdeadline": "3", "vip_retryperiod": "1", "address": address,
-    }  # fmt: skip
+        "vip_arp": "true",
+        "port": str(_API_PORT),
+        "cp_enable": "true",
+        "cp_namespace": "kube-system",
+        "vip_leaderelection": "true",
+        "vip_leasename": "plndr-cp-lock",
+        "vip_leaseduration": "5",
+        "vip_renewdeadline": "3",
+        "vip_retryperiod": "1",
+        "address": address,
+    }
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -154,14 +195,16 @@ def _build_virtual_ip_pod(plan: Plan) -> Object:
         "spec": {
             "hostNetwork": True,
             "hostAliases": [{"ip": "127.0.0.1", "hostnames": ["kubernetes"]}],
-            "containers": [{
-                "name": "kube-vip",
-                "image": require_control_plane(plan).virtual_address,
-                "args": ["manager"],
-                "env": [{"name": key, "value": value} for key, value in settings.items()],
-                "securityContext": {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "NET_RAW"]}},
-                "volumeMounts": [{"name": "kubeconfig", "mountPath": "/etc/kubernetes/admin.conf"}],
-            }],
+            "containers": [
+                {
+                    "name": "kube-vip",
+                    "image": require_control_plane(plan).virtual_address,
+                    "args": ["manager"],
+                    "env": [{"name": key, "value": value} for key, value in settings.items()],
+                    "securityContext": {"capabilities": {"drop": ["ALL"], "add": ["NET_ADMIN", "NET_RAW"]}},
+                    "volumeMounts": [{"name": "kubeconfig", "mountPath": "/etc/kubernetes/admin.conf"}],
+                }
+            ],
             "volumes": [{"name": "kubeconfig", "hostPath": {"path": "/etc/kubernetes/admin.conf"}}],
         },
-    }  # fmt: skip
+    }

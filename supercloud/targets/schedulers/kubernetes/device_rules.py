@@ -50,24 +50,32 @@ def variables(plan: Plan) -> list[Object]:
 
 def rules(plan: Plan) -> Iterator[tuple[str, str]]:
     """Each rule with what is said where it does not hold."""
-    classes = {stack.runtime_class: name for name, stack in require_kubernetes_plan(plan).stacks.items() if stack.runtime_class}
+    classes = {
+        stack.runtime_class: name for name, stack in require_kubernetes_plan(plan).stacks.items() if stack.runtime_class
+    }
     given = "variables.pod.?runtimeClassName.orValue('')"
     allowed = [f"({given} == '{name}' && {asks_for([resource])})" for name, resource in sorted(classes.items())]
     only = "".join(f", but {name} for pods that ask for {resource}" for name, resource in sorted(classes.items()))
-    yield (" || ".join([f"{given} == ''", *allowed]),
-           f"runtimeClassName is not allowed{only}: devices come with the resources that a pod asks for")  # fmt: skip
+    yield (
+        " || ".join([f"{given} == ''", *allowed]),
+        f"runtimeClassName is not allowed{only}: devices come with the resources that a pod asks for",
+    )
     # claims say in another object what they are for
     claims = "variables.pod.?resourceClaims.orValue([]).size() > 0 || " if has_device_claims(plan) else ""
     for share, names in _grouped(plan).items():
         if share is None:
-            yield (f"{claims}!{asks_for(names)} || variables.accelerators > 0",
-                   f"{_span(names)}: only for pods that ask for accelerators")  # fmt: skip
+            yield (
+                f"{claims}!{asks_for(names)} || variables.accelerators > 0",
+                f"{_span(names)}: only for pods that ask for accelerators",
+            )
         else:
             asked = _sum("variables.containers", ["r"], quoted=False)
-            yield (f"{claims}{format_cel_list(names)}.all(r, {asked} * {share.denominator} <= "
-                   f"variables.accelerators * {share.numerator})",
-                   f"{_span(names)}: no more than {share.numerator} of each for {share.denominator} accelerators "
-                   "of the pod, over all containers and initContainers")  # fmt: skip
+            yield (
+                f"{claims}{format_cel_list(names)}.all(r, {asked} * {share.denominator} <= "
+                f"variables.accelerators * {share.numerator})",
+                f"{_span(names)}: no more than {share.numerator} of each for {share.denominator} accelerators "
+                "of the pod, over all containers and initContainers",
+            )
 
 
 def _sum(containers: str, names: list[str], quoted: bool = True) -> str:
@@ -97,7 +105,11 @@ def ports_of(plan: Plan) -> list[Ports]:
         for reach in list_attachments(plan, pool):
             whole = reach.mode in _WHOLE and pool.slicing is None
             for name, number in reach.resources.items():
-                own = Ports(name, devices, Fraction(number, pool.accelerators_per_node) if whole else None) if devices else None
+                own = (
+                    Ports(name, devices, Fraction(number, pool.accelerators_per_node) if whole else None)
+                    if devices
+                    else None
+                )
                 found[name] = _joined(found[name], own) if name in found else own
     return [item for item in found.values() if item]
 

@@ -7,10 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....plan.build.fabric.nccl import find_collectives_file
-from ....plan.build.kubernetes.fabrics import FabricAttachment, find_pool_adapter, count_addresses_per_node, build_nccl_environment, compute_pod_blocks, list_attachments
-from ....plan.build.kubernetes.names import POOL_LABEL, format_attachment_name, format_namespace_name, format_settings_name
+from ....plan.build.kubernetes.fabrics import (
+    FabricAttachment,
+    build_nccl_environment,
+    compute_pod_blocks,
+    count_addresses_per_node,
+    find_pool_adapter,
+    list_attachments,
+)
+from ....plan.build.kubernetes.names import (
+    POOL_LABEL,
+    format_attachment_name,
+    format_namespace_name,
+    format_settings_name,
+)
 from ....plan.model.plan import Plan, PoolPlan
-from .given import require_kubernetes_plan, has_host_driver, build_taints, list_tenant_names
+from .given import build_taints, has_host_driver, list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["list_host_driver_pools", "build_objects", "build_rail_names"]
@@ -60,19 +72,35 @@ def _build_cluster_policy(plan: Plan, uses: list[_PoolAttachment]) -> Object:
     if not has_host_driver(plan):
         spec["ofedDriver"] = {
             **_build_image(plan, "doca-driver"),
-            "upgradePolicy": {"autoUpgrade": True, "maxParallelUpgrades": 1,
-                              "drain": {"enable": True, "force": True, "deleteEmptyDir": True, "timeoutSeconds": 300}},
-        }  # fmt: skip
+            "upgradePolicy": {
+                "autoUpgrade": True,
+                "maxParallelUpgrades": 1,
+                "drain": {"enable": True, "force": True, "deleteEmptyDir": True, "timeoutSeconds": 300},
+            },
+        }
     if "shared" in ways:
-        config = {"configList": _remove_duplicates([_build_shared_resource(plan, use) for use in uses if use.attachment.mode == "shared"])}
-        spec["rdmaSharedDevicePlugin"] = {**_build_image(plan, "k8s-rdma-shared-dev-plugin"), "config": _format_json(config)}
+        config = {
+            "configList": _remove_duplicates(
+                [_build_shared_resource(plan, use) for use in uses if use.attachment.mode == "shared"]
+            )
+        }
+        spec["rdmaSharedDevicePlugin"] = {
+            **_build_image(plan, "k8s-rdma-shared-dev-plugin"),
+            "config": _format_json(config),
+        }
     if "host-device" in ways:
-        lists = [item for use in uses if use.attachment.mode == "host-device" for item in _build_device_resources(plan, use)]
+        lists = [
+            item for use in uses if use.attachment.mode == "host-device" for item in _build_device_resources(plan, use)
+        ]
         spec["sriovDevicePlugin"] = {
-            **_build_image(plan, "sriov-network-device-plugin"), "config": _format_json({"resourceList": _remove_duplicates(lists)}),
-        }  # fmt: skip
+            **_build_image(plan, "sriov-network-device-plugin"),
+            "config": _format_json({"resourceList": _remove_duplicates(lists)}),
+        }
     if ways & {"host-device", "sr-iov"}:
-        spec["secondaryNetwork"] = {"cniPlugins": _build_image(plan, "plugins"), "multus": _build_image(plan, "multus-cni")}
+        spec["secondaryNetwork"] = {
+            "cniPlugins": _build_image(plan, "plugins"),
+            "multus": _build_image(plan, "multus-cni"),
+        }
         spec["nvIpam"] = _build_image(plan, "nvidia-k8s-ipam")
     return build_object(_NVIDIA, "NicClusterPolicy", "nic-cluster-policy", spec=spec)
 
@@ -138,11 +166,17 @@ def _build_networks(plan: Plan, uses: list[_PoolAttachment], operator: str) -> I
                     == (reach.fabric.name, reach.mode, reach.has_named_ports)
                 ]
                 terms = [{"matchExpressions": [{"key": POOL_LABEL, "operator": "In", "values": pools}]}]
-                yield build_object(_IPAM, "IPPool", name, operator, spec={
-                    "subnet": str(block),
-                    "perNodeBlockSize": count_addresses_per_node(plan, reach),
-                    "nodeSelector": {"nodeSelectorTerms": terms},
-                })  # fmt: skip
+                yield build_object(
+                    _IPAM,
+                    "IPPool",
+                    name,
+                    operator,
+                    spec={
+                        "subnet": str(block),
+                        "perNodeBlockSize": count_addresses_per_node(plan, reach),
+                        "nodeSelector": {"nodeSelectorTerms": terms},
+                    },
+                )
             for tenant in list_tenant_names(plan):
                 yield _build_network(reach, name, ipam, format_namespace_name(tenant), operator)
 
@@ -152,7 +186,9 @@ def _build_network(reach: FabricAttachment, name: str, ipam: str, namespace: str
     spec: Object = {"networkNamespace": namespace, "resourceName": name, **({"ipam": ipam} if ipam else {})}
     if reach.mode == "host-device":
         return build_object(_NVIDIA, "HostDeviceNetwork", format_attachment_name(namespace, name), spec=spec)
-    return build_object(_SRIOV, "SriovIBNetwork", format_attachment_name(namespace, name), operator, spec=spec | {"linkState": "enable"})
+    return build_object(
+        _SRIOV, "SriovIBNetwork", format_attachment_name(namespace, name), operator, spec=spec | {"linkState": "enable"}
+    )
 
 
 def _build_node_policy(plan: Plan, use: _PoolAttachment, rail: int, operator: str) -> Object:
@@ -162,16 +198,22 @@ def _build_node_policy(plan: Plan, use: _PoolAttachment, rail: int, operator: st
     picked: Object = {"pfNames": [f"rail{rail}"]}
     if nic:
         picked = {"vendor": nic.vendor_id, "deviceID": nic.device_id, **picked}
-    return build_object(_SRIOV, "SriovNetworkNodePolicy", f"{use.pool.name}-{name}", operator, spec={
-        "deviceType": "netdevice",
-        "linkType": "ib",
-        "isRdma": True,
-        "numVfs": use.attachment.port_functions,
-        "priority": 90,
-        "resourceName": name,
-        "nicSelector": picked,
-        "nodeSelector": {POOL_LABEL: use.pool.name},
-    })  # fmt: skip
+    return build_object(
+        _SRIOV,
+        "SriovNetworkNodePolicy",
+        f"{use.pool.name}-{name}",
+        operator,
+        spec={
+            "deviceType": "netdevice",
+            "linkType": "ib",
+            "isRdma": True,
+            "numVfs": use.attachment.port_functions,
+            "priority": 90,
+            "resourceName": name,
+            "nicSelector": picked,
+            "nodeSelector": {POOL_LABEL: use.pool.name},
+        },
+    )
 
 
 def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Object]:
@@ -185,12 +227,21 @@ def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Obj
             done.add(network)
             subnet = f"{plan.name}-{network}"
             vpc = f"{plan.name}-{use.attachment.fabric.name}" if mode == "RDMA" else subnet
-            yield build_object("networking.gke.io/v1", "GKENetworkParamSet", network,
-                      spec={"vpc": vpc, "vpcSubnet": subnet, "deviceMode": mode})  # fmt: skip
-            yield build_object("networking.gke.io/v1", "Network", network, spec={
-                "type": "Device",
-                "parametersRef": {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": network},
-            })  # fmt: skip
+            yield build_object(
+                "networking.gke.io/v1",
+                "GKENetworkParamSet",
+                network,
+                spec={"vpc": vpc, "vpcSubnet": subnet, "deviceMode": mode},
+            )
+            yield build_object(
+                "networking.gke.io/v1",
+                "Network",
+                network,
+                spec={
+                    "type": "Device",
+                    "parametersRef": {"group": "networking.gke.io", "kind": "GKENetworkParamSet", "name": network},
+                },
+            )
 
 
 def _build_nccl_settings(plan: Plan) -> Iterator[Object]:
@@ -200,8 +251,13 @@ def _build_nccl_settings(plan: Plan) -> Iterator[Object]:
             if settings := build_nccl_environment(plan, pool):
                 file = find_collectives_file(pool)
                 text = "".join(f"{key}={value}\n" for key, value in settings.items())
-                yield build_object("v1", "ConfigMap", format_settings_name(pool.name), format_namespace_name(tenant),
-                          data={**settings, **({file: text} if file else {})})  # fmt: skip
+                yield build_object(
+                    "v1",
+                    "ConfigMap",
+                    format_settings_name(pool.name),
+                    format_namespace_name(tenant),
+                    data={**settings, **({file: text} if file else {})},
+                )
 
 
 def list_host_driver_pools(plan: Plan) -> list[PoolPlan]:

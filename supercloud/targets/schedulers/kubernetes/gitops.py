@@ -8,7 +8,7 @@ from ....plan.model.plan import Plan
 from ....primitives.names import NameRule, build_bounded_name
 from . import charts
 from .given import require_kubernetes_plan
-from .manifest import Object, render_documents, build_object
+from .manifest import Object, build_object, render_documents
 
 __all__ = ["render_argocd", "render_flux"]
 
@@ -30,7 +30,13 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             if chart.repository.startswith("oci://"):
                 spec["type"] = "oci"
             found["sources.yaml"].append(
-                build_object("source.toolkit.fluxcd.io/v1", "HelmRepository", _format_source_name(chart.repository), _FLUX, spec=spec)
+                build_object(
+                    "source.toolkit.fluxcd.io/v1",
+                    "HelmRepository",
+                    _format_source_name(chart.repository),
+                    _FLUX,
+                    spec=spec,
+                )
             )
         release: Object = {
             "interval": "1h",
@@ -39,19 +45,30 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             # without an end: a chart may be looked at before its namespace, or what it stands on, is there
             "install": {"crds": "CreateReplace", "remediation": {"retries": -1}},
             "upgrade": {"crds": "CreateReplace", "remediation": {"retries": -1}},
-            "chart": {"spec": {
-                "chart": chart.chart, "version": chart.version,
-                "sourceRef": {"kind": "HelmRepository", "name": _format_source_name(chart.repository)},
-            }},
+            "chart": {
+                "spec": {
+                    "chart": chart.chart,
+                    "version": chart.version,
+                    "sourceRef": {"kind": "HelmRepository", "name": _format_source_name(chart.repository)},
+                }
+            },
             "values": charts.build_values(plan, chart),
-        }  # fmt: skip
+        }
         if chart.after:
             release["dependsOn"] = [{"name": name} for name in chart.after]
-        found["releases.yaml"].append(build_object("helm.toolkit.fluxcd.io/v2", "HelmRelease", chart.name, _FLUX, spec=release))
+        found["releases.yaml"].append(
+            build_object("helm.toolkit.fluxcd.io/v2", "HelmRelease", chart.name, _FLUX, spec=release)
+        )
     previous = None
     for stage in ["namespaces", *stages]:
-        spec = {"interval": "10m", "path": f"./{stage}", "prune": True, "wait": False, "retryInterval": "1m",
-                "sourceRef": {"kind": "GitRepository", "name": plan.name}}  # fmt: skip
+        spec = {
+            "interval": "10m",
+            "path": f"./{stage}",
+            "prune": True,
+            "wait": False,
+            "retryInterval": "1m",
+            "sourceRef": {"kind": "GitRepository", "name": plan.name},
+        }
         if previous:
             spec["dependsOn"] = [{"name": f"{plan.name}-{previous}"}]
         previous = stage
@@ -59,9 +76,14 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             build_object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", f"{plan.name}-{stage}", _FLUX, spec=spec)
         )
     found["repository.yaml"] = [
-        build_object("source.toolkit.fluxcd.io/v1", "GitRepository", plan.name, _FLUX,
-            spec={"interval": "1m", "url": _REPOSITORY_URL, "ref": {"branch": "main"}}),
-    ]  # fmt: skip
+        build_object(
+            "source.toolkit.fluxcd.io/v1",
+            "GitRepository",
+            plan.name,
+            _FLUX,
+            spec={"interval": "1m", "url": _REPOSITORY_URL, "ref": {"branch": "main"}},
+        ),
+    ]
     return {name: render_documents(plan.name, objects) for name, objects in found.items()}
 
 
@@ -73,18 +95,28 @@ def _format_source_name(repository: str) -> str:
 def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     """An Application for each chart and each stage, in waves."""
     found: list[Object] = []
-    sync: Object = {"automated": {"prune": True, "selfHeal": True},
-                    "syncOptions": ["CreateNamespace=true", "ServerSideApply=true"],
-                    "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}},
-                    }  # fmt: skip
+    sync: Object = {
+        "automated": {"prune": True, "selfHeal": True},
+        "syncOptions": ["CreateNamespace=true", "ServerSideApply=true"],
+        "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}},
+    }
 
     def add_application(name: str, wave: int, source: Object, namespace: str) -> None:
         found.append(
-            build_object("argoproj.io/v1alpha1", "Application", name, _ARGO,
+            build_object(
+                "argoproj.io/v1alpha1",
+                "Application",
+                name,
+                _ARGO,
                 annotations={"argocd.argoproj.io/sync-wave": str(wave)},
-                spec={"project": "default", "source": source, "syncPolicy": sync,
-                      "destination": {"server": "https://kubernetes.default.svc", "namespace": namespace}})
-        )  # fmt: skip
+                spec={
+                    "project": "default",
+                    "source": source,
+                    "syncPolicy": sync,
+                    "destination": {"server": "https://kubernetes.default.svc", "namespace": namespace},
+                },
+            )
+        )
 
     def build_folder_source(path: str) -> Object:
         return {"repoURL": _REPOSITORY_URL, "targetRevision": "main", "path": path}
@@ -93,9 +125,12 @@ def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     for wave, stage in enumerate(before):
         add_application(f"{plan.name}-{stage}", wave, build_folder_source(stage), "default")
     for wave, chart in enumerate(require_kubernetes_plan(plan).charts, start=len(before)):
-        source = {"repoURL": chart.repository.removeprefix("oci://"), "chart": chart.chart,
-                  "targetRevision": chart.version,
-                  "helm": {"releaseName": chart.name, "valuesObject": charts.build_values(plan, chart)}}  # fmt: skip
+        source = {
+            "repoURL": chart.repository.removeprefix("oci://"),
+            "chart": chart.chart,
+            "targetRevision": chart.version,
+            "helm": {"releaseName": chart.name, "valuesObject": charts.build_values(plan, chart)},
+        }
         add_application(chart.name, wave, source, chart.namespace)
     first = len(before) + len(require_kubernetes_plan(plan).charts)
     for wave, stage in enumerate((stage for stage in stages if stage not in before), start=first):

@@ -8,8 +8,19 @@ from ....plan.model.kubernetes import KubernetesPlan
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec.scheduler import KubernetesScheduler
 
-__all__ = ["list_accelerator_pools", "list_channel_classes", "has_device_claims", "build_claimed_classes", "require_kubernetes_spec", "require_kubernetes_plan",
-           "require_control_plane", "build_pool_labels", "build_taints", "list_tenant_names", "build_tolerations"]  # fmt: skip
+__all__ = [
+    "list_accelerator_pools",
+    "list_channel_classes",
+    "has_device_claims",
+    "build_claimed_classes",
+    "require_kubernetes_spec",
+    "require_kubernetes_plan",
+    "require_control_plane",
+    "build_pool_labels",
+    "build_taints",
+    "list_tenant_names",
+    "build_tolerations",
+]
 
 
 def require_kubernetes_plan(plan: Plan) -> KubernetesPlan:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....plan.build.kubernetes.names import format_level_label, build_topology
+from ....plan.build.kubernetes.names import build_topology, format_level_label
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from ....primitives.templates import render_template
-from .given import require_control_plane, build_pool_labels, build_taints
+from .given import build_pool_labels, build_taints, require_control_plane
 from .manifest import Object, build_object
 
 __all__ = ["NAMESPACE", "build_objects", "build_label_table"]
@@ -73,24 +73,55 @@ def build_objects(plan: Plan) -> list[Object]:
     return [
         build_object("v1", "Namespace", NAMESPACE, labels={"pod-security.kubernetes.io/enforce": "restricted"}),
         build_object("v1", "ServiceAccount", _RESOURCE_NAME, NAMESPACE),
-        build_object("rbac.authorization.k8s.io/v1", "ClusterRole", f"supercloud-{_RESOURCE_NAME}", rules=[
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "patch"]},
-        ]),
-        build_object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", f"supercloud-{_RESOURCE_NAME}",
-            roleRef={"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": f"supercloud-{_RESOURCE_NAME}"},
-            subjects=[{"kind": "ServiceAccount", "name": _RESOURCE_NAME, "namespace": NAMESPACE}]),
-        *(build_object("v1", "ConfigMap", name, NAMESPACE, data={f"{name}.txt": part})
-          for name, part in zip(names, parts, strict=True)),
-        build_object("v1", "ConfigMap", f"{_RESOURCE_NAME}-script", NAMESPACE,
-            data={"label_nodes.py": render_template("kubernetes/label_nodes.py")}),
-        build_object("batch/v1", "CronJob", _RESOURCE_NAME, NAMESPACE, spec={
-            "schedule": "*/5 * * * *",
-            "concurrencyPolicy": "Forbid",
-            "successfulJobsHistoryLimit": 1,
-            "failedJobsHistoryLimit": 1,
-            "jobTemplate": {"spec": {"backoffLimit": 1, "template": {"spec": _build_pod_spec(require_control_plane(plan).python, sources)}}},
-        }),
-    ]  # fmt: skip
+        build_object(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRole",
+            f"supercloud-{_RESOURCE_NAME}",
+            rules=[
+                {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "patch"]},
+            ],
+        ),
+        build_object(
+            "rbac.authorization.k8s.io/v1",
+            "ClusterRoleBinding",
+            f"supercloud-{_RESOURCE_NAME}",
+            roleRef={
+                "apiGroup": "rbac.authorization.k8s.io",
+                "kind": "ClusterRole",
+                "name": f"supercloud-{_RESOURCE_NAME}",
+            },
+            subjects=[{"kind": "ServiceAccount", "name": _RESOURCE_NAME, "namespace": NAMESPACE}],
+        ),
+        *(
+            build_object("v1", "ConfigMap", name, NAMESPACE, data={f"{name}.txt": part})
+            for name, part in zip(names, parts, strict=True)
+        ),
+        build_object(
+            "v1",
+            "ConfigMap",
+            f"{_RESOURCE_NAME}-script",
+            NAMESPACE,
+            data={"label_nodes.py": render_template("kubernetes/label_nodes.py")},
+        ),
+        build_object(
+            "batch/v1",
+            "CronJob",
+            _RESOURCE_NAME,
+            NAMESPACE,
+            spec={
+                "schedule": "*/5 * * * *",
+                "concurrencyPolicy": "Forbid",
+                "successfulJobsHistoryLimit": 1,
+                "failedJobsHistoryLimit": 1,
+                "jobTemplate": {
+                    "spec": {
+                        "backoffLimit": 1,
+                        "template": {"spec": _build_pod_spec(require_control_plane(plan).python, sources)},
+                    }
+                },
+            },
+        ),
+    ]
 
 
 def _split_table(lines: list[str]) -> list[str]:
@@ -111,14 +142,19 @@ def _build_pod_spec(image: str, sources: list[Object]) -> Object:
         "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
         "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}],
         "securityContext": {"runAsNonRoot": True, "runAsUser": 65534, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [{
-            "name": "label",
-            "image": image,
-            "command": ["python3", "/etc/node-labels/label_nodes.py", "/etc/node-labels"],
-            "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
-            "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
-                                "capabilities": {"drop": ["ALL"]}},
-            "volumeMounts": [{"name": "table", "mountPath": "/etc/node-labels", "readOnly": True}],
-        }],
+        "containers": [
+            {
+                "name": "label",
+                "image": image,
+                "command": ["python3", "/etc/node-labels/label_nodes.py", "/etc/node-labels"],
+                "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+                "securityContext": {
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"]},
+                },
+                "volumeMounts": [{"name": "table", "mountPath": "/etc/node-labels", "readOnly": True}],
+            }
+        ],
         "volumes": [{"name": "table", "projected": {"sources": sources}}],
-    }  # fmt: skip
+    }

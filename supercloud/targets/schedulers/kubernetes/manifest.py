@@ -25,8 +25,16 @@ _ESCAPED_CHARACTERS = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _BLOCK_SCALAR_TEXT = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*\Z")
 
 
-def build_object(api: str, kind: str, name: str, namespace: str | None = None, *, labels: Mapping[str, str] | None = None,
-        annotations: Mapping[str, str] | None = None, **fields: Any) -> Object:  # fmt: skip
+def build_object(
+    api: str,
+    kind: str,
+    name: str,
+    namespace: str | None = None,
+    *,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> Object:
     """An object with its metadata; ``rest`` is what follows it (``spec=``, ``data=``, ``rules=`` …)."""
     metadata: Object = {"name": name}
     if namespace:
@@ -50,8 +58,10 @@ def render_documents(plan_name: str, objects: Iterable[Any]) -> str:
 def render_kustomization(plan_name: str, resources: Sequence[str], replacements: Sequence[Object] = ()) -> str:
     """The list by which kustomize, kubectl and GitOps controllers take a folder."""
     found: Object = {
-        "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": list(resources),
-    }  # fmt: skip
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": list(resources),
+    }
     if replacements:
         found["replacements"] = list(replacements)
     return render_documents(plan_name, [found])

@@ -24,27 +24,52 @@ def build_values(plan: Plan) -> Object:
     every = {f"{kind}SelectorNilUsesHelmValues": False for kind in ("rule", "serviceMonitor", "podMonitor", "probe")}
     return {
         "prometheus": {"prometheusSpec": {**every, "retention": "30d"}},
-        "grafana": {"sidecar": {"dashboards": {
-            "enabled": True, "label": "grafana_dashboard", "searchNamespace": "ALL",
-        }}},
-        "kube-state-metrics": {"metricLabelsAllowlist": [f"nodes=[{','.join((POOL_LABEL, ACCELERATOR_LABEL, MACHINE_LABEL, RACK_LABEL))}]"]},
+        "grafana": {
+            "sidecar": {
+                "dashboards": {
+                    "enabled": True,
+                    "label": "grafana_dashboard",
+                    "searchNamespace": "ALL",
+                }
+            }
+        },
+        "kube-state-metrics": {
+            "metricLabelsAllowlist": [f"nodes=[{','.join((POOL_LABEL, ACCELERATOR_LABEL, MACHINE_LABEL, RACK_LABEL))}]"]
+        },
         "prometheus-node-exporter": {
             "tolerations": [{"operator": "Exists"}],
-            "prometheus": {"monitor": {"relabelings": [
-                {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "instance"},
-            ]}},
+            "prometheus": {
+                "monitor": {
+                    "relabelings": [
+                        {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "instance"},
+                    ]
+                }
+            },
         },
-    }  # fmt: skip
+    }
 
 
 def build_objects(plan: Plan) -> list[Object]:
     """Rules and dashboards."""
     namespace = _get_namespace(plan)
-    found = [build_object("monitoring.coreos.com/v1", "PrometheusRule", "supercloud", namespace,
-                 spec={"groups": rules.build_rule_groups(plan)})]  # fmt: skip
+    found = [
+        build_object(
+            "monitoring.coreos.com/v1",
+            "PrometheusRule",
+            "supercloud",
+            namespace,
+            spec={"groups": rules.build_rule_groups(plan)},
+        )
+    ]
     for name, text in dashboards.render_dashboards(plan).items():
         found.append(
-            build_object("v1", "ConfigMap", f"dashboard-{name.removesuffix('.json')}", namespace,
-                labels={"grafana_dashboard": "1"}, data={name: text})
-        )  # fmt: skip
+            build_object(
+                "v1",
+                "ConfigMap",
+                f"dashboard-{name.removesuffix('.json')}",
+                namespace,
+                labels={"grafana_dashboard": "1"},
+                data={name: text},
+            )
+        )
     return found

@@ -25,8 +25,8 @@ from ....plan.model.plan import Plan
 from ....primitives.bundle import Bundle
 from ....primitives.templates import render_template
 from . import charts
-from .given import list_channel_classes, require_kubernetes_plan, list_tenant_names
-from .manifest import Object, render_documents, format_header, render_kustomization, build_object, format_yaml
+from .given import list_channel_classes, list_tenant_names, require_kubernetes_plan
+from .manifest import Object, build_object, format_header, format_yaml, render_documents, render_kustomization
 from .queues import PRIORITY_VALUES, build_device_class_mappings, build_settings, list_uncounted_prefixes
 
 __all__ = ["render_fleet"]
@@ -45,8 +45,10 @@ def render_fleet(name: str, plans: Mapping[str, Plan]) -> Bundle:
     manager = _build_manager_objects(name, plans)
     installed = _select_charts(plans)
     files = {"manager/kustomization.yaml": render_kustomization(name, [f"{part}.yaml" for part in manager])}
-    files |= {f"manager/charts/{chart.name}.yaml": f"{format_header(name)}\n{format_yaml(_build_values(plans, chart))}"
-              for chart in installed}  # fmt: skip
+    files |= {
+        f"manager/charts/{chart.name}.yaml": f"{format_header(name)}\n{format_yaml(_build_values(plans, chart))}"
+        for chart in installed
+    }
     files |= {f"manager/{part}.yaml": render_documents(name, objects) for part, objects in manager.items()}
     for cluster, plan in plans.items():
         files[f"workers/{cluster}/kustomization.yaml"] = render_kustomization(name, ["multikueue.yaml"])
@@ -58,24 +60,45 @@ def render_fleet(name: str, plans: Mapping[str, Plan]) -> Bundle:
         "system": _SYSTEM,
         "account": _MANAGER,
     }
-    files["INSTALL.md"] = render_template("kubernetes/FLEET.md.j2", head=format_header(name).removeprefix("# "), name=name, **about)
+    files["INSTALL.md"] = render_template(
+        "kubernetes/FLEET.md.j2", head=format_header(name).removeprefix("# "), name=name, **about
+    )
     return Bundle(files)
 
 
 def _require_kueue(name: str, plans: Mapping[str, Plan]) -> None:
     found = [
-        Finding("multikueue", "error", f"clusters[{index}]", f"{cluster} has no Kueue to hand jobs to",
-                "set scheduler: {kind: kubernetes, queue: kueue}")
+        Finding(
+            "multikueue",
+            "error",
+            f"clusters[{index}]",
+            f"{cluster} has no Kueue to hand jobs to",
+            "set scheduler: {kind: kubernetes, queue: kueue}",
+        )
         for index, (cluster, plan) in enumerate(plans.items())
         if _find_kueue_release(plan) is None
-    ]  # fmt: skip
+    ]
     if not plans:
-        found.append(Finding("multikueue", "error", "clusters", "no cluster has a Kueue to hand jobs to",
-                             "set scheduler: {kind: kubernetes, queue: kueue} in one of them"))  # fmt: skip
+        found.append(
+            Finding(
+                "multikueue",
+                "error",
+                "clusters",
+                "no cluster has a Kueue to hand jobs to",
+                "set scheduler: {kind: kubernetes, queue: kueue} in one of them",
+            )
+        )
     most = None if found else _select_newest_release(plans).max_clusters
     if most and len(plans) > most:
-        found.append(Finding("multikueue", "error", "clusters", f"{len(plans)} clusters, a manager takes {most}",
-                             "make several fleets"))  # fmt: skip
+        found.append(
+            Finding(
+                "multikueue",
+                "error",
+                "clusters",
+                f"{len(plans)} clusters, a manager takes {most}",
+                "make several fleets",
+            )
+        )
     if found:
         raise InputError(f"{name} cannot be one queue", found)
 
@@ -91,7 +114,10 @@ def _select_newest_release(plans: Mapping[str, Plan]) -> KueueRelease:
 
 def _select_charts(plans: Mapping[str, Plan]) -> list[Chart]:
     """What the manager installs: its queue, and the kinds of jobs it hands on."""
-    newest = max(plans.values(), key=lambda plan: build_release_sort_key(require_kubernetes_plan(plan).kueue or _select_newest_release(plans)))
+    newest = max(
+        plans.values(),
+        key=lambda plan: build_release_sort_key(require_kubernetes_plan(plan).kueue or _select_newest_release(plans)),
+    )
     return [chart for chart in require_kubernetes_plan(newest).charts if chart.name in ("kueue", "jobset", "lws")]
 
 
@@ -115,27 +141,51 @@ def _build_manager_objects(name: str, plans: Mapping[str, Plan]) -> dict[str, li
     api, clusters = f"kueue.x-k8s.io/{apis.queues}", f"kueue.x-k8s.io/{apis.clusters}"
     tenants = sorted({tenant for plan in plans.values() for tenant in list_tenant_names(plan)}, key=str)
     members = [
-        build_object(clusters, "MultiKueueCluster", cluster,
+        build_object(
+            clusters,
+            "MultiKueueCluster",
+            cluster,
             spec={"clusterSource": {"kubeConfig": {"locationType": "Secret", "location": f"{_MANAGER}-{cluster}"}}}
             if apis.clusters != "v1beta1"
-            else {"kubeConfig": {"locationType": "Secret", "location": f"{_MANAGER}-{cluster}"}})
+            else {"kubeConfig": {"locationType": "Secret", "location": f"{_MANAGER}-{cluster}"}},
+        )
         for cluster in plans
-    ]  # fmt: skip
+    ]
     config = build_object(clusters, "MultiKueueConfig", name, spec={"clusters": list(plans)})
-    check = build_object(api, "AdmissionCheck", name, spec={
-        "controllerName": _CONTROLLER,
-        "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": name},
-    })  # fmt: skip
+    check = build_object(
+        api,
+        "AdmissionCheck",
+        name,
+        spec={
+            "controllerName": _CONTROLLER,
+            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": name},
+        },
+    )
     flavor = build_object(api, "ResourceFlavor", format_flavor_name(name), spec={})
-    priorities = [build_object(api, "WorkloadPriorityClass", format_priority_class_name(word), value=value,
-                      description=f"jobs of {word} priority") for word, value in PRIORITY_VALUES.items()]  # fmt: skip
+    priorities = [
+        build_object(
+            api,
+            "WorkloadPriorityClass",
+            format_priority_class_name(word),
+            value=value,
+            description=f"jobs of {word} priority",
+        )
+        for word, value in PRIORITY_VALUES.items()
+    ]
     queues: list[Object] = []
     for tenant in tenants:
         if tenant:
             queues.append(build_object("v1", "Namespace", format_namespace_name(tenant)))
         queues.append(_build_cluster_queue(name, api, tenant, plans))
-        queues.append(build_object(api, "LocalQueue", format_queue_name(tenant), format_namespace_name(tenant),
-                          spec={"clusterQueue": format_cluster_queue_name(tenant)}))  # fmt: skip
+        queues.append(
+            build_object(
+                api,
+                "LocalQueue",
+                format_queue_name(tenant),
+                format_namespace_name(tenant),
+                spec={"clusterQueue": format_cluster_queue_name(tenant)},
+            )
+        )
     return {"clusters": [*members, config, check], "flavors": [flavor, *priorities], "queues": queues}
 
 
@@ -149,14 +199,21 @@ def _build_cluster_queue(name: str, api: str, tenant: str | None, plans: Mapping
             if pool.has_imex and list_channel_classes(plan):
                 total[IMEX_CHANNEL_RESOURCE] = total.get(IMEX_CHANNEL_RESOURCE, 0) + pool.nodes
     resources = sorted(total)
-    quotas = [{"name": item, "nominalQuota": f"{total[item]}Mi" if item == MEMORY else str(total[item])}
-              for item in resources]  # fmt: skip
-    return build_object(api, "ClusterQueue", format_cluster_queue_name(tenant), spec={
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": format_namespace_name(tenant)}},
-        "resourceGroups": [{"coveredResources": resources,
-                            "flavors": [{"name": format_flavor_name(name), "resources": quotas}]}],
-        "admissionChecksStrategy": {"admissionChecks": [{"name": name}]},
-    })  # fmt: skip
+    quotas = [
+        {"name": item, "nominalQuota": f"{total[item]}Mi" if item == MEMORY else str(total[item])} for item in resources
+    ]
+    return build_object(
+        api,
+        "ClusterQueue",
+        format_cluster_queue_name(tenant),
+        spec={
+            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": format_namespace_name(tenant)}},
+            "resourceGroups": [
+                {"coveredResources": resources, "flavors": [{"name": format_flavor_name(name), "resources": quotas}]}
+            ],
+            "admissionChecksStrategy": {"admissionChecks": [{"name": name}]},
+        },
+    )
 
 
 def _build_worker_objects(plan: Plan) -> list[Object]:
@@ -175,8 +232,12 @@ def _build_worker_objects(plan: Plan) -> list[Object]:
     found = [
         build_object("v1", "ServiceAccount", _MANAGER, _SYSTEM),
         build_object(f"{_RBAC}/v1", "ClusterRole", f"supercloud-{_MANAGER}", rules=rules),
-        build_object(f"{_RBAC}/v1", "ClusterRoleBinding", f"supercloud-{_MANAGER}",
+        build_object(
+            f"{_RBAC}/v1",
+            "ClusterRoleBinding",
+            f"supercloud-{_MANAGER}",
             roleRef={"apiGroup": _RBAC, "kind": "ClusterRole", "name": f"supercloud-{_MANAGER}"},
-            subjects=[{"kind": "ServiceAccount", "name": _MANAGER, "namespace": _SYSTEM}]),
-    ]  # fmt: skip
+            subjects=[{"kind": "ServiceAccount", "name": _MANAGER, "namespace": _SYSTEM}],
+        ),
+    ]
     return found

@@ -49,22 +49,33 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
     volumes = " || ".join(f"has(v.{kind})" for kind in _ALLOWED_VOLUMES)
     pods = [
         *baseline.build_rules(more),
-        (f"variables.pod.?volumes.orValue([]).all(v, {volumes})", f"volumes that may be used: {', '.join(_ALLOWED_VOLUMES)}"),
-        ("request.operation != 'CREATE' || variables.pod.?nodeName.orValue('') == ''",
-         "nodeName is for the scheduler: choose nodes by nodeSelector or affinity"),
+        (
+            f"variables.pod.?volumes.orValue([]).all(v, {volumes})",
+            f"volumes that may be used: {', '.join(_ALLOWED_VOLUMES)}",
+        ),
+        (
+            "request.operation != 'CREATE' || variables.pod.?nodeName.orValue('') == ''",
+            "nodeName is for the scheduler: choose nodes by nodeSelector or affinity",
+        ),
         *_build_host_network_rules(plan),
         *device_rules.rules(plan),
-    ]  # fmt: skip
+    ]
     services = [
         ("object.spec.?externalIPs.orValue([]).size() == 0", "externalIPs are not allowed"),
-        ("object.spec.?type.orValue('ClusterIP') in ['ClusterIP', 'ExternalName']",
-         "services of type NodePort and LoadBalancer are not allowed: they open ports of nodes or of the site"),
-    ]  # fmt: skip
+        (
+            "object.spec.?type.orValue('ClusterIP') in ['ClusterIP', 'ExternalName']",
+            "services of type NodePort and LoadBalancer are not allowed: they open ports of nodes or of the site",
+        ),
+    ]
     # controllers make claims from templates in what tenants write (StatefulSets, jobs of Volcano), with rights of their
     # own; administrators and what applies these files also write quotas, which no such controller does
     writer = "authorizer.group('').resource('resourcequotas').namespace(request.namespace).check('create').allowed()"
-    claims = [(f"request.operation != 'CREATE' || {writer}",
-               "claims of volumes are made only by those who may create resource quotas here")]  # fmt: skip
+    claims = [
+        (
+            f"request.operation != 'CREATE' || {writer}",
+            "claims of volumes are made only by those who may create resource quotas here",
+        )
+    ]
     words = [*baseline.POLICY_VARIABLES, *device_rules.variables(plan)]
     return [
         *_build_policy(_CLAIMS, ["persistentvolumeclaims"], [], claims, label),
@@ -78,17 +89,26 @@ def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
     asked = sorted({name for pool in plan.pools for name in _iter_host_network_resources(plan, pool.name)})
     if not asked:
         yield "!variables.pod.?hostNetwork.orValue(false)", "hostNetwork is not allowed"
-        yield (baseline.build_container_rule("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"), "hostPort is not allowed")
+        yield (
+            baseline.build_container_rule("c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)"),
+            "hostPort is not allowed",
+        )
         return
-    yield (f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.asks_for(asked)}",
-           f"hostNetwork is only for pods that ask for {' or '.join(asked)}")  # fmt: skip
+    yield (
+        f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.asks_for(asked)}",
+        f"hostNetwork is only for pods that ask for {' or '.join(asked)}",
+    )
     # the API server itself sets hostPort to containerPort where the host's network is used
-    yield ("variables.pod.?hostNetwork.orValue(false) || "
-           f"({baseline.build_container_rule('c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)')})",
-           "hostPort is not allowed")  # fmt: skip
+    yield (
+        "variables.pod.?hostNetwork.orValue(false) || "
+        f"({baseline.build_container_rule('c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)')})",
+        "hostPort is not allowed",
+    )
     dropped = "c.?securityContext.?capabilities.?drop.orValue([]).exists(k, k in ['ALL', 'NET_RAW'])"
-    yield (f"!variables.pod.?hostNetwork.orValue(false) || ({baseline.build_container_rule(dropped)})",
-           "containers on the host's network must drop the capability NET_RAW")  # fmt: skip
+    yield (
+        f"!variables.pod.?hostNetwork.orValue(false) || ({baseline.build_container_rule(dropped)})",
+        "containers on the host's network must drop the capability NET_RAW",
+    )
 
 
 def _iter_host_network_resources(plan: Plan, pool: str) -> Iterator[str]:
@@ -105,19 +125,26 @@ def _build_policy(
 ) -> list[Object]:
     spec: Object = {
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [
-            {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": resources},
-        ]},
+        "matchConstraints": {
+            "resourceRules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": resources},
+            ]
+        },
         "matchConditions": [_SPEC_CHANGED_CONDITION],
-    }  # fmt: skip
+    }
     if variables:
         spec["variables"] = variables
     spec["validations"] = [{"expression": rule, "message": message} for rule, message in rules]
     return [
         build_object(_API_VERSION, "ValidatingAdmissionPolicy", name, spec=spec),
-        build_object(_API_VERSION, "ValidatingAdmissionPolicyBinding", name, spec={
-            "policyName": name,
-            "validationActions": ["Deny"],
-            "matchResources": {"namespaceSelector": {"matchExpressions": [{"key": label, "operator": "Exists"}]}},
-        }),
-    ]  # fmt: skip
+        build_object(
+            _API_VERSION,
+            "ValidatingAdmissionPolicyBinding",
+            name,
+            spec={
+                "policyName": name,
+                "validationActions": ["Deny"],
+                "matchResources": {"namespaceSelector": {"matchExpressions": [{"key": label, "operator": "Exists"}]}},
+            },
+        ),
+    ]

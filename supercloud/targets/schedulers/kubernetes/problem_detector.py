@@ -22,7 +22,9 @@ def build_values(plan: Plan) -> Object:
     }
     if plan.scheduler.xids:
         found["settings"]["log_monitors"].append(own)
-        found["settings"]["custom_monitor_definitions"] = {_MONITOR_FILE: json.dumps(_build_monitor(plan), indent=2) + "\n"}
+        found["settings"]["custom_monitor_definitions"] = {
+            _MONITOR_FILE: json.dumps(_build_monitor(plan), indent=2) + "\n"
+        }
     return found
 
 

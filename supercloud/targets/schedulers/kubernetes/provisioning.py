@@ -46,7 +46,12 @@ def build_objects(plan: Plan) -> Iterator[Object]:
             spec["parameters"] = {"maxRunDurationSeconds": str(most.ceil("s"))}
         name = format_check_name(pool)
         yield build_object(f"kueue.x-k8s.io/{kueue.apis.provisioning}", "ProvisioningRequestConfig", name, spec=spec)
-        yield build_object(f"kueue.x-k8s.io/{kueue.apis.queues}", "AdmissionCheck", name, spec={
-            "controllerName": _CONTROLLER,
-            "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": name},
-        })  # fmt: skip
+        yield build_object(
+            f"kueue.x-k8s.io/{kueue.apis.queues}",
+            "AdmissionCheck",
+            name,
+            spec={
+                "controllerName": _CONTROLLER,
+                "parameters": {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": name},
+            },
+        )

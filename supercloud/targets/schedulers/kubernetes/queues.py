@@ -17,14 +17,27 @@ from ....plan.build.kubernetes.names import (
     format_priority_class_name,
     format_queue_name,
 )
-from ....plan.build.kubernetes.quota import MEMORY, TenantQuota, compute_tenant_quotas, covered, compute_pool_capacity
+from ....plan.build.kubernetes.quota import MEMORY, TenantQuota, compute_pool_capacity, compute_tenant_quotas, covered
 from ....plan.model.plan import Plan
 from ....spec.tenant import Priority
-from .given import list_channel_classes, build_claimed_classes, require_kubernetes_plan, list_tenant_names, build_tolerations
+from .given import (
+    build_claimed_classes,
+    build_tolerations,
+    list_channel_classes,
+    list_tenant_names,
+    require_kubernetes_plan,
+)
 from .manifest import Object, build_object
 from .provisioning import format_check_name, list_queued_pools
 
-__all__ = ["PRIORITY_VALUES", "build_configuration", "build_device_class_mappings", "build_files", "build_settings", "list_uncounted_prefixes"]
+__all__ = [
+    "PRIORITY_VALUES",
+    "build_configuration",
+    "build_device_class_mappings",
+    "build_files",
+    "build_settings",
+    "list_uncounted_prefixes",
+]
 
 PRIORITY_VALUES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
 """What a job of each priority is worth; only the order matters."""
@@ -61,14 +74,19 @@ def list_uncounted_prefixes(plan: Plan) -> list[str]:
     counted = covered(plan)
     left_out = [name for name in ("cpu", MEMORY) if name not in counted]
     links = {
-        name.rstrip("0123456789") for pool in plan.pools for reach in list_attachments(plan, pool) for name in reach.resources
+        name.rstrip("0123456789")
+        for pool in plan.pools
+        for reach in list_attachments(plan, pool)
+        for name in reach.resources
     }
     return [*left_out, "ephemeral-storage", "hugepages-", *sorted(links)]
 
 
 def build_device_class_mappings(plan: Plan) -> dict[str, list[str]]:
     """What claims of device classes count as."""
-    return build_claimed_classes(plan) | ({IMEX_CHANNEL_RESOURCE: names} if (names := list_channel_classes(plan)) else {})
+    return build_claimed_classes(plan) | (
+        {IMEX_CHANNEL_RESOURCE: names} if (names := list_channel_classes(plan)) else {}
+    )
 
 
 def build_settings(
@@ -86,16 +104,13 @@ def build_settings(
         "clientConnection": {"qps": 300, "burst": 500},
         "manageJobsWithoutQueueName": True,
         "managedJobsNamespaceSelector": {
-            "matchExpressions": [
-                {"key": "kubernetes.io/metadata.name", "operator": "In",
-                 "values": sorted(namespaces)}
-            ]
+            "matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "In", "values": sorted(namespaces)}]
         },
         "integrations": {
             "frameworks": ["batch/job", "jobset.x-k8s.io/jobset", "leaderworkerset.x-k8s.io/leaderworkerset", "pod"]
         },
         "resources": {"excludeResourcePrefixes": list(excluded)},
-    }  # fmt: skip
+    }
     if classes:
         found["resources"]["deviceClassMappings"] = [
             {"name": name, "deviceClassNames": list(names)} for name, names in classes.items()
@@ -127,8 +142,13 @@ def _build_flavors(plan: Plan, apis: KueueApis) -> Iterator[Object]:
 
 def _build_priorities(apis: KueueApis) -> Iterator[Object]:
     for name, value in PRIORITY_VALUES.items():
-        yield build_object(_format_api_version(apis.queues), "WorkloadPriorityClass", format_priority_class_name(name), value=value,
-                  description=f"jobs of {name} priority")  # fmt: skip
+        yield build_object(
+            _format_api_version(apis.queues),
+            "WorkloadPriorityClass",
+            format_priority_class_name(name),
+            value=value,
+            description=f"jobs of {name} priority",
+        )
 
 
 def _build_cluster_queues(plan: Plan, apis: KueueApis) -> Iterator[Object]:
@@ -142,15 +162,26 @@ def _build_cluster_queues(plan: Plan, apis: KueueApis) -> Iterator[Object]:
     for index, pool in enumerate(plan.pools):
         given = [shares[tenant.name][index].nominal for tenant in plan.tenants]
         left.append(
-            TenantQuota({name: number - sum(item.get(name, 0) for item in given)
-                       for name, number in compute_pool_capacity(pool).items()}, {})
-        )  # fmt: skip
+            TenantQuota(
+                {
+                    name: number - sum(item.get(name, 0) for item in given)
+                    for name, number in compute_pool_capacity(pool).items()
+                },
+                {},
+            )
+        )
     spare = any(number for item in left for name, number in item.nominal.items() if name in resources)
-    yield build_object(_format_api_version(apis.cohorts), "Cohort", plan.name,
-              spec={"resourceGroups": [_build_resource_group(plan, resources, left)]} if spare else {})  # fmt: skip
+    yield build_object(
+        _format_api_version(apis.cohorts),
+        "Cohort",
+        plan.name,
+        spec={"resourceGroups": [_build_resource_group(plan, resources, left)]} if spare else {},
+    )
     for tenant in plan.tenants:
         more = {apis.cohort_field: plan.name, "fairSharing": {"weight": str(tenant.share)}}
-        yield _build_cluster_queue(plan, apis, tenant.name, [_build_resource_group(plan, resources, shares[tenant.name])], more)
+        yield _build_cluster_queue(
+            plan, apis, tenant.name, [_build_resource_group(plan, resources, shares[tenant.name])], more
+        )
 
 
 def _build_cluster_queue(
@@ -167,7 +198,9 @@ def _build_cluster_queue(
     }
     if queued := list_queued_pools(plan):
         spec["admissionChecksStrategy"] = {
-            "admissionChecks": [{"name": format_check_name(pool), "onFlavors": [format_flavor_name(pool.name)]} for pool in queued]
+            "admissionChecks": [
+                {"name": format_check_name(pool), "onFlavors": [format_flavor_name(pool.name)]} for pool in queued
+            ]
         }
     return build_object(_format_api_version(apis.queues), "ClusterQueue", format_cluster_queue_name(tenant), spec=spec)
 
@@ -196,5 +229,10 @@ def _format_quantity(resource: str, number: int) -> str:
 
 def _build_local_queues(plan: Plan, apis: KueueApis) -> Iterator[Object]:
     for tenant in list_tenant_names(plan):
-        yield build_object(_format_api_version(apis.queues), "LocalQueue", format_queue_name(tenant), format_namespace_name(tenant),
-                  spec={"clusterQueue": format_cluster_queue_name(tenant)})  # fmt: skip
+        yield build_object(
+            _format_api_version(apis.queues),
+            "LocalQueue",
+            format_queue_name(tenant),
+            format_namespace_name(tenant),
+            spec={"clusterQueue": format_cluster_queue_name(tenant)},
+        )

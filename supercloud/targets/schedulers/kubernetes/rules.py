@@ -23,10 +23,15 @@ def build_rule_groups(plan: Plan) -> list[Object]:
     """Groups of rules, as Prometheus and its operator both read them."""
     facts = require_kubernetes_plan(plan)
     found = [
-        {"name": item.name, "rules": [_build_alert(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.remedy)
-                                      for rule in item.alerts]}
+        {
+            "name": item.name,
+            "rules": [
+                _build_alert(rule.name, rule.expr, rule.wait, rule.severity, rule.summary, rule.remedy)
+                for rule in item.alerts
+            ],
+        }
         for item in facts.alerts
-    ]  # fmt: skip
+    ]
     if plan.scheduler.xids:
         found.append({"name": "xid", "rules": list(_build_xid_alerts(plan))})
     if power := list(_build_power_alerts(plan)):
@@ -50,8 +55,15 @@ def _build_xid_alerts(plan: Plan) -> Iterator[Object]:
     assert xids is not None
     for item in xids.classes:
         for code in item.codes:
-            yield _build_alert(f"GpuXid{code}", f"{_XID_METRIC} == {code}", "0m", item.severity, f"A GPU reported XID {code}",
-                        item.remedy, action=item.action)  # fmt: skip
+            yield _build_alert(
+                f"GpuXid{code}",
+                f"{_XID_METRIC} == {code}",
+                "0m",
+                item.severity,
+                f"A GPU reported XID {code}",
+                item.remedy,
+                action=item.action,
+            )
 
 
 def compute_power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | None:
@@ -62,7 +74,9 @@ def compute_power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | Non
     limits = [group.power_limit for group in plan.facility.racks if group.pool == pool.name and group.power_limit]
     if not limits:
         return None
-    return min(limit.to("W") for limit in limits), max(0.0, pool.machine.power.to("W") - pool.accelerators_per_node * tdp.to("W"))
+    return min(limit.to("W") for limit in limits), max(
+        0.0, pool.machine.power.to("W") - pool.accelerators_per_node * tdp.to("W")
+    )
 
 
 def _build_power_alerts(plan: Plan) -> Iterator[Object]:
@@ -75,10 +89,17 @@ def _build_power_alerts(plan: Plan) -> Iterator[Object]:
             yield _build_alert(
                 f"RackPower{_to_camel_case(pool.name)}",
                 f"sum by ({_RACK}) (({node} + {rest:g}) * on (node) group_left ({_RACK}) {labels}) > {limit:g}",
-                "5m", "critical", f"A rack of pool {pool.name} draws more than its {Power.from_base(Fraction(limit))}",
+                "5m",
+                "critical",
+                f"A rack of pool {pool.name} draws more than its {Power.from_base(Fraction(limit))}",
                 "Cap the power of its accelerators (nvidia-smi -pl), or drain a node of it.",
-            )  # fmt: skip
-    if plan.facility and plan.facility.power_budget and plan.facility.node_power and list_accelerator_pools(plan, _GPU_RESOURCE):
+            )
+    if (
+        plan.facility
+        and plan.facility.power_budget
+        and plan.facility.node_power
+        and list_accelerator_pools(plan, _GPU_RESOURCE)
+    ):
         devices = sum(
             (pool.accelerator.tdp.to("W") * pool.accelerators)
             for pool in list_accelerator_pools(plan, _GPU_RESOURCE)
@@ -86,9 +107,13 @@ def _build_power_alerts(plan: Plan) -> Iterator[Object]:
         )
         rest, budget = max(0.0, plan.facility.it_power.to("W") - devices), plan.facility.power_budget.to("W")
         yield _build_alert(
-            "SitePower", f"sum({_POWER_METRIC}) + {rest:g} > {budget:g}", "5m", "critical",
-            f"The site draws more than its {plan.facility.power_budget}", "Cap the power of accelerators, or hold queues.",
-        )  # fmt: skip
+            "SitePower",
+            f"sum({_POWER_METRIC}) + {rest:g} > {budget:g}",
+            "5m",
+            "critical",
+            f"The site draws more than its {plan.facility.power_budget}",
+            "Cap the power of accelerators, or hold queues.",
+        )
 
 
 def _to_camel_case(name: str) -> str:

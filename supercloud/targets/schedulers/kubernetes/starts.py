@@ -30,32 +30,56 @@ def build_objects(plan: Plan) -> list[Object]:
         return []
     api = f"admissionregistration.k8s.io/{served.version}"
     return [
-        build_object(api, "MutatingAdmissionPolicy", _POLICY_NAME, spec={
-            "failurePolicy": "Fail",
-            "reinvocationPolicy": "Never",
-            "matchConstraints": {
-                "objectSelector": {"matchLabels": {MANAGED_BY_LABEL: MANAGER_NAME}},
-                "resourceRules": [{"apiGroups": ["jobset.x-k8s.io"], "apiVersions": ["*"], "operations": ["UPDATE"],
-                                   "resources": ["jobsets"]}],
+        build_object(
+            api,
+            "MutatingAdmissionPolicy",
+            _POLICY_NAME,
+            spec={
+                "failurePolicy": "Fail",
+                "reinvocationPolicy": "Never",
+                "matchConstraints": {
+                    "objectSelector": {"matchLabels": {MANAGED_BY_LABEL: MANAGER_NAME}},
+                    "resourceRules": [
+                        {
+                            "apiGroups": ["jobset.x-k8s.io"],
+                            "apiVersions": ["*"],
+                            "operations": ["UPDATE"],
+                            "resources": ["jobsets"],
+                        }
+                    ],
+                },
+                "matchConditions": [
+                    {
+                        "name": "begins-or-is-told-otherwise",
+                        "expression": f"({_IS_RESUMED}) || {_build_count_expression('object')} != {_build_count_expression('oldObject')}",
+                    },
+                    {
+                        "name": "is-a-job",
+                        "expression": f"has(object.metadata.annotations) && '{KEY_ANNOTATION}' in "
+                        f"object.metadata.annotations && has(object.{_TEMPLATE_ANNOTATIONS_PATH})",
+                    },
+                ],
+                "variables": [
+                    {"name": "begins", "expression": _IS_RESUMED},
+                    {"name": "known", "expression": _build_count_expression("oldObject")},
+                    {
+                        "name": "starts",
+                        "expression": "string((variables.known.matches('^[0-9]{1,8}$') ? "
+                        "int(variables.known) : 0) + (variables.begins ? 1 : 0))",
+                    },
+                ],
+                "mutations": [
+                    {
+                        "patchType": "JSONPatch",
+                        "jsonPatch": {
+                            "expression": f"variables.begins ? [{_build_patch_expression(_ANNOTATIONS_PATH)}, {_build_patch_expression(_TEMPLATE_ANNOTATIONS_PATH)}] : [{_build_patch_expression(_ANNOTATIONS_PATH)}]",
+                        },
+                    }
+                ],
             },
-            "matchConditions": [
-                {"name": "begins-or-is-told-otherwise",
-                 "expression": f"({_IS_RESUMED}) || {_build_count_expression('object')} != {_build_count_expression('oldObject')}"},
-                {"name": "is-a-job", "expression": f"has(object.metadata.annotations) && '{KEY_ANNOTATION}' in "
-                                                   f"object.metadata.annotations && has(object.{_TEMPLATE_ANNOTATIONS_PATH})"},
-            ],
-            "variables": [
-                {"name": "begins", "expression": _IS_RESUMED},
-                {"name": "known", "expression": _build_count_expression("oldObject")},
-                {"name": "starts", "expression": "string((variables.known.matches('^[0-9]{1,8}$') ? "
-                                                 "int(variables.known) : 0) + (variables.begins ? 1 : 0))"},
-            ],
-            "mutations": [{"patchType": "JSONPatch", "jsonPatch": {
-                "expression": f"variables.begins ? [{_build_patch_expression(_ANNOTATIONS_PATH)}, {_build_patch_expression(_TEMPLATE_ANNOTATIONS_PATH)}] : [{_build_patch_expression(_ANNOTATIONS_PATH)}]",
-            }}],
-        }),
+        ),
         build_object(api, "MutatingAdmissionPolicyBinding", _POLICY_NAME, spec={"policyName": _POLICY_NAME}),
-    ]  # fmt: skip
+    ]
 
 
 def _build_suspended_expression(variable: str) -> str:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ....plan.build.kubernetes.labels import is_mounted
-from ....plan.build.kubernetes.names import format_claim_name, mount_label, format_namespace_name
+from ....plan.build.kubernetes.names import format_claim_name, format_namespace_name, mount_label
 from ....plan.build.storage.clients import list_unreached_pools
 from ....plan.model.plan import Plan, StoragePlan
 from ....primitives.quantity import Size
-from .given import require_kubernetes_plan, list_tenant_names
+from .given import list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object
 
 __all__ = ["list_mounted_storage", "build_objects", "partly_mounted"]
@@ -29,8 +29,11 @@ def list_mounted_storage(plan: Plan) -> list[StoragePlan]:
 
 def partly_mounted(plan: Plan) -> dict[str, str]:
     """File systems that some nodes do not mount -> the label of those that do."""
-    return {item.name: mount_label(item.name) for index, item in enumerate(plan.storage)
-            if is_mounted(item) and list_unreached_pools(plan, index)}  # fmt: skip
+    return {
+        item.name: mount_label(item.name)
+        for index, item in enumerate(plan.storage)
+        if is_mounted(item) and list_unreached_pools(plan, index)
+    }
 
 
 def build_objects(plan: Plan) -> Iterator[Object]:
@@ -39,13 +42,27 @@ def build_objects(plan: Plan) -> Iterator[Object]:
         return
     for item in list_mounted_storage(plan):
         # expansion: without it the API server lets no claim grow with the store
-        yield build_object("storage.k8s.io/v1", "StorageClass", format_claim_name(item.name), provisioner="kubernetes.io/no-provisioner",
-                  reclaimPolicy="Retain", volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
+        yield build_object(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            format_claim_name(item.name),
+            provisioner="kubernetes.io/no-provisioner",
+            reclaimPolicy="Retain",
+            volumeBindingMode="Immediate",
+            allowVolumeExpansion=True,
+        )
         if driver := require_kubernetes_plan(plan).volumes.get(item.kind):
             parameters = {key: value.format(storage=item.name) for key, value in driver.parameters.items()}
-            yield build_object("storage.k8s.io/v1", "StorageClass", f"{format_claim_name(item.name)}-on-demand",
-                      provisioner=driver.driver, parameters=parameters, reclaimPolicy="Delete",
-                      volumeBindingMode="Immediate", allowVolumeExpansion=True)  # fmt: skip
+            yield build_object(
+                "storage.k8s.io/v1",
+                "StorageClass",
+                f"{format_claim_name(item.name)}-on-demand",
+                provisioner=driver.driver,
+                parameters=parameters,
+                reclaimPolicy="Delete",
+                volumeBindingMode="Immediate",
+                allowVolumeExpansion=True,
+            )
         for tenant in list_tenant_names(plan):
             yield from _build_volume(item, tenant)
     for item in plan.storage:
@@ -68,27 +85,45 @@ def _build_volume(storage: StoragePlan, tenant: str | None) -> Iterator[Object]:
     size = f"{(storage.capacity or _DEFAULT_SIZE).floor('GiB')}Gi"
     mount = storage.mount or f"/{storage.name}"
     path = f"{mount}/{tenant}" if tenant else mount
-    yield build_object("v1", "PersistentVolume", f"{namespace}-{claim}", spec={
-        "capacity": {"storage": size},
-        "accessModes": ["ReadWriteMany"],
-        "persistentVolumeReclaimPolicy": "Retain",
-        "storageClassName": claim,
-        "claimRef": {"namespace": namespace, "name": claim},
-        "hostPath": {"path": path, "type": "DirectoryOrCreate"},
-    } | _nodes_of(storage))  # fmt: skip
-    yield build_object("v1", "PersistentVolumeClaim", claim, namespace, spec={
-        "accessModes": ["ReadWriteMany"],
-        "resources": {"requests": {"storage": size}},
-        "storageClassName": claim,
-        "volumeName": f"{namespace}-{claim}",
-    })  # fmt: skip
+    yield build_object(
+        "v1",
+        "PersistentVolume",
+        f"{namespace}-{claim}",
+        spec={
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": claim,
+            "claimRef": {"namespace": namespace, "name": claim},
+            "hostPath": {"path": path, "type": "DirectoryOrCreate"},
+        }
+        | _nodes_of(storage),
+    )
+    yield build_object(
+        "v1",
+        "PersistentVolumeClaim",
+        claim,
+        namespace,
+        spec={
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": size}},
+            "storageClassName": claim,
+            "volumeName": f"{namespace}-{claim}",
+        },
+    )
 
 
 def _build_bucket_settings(plan: Plan, storage: StoragePlan, tenant: str | None) -> Object:
     """Where the store answers and which bucket is the tenant's; the keys are a Secret of the tenant's own."""
     group = storage.servers[0] if storage.servers else None
     host = f"{next(iter(group.hosts))}.{plan.network.domain}" if group else f"{storage.name}.{plan.network.domain}"
-    return build_object("v1", "ConfigMap", f"object-{storage.name}", format_namespace_name(tenant), data={
-        "AWS_ENDPOINT_URL": f"https://{host}:9000",
-        "BUCKET": f"{plan.name}-{storage.name}-{tenant}" if tenant else f"{plan.name}-{storage.name}",
-    })  # fmt: skip
+    return build_object(
+        "v1",
+        "ConfigMap",
+        f"object-{storage.name}",
+        format_namespace_name(tenant),
+        data={
+            "AWS_ENDPOINT_URL": f"https://{host}:9000",
+            "BUCKET": f"{plan.name}-{storage.name}-{tenant}" if tenant else f"{plan.name}-{storage.name}",
+        },
+    )

@@ -12,11 +12,19 @@ from ....plan.build.kubernetes.egress import compute_blocked_cidrs
 from ....plan.build.kubernetes.names import format_namespace_name
 from ....plan.model.plan import Plan, TenantPlan
 from ....primitives.addresses import Block
-from .given import require_kubernetes_spec, require_kubernetes_plan
+from .given import require_kubernetes_plan, require_kubernetes_spec
 from .manifest import Object, build_object
 from .pod_security import select_security_level
 
-__all__ = ["BLOCKED_RANGES_ANNOTATION", "MAX_PRIORITY_LABEL", "TENANT_ROLE", "TENANT_LABEL", "MAX_TIME_LABEL", "build_files", "build_shared_roles"]
+__all__ = [
+    "BLOCKED_RANGES_ANNOTATION",
+    "MAX_PRIORITY_LABEL",
+    "TENANT_ROLE",
+    "TENANT_LABEL",
+    "MAX_TIME_LABEL",
+    "build_files",
+    "build_shared_roles",
+]
 
 TENANT_ROLE = "supercloud-tenant"
 _VIEW_ROLE = "supercloud-view"
@@ -50,32 +58,59 @@ def build_shared_roles(plan: Plan) -> list[Object]:
         ]
     seen = ["topologies", "resourceflavors", "clusterqueues", "cohorts", "workloadpriorityclasses"]
     roles = [
-        build_object(f"{_RBAC}/v1", "ClusterRole", TENANT_ROLE, rules=[
-            {"apiGroups": [""], "resources": ["pods", "configmaps", "secrets", "services"], "verbs": _ALL_VERBS},
-            {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
-            {"apiGroups": [""], "resources": ["pods/exec", "pods/portforward"], "verbs": ["create", "get"]},
-            {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": _READ_VERBS},
-            # claims are rendered: one that a tenant makes could bind another's volume
-            {"apiGroups": [""], "resources": ["persistentvolumeclaims", "resourcequotas"], "verbs": _READ_VERBS},
-            {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL_VERBS},
-            {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL_VERBS},
-            {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": _ALL_VERBS},
-            {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims", "resourceclaimtemplates"],
-             "verbs": _ALL_VERBS},
-            {"apiGroups": ["resource.nvidia.com"], "resources": ["computedomains"], "verbs": _ALL_VERBS},
-            *queue,
-        ]),
-        build_object(f"{_RBAC}/v1", "ClusterRole", _VIEW_ROLE, rules=[
-            {"apiGroups": [""], "resources": ["nodes"], "verbs": _READ_VERBS},
-            {"apiGroups": ["kueue.x-k8s.io"], "resources": seen, "verbs": _READ_VERBS}
-            if require_kubernetes_spec(plan).queue == "kueue"
-            else {"apiGroups": ["topology.volcano.sh", "scheduling.volcano.sh"],
-                  "resources": ["hypernodes", "queues"], "verbs": _READ_VERBS},
-        ]),
-    ]  # fmt: skip
+        build_object(
+            f"{_RBAC}/v1",
+            "ClusterRole",
+            TENANT_ROLE,
+            rules=[
+                {"apiGroups": [""], "resources": ["pods", "configmaps", "secrets", "services"], "verbs": _ALL_VERBS},
+                {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
+                {"apiGroups": [""], "resources": ["pods/exec", "pods/portforward"], "verbs": ["create", "get"]},
+                {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": _READ_VERBS},
+                # claims are rendered: one that a tenant makes could bind another's volume
+                {"apiGroups": [""], "resources": ["persistentvolumeclaims", "resourcequotas"], "verbs": _READ_VERBS},
+                {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL_VERBS},
+                {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL_VERBS},
+                {"apiGroups": ["leaderworkerset.x-k8s.io"], "resources": ["leaderworkersets"], "verbs": _ALL_VERBS},
+                {
+                    "apiGroups": ["resource.k8s.io"],
+                    "resources": ["resourceclaims", "resourceclaimtemplates"],
+                    "verbs": _ALL_VERBS,
+                },
+                {"apiGroups": ["resource.nvidia.com"], "resources": ["computedomains"], "verbs": _ALL_VERBS},
+                *queue,
+            ],
+        ),
+        build_object(
+            f"{_RBAC}/v1",
+            "ClusterRole",
+            _VIEW_ROLE,
+            rules=[
+                {"apiGroups": [""], "resources": ["nodes"], "verbs": _READ_VERBS},
+                {"apiGroups": ["kueue.x-k8s.io"], "resources": seen, "verbs": _READ_VERBS}
+                if require_kubernetes_spec(plan).queue == "kueue"
+                else {
+                    "apiGroups": ["topology.volcano.sh", "scheduling.volcano.sh"],
+                    "resources": ["hypernodes", "queues"],
+                    "verbs": _READ_VERBS,
+                },
+            ],
+        ),
+    ]
     subjects = [_build_group_subject(tenant) for tenant in plan.tenants]
-    subjects += [_build_user_subject(name) for name in sorted({name for tenant in plan.tenants for name in tenant.users})]
-    return [*roles, build_object(f"{_RBAC}/v1", "ClusterRoleBinding", _VIEW_ROLE, roleRef=_build_role_reference(_VIEW_ROLE), subjects=subjects)]
+    subjects += [
+        _build_user_subject(name) for name in sorted({name for tenant in plan.tenants for name in tenant.users})
+    ]
+    return [
+        *roles,
+        build_object(
+            f"{_RBAC}/v1",
+            "ClusterRoleBinding",
+            _VIEW_ROLE,
+            roleRef=_build_role_reference(_VIEW_ROLE),
+            subjects=subjects,
+        ),
+    ]
 
 
 def _build_role_reference(name: str) -> Object:
@@ -104,8 +139,14 @@ def _build_tenant_objects(plan: Plan, tenant: TenantPlan) -> Iterator[Object]:
     yield build_object("v1", "Namespace", namespace, labels=labels)
     if quota := _build_quota(plan, tenant):
         yield build_object("v1", "ResourceQuota", "tenant", namespace, spec={"hard": quota})
-    yield build_object(f"{_RBAC}/v1", "RoleBinding", "tenant", namespace, roleRef=_build_role_reference(TENANT_ROLE),
-              subjects=[_build_group_subject(tenant), *map(_build_user_subject, tenant.users)])  # fmt: skip
+    yield build_object(
+        f"{_RBAC}/v1",
+        "RoleBinding",
+        "tenant",
+        namespace,
+        roleRef=_build_role_reference(TENANT_ROLE),
+        subjects=[_build_group_subject(tenant), *map(_build_user_subject, tenant.users)],
+    )
     yield from _build_network_policies(plan, namespace)
 
 
@@ -128,27 +169,58 @@ def _build_network_policies(plan: Plan, namespace: str) -> Iterator[Object]:
     """Nothing in or out, but among the tenant's own pods, to name service, and out of the cluster."""
     api = "networking.k8s.io/v1"
     own: list[Object] = [{"podSelector": {}}]
-    yield build_object(api, "NetworkPolicy", "default-deny", namespace,
-              spec={"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})  # fmt: skip
-    yield build_object(api, "NetworkPolicy", "own-pods", namespace, spec={
-        "podSelector": {}, "policyTypes": ["Ingress", "Egress"], "ingress": [{"from": own}], "egress": [{"to": own}],
-    })  # fmt: skip
+    yield build_object(
+        api, "NetworkPolicy", "default-deny", namespace, spec={"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    )
+    yield build_object(
+        api,
+        "NetworkPolicy",
+        "own-pods",
+        namespace,
+        spec={
+            "podSelector": {},
+            "policyTypes": ["Ingress", "Egress"],
+            "ingress": [{"from": own}],
+            "egress": [{"to": own}],
+        },
+    )
     platform = require_kubernetes_plan(plan).platform_ranges
-    yield build_object(api, "NetworkPolicy", "names", namespace, spec={
-        "podSelector": {},
-        "policyTypes": ["Egress"],
-        "egress": [{
-            "to": [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
-                    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}},
-                   *({"ipBlock": {"cidr": text}} for text in (platform.names if platform else ()))],
-            "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
-        }],
-    })  # fmt: skip
+    yield build_object(
+        api,
+        "NetworkPolicy",
+        "names",
+        namespace,
+        spec={
+            "podSelector": {},
+            "policyTypes": ["Egress"],
+            "egress": [
+                {
+                    "to": [
+                        {
+                            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+                            "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+                        },
+                        *({"ipBlock": {"cidr": text}} for text in (platform.names if platform else ())),
+                    ],
+                    "ports": [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}],
+                }
+            ],
+        },
+    )
     closed = compute_blocked_cidrs(plan)
     if _ALL_ADDRESSES not in closed:  # no exception may be as large as the rule
         # IPv6 has no rule of its own: default-deny holds for all of it
         rule = {"ipBlock": {"cidr": str(_ALL_ADDRESSES), "except": [str(block) for block in closed]}}
         note = "; ".join(f"{block} ({', '.join(names)})" for block, names in closed.items())
-        yield build_object(api, "NetworkPolicy", "outside", namespace, annotations={BLOCKED_RANGES_ANNOTATION: note}, spec={
-            "podSelector": {}, "policyTypes": ["Egress"], "egress": [{"to": [rule]}],
-        })  # fmt: skip
+        yield build_object(
+            api,
+            "NetworkPolicy",
+            "outside",
+            namespace,
+            annotations={BLOCKED_RANGES_ANNOTATION: note},
+            spec={
+                "podSelector": {},
+                "policyTypes": ["Egress"],
+                "egress": [{"to": [rule]}],
+            },
+        )

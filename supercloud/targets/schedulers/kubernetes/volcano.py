@@ -7,8 +7,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ....plan.build.kubernetes.levels import build_topology_labels, compute_label_tiers
-from ....plan.build.kubernetes.names import POOL_LABEL, format_cluster_queue_name, format_level_label, format_scheduling_class_name, build_topology
-from ....plan.build.kubernetes.quota import MEMORY, compute_tenant_quotas, bounds, compute_pool_capacity
+from ....plan.build.kubernetes.names import (
+    POOL_LABEL,
+    build_topology,
+    format_cluster_queue_name,
+    format_level_label,
+    format_scheduling_class_name,
+)
+from ....plan.build.kubernetes.quota import MEMORY, bounds, compute_pool_capacity, compute_tenant_quotas
 from ....plan.model.plan import Level, Plan, PoolPlan
 from .given import require_kubernetes_plan
 from .manifest import Object, build_object
@@ -26,10 +32,16 @@ def build_files(plan: Plan) -> dict[str, list[Object]]:
     if plan.site.kind == "onprem":
         found["hypernodes"] = list(_build_hyper_nodes(plan, volcano.topology, volcano.abilities.tier_names))
     found["priorities"] = [
-        build_object("scheduling.k8s.io/v1", "PriorityClass", format_scheduling_class_name(name), value=value, globalDefault=False,
-            description=f"jobs of {name} priority")
+        build_object(
+            "scheduling.k8s.io/v1",
+            "PriorityClass",
+            format_scheduling_class_name(name),
+            value=value,
+            globalDefault=False,
+            description=f"jobs of {name} priority",
+        )
         for name, value in _PRIORITY_VALUES.items()
-    ]  # fmt: skip
+    ]
     return found
 
 
@@ -52,12 +64,22 @@ def build_scheduler_configuration(plan: Plan) -> Object:
         "actions": "allocate, preempt, reclaim, backfill",
         # One tier, so that what may be taken is what all plugins allow: nothing that a queue deserves (capacity).
         # Without the two words on gangs none would ever give way; one of which some is taken starts again as a whole.
-        "tiers": [{"plugins": [
-            {"name": "priority"}, {"name": "gang", "enablePreemptable": False, "enableReclaimable": False},
-            {"name": "conformance"}, {"name": "drf", "enablePreemptable": False}, fits, {"name": "capacity"},
-            {"name": "nodeorder"}, {"name": "binpack"}, near,
-        ]}],
-    }  # fmt: skip
+        "tiers": [
+            {
+                "plugins": [
+                    {"name": "priority"},
+                    {"name": "gang", "enablePreemptable": False, "enableReclaimable": False},
+                    {"name": "conformance"},
+                    {"name": "drf", "enablePreemptable": False},
+                    fits,
+                    {"name": "capacity"},
+                    {"name": "nodeorder"},
+                    {"name": "binpack"},
+                    near,
+                ]
+            }
+        ],
+    }
 
 
 def build_discovery_configuration(plan: Plan) -> Object:
@@ -68,9 +90,11 @@ def build_discovery_configuration(plan: Plan) -> Object:
     found = {place.name: [{"nodeLabel": label} for label in place.labels] for place in places if place.labels[1:]}
     if not found:
         return {}
-    return {"networkTopologyDiscovery": [
-        {"source": "label", "enabled": True, "config": {"networkTopologyTypes": found}},
-    ]}  # fmt: skip
+    return {
+        "networkTopologyDiscovery": [
+            {"source": "label", "enabled": True, "config": {"networkTopologyTypes": found}},
+        ]
+    }
 
 
 def _build_queues(plan: Plan, version: str) -> Iterator[Object]:
@@ -80,14 +104,24 @@ def _build_queues(plan: Plan, version: str) -> Iterator[Object]:
         for own in shares[tenant.name]:
             for name, number in own.nominal.items():
                 deserved[name] = deserved.get(name, 0) + number
-        spec: Object = {"weight": max(1, tenant.share), "reclaimable": True, "parent": "root",
-                        "deserved": _format_resources(deserved)}  # fmt: skip
+        spec: Object = {
+            "weight": max(1, tenant.share),
+            "reclaimable": True,
+            "parent": "root",
+            "deserved": _format_resources(deserved),
+        }
         if capability := bounds(shares[tenant.name]):
             spec["capability"] = _format_resources(capability)
-        yield build_object(f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(tenant.name), spec=spec)
+        yield build_object(
+            f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(tenant.name), spec=spec
+        )
     if not plan.tenants:
-        yield build_object(f"scheduling.volcano.sh/{version}", "Queue", format_cluster_queue_name(None),
-                  spec={"weight": 1, "reclaimable": True})  # fmt: skip
+        yield build_object(
+            f"scheduling.volcano.sh/{version}",
+            "Queue",
+            format_cluster_queue_name(None),
+            spec={"weight": 1, "reclaimable": True},
+        )
 
 
 def _format_resources(resources: dict[str, int]) -> dict[str, str]:
@@ -120,15 +154,21 @@ def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterat
             own += [] if member in own else [member]
     for level, groups in members.items():
         for group, own in groups.items():
-            spec: Object = {"tier": tiers[format_level_label(level)], **({"tierName": level} if has_tier_names else {}), "members": own}
+            spec: Object = {
+                "tier": tiers[format_level_label(level)],
+                **({"tierName": level} if has_tier_names else {}),
+                "members": own,
+            }
             yield build_object(f"topology.volcano.sh/{version}", "HyperNode", _format_name(level, group), spec=spec)
 
 
 def _iter_pool_groups(level: Level, pool: PoolPlan) -> Iterator[str]:
     """The groups that nodes of a pool lie in."""
     for group in level.groups:
-        if any(part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
-               for part in group.hosts.ranges):  # fmt: skip
+        if any(
+            part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
+            for part in group.hosts.ranges
+        ):
             yield group.name
 
 

@@ -77,7 +77,9 @@ def _build_account(plan: Plan, tenant: TenantPlan) -> Account:
     return Account(
         name=tenant.name,
         share=tenant.share,
-        tres=",".join(f"{name}={number}" for name, number in _compute_tres_limits(plan, tenant).items() if number is not None),
+        tres=",".join(
+            f"{name}={number}" for name, number in _compute_tres_limits(plan, tenant).items() if number is not None
+        ),
         jobs=_format_limit(limits.jobs),
         submitted=_format_limit(limits.submitted),
         wall=format_duration(limits.max_time) if limits.max_time else "",

@@ -18,8 +18,8 @@ from .nodes import render_cloud_node_lines, render_join_line, render_node_lines,
 from .partitions import render_partition_lines
 from .programs import render_programs
 from .settings import JOB_CONTAINER_DIRECTORY, render_setting_lines
-from .topology import select_default_locality, list_supported_localities
-from .topology_cloud import render_cloud_topology, has_dynamic_topology
+from .topology import list_supported_localities, select_default_locality
+from .topology_cloud import has_dynamic_topology, render_cloud_topology
 from .topology_conf import render_topology_conf
 from .topology_yaml import render_topology_yaml
 
@@ -61,12 +61,15 @@ def _render_slurm_conf(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
 
 
 def _render_cgroup_conf(writer: ConfigWriter) -> list[str]:
-    return writer.format_settings("cgroup", {
-        "ConstrainCores": True,
-        "ConstrainDevices": True,
-        "ConstrainRAMSpace": True,
-        "ConstrainSwapSpace": False,
-    })  # fmt: skip
+    return writer.format_settings(
+        "cgroup",
+        {
+            "ConstrainCores": True,
+            "ConstrainDevices": True,
+            "ConstrainRAMSpace": True,
+            "ConstrainSwapSpace": False,
+        },
+    )
 
 
 def _render_job_container_conf(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
@@ -82,7 +85,11 @@ def _render_gres_files(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
 
     The one gres.conf of the controller holds for both: 26.05 takes no node whose devices it does not find there.
     """
-    every = [line for pool in plan.pools for line in render_gres_lines(pool, writer, str(pool.hosts), has_dynamic_nodes(plan))]
+    every = [
+        line
+        for pool in plan.pools
+        for line in render_gres_lines(pool, writer, str(pool.hosts), has_dynamic_nodes(plan))
+    ]
     found = {"gres.conf": every}
     if has_dynamic_nodes(plan):
         found["cloud-nodes.conf"] = list(render_cloud_node_lines(plan, writer))
@@ -94,6 +101,10 @@ def _render_topology_files(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
     if has_dynamic_topology(plan):
         return {"topology.yaml": _render_file(plan, render_cloud_topology(plan))}
     if require_slurm_release(plan).abilities.topology_yaml:
-        return {"topology.yaml": _render_file(plan, render_topology_yaml(plan))} if len(list_supported_localities(plan)) > 1 else {}
+        return (
+            {"topology.yaml": _render_file(plan, render_topology_yaml(plan))}
+            if len(list_supported_localities(plan)) > 1
+            else {}
+        )
     found = list(render_topology_conf(select_default_locality(plan), writer))
     return {"topology.conf": _render_file(plan, found)} if found else {}

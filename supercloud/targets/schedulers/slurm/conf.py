@@ -13,7 +13,16 @@ from ...._version import __version__
 from ....catalog import SlurmRelease
 from ....primitives.quantity import Duration
 
-__all__ = ["ConfigWriter", "Section", "Settings", "UnknownKeyError", "Value", "format_header", "join_items", "format_duration"]
+__all__ = [
+    "ConfigWriter",
+    "Section",
+    "Settings",
+    "UnknownKeyError",
+    "Value",
+    "format_header",
+    "join_items",
+    "format_duration",
+]
 
 Value = str | int | bool | Sequence[str] | None
 Settings = Mapping[str, Value]
@@ -32,7 +41,9 @@ class ConfigWriter:
 
     def __init__(self, release: SlurmRelease):
         self.release = release
-        self._known_keys = {section: {key.lower() for key in keys} for section, keys in release.keys.model_dump().items()}
+        self._known_keys = {
+            section: {key.lower() for key in keys} for section, keys in release.keys.model_dump().items()
+        }
         for section, opener in _RECORD_KEYS.items():
             if self.has_key("slurm", opener):
                 self._known_keys[section].add(opener.lower())

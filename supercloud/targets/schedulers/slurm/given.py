@@ -9,7 +9,13 @@ from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.quantity import Size
 from ....spec import SlurmScheduler
 
-__all__ = ["has_dynamic_nodes", "compute_real_memory", "require_slurm_release", "require_slurm_spec", "compute_usable_memory"]
+__all__ = [
+    "has_dynamic_nodes",
+    "compute_real_memory",
+    "require_slurm_release",
+    "require_slurm_spec",
+    "compute_usable_memory",
+]
 
 
 def require_slurm_spec(plan: Plan) -> SlurmScheduler:

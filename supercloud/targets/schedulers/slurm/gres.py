@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from ....plan.model.plan import Plan, PoolPlan
 from .conf import ConfigWriter, Value
 
-__all__ = ["count_accelerator_units", "render_gres_lines", "build_gres_items", "list_gres_types", "select_sliced_devices", "list_tracked_resources"]
+__all__ = [
+    "count_accelerator_units",
+    "render_gres_lines",
+    "build_gres_items",
+    "list_gres_types",
+    "select_sliced_devices",
+    "list_tracked_resources",
+]
 
 # Which environment variables Slurm sets for a job; it knows no others by name.
 _ENVIRONMENT_FLAGS = {"CUDA_VISIBLE_DEVICES": "nvidia_gpu_env", "ROCR_VISIBLE_DEVICES": "amd_gpu_env"}
@@ -33,12 +40,20 @@ def select_sliced_devices(pool: PoolPlan) -> range:
     """Which accelerators of a node are sliced: the last ones, so that whole ones keep the numbers from 0."""
     if pool.slicing is None:
         return range(0)
-    return range(pool.accelerators_per_node - min(pool.slicing.accelerators or pool.accelerators_per_node, pool.accelerators_per_node), pool.accelerators_per_node)
+    return range(
+        pool.accelerators_per_node
+        - min(pool.slicing.accelerators or pool.accelerators_per_node, pool.accelerators_per_node),
+        pool.accelerators_per_node,
+    )
 
 
 def _count_shards(pool: PoolPlan) -> int:
     slicing = pool.slicing
-    return len(select_sliced_devices(pool)) * slicing.shards if slicing and slicing.shards and count_accelerator_units(pool) else 0
+    return (
+        len(select_sliced_devices(pool)) * slicing.shards
+        if slicing and slicing.shards and count_accelerator_units(pool)
+        else 0
+    )
 
 
 def build_gres_items(pool: PoolPlan) -> list[str]:
@@ -60,7 +75,9 @@ def list_tracked_resources(plan: Plan) -> list[str]:
     return [*(f"gres/{name}" for name in list_gres_types(plan)), *typed]
 
 
-def render_gres_lines(pool: PoolPlan, writer: ConfigWriter, nodes: str, has_counted_cores: bool = False) -> Iterator[str]:
+def render_gres_lines(
+    pool: PoolPlan, writer: ConfigWriter, nodes: str, has_counted_cores: bool = False
+) -> Iterator[str]:
     """Lines of gres.conf for one pool.
 
     A node that has ``counted`` its own cores need not have those of the catalog: it is not told which are near.
@@ -76,12 +93,20 @@ def render_gres_lines(pool: PoolPlan, writer: ConfigWriter, nodes: str, has_coun
     if accelerator.devices is None:
         yield writer.format_record("gres", {**common, "Count": pool.accelerators_per_node, "Flags": flags})
     else:
-        for start, stop, cores in [(0, pool.accelerators_per_node, None)] if has_counted_cores else _iter_socket_devices(pool):
-            yield writer.format_record("gres", {**common, "File": _format_device_files(pool, start, stop), "Cores": cores, "Flags": flags})
+        for start, stop, cores in (
+            [(0, pool.accelerators_per_node, None)] if has_counted_cores else _iter_socket_devices(pool)
+        ):
+            yield writer.format_record(
+                "gres", {**common, "File": _format_device_files(pool, start, stop), "Cores": cores, "Flags": flags}
+            )
     if _count_shards(pool):
         sliced = select_sliced_devices(pool)
-        some = _format_device_files(pool, sliced.start, sliced.stop) if len(sliced) < pool.accelerators_per_node else None
-        yield writer.format_record("gres", {"NodeName": nodes, "Name": "shard", "Count": _count_shards(pool), "File": some})
+        some = (
+            _format_device_files(pool, sliced.start, sliced.stop) if len(sliced) < pool.accelerators_per_node else None
+        )
+        yield writer.format_record(
+            "gres", {"NodeName": nodes, "Name": "shard", "Count": _count_shards(pool), "File": some}
+        )
 
 
 def _iter_socket_devices(pool: PoolPlan) -> Iterator[tuple[int, int, str | None]]:

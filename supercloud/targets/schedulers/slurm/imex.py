@@ -28,5 +28,7 @@ def render_imex_files(plan: Plan) -> dict[str, File | str]:
     pools = list_imex_pools(plan)
     if not pools:
         return {}
-    text = render_template("slurm/imex-config.sh.j2", head=format_header(plan.name), pools=pools, per_256=AddressRun.HOSTS_PER_256)
+    text = render_template(
+        "slurm/imex-config.sh.j2", head=format_header(plan.name), pools=pools, per_256=AddressRun.HOSTS_PER_256
+    )
     return {"imex-config.sh": File(text, executable=True)}

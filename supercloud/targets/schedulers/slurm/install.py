@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ....catalog.slurm_packages import SlurmPackageNames
 from ....plan.build.fabric.nccl import find_collectives_file
-from ....plan.build.storage.clients import list_client_pools, has_service_hosts
+from ....plan.build.storage.clients import has_service_hosts, list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.templates import render_template
 from .conf import format_header
@@ -52,12 +52,15 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
         munge_package=" munge" if munge else "",
         sliced=[pool.name for pool in plan.pools if pool.slicing and pool.slicing.mig],
         onprem=plan.site.kind == "onprem",
-        drivers=[pool for pool in plan.pools
-                 if pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool)],
+        drivers=[
+            pool
+            for pool in plan.pools
+            if pool.accelerator and pool.accelerator.devices and count_accelerator_units(pool)
+        ],
         links=[item.name for item in plan.fabrics if item.kind == "infiniband" and item.role == "compute"],
         mounts=list(_mounts(plan)),
         unnamed=[tenant.name for tenant in plan.tenants if not tenant.users],
-    )  # fmt: skip
+    )
 
 
 def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:

@@ -7,11 +7,18 @@ from collections.abc import Iterator, Mapping
 from ....plan.model.plan import Level, Plan, PoolPlan
 from ....primitives.nodes import HostRange
 from .conf import ConfigWriter, Value, join_items
-from .given import has_dynamic_nodes, compute_real_memory
+from .given import compute_real_memory, has_dynamic_nodes
 from .gres import build_gres_items
 from .topology_cloud import iter_node_places
 
-__all__ = ["render_cloud_node_lines", "list_features", "build_node_settings", "render_join_line", "render_node_lines", "render_node_set_lines"]
+__all__ = [
+    "render_cloud_node_lines",
+    "list_features",
+    "build_node_settings",
+    "render_join_line",
+    "render_node_lines",
+    "render_node_set_lines",
+]
 
 # What a pool without the key must say once another pool has said something: DEFAULT carries over to later lines.
 _NEUTRAL_VALUES: Mapping[str, Value] = {"CoreSpecCount": 0, "MemSpecLimit": 0, "Gres": ""}
@@ -27,8 +34,10 @@ def render_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
     said = {key for values in hardware.values() for key, value in values.items() if value is not None}
     spans = _split_pools(plan)
     for pool in plan.pools:
-        own = {key: _NEUTRAL_VALUES.get(key) if value is None and key in said else value
-               for key, value in hardware[pool.name].items()}  # fmt: skip
+        own = {
+            key: _NEUTRAL_VALUES.get(key) if value is None and key in said else value
+            for key, value in hardware[pool.name].items()
+        }
         yield writer.format_record("node", {"NodeName": "DEFAULT", **own, "State": "UNKNOWN"})
         for start, stop in spans[pool.name]:
             hosts, addresses = pool.hosts.slice(start, stop), pool.addresses.slice(start, stop)
@@ -73,7 +82,9 @@ def render_cloud_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
 def render_join_line(pool: PoolPlan, plan: Plan, writer: ConfigWriter) -> str:
     """What a node that joins by itself says of itself (``slurmd -Z --conf``); it counts its processors and memory."""
     counted = ("CPUs", "Sockets", "CoresPerSocket", "ThreadsPerCore", "RealMemory")
-    return writer.format_record("node", {key: value for key, value in build_node_settings(pool, plan).items() if key not in counted})
+    return writer.format_record(
+        "node", {key: value for key, value in build_node_settings(pool, plan).items() if key not in counted}
+    )
 
 
 def list_features(pool: PoolPlan, plan: Plan) -> list[str]:

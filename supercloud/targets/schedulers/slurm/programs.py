@@ -27,10 +27,13 @@ def render_programs(plan: Plan) -> dict[str, File | str]:
     }
     files["node-facts.txt"] = "\n".join([format_header(plan.name), *_render_node_facts(plan)]) + "\n"
     if plan.scheduler.database is not None:
-        files["accounts.sh"] = _render_program(plan, "accounts.sh", cluster=plan.name, qos=build_qos_levels(plan),
-                                        accounts=build_accounts(plan))  # fmt: skip
+        files["accounts.sh"] = _render_program(
+            plan, "accounts.sh", cluster=plan.name, qos=build_qos_levels(plan), accounts=build_accounts(plan)
+        )
     if any(pool.spares for pool in plan.pools) and not has_dynamic_nodes(plan):
-        files["reserve-spares.sh"] = _render_program(plan, "reserve-spares.sh", pools=list(_iter_spare_reservations(plan)))
+        files["reserve-spares.sh"] = _render_program(
+            plan, "reserve-spares.sh", pools=list(_iter_spare_reservations(plan))
+        )
     sliced = [pool for pool in plan.pools if pool.slicing and pool.slicing.mig and count_accelerator_units(pool)]
     if sliced:
         files["mig-parted.yaml"] = "\n".join([format_header(plan.name), *_render_mig_config(sliced)]) + "\n"
@@ -51,10 +54,17 @@ def _render_node_facts(plan: Plan) -> Iterator[str]:
         adapters = [
             device for adapter in pool.machine.adapters if adapter.role == "compute" for device in adapter.devices
         ]
-        row = (pool.name, pool.hosts.prefix, pool.hosts.width, count, devices.path if devices else "-",
-               devices.first if devices else 0, devices.step if devices else 1,
-               ",".join(adapters) if adapters and pool.fabrics else "-",
-               "imex" if pool.name in imex else "-")  # fmt: skip
+        row = (
+            pool.name,
+            pool.hosts.prefix,
+            pool.hosts.width,
+            count,
+            devices.path if devices else "-",
+            devices.first if devices else 0,
+            devices.step if devices else 1,
+            ",".join(adapters) if adapters and pool.fabrics else "-",
+            "imex" if pool.name in imex else "-",
+        )
         yield " ".join(map(str, row))
 
 

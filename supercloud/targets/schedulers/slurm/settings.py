@@ -10,10 +10,17 @@ from .conf import ConfigWriter, Settings, Value, join_items
 from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 from .gres import list_gres_types, list_tracked_resources
 from .power import build_power_settings
-from .topology import select_default_locality, list_supported_localities
+from .topology import list_supported_localities, select_default_locality
 from .topology_cloud import has_dynamic_topology
 
-__all__ = ["JOB_CONTAINER_DIRECTORY", "SCRATCH_DIRECTORY", "SCRIPT_DIRECTORY", "build_sections", "render_setting_lines", "build_token_settings"]
+__all__ = [
+    "JOB_CONTAINER_DIRECTORY",
+    "SCRATCH_DIRECTORY",
+    "SCRIPT_DIRECTORY",
+    "build_sections",
+    "render_setting_lines",
+    "build_token_settings",
+]
 
 # Where the bundle lies on every host.
 SCRIPT_DIRECTORY = "/etc/slurm"
@@ -43,7 +50,11 @@ def render_setting_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
         if found := writer.format_settings("slurm", ours):
             yield from ("", f"# {heading}", *found)
     if options:
-        yield from ("", "# scheduler.options of the spec", *writer.format_settings("slurm", dict(sorted(options.items()))))
+        yield from (
+            "",
+            "# scheduler.options of the spec",
+            *writer.format_settings("slurm", dict(sorted(options.items()))),
+        )
 
 
 def build_sections(plan: Plan, writer: ConfigWriter) -> Iterator[tuple[str, Settings]]:
@@ -84,7 +95,9 @@ def _build_daemon_settings(plan: Plan) -> dict[str, Value]:
         "MaxNodeCount": plan.nodes if has_dynamic_nodes(plan) else None,
         "MailProg": "/bin/true",
         # only where PrivateData keeps them from users; elsewhere one excludes the other, and scheduler.options chooses
-        "MetricsType": "metrics/openmetrics" if require_slurm_release(plan).abilities.metrics == "authenticated" else None,
+        "MetricsType": "metrics/openmetrics"
+        if require_slurm_release(plan).abilities.metrics == "authenticated"
+        else None,
     }
 
 

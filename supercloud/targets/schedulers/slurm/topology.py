@@ -12,7 +12,15 @@ from ....primitives.nodes import HostRange
 from ....spec.scheduler import Partition
 from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
 
-__all__ = ["FLAT_LOCALITY", "compute_block_sizes", "select_blocks", "select_default_locality", "fold_names", "select_partition_locality", "list_supported_localities"]
+__all__ = [
+    "FLAT_LOCALITY",
+    "compute_block_sizes",
+    "select_blocks",
+    "select_default_locality",
+    "fold_names",
+    "select_partition_locality",
+    "list_supported_localities",
+]
 
 FLAT_LOCALITY = Locality("flat", "flat", ())
 
@@ -32,7 +40,9 @@ def select_default_locality(plan: Plan) -> Locality:
     wanted = require_slurm_spec(plan).topology
     asked = [locality for locality in able if locality.kind == wanted]
     every = {pool.name for pool in plan.pools}
-    return next(iter(asked), None) or next(locality for locality in able if every <= _find_covered_pools(plan, locality))
+    return next(iter(asked), None) or next(
+        locality for locality in able if every <= _find_covered_pools(plan, locality)
+    )
 
 
 def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
@@ -44,7 +54,9 @@ def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
     wanted = partition.topology or require_slurm_spec(plan).topology
     asked = [locality for locality in able if locality.kind == wanted]
     pools = set(partition.pools)
-    return next(iter(asked), None) or next(locality for locality in able if pools <= _find_covered_pools(plan, locality))
+    return next(iter(asked), None) or next(
+        locality for locality in able if pools <= _find_covered_pools(plan, locality)
+    )
 
 
 def select_blocks(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
@@ -69,7 +81,9 @@ def _find_covered_pools(plan: Plan, locality: Locality) -> set[str]:
     """Pools of which every node is in the locality."""
     if locality.kind == "flat":
         return {pool.name for pool in plan.pools}
-    groups = select_blocks(locality, require_slurm_release(plan)) if locality.kind == "block" else locality.levels[0].groups
+    groups = (
+        select_blocks(locality, require_slurm_release(plan)) if locality.kind == "block" else locality.levels[0].groups
+    )
     found: dict[str, int] = {}
     for hosts in (part for group in groups for part in group.hosts.ranges):
         found[hosts.prefix] = found.get(hosts.prefix, 0) + len(hosts)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ....plan.model.plan import Locality
 from .conf import ConfigWriter
-from .topology import compute_block_sizes, select_blocks, fold_names
+from .topology import compute_block_sizes, fold_names, select_blocks
 
 __all__ = ["iter_children", "iter_leaves", "render_topology_conf"]
 

@@ -14,7 +14,7 @@ from ....catalog import SlurmRelease
 from ....plan.model.plan import Locality, Plan
 from ....spec.base import Model
 from .given import require_slurm_release
-from .topology import compute_block_sizes, select_blocks, select_default_locality, fold_names, list_supported_localities
+from .topology import compute_block_sizes, fold_names, list_supported_localities, select_blocks, select_default_locality
 from .topology_conf import iter_children, iter_leaves
 
 __all__ = ["Topology", "validate_topologies", "render_topology_yaml"]
@@ -128,7 +128,11 @@ def render_topology_yaml(plan: Plan) -> list[str]:
     """Lines of topology.yaml."""
     default, release = select_default_locality(plan), require_slurm_release(plan)
     data = [
-        {"topology": locality.name, "cluster_default": locality == default, locality.kind: _build_topology(locality, release)}
+        {
+            "topology": locality.name,
+            "cluster_default": locality == default,
+            locality.kind: _build_topology(locality, release),
+        }
         for locality in list_supported_localities(plan)
     ]
     validate_topologies(data)
@@ -150,7 +154,12 @@ def _build_topology(locality: Locality, release: SlurmRelease) -> Any:
 
 def _build_torus(locality: Locality) -> dict[str, Any]:
     boxes = [{"dims": _build_dimensions(box)} for box in _iter_boxes(locality.dims)]
-    return {"name": locality.name, "dims": _build_dimensions(locality.dims), "nodes": str(locality.hosts), "placements": boxes}
+    return {
+        "name": locality.name,
+        "dims": _build_dimensions(locality.dims),
+        "nodes": str(locality.hosts),
+        "placements": boxes,
+    }
 
 
 def _build_dimensions(lengths: tuple[int, ...]) -> dict[str, int]:

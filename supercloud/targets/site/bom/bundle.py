@@ -26,13 +26,18 @@ def _render_table(plan: Plan, items: list[BomItem]) -> str:
     lines = [f"Bill of material of {plan.name}", ""]
     for section in dict.fromkeys(item.section for item in items):
         rows = [("item", "count", "spares", "part number", "note")]
-        rows += [(item.item, str(item.count), str(item.spares or ""), item.part_number, item.note)
-                 for item in items if item.section == section]  # fmt: skip
+        rows += [
+            (item.item, str(item.count), str(item.spares or ""), item.part_number, item.note)
+            for item in items
+            if item.section == section
+        ]
         widths = [max(len(row[column]) for row in rows) for column in range(5)]
         lines.append(f"{section}:")
         for row in rows:
-            cells = [cell.rjust(width) if column in (1, 2) else cell.ljust(width)
-                     for column, (cell, width) in enumerate(zip(row, widths, strict=True))]  # fmt: skip
+            cells = [
+                cell.rjust(width) if column in (1, 2) else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
             lines.append(f"  {'  '.join(cells)}".rstrip())
         lines.append("")
     return "\n".join(lines)

@@ -95,8 +95,15 @@ def _iter_switches(plan: Plan) -> Iterator[BomItem]:
             counts[tier.switch.name] = counts.get(tier.switch.name, 0) + boxes
             parts[tier.switch.name] = (tier.switch.title, tier.switch.part_number or "")
         for name, tiers in models.items():
-            yield BomItem("switches", f"{parts[name][0]}, network {fabric.name}", name, parts[name][1], counts[name], 0,
-                       " + ".join(tiers))  # fmt: skip
+            yield BomItem(
+                "switches",
+                f"{parts[name][0]}, network {fabric.name}",
+                name,
+                parts[name][1],
+                counts[name],
+                0,
+                " + ".join(tiers),
+            )
 
 
 def _compute_spares(count: int, fraction: float) -> int:
@@ -115,15 +122,31 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
     for (one, other, kind, length), count in zip(found.T.tolist(), counts.tolist(), strict=True):
         between = f"{table.devices[one].kind} to {table.devices[other].kind}"
         if kind < 0:
-            yield BomItem(section, f"cable, {between}", "", "", count, _compute_spares(count, spares),
-                       "the catalog has no kind that fits")  # fmt: skip
+            yield BomItem(
+                section,
+                f"cable, {between}",
+                "",
+                "",
+                count,
+                _compute_spares(count, spares),
+                "the catalog has no kind that fits",
+            )
             continue
         cable = table.kinds[kind]
         metres = known[length] if length >= 0 else None
-        part = next((number for text, number in cable.part_numbers.items()
-                     for item in cable.lengths if str(item) == text and float(item.base) == metres), "")  # fmt: skip
+        part = next(
+            (
+                number
+                for text, number in cable.part_numbers.items()
+                for item in cable.lengths
+                if str(item) == text and float(item.base) == metres
+            ),
+            "",
+        )
         text = f"{metres:g} m" if metres is not None else "length not known"
-        yield BomItem(section, f"{cable.title}, {text}, {between}", cable.name, part, count, _compute_spares(count, spares))
+        yield BomItem(
+            section, f"{cable.title}, {text}, {between}", cable.name, part, count, _compute_spares(count, spares)
+        )
 
 
 def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
@@ -151,4 +174,6 @@ def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
         where = table.devices[number].kind
         counts[title, name, part, where] = counts.get((title, name, part, where), 0) + len(found)
     for (title, name, part, where), count in counts.items():
-        yield BomItem(f"cables of {table.fabric.name}", f"{title}, in {where}", name, part, count, _compute_spares(count, spares))
+        yield BomItem(
+            f"cables of {table.fabric.name}", f"{title}, in {where}", name, part, count, _compute_spares(count, spares)
+        )

@@ -22,7 +22,7 @@ def render(plan: Plan) -> Bundle:
     files: dict[str, File | str] = {f"{table.fabric.name}.csv": render_table(plan, table) for table in tables}
     files |= {
         f"{table.fabric.name}.net": render_netlist(table) for table in tables if table.fabric.kind == "infiniband"
-    }  # fmt: skip
+    }
     files |= {f"netbox/{path}": text for path, text in render_netbox_files(plan, tables).items()}
     subnets = [item.fabric.name for item in tables if item.fabric.kind == "infiniband"]
     rows = [build_summary(table) for table in tables]

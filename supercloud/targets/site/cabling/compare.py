@@ -81,7 +81,9 @@ class _Comparison:
         """Of the links a machine should have to that switch, one that is not there: its port has no name to go by."""
         if end in self.link_by_end or end[0] not in self.planned.machines:
             return None
-        free = [item for item in self.links_between.get((end[0], peer[0]), []) if item not in self.correct_links | assigned]
+        free = [
+            item for item in self.links_between.get((end[0], peer[0]), []) if item not in self.correct_links | assigned
+        ]
         assigned |= set(free[:1])
         return free[0] if free else None
 
@@ -101,8 +103,9 @@ class _Comparison:
             return None
         # the end nearer to the nodes is taken for the right one: the far end is one of many alike
         keep, moved, number = (one, other, first)
-        if first is None or (second is not None and self.planned.ends[first][1] == one
-                             and self.planned.ends[second][0] == other):  # fmt: skip
+        if first is None or (
+            second is not None and self.planned.ends[first][1] == one and self.planned.ends[second][0] == other
+        ):
             keep, moved, number = (other, one, second)
         assert number is not None
         return number, keep, moved
@@ -181,7 +184,9 @@ def _find_swaps(comparison: _Comparison, differences: list[Difference]) -> list[
     return rest
 
 
-def _find_exchanged_devices(comparison: _Comparison, swaps: list[SwappedLinks], differences: list[Difference]) -> list[SwappedLinks]:
+def _find_exchanged_devices(
+    comparison: _Comparison, swaps: list[SwappedLinks], differences: list[Difference]
+) -> list[SwappedLinks]:
     """Two devices most of whose cables are exchanged have each other's name or place; the swaps that are left."""
     total: dict[str, int] = defaultdict(int)
     switches: set[str] = set()
@@ -206,16 +211,22 @@ def _find_exchanged_devices(comparison: _Comparison, swaps: list[SwappedLinks], 
         because = f"the two {what} have each other's name or place" if most else "a bundle for one went to the other"
         remedy = f"exchange their names, or the {what}" if most else "exchange the two bundles, port by port"
         count = f"{'all ' if all(total[name] == len(own) for name in devices) else ''}{len(own)}"
-        differences.append(Difference(
-            "exchanged", f"{count} cables of {one_name} are those of {other_name}, and the other way round",
-            because, remedy, tuple(comparison.planned.cables[number] for swap in own for number in swap[:2]), own[0][2],
-        ))  # fmt: skip
+        differences.append(
+            Difference(
+                "exchanged",
+                f"{count} cables of {one_name} are those of {other_name}, and the other way round",
+                because,
+                remedy,
+                tuple(comparison.planned.cables[number] for swap in own for number in swap[:2]),
+                own[0][2],
+            )
+        )
     return [swap for swap in swaps if swap not in told]
 
 
 def _find_shuffled_cables(
     comparison: _Comparison, swaps: list[SwappedLinks], rest: list[WrongLink], differences: list[Difference]
-) -> tuple[list[SwappedLinks], list[WrongLink]]:  # fmt: skip
+) -> tuple[list[SwappedLinks], list[WrongLink]]:
     """Many cables of one machine, or at one switch, in each other's ports: one mistake; what is left of both lists."""
     loose: dict[str, list[WrongLink]] = defaultdict(list)
     paired: dict[str, list[SwappedLinks]] = defaultdict(list)
@@ -249,21 +260,31 @@ def _find_shuffled_cables(
             continue
         told |= {id(item) for item in wrong}
         taken |= set(pairs)
-        moves = [(number, comparison.format_end(keep), comparison.format_end(moved)) for number, keep, moved in map(comparison.require_move, wrong)]
+        moves = [
+            (number, comparison.format_end(keep), comparison.format_end(moved))
+            for number, keep, moved in map(comparison.require_move, wrong)
+        ]
         for first, second, _ in pairs:
-            moves += [(first, comparison.planned.labels[first][0], comparison.planned.labels[second][1]),
-                      (second, comparison.planned.labels[second][0], comparison.planned.labels[first][1])]  # fmt: skip
+            moves += [
+                (first, comparison.planned.labels[first][0], comparison.planned.labels[second][1]),
+                (second, comparison.planned.labels[second][0], comparison.planned.labels[first][1]),
+            ]
         moves.sort()
         comparison.explained_links |= {number for number, _, _ in moves}
         lines = [
-            f"{keep}: from {moved} to {_select_other_label(comparison.planned.labels[number], keep)}" for number, keep, moved in moves
+            f"{keep}: from {moved} to {_select_other_label(comparison.planned.labels[number], keep)}"
+            for number, keep, moved in moves
         ]
-        differences.append(Difference(
-            "shuffled", f"{len(moves)} cables of {device} are in each other's ports, or in ports beside their own",
-            "its cables were plugged in out of order: turned round, or begun one port too far",
-            "move each end:\n      " + "\n      ".join(lines),
-            tuple(comparison.planned.cables[number] for number, _, _ in moves), (wrong or pairs)[0][-1],
-        ))  # fmt: skip
+        differences.append(
+            Difference(
+                "shuffled",
+                f"{len(moves)} cables of {device} are in each other's ports, or in ports beside their own",
+                "its cables were plugged in out of order: turned round, or begun one port too far",
+                "move each end:\n      " + "\n      ".join(lines),
+                tuple(comparison.planned.cables[number] for number, _, _ in moves),
+                (wrong or pairs)[0][-1],
+            )
+        )
     return [swap for swap in swaps if swap not in taken], [item for item in rest if id(item) not in told]
 
 
@@ -282,58 +303,87 @@ def _describe_swap(comparison: _Comparison, first: int, second: int, location: s
     ends = [comparison.planned.labels[number] for number in (first, second)]
     side = 1 if shared is None or shared == one[1][0] else 0
     return Difference(
-        "swapped", f"{comparison.format_link(first)} and {comparison.format_link(second)} have each other's ends",
-        f"the two cables were exchanged {where}", f"exchange {ends[0][side]} and {ends[1][side]}",
-        (comparison.planned.cables[first], comparison.planned.cables[second]), location,
-    )  # fmt: skip
+        "swapped",
+        f"{comparison.format_link(first)} and {comparison.format_link(second)} have each other's ends",
+        f"the two cables were exchanged {where}",
+        f"exchange {ends[0][side]} and {ends[1][side]}",
+        (comparison.planned.cables[first], comparison.planned.cables[second]),
+        location,
+    )
 
 
 def _find_wrong_cables(comparison: _Comparison, rest: list[WrongLink], differences: list[Difference]) -> None:
     strangers: dict[str, list[tuple[LinkEnd, LinkEnd, str]]] = defaultdict(list)
     for (one, other), first, second, place in rest:
-        unknown = [(mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in comparison.known_devices]
+        unknown = [
+            (mine, theirs) for mine, theirs in ((one, other), (other, one)) if mine[0] not in comparison.known_devices
+        ]
         if unknown:
             strangers[_parse_host(unknown[0][0][0])].append((unknown[0][0], unknown[0][1], place))
             comparison.explained_links |= {item for item in (first, second) if item is not None}
             continue
         if first is None and second is None:
-            differences.append(Difference(
-                "extra", f"{comparison.format_end(one)} > {comparison.format_end(other)} is not in the plan",
-                "a cable too many, or one of another network", "pull it, or declare it", (), place,
-            ))  # fmt: skip
+            differences.append(
+                Difference(
+                    "extra",
+                    f"{comparison.format_end(one)} > {comparison.format_end(other)} is not in the plan",
+                    "a cable too many, or one of another network",
+                    "pull it, or declare it",
+                    (),
+                    place,
+                )
+            )
             continue
         number, keep, moved = comparison.require_move(((one, other), first, second, place))
         comparison.explained_links.add(number)
         target = next(end for end in comparison.planned.ends[number] if end != keep)
-        differences.append(Difference(
-            "wrong", f"{comparison.format_end(keep)} leads to {comparison.format_end(moved)}, not to {comparison.format_end(target)}",
-            "the cable is in the wrong port", f"move its end from {comparison.format_end(moved)} to {comparison.format_end(target)}",
-            (comparison.planned.cables[number],), place,
-        ))  # fmt: skip
+        differences.append(
+            Difference(
+                "wrong",
+                f"{comparison.format_end(keep)} leads to {comparison.format_end(moved)}, not to "
+                f"{comparison.format_end(target)}",
+                "the cable is in the wrong port",
+                f"move its end from {comparison.format_end(moved)} to {comparison.format_end(target)}",
+                (comparison.planned.cables[number],),
+                place,
+            )
+        )
     for host, links in strangers.items():
         name = host if len(links) > 1 else links[0][0][0]
         ports = ", ".join(sorted(comparison.format_end(end) for _, end, _ in links)[:4])
         more = f" and {len(links) - 4} more" if len(links) > 4 else ""
         meant = comparison.find_expected_device([end for _, end, _ in links])
         if meant and len(links) > 1:
-            differences.append(Difference(
-                "unknown", f"{name} is not in the plan; it hangs where {meant} should, on {ports}{more}",
-                f"it is {meant} and has not been given its name yet", f"call it {meant}, and compare again",
-                (), links[0][2],
-            ))  # fmt: skip
+            differences.append(
+                Difference(
+                    "unknown",
+                    f"{name} is not in the plan; it hangs where {meant} should, on {ports}{more}",
+                    f"it is {meant} and has not been given its name yet",
+                    f"call it {meant}, and compare again",
+                    (),
+                    links[0][2],
+                )
+            )
             continue
-        differences.append(Difference(
-            "unknown", f"{name} is not in the plan; it hangs on {ports}{more}",
-            "a device of another name, or one that does not belong here",
-            "give it its name, put its adapters into the catalog (adapters.devices), or declare it", (), links[0][2],
-        ))  # fmt: skip
+        differences.append(
+            Difference(
+                "unknown",
+                f"{name} is not in the plan; it hangs on {ports}{more}",
+                "a device of another name, or one that does not belong here",
+                "give it its name, put its adapters into the catalog (adapters.devices), or declare it",
+                (),
+                links[0][2],
+            )
+        )
 
 
 def _find_missing_cables(comparison: _Comparison, differences: list[Difference]) -> None:
     absent = [
         number
         for number in range(len(comparison.planned.ends))
-        if number not in comparison.correct_links and number not in comparison.explained_links and comparison.is_checked(number)
+        if number not in comparison.correct_links
+        and number not in comparison.explained_links
+        and comparison.is_checked(number)
     ]
     total: dict[str, int] = defaultdict(int)
     gone: dict[str, list[int]] = defaultdict(list)
@@ -350,19 +400,27 @@ def _find_missing_cables(comparison: _Comparison, differences: list[Difference])
         if not numbers:
             continue
         comparison.explained_links |= set(numbers)
-        differences.append(Difference(
-            "device", f"{device} is not there: none of its {total[device]} links",
-            "it is switched off, has another name, or its driver is not loaded", "start it and compare again",
-            tuple(comparison.planned.cables[number] for number in numbers),
-        ))  # fmt: skip
+        differences.append(
+            Difference(
+                "device",
+                f"{device} is not there: none of its {total[device]} links",
+                "it is switched off, has another name, or its driver is not loaded",
+                "start it and compare again",
+                tuple(comparison.planned.cables[number] for number in numbers),
+            )
+        )
     taken = {end for link, _, _, _ in comparison.wrong_links for end in link}
     for number in absent:
         if number in comparison.explained_links:
             continue
         busy = [comparison.format_end(end) for end in comparison.planned.ends[number] if end in taken]
         cause = f"another cable is in {busy[0]}" if busy else "it is not plugged in at one end, or broken"
-        differences.append(Difference(
-            "missing", f"{comparison.format_link(number)} is not there", cause,
-            "put that one right first" if busy else "plug it in, clean it, or replace it",
-            (comparison.planned.cables[number],),
-        ))  # fmt: skip
+        differences.append(
+            Difference(
+                "missing",
+                f"{comparison.format_link(number)} is not there",
+                cause,
+                "put that one right first" if busy else "plug it in, clean it, or replace it",
+                (comparison.planned.cables[number],),
+            )
+        )

@@ -55,8 +55,10 @@ def parse_tables(text: str, file: str) -> list[NeighbourTable]:
             device, spans = prompt[1], []
         elif total and found:
             if int(total[1]) != len(found[-1].rows):
-                raise InputError(f"{file}:{number}: {total[1]} entries are announced, {len(found[-1].rows)} are there; "
-                                 "the text was cut off")  # fmt: skip
+                raise InputError(
+                    f"{file}:{number}: {total[1]} entries are announced, {len(found[-1].rows)} are there; "
+                    "the text was cut off"
+                )
             spans = []
         elif form := next((form for form in _TABLE_FORMATS if all(title in line for title in form)), None):
             if number == len(lines) or not _SEPARATOR_LINE.match(lines[number]):

@@ -14,23 +14,33 @@ from ....plan.build.cabling.cabled import network_of
 from ....plan.build.cabling.ends import RACK_UNIT_HEIGHT, DeviceSet
 from ....plan.model.cables import CableTable
 from ....plan.model.plan import Plan
-from ....primitives.tables import format_csv, escape_cell, format_yaml
-from .table import iter_lane_names, append_lanes
+from ....primitives.tables import escape_cell, format_csv, format_yaml
+from .table import append_lanes, iter_lane_names
 
 __all__ = ["render_netbox_files"]
 
 # NetBox's own names for what it knows.
-_CABLE_TYPES = {"dac": "dac-passive", "acc": "dac-active", "copper": "cat6", "aoc": "aoc", "multimode": "mmf-om4",
-           "single-mode": "smf-os2", "": ""}  # fmt: skip
+_CABLE_TYPES = {
+    "dac": "dac-passive",
+    "acc": "dac-active",
+    "copper": "cat6",
+    "aoc": "aoc",
+    "multimode": "mmf-om4",
+    "single-mode": "smf-os2",
+    "": "",
+}
 # Inches from rail to rail: all equipment of the plan is counted in units of EIA-310. NetBox before 4.1 asks for it.
 _RACK_WIDTH_INCHES = "19"
 # Letters of a slug, which NetBox keeps to 100, with room for a maker before it and a hash after it.
 _MAX_SLUG_LENGTH = 50
 _INFINIBAND_TYPES = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 _ETHERNET_TYPES = {
-    "rj45": "1000base-t", "qsfp28": "100gbase-x-qsfp28", "qsfp56": "200gbase-x-qsfp56",
-    "qsfp112": "400gbase-x-qsfp112", "osfp": "400gbase-x-osfp",
-}  # fmt: skip
+    "rj45": "1000base-t",
+    "qsfp28": "100gbase-x-qsfp28",
+    "qsfp56": "200gbase-x-qsfp56",
+    "qsfp112": "400gbase-x-qsfp112",
+    "osfp": "400gbase-x-osfp",
+}
 
 
 def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
@@ -56,18 +66,25 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     files = {
         "1-sites.csv": _format_csv("name,slug,status", [(plan.name, plan.name, "planned")]),
         "2-manufacturers.csv": _format_csv("name,slug", sorted(_build_slugs(m for m, _, _ in makers.values()).items())),
-        "3-device-roles.csv": _format_csv("name,slug,color", [("node", "node", "2196f3"), ("switch", "switch", "4caf50"),
-                                                       ("service", "service", "ff9800")]),
-        "4-racks.csv": _format_csv("site,name,status,width,u_height", [
-            (plan.name, rack.name, "planned", _RACK_WIDTH_INCHES, str(rack.units or 48))
-            for rack in (plan.layout.racks if plan.layout else ())
-        ]),
-        "6-devices.csv": _format_csv("name,role,manufacturer,device_type,status,site,rack,position,face", devices.values()),
+        "3-device-roles.csv": _format_csv(
+            "name,slug,color",
+            [("node", "node", "2196f3"), ("switch", "switch", "4caf50"), ("service", "service", "ff9800")],
+        ),
+        "4-racks.csv": _format_csv(
+            "site,name,status,width,u_height",
+            [
+                (plan.name, rack.name, "planned", _RACK_WIDTH_INCHES, str(rack.units or 48))
+                for rack in (plan.layout.racks if plan.layout else ())
+            ],
+        ),
+        "6-devices.csv": _format_csv(
+            "name,role,manufacturer,device_type,status,site,rack,position,face", devices.values()
+        ),
         "7-cables.csv": _format_csv(
             "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,type,status,label,length,length_unit",
             (row for table in tables for row in _iter_cables(table)),
         ),
-    }  # fmt: skip
+    }
     slugs = _build_slugs(types)
     for model, ports in sorted(types.items()):
         files[f"5-device-types/{slugs[model]}.yaml"] = _render_device_type(
@@ -105,8 +122,10 @@ def _build_manufacturers(plan: Plan) -> dict[str, tuple[str, int, str]]:
     found = {item.name: (item.vendor, item.body.units or 1, "") for item in machines}
     racked = {group.name: group.machine.body.units or 1 for group in hall.service_groups} if hall else {}
     for fabric in plan.fabrics:
-        found |= {tier.switch.name: (tier.switch.vendor, tier.switch.units or 1, tier.switch.part_number or "")
-                  for tier in fabric.tiers}  # fmt: skip
+        found |= {
+            tier.switch.name: (tier.switch.vendor, tier.switch.units or 1, tier.switch.part_number or "")
+            for tier in fabric.tiers
+        }
     for fabric in plan.fabrics:
         for item in fabric.services:
             units = 0 if item.name == "pdu" else racked.get(item.name, 1)
@@ -117,7 +136,10 @@ def _build_manufacturers(plan: Plan) -> dict[str, tuple[str, int, str]]:
 def _list_interface_names(devices: DeviceSet) -> list[str]:
     """Interfaces are called what the operating system of a switch calls them; the name on the box is their label."""
     known = devices.side == "switch" and devices.system_names and not devices.system_names[0].isdigit()
-    return [name or str(port) for name, port in zip(devices.system_names if known else devices.ports, devices.ports, strict=True)]
+    return [
+        name or str(port)
+        for name, port in zip(devices.system_names if known else devices.ports, devices.ports, strict=True)
+    ]
 
 
 def _select_interface_type(table: CableTable, devices: DeviceSet, form: str) -> str:
@@ -142,14 +164,23 @@ def _iter_devices(
         yield name, (name, role, maker, devices.model, "planned", plan.name, *place)
 
 
-def _render_device_type(model: str, own_slug: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str) -> str:
+def _render_device_type(
+    model: str, own_slug: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str
+) -> str:
     slug = own_slug if own_slug.startswith(f"{_to_slug(maker)}-") else f"{_to_slug(maker)}-{own_slug}"
-    found: dict[str, Any] = {"manufacturer": escape_cell(maker), "model": escape_cell(model), "slug": slug,
-                             "u_height": units, "is_full_depth": units > 0}  # fmt: skip
+    found: dict[str, Any] = {
+        "manufacturer": escape_cell(maker),
+        "model": escape_cell(model),
+        "slug": slug,
+        "u_height": units,
+        "is_full_depth": units > 0,
+    }
     if part:
         found["part_number"] = part
-    found["interfaces"] = [{"name": escape_cell(name), "type": kind} | ({"label": label} if label else {})
-                           for name, (kind, label) in ports.items()]  # fmt: skip
+    found["interfaces"] = [
+        {"name": escape_cell(name), "type": kind} | ({"label": label} if label else {})
+        for name, (kind, label) in ports.items()
+    ]
     return format_yaml(found)
 
 
@@ -157,15 +188,37 @@ def _iter_cables(table: CableTable) -> Iterator[Sequence[object]]:
     kinds = [_CABLE_TYPES[item.fibre or item.medium] for item in table.kinds] + [""]
     width = max(5, len(str(table.cable_count)))
     name = table.fabric.name
-    ports = [append_lanes(table, side, table.select_column(side, lambda item: np.array(_list_interface_names(item), dtype=object)))
-             for side in ("one", "other")]  # fmt: skip
+    ports = [
+        append_lanes(
+            table, side, table.select_column(side, lambda item: np.array(_list_interface_names(item), dtype=object))
+        )
+        for side in ("one", "other")
+    ]
     for at, system, _ in iter_lane_names(table):
         ports[1][at] = system
-    rows = zip(table.get_device_names("one"), ports[0], table.get_device_names("other"), ports[1],
-               table.kind_index.tolist(), table.cable_number.tolist(), table.stock_length.tolist(), strict=True)  # fmt: skip
+    rows = zip(
+        table.get_device_names("one"),
+        ports[0],
+        table.get_device_names("other"),
+        ports[1],
+        table.kind_index.tolist(),
+        table.cable_number.tolist(),
+        table.stock_length.tolist(),
+        strict=True,
+    )
     for a, a_port, b, b_port, kind, cable, order in rows:
         if b == "building":
             continue
         length = ("", "") if order != order else (f"{order:g}", "m")
-        yield (a, "dcim.interface", a_port, b, "dcim.interface", b_port, kinds[kind], "planned",
-               f"{name}-{cable + 1:0{width}d}", *length)  # fmt: skip
+        yield (
+            a,
+            "dcim.interface",
+            a_port,
+            b,
+            "dcim.interface",
+            b_port,
+            kinds[kind],
+            "planned",
+            f"{name}-{cable + 1:0{width}d}",
+            *length,
+        )

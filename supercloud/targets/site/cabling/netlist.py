@@ -21,7 +21,15 @@ IntArray = NDArray[np.int64]
 class NumberedLinks:
     """Both ends of every link as an InfiniBand network numbers them: devices by description, ports from 1."""
 
-    def __init__(self, names: NDArray[Any], sizes: IntArray, source: IntArray, source_port: IntArray, target: IntArray, target_port: IntArray):
+    def __init__(
+        self,
+        names: NDArray[Any],
+        sizes: IntArray,
+        source: IntArray,
+        source_port: IntArray,
+        target: IntArray,
+        target_port: IntArray,
+    ):
         self.names = names
         self.sizes = sizes
         """Ports of each device; 0 for an adapter of a machine."""
@@ -76,9 +84,7 @@ def render_netlist(table: CableTable) -> str:
     device, port, peer_names, peer_port = device[order], port[order], ends.names[peer[order]], peer_port[order]
     lines: list[str] = []
     last = -1
-    for owner, number, name, other in zip(
-        device.tolist(), port.tolist(), peer_names, peer_port.tolist(), strict=True
-    ):  # fmt: skip
+    for owner, number, name, other in zip(device.tolist(), port.tolist(), peer_names, peer_port.tolist(), strict=True):
         if owner != last:
             size = int(ends.sizes[owner])
             kind = f"Switch {size}" if size else "Hca 1"

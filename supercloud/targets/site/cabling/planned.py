@@ -17,7 +17,7 @@ from ....plan.model.cables import CableTable
 from ....plan.model.plan import Plan
 from .netlist import build_numbered_links
 from .readers import DiscoveredLinks, LinkEnd
-from .table import list_end_names, format_labels, iter_lane_names
+from .table import format_labels, iter_lane_names, list_end_names
 
 __all__ = ["PlannedLinks", "build_planned_links"]
 
@@ -56,12 +56,16 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
     if not found.fabrics:
         names = ", ".join(sorted(discovered.devices)[:3])
         known_names = ", ".join(f"{item.name}-leaf-001" for item in candidates) or "none"
-        raise InputError(f"no device in the output belongs to a network of the plan: it names {names}; "
-                         f"switches of the plan are called {known_names} …")  # fmt: skip
+        raise InputError(
+            f"no device in the output belongs to a network of the plan: it names {names}; "
+            f"switches of the plan are called {known_names} …"
+        )
     return found
 
 
-def _add_links(table: CableTable, planned: PlannedLinks, switches: set[str], discovered_devices: Container[str]) -> None:
+def _add_links(
+    table: CableTable, planned: PlannedLinks, switches: set[str], discovered_devices: Container[str]
+) -> None:
     rows = np.arange(table.count)
     building = next((number for number, item in enumerate(table.devices) if item.kind == "building"), -1)
     if building >= 0:
@@ -83,15 +87,22 @@ def _add_links(table: CableTable, planned: PlannedLinks, switches: set[str], dis
             rows = _select_discovered_links(table, ends.one, ends.other, ends.names, switches)
         pairs = [
             ((a, str(a_port)), (b, str(b_port)))
-            for a, a_port, b, b_port in zip(ends.names[ends.one], ends.one_port.tolist(), ends.names[ends.other],
-                                            ends.other_port.tolist(), strict=True)
-        ]  # fmt: skip
+            for a, a_port, b, b_port in zip(
+                ends.names[ends.one],
+                ends.one_port.tolist(),
+                ends.names[ends.other],
+                ends.other_port.tolist(),
+                strict=True,
+            )
+        ]
     else:
         planned.machines |= {name for item in table.devices if item.side == "machine" for name in item.names}
         planned.aliases |= dict(_iter_aliases(table, discovered_devices)) | dict(_iter_lane_aliases(table))
         pairs = [
             ((a, a_port), (b, b_port))
-            for a, a_port, b, b_port in zip(one, table.get_port_names("one"), other, list_end_names(table, "other"), strict=True)
+            for a, a_port, b, b_port in zip(
+                one, table.get_port_names("one"), other, list_end_names(table, "other"), strict=True
+            )
         ]
     width, name = max(5, len(str(table.cable_count))), table.fabric.name
     for row in rows.tolist():
@@ -106,7 +117,10 @@ def _iter_aliases(table: CableTable, discovered_devices: Container[str]) -> Iter
         for names in (item.port_aliases, item.system_names) if item.side == "switch" else ():
             known = [(given, str(port)) for given, port in zip(names, item.ports, strict=True) if given]
             yield from (
-                ((device, given), (device, port)) for device in item.names if device in discovered_devices for given, port in known
+                ((device, given), (device, port))
+                for device in item.names
+                if device in discovered_devices
+                for given, port in known
             )
 
 

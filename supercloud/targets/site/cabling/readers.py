@@ -110,8 +110,11 @@ def _parse_json(text: str, file: Path) -> Any:
 def _split_devices(data: Any, name: str) -> Iterator[tuple[str, Any]]:
     """The output itself, or outputs by device."""
     if isinstance(data, dict) and not any(key in data for key in _PARSERS) and not _is_one_switch(data):
-        several = {device: inner for device, inner in data.items()
-                   if isinstance(inner, dict) and (any(key in inner for key in _PARSERS) or _is_nvue(inner))}  # fmt: skip
+        several = {
+            device: inner
+            for device, inner in data.items()
+            if isinstance(inner, dict) and (any(key in inner for key in _PARSERS) or _is_nvue(inner))
+        }
         yield from several.items() if several else [(name, data)]
     else:
         yield name, data
@@ -133,7 +136,9 @@ def _add_json_neighbours(device: str, data: Any, file: Path, discovered: Discove
         raise InputError(f"{file}:1: the LLDP neighbours of {device} are not in a form that is known") from None
 
 
-def _add_neighbours(device: str, neighbours: Iterator[tuple[str, str, str]], file: Path, discovered: DiscoveredLinks) -> None:
+def _add_neighbours(
+    device: str, neighbours: Iterator[tuple[str, str, str]], file: Path, discovered: DiscoveredLinks
+) -> None:
     name = device.partition(".")[0]
     discovered.devices.setdefault(name, str(file))
     discovered.reporting_devices.add(name)
@@ -210,7 +215,10 @@ def _parse_eos(data: Any) -> Iterator[tuple[str, str, str]]:
         yield str(item["port"]), str(item["neighborDevice"]), str(item["neighborPort"])
 
 
-_PARSERS: dict[str, Callable[[Any], Iterator[tuple[str, str, str]]]] = {"lldp": _parse_lldpctl, "lldpNeighbors": _parse_eos}
+_PARSERS: dict[str, Callable[[Any], Iterator[tuple[str, str, str]]]] = {
+    "lldp": _parse_lldpctl,
+    "lldpNeighbors": _parse_eos,
+}
 
 
 def _add_keyvalue(text: str, file: Path, discovered: DiscoveredLinks) -> None:

@@ -13,12 +13,35 @@ from ....plan.model.plan import Plan
 from ....primitives.tables import format_csv
 from .netlist import build_numbered_links
 
-__all__ = ["COLUMNS", "list_end_names", "format_labels", "iter_lane_names", "append_lanes", "build_summary", "list_system_names", "render_table"]
+__all__ = [
+    "COLUMNS",
+    "list_end_names",
+    "format_labels",
+    "iter_lane_names",
+    "append_lanes",
+    "build_summary",
+    "list_system_names",
+    "render_table",
+]
 
 COLUMNS = (
-    "cable", "label_a", "label_b", "a_device", "a_port", "a_system_port", "a_rack", "b_device", "b_port",
-    "b_system_port", "b_rack", "medium", "product", "part_number", "run_m", "order_m",
-)  # fmt: skip
+    "cable",
+    "label_a",
+    "label_b",
+    "a_device",
+    "a_port",
+    "a_system_port",
+    "a_rack",
+    "b_device",
+    "b_port",
+    "b_system_port",
+    "b_rack",
+    "medium",
+    "product",
+    "part_number",
+    "run_m",
+    "order_m",
+)
 
 
 def render_table(plan: Plan, table: CableTable) -> str:
@@ -34,20 +57,49 @@ def render_table(plan: Plan, table: CableTable) -> str:
         for text, part in parts.items()
         for size in [float(next(item.base for item in table.kinds[kind].lengths if str(item) == text))]
     }
-    ends = zip(table.get_device_names("one"), list_end_names(table, "one"), list_system_names(table, "one"), racks[table.get_racks("one")],
-               table.get_device_names("other"), list_end_names(table, "other"), list_system_names(table, "other"),
-               racks[table.get_racks("other")], strict=True)  # fmt: skip
-    rows = zip(table.cable_number.tolist(), *format_labels(table), ends, table.kind_index.tolist(), table.length.tolist(),
-               table.stock_length.tolist(), strict=True)  # fmt: skip
+    ends = zip(
+        table.get_device_names("one"),
+        list_end_names(table, "one"),
+        list_system_names(table, "one"),
+        racks[table.get_racks("one")],
+        table.get_device_names("other"),
+        list_end_names(table, "other"),
+        list_system_names(table, "other"),
+        racks[table.get_racks("other")],
+        strict=True,
+    )
+    rows = zip(
+        table.cable_number.tolist(),
+        *format_labels(table),
+        ends,
+        table.kind_index.tolist(),
+        table.length.tolist(),
+        table.stock_length.tolist(),
+        strict=True,
+    )
     lines: list[Sequence[object]] = []
     for cable, one, other, (a, a_port, a_system, a_rack, b, b_port, b_system, b_rack), kind, run, order in rows:
         medium, product, _ = kinds[kind]
-        lines.append((
-            f"{name}-{cable + 1:0{width}d}", f"{one} > {other}", f"{other} > {one}",
-            a, a_port, a_system, a_rack, b, b_port, b_system, b_rack,
-            medium, product, numbers.get((kind, order), ""),
-            "" if run != run else f"{run:.1f}", "" if order != order else f"{order:g}",
-        ))  # fmt: skip
+        lines.append(
+            (
+                f"{name}-{cable + 1:0{width}d}",
+                f"{one} > {other}",
+                f"{other} > {one}",
+                a,
+                a_port,
+                a_system,
+                a_rack,
+                b,
+                b_port,
+                b_system,
+                b_rack,
+                medium,
+                product,
+                numbers.get((kind, order), ""),
+                "" if run != run else f"{run:.1f}",
+                "" if order != order else f"{order:g}",
+            )
+        )
     return format_csv(COLUMNS, lines)
 
 
@@ -56,7 +108,9 @@ def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
     operating system of a switch calls it, where that is another name."""
     found = []
     for side in ("one", "other"):
-        printed = append_lanes(table, side, table.select_column(side, lambda item: np.array(item.port_labels, dtype=object)))
+        printed = append_lanes(
+            table, side, table.select_column(side, lambda item: np.array(item.port_labels, dtype=object))
+        )
         if side == "other":
             for row, system, _ in iter_lane_names(table):
                 port = table.devices[table.target_set[row]].ports[table.target_port[row]]
@@ -70,8 +124,9 @@ def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
     names = table.select_column(side, lambda item: np.array(item.system_names or ("",) * len(item.ports), dtype=object))
     if table.fabric.kind == "infiniband" and table.lane.any():  # halves of a port have numbers of their own
         numbers = getattr(build_numbered_links(table), f"{side}_port")
-        switched = np.isin(getattr(table, f"{side}_set"),
-                           [at for at, item in enumerate(table.devices) if item.side == "switch"])  # fmt: skip
+        switched = np.isin(
+            getattr(table, f"{side}_set"), [at for at, item in enumerate(table.devices) if item.side == "switch"]
+        )
         names[switched] = [str(number) for number in numbers[switched].tolist()]
     if side == "other":
         for row, system, _ in iter_lane_names(table):

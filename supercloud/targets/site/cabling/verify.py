@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ....errors import InputError
 from ....plan.model.plan import Plan
-from .compare import Difference, count_checked_links, compare
+from .compare import Difference, compare, count_checked_links
 from .planned import build_planned_links
 from .readers import read_output
 
@@ -33,4 +33,6 @@ def verify_output(plan: Plan, output: Path) -> VerificationResult:
     seen = read_output(output)
     planned = build_planned_links(plan, seen)
     differences = compare(planned, seen)
-    return VerificationResult(tuple(planned.fabrics), len(planned.ends), count_checked_links(planned, seen), tuple(differences))
+    return VerificationResult(
+        tuple(planned.fabrics), len(planned.ends), count_checked_links(planned, seen), tuple(differences)
+    )

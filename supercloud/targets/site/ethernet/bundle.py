@@ -57,7 +57,14 @@ def render(plan: Plan) -> Bundle:
     )
     names = {network.fabric.name for network in networks}
     exits = sum(fabric.exits for fabric in plan.spec.fabrics if fabric.name in names)
-    files["INSTALL.md"] = render_template("ethernet/INSTALL.md.j2", plan=plan, networks=networks, vlans=vlans, tiers=tiers,
-                               loads=dict(sorted(loads.items())), exits=exits,
-                               servers=address_servers(plan))  # fmt: skip
+    files["INSTALL.md"] = render_template(
+        "ethernet/INSTALL.md.j2",
+        plan=plan,
+        networks=networks,
+        vlans=vlans,
+        tiers=tiers,
+        loads=dict(sorted(loads.items())),
+        exits=exits,
+        servers=address_servers(plan),
+    )
     return Bundle(files)

@@ -22,8 +22,14 @@ _PAIR_MAC_FORMAT = "44:38:39:ff:{:02x}:{:02x}"
 def render_eos(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
     """Arista EOS."""
     speed = network.fabric.speed
-    text = render_template("ethernet/eos.cfg.j2", head=format_header(switch.name, "!"), view=switch, peer_vlan=PEER_VLAN,
-                peer_channel=PEER_CHANNEL, gigabits=speed.to("Gb/s") if speed else 0)  # fmt: skip
+    text = render_template(
+        "ethernet/eos.cfg.j2",
+        head=format_header(switch.name, "!"),
+        view=switch,
+        peer_vlan=PEER_VLAN,
+        peer_channel=PEER_CHANNEL,
+        gigabits=speed.to("Gb/s") if speed else 0,
+    )
     return {f"{switch.name}.cfg": text}
 
 
@@ -47,10 +53,15 @@ def render_sonic(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
     length = switch.run.subnet.block.prefixlen
     tables: dict[str, dict[str, Any]] = {
         "DEVICE_METADATA": {"localhost": {"hostname": switch.name}},
-        "PORT": {}, "PORTCHANNEL": {}, "PORTCHANNEL_MEMBER": {}, "VLAN": {}, "VLAN_MEMBER": {},
-    }  # fmt: skip
-    tables["VLAN"] = {f"Vlan{vlan.number}": {"vlanid": str(vlan.number), "description": vlan.name}
-                      for vlan in switch.vlans}  # fmt: skip
+        "PORT": {},
+        "PORTCHANNEL": {},
+        "PORTCHANNEL_MEMBER": {},
+        "VLAN": {},
+        "VLAN_MEMBER": {},
+    }
+    tables["VLAN"] = {
+        f"Vlan{vlan.number}": {"vlanid": str(vlan.number), "description": vlan.name} for vlan in switch.vlans
+    }
     for trunk in switch.trunks:
         name = f"PortChannel{trunk.number}" if trunk.number else trunk.ports[0]
         for port in trunk.ports:

@@ -13,7 +13,7 @@ from ....primitives.bundle import Bundle, File
 from ....primitives.tables import format_csv
 from ....primitives.templates import render_template
 from .inventory import render_inventory
-from .names import iter_named_addresses, iter_dhcp_reservations, list_dhcp_subnets
+from .names import iter_dhcp_reservations, iter_named_addresses, list_dhcp_subnets
 
 __all__ = ["render"]
 
@@ -27,13 +27,20 @@ def render(plan: Plan) -> Bundle:
     assert networks is not None
     files: dict[str, File | str] = {
         "hosts": _render_hosts(plan),
-        "dnsmasq.conf": render_template("hosts/dnsmasq.conf.j2", head=_HEADER, plan=plan, subnets=list_dhcp_subnets(plan), lease=_LEASE_SECONDS),
+        "dnsmasq.conf": render_template(
+            "hosts/dnsmasq.conf.j2", head=_HEADER, plan=plan, subnets=list_dhcp_subnets(plan), lease=_LEASE_SECONDS
+        ),
         "dhcp-hosts": _render_dhcp_hosts(plan),
         "inventory.yaml": render_inventory(plan, _HEADER),
         "subnets.csv": _render_subnets(plan),
-        "INSTALL.md": render_template("hosts/INSTALL.md.j2", plan=plan, networks=networks, bridged=_list_bridged_fabrics(plan),
-                           servers=address_servers(plan)),
-    }  # fmt: skip
+        "INSTALL.md": render_template(
+            "hosts/INSTALL.md.j2",
+            plan=plan,
+            networks=networks,
+            bridged=_list_bridged_fabrics(plan),
+            servers=address_servers(plan),
+        ),
+    }
     if networks.macs:
         files["kea-dhcp4.json"] = _render_kea(plan)
     return Bundle(files)
@@ -53,8 +60,10 @@ def _render_hosts(plan: Plan) -> str:
 
 def _render_dhcp_hosts(plan: Plan) -> str:
     """By MAC address where it is known, else by the name a host says when it asks."""
-    lines = (f"{mac},{item.address},{item.name}" if mac else f"{item.name},{item.address}"
-             for item, mac in iter_dhcp_reservations(plan))  # fmt: skip
+    lines = (
+        f"{mac},{item.address},{item.name}" if mac else f"{item.name},{item.address}"
+        for item, mac in iter_dhcp_reservations(plan)
+    )
     return "\n".join([_HEADER, *lines]) + "\n"
 
 
@@ -77,16 +86,24 @@ def _render_kea(plan: Plan) -> str:
         ]
         options = [{"name": "routers", "data": subnet.gateway}] if subnet.gateway else []
         subnets.append({"id": number, "subnet": str(subnet.block), "option-data": options, "reservations": own})
-    return json.dumps({"Dhcp4": {
-        "interfaces-config": {"interfaces": ["*"]},
-        "lease-database": {"type": "memfile"},
-        "valid-lifetime": _LEASE_SECONDS,
-        "option-data": [
-            {"name": "domain-name", "data": plan.network.domain},
-            {"name": "domain-name-servers", "data": plan.scheduler.controllers[0].address},
-        ],
-        "subnet4": subnets,
-    }}, indent=1) + "\n"  # fmt: skip
+    return (
+        json.dumps(
+            {
+                "Dhcp4": {
+                    "interfaces-config": {"interfaces": ["*"]},
+                    "lease-database": {"type": "memfile"},
+                    "valid-lifetime": _LEASE_SECONDS,
+                    "option-data": [
+                        {"name": "domain-name", "data": plan.network.domain},
+                        {"name": "domain-name-servers", "data": plan.scheduler.controllers[0].address},
+                    ],
+                    "subnet4": subnets,
+                }
+            },
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 def _to_integer(address: str) -> int:

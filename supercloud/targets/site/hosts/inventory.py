@@ -22,36 +22,61 @@ def render_inventory(plan: Plan, header: str) -> str:
     children: dict[str, Any] = {"controllers": _build_group(sorted({host.name for host in plan.scheduler.controllers}))}
     if plan.scheduler.database:
         children["database"] = _build_group([plan.scheduler.database.name])
-    children["nodes"] = {"children": {
-        _to_group_name(f"pool_{pool.name}"): _build_group(
-            [_format_range(pool.hosts)], {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.accelerators_per_node})
-        for pool in plan.pools
-    }}  # fmt: skip
+    children["nodes"] = {
+        "children": {
+            _to_group_name(f"pool_{pool.name}"): _build_group(
+                [_format_range(pool.hosts)],
+                {"pool": pool.name, "machine": pool.machine.name, "accelerators": pool.accelerators_per_node},
+            )
+            for pool in plan.pools
+        }
+    }
     if plan.servers:
-        children["storage"] = {"children": {
-            _to_group_name(f"storage_{group.name}"): _build_group([_format_range(group.hosts)], _build_server_variables(networks, group))
-            for group in plan.servers
-        }}  # fmt: skip
+        children["storage"] = {
+            "children": {
+                _to_group_name(f"storage_{group.name}"): _build_group(
+                    [_format_range(group.hosts)], _build_server_variables(networks, group)
+                )
+                for group in plan.servers
+            }
+        }
     machines = [item for item in networks.machines if item.is_managed]
     if machines:
-        children["services"] = {"children": {
-            _to_group_name(f"service_{item.name}"): _build_group([_format_range(item.hosts)], {"service": item.name}) for item in machines
-        }}  # fmt: skip
-    children["bmcs"] = {"children": {
-        _to_group_name(f"bmc_{run.group}"): _build_group([_format_range(run.names)], {"pool": run.group}) for run in networks.bmcs
-    }}  # fmt: skip
+        children["services"] = {
+            "children": {
+                _to_group_name(f"service_{item.name}"): _build_group(
+                    [_format_range(item.hosts)], {"service": item.name}
+                )
+                for item in machines
+            }
+        }
+    children["bmcs"] = {
+        "children": {
+            _to_group_name(f"bmc_{run.group}"): _build_group([_format_range(run.names)], {"pool": run.group})
+            for run in networks.bmcs
+        }
+    }
     if networks.switches:
-        children["switches"] = {"children": {
-            f"fabric_{_to_group_name(fabric)}": {"children": {
-                _to_group_name(f"{fabric}_{switches.tier.name}"): _build_switch_group(switches) for switches in runs
-            }}
-            for fabric, runs in groupby(networks.switches, lambda run: run.fabric)
-        }}  # fmt: skip
+        children["switches"] = {
+            "children": {
+                f"fabric_{_to_group_name(fabric)}": {
+                    "children": {
+                        _to_group_name(f"{fabric}_{switches.tier.name}"): _build_switch_group(switches)
+                        for switches in runs
+                    }
+                }
+                for fabric, runs in groupby(networks.switches, lambda run: run.fabric)
+            }
+        }
     racks = (
         [rack for rack in plan.layout.racks if any(item.kind == "node" for item in rack.items)] if plan.layout else []
     )
     if racks:
-        children["racks"] = {"children": {_to_group_name(f"rack_{rack.name}"): _build_group(_iter_rack_ranges(plan, rack)) for rack in racks}}
+        children["racks"] = {
+            "children": {
+                _to_group_name(f"rack_{rack.name}"): _build_group(_iter_rack_ranges(plan, rack)) for rack in racks
+            }
+        }
     values = {"cluster": plan.name, "domain": plan.network.domain}
     return f"{header}\n{format_yaml({'all': {'vars': values, 'children': children}})}"
 

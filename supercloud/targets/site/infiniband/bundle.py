@@ -36,7 +36,10 @@ def render(plan: Plan) -> Bundle:
             if _addressed(plan, fabric):
                 files[f"{fabric.name}/ipoib.sh"] = render_ipoib_script(plan, fabric)
                 files[f"{fabric.name}/ipoib-{fabric.name}.service"] = render_template(
-                    "infiniband/ipoib.service.j2", name=plan.name, fabric=fabric.name, folder=f"{_HOST_DIRECTORY}/{fabric.name}"
+                    "infiniband/ipoib.service.j2",
+                    name=plan.name,
+                    fabric=fabric.name,
+                    folder=f"{_HOST_DIRECTORY}/{fabric.name}",
                 )
     return Bundle(files)
 
@@ -46,7 +49,10 @@ def _addressed(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
     networks = plan.networks
     if networks is None or all(item.fabric != fabric.name for item in networks.subnets):
         return []
-    return [*(plan.get_pool(name).hosts for name in fabric.pools), *(item.hosts for item in networks.list_servers(fabric.name))]
+    return [
+        *(plan.get_pool(name).hosts for name in fabric.pools),
+        *(item.hosts for item in networks.list_servers(fabric.name)),
+    ]
 
 
 @dataclass(frozen=True)
@@ -94,14 +100,28 @@ def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
     nvidia = declared.subnet_manager == "nvidia"
     yield from (_render_ufm_files if nvidia else _render_opensm_files)(subnet)
     top = subnet.tiers[-1][1]
-    yield "GUIDE.md", subnet.render_template(
-        "GUIDE.md.j2", folder=f"{_OPENSM_DIRECTORY}/{fabric.name}", hosts=f"{_HOST_DIRECTORY}/{fabric.name}", engine=subnet.engines[0],
-        subnets=count_subnets(fabric), unit=format_manager_unit(fabric), roots=bool(subnet.root_guids), nvidia=nvidia,
-        missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0, ufm=_UFM_DIRECTORY,
-        standbys=subnet.standby_count, m_key=declared.m_key, divided=has_tenant_hosts(declared),
-        apart=keeps_tenants_apart(declared), managers=manager_hosts(fabric), clients=_addressed(plan, fabric),
-        node=find_manager_node(plan, fabric),
-    )  # fmt: skip
+    yield (
+        "GUIDE.md",
+        subnet.render_template(
+            "GUIDE.md.j2",
+            folder=f"{_OPENSM_DIRECTORY}/{fabric.name}",
+            hosts=f"{_HOST_DIRECTORY}/{fabric.name}",
+            engine=subnet.engines[0],
+            subnets=count_subnets(fabric),
+            unit=format_manager_unit(fabric),
+            roots=bool(subnet.root_guids),
+            nvidia=nvidia,
+            missing=sum(name not in fabric.guids for name in top) if fabric.guids else 0,
+            ufm=_UFM_DIRECTORY,
+            standbys=subnet.standby_count,
+            m_key=declared.m_key,
+            divided=has_tenant_hosts(declared),
+            apart=keeps_tenants_apart(declared),
+            managers=manager_hosts(fabric),
+            clients=_addressed(plan, fabric),
+            node=find_manager_node(plan, fabric),
+        ),
+    )
 
 
 def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
@@ -109,10 +129,18 @@ def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
     folder = f"{_OPENSM_DIRECTORY}/{subnet.fabric.name}"
     priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standby_count else {})
     for path, priority in priorities.items():
-        yield path, subnet.render_template(
-            "opensm.conf.j2", folder=folder, engines=(*subnet.engines, "no_fallback"), nvidia=False,
-            roots=bool(subnet.root_guids), names=bool(subnet.named_guids), priority=priority,
-        )  # fmt: skip
+        yield (
+            path,
+            subnet.render_template(
+                "opensm.conf.j2",
+                folder=folder,
+                engines=(*subnet.engines, "no_fallback"),
+                nvidia=False,
+                roots=bool(subnet.root_guids),
+                names=bool(subnet.named_guids),
+                priority=priority,
+            ),
+        )
     yield "partitions.conf", render_partitions(subnet.plan, subnet.fabric, subnet.declared)
     yield from _render_guid_files(subnet, "")
     yield from render_manager(subnet.plan, subnet.fabric, subnet.declared.m_key, folder)
@@ -121,10 +149,19 @@ def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
 def _render_ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
     """What is put into UFM's own files: it writes opensm.conf and partitions.conf itself."""
     tiers, declared = subnet.tiers, subnet.declared
-    yield "ufm/opensm.conf", subnet.render_template(
-        "opensm.conf.j2", folder=_UFM_DIRECTORY, engines=subnet.engines, nvidia=True, roots=bool(subnet.root_guids),
-        names=bool(subnet.named_guids), sharp=declared.sharp, policy=len(tiers) > 1,
-    )  # fmt: skip
+    yield (
+        "ufm/opensm.conf",
+        subnet.render_template(
+            "opensm.conf.j2",
+            folder=_UFM_DIRECTORY,
+            engines=subnet.engines,
+            nvidia=True,
+            roots=bool(subnet.root_guids),
+            names=bool(subnet.named_guids),
+            sharp=declared.sharp,
+            policy=len(tiers) > 1,
+        ),
+    )
     yield "ufm/gv.cfg", subnet.render_template("gv.cfg.j2", sharp=declared.sharp)
     yield "ufm/partitions.conf.user_ext", render_partitions(subnet.plan, subnet.fabric, declared)
     yield from _render_guid_files(subnet, "ufm/")

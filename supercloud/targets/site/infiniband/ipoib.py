@@ -46,21 +46,38 @@ def render_ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
     groups: list[_HostGroup] = []
     for links in plan.networks.joined(fabric.name):
         devices = list_ipoib_devices(plan, fabric, links.pool)
-        ports = [_build_port(fabric, run.block, run.block, run.start, number, devices)
-                 for number, run in enumerate(links.runs)]  # fmt: skip
+        ports = [
+            _build_port(fabric, run.block, run.block, run.start, number, devices)
+            for number, run in enumerate(links.runs)
+        ]
         groups.append(_HostGroup(links.hosts, plan.get_pool(links.pool).machine.name, ports))
     for item in plan.networks.list_servers(fabric.name):
         service = fabric.services[item.service]
         ports = []
         for number in range(item.ports):
             turn, rail = divmod(number, len(rails))
-            ports.append(_build_port(fabric, item.blocks[rail], rails[rail], turn * item.capacity, number, service.devices))
+            ports.append(
+                _build_port(fabric, item.blocks[rail], rails[rail], turn * item.capacity, number, service.devices)
+            )
         groups.append(_HostGroup(item.hosts, service.name, ports))
-    return File(render_template("infiniband/ipoib.sh.j2", name=plan.name, fabric=fabric.name, groups=groups,
-                     per_256=AddressRun.HOSTS_PER_256, child=format_child_suffix(plan, fabric), key=DEFAULT_KEY | FULL_MEMBERSHIP),
-                executable=True)  # fmt: skip
+    return File(
+        render_template(
+            "infiniband/ipoib.sh.j2",
+            name=plan.name,
+            fabric=fabric.name,
+            groups=groups,
+            per_256=AddressRun.HOSTS_PER_256,
+            child=format_child_suffix(plan, fabric),
+            key=DEFAULT_KEY | FULL_MEMBERSHIP,
+        ),
+        executable=True,
+    )
 
 
-def _build_port(fabric: FabricPlan, block: Block, rail: Block, first_host: int, number: int, devices: tuple[str, ...]) -> _IpoibPort:
+def _build_port(
+    fabric: FabricPlan, block: Block, rail: Block, first_host: int, number: int, devices: tuple[str, ...]
+) -> _IpoibPort:
     device = devices[number] if number < len(devices) else "-"
-    return _IpoibPort(format_interface_name(fabric, number), device, int(block.network_address), first_host, rail.prefixlen)
+    return _IpoibPort(
+        format_interface_name(fabric, number), device, int(block.network_address), first_host, rail.prefixlen
+    )

@@ -46,21 +46,35 @@ def format_manager_unit(fabric: FabricPlan) -> str:
 def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: str) -> Iterator[tuple[str, File | str]]:
     """The script and the unit; ``folder`` is where they are on a host."""
     several = count_subnets(fabric) > 1
-    yield "start-opensm.sh", File(
-        render_template("infiniband/start-opensm.sh.j2", name=plan.name, fabric=fabric.name, m_key=m_key, several=several,
-             managers=_list_managers(plan, fabric, several), pools=() if several else list(_iter_candidate_pools(plan, fabric))),
-        executable=True,
-    )  # fmt: skip
+    yield (
+        "start-opensm.sh",
+        File(
+            render_template(
+                "infiniband/start-opensm.sh.j2",
+                name=plan.name,
+                fabric=fabric.name,
+                m_key=m_key,
+                several=several,
+                managers=_list_managers(plan, fabric, several),
+                pools=() if several else list(_iter_candidate_pools(plan, fabric)),
+            ),
+            executable=True,
+        ),
+    )
     yield (
         f"{format_manager_unit(fabric)}.service",
-        render_template("infiniband/opensm.service.j2", name=plan.name, fabric=fabric.name, folder=folder, several=several),
+        render_template(
+            "infiniband/opensm.service.j2", name=plan.name, fabric=fabric.name, folder=folder, several=several
+        ),
     )
 
 
 def _list_managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_ManagerHost]:
     """The declared hosts of the subnet manager, the master first."""
     guids = PortGuids(plan, fabric)
-    return [_ManagerHost(host, "" if several else next(iter(guids.list_guids(host)), "")) for host in manager_hosts(fabric)]
+    return [
+        _ManagerHost(host, "" if several else next(iter(guids.list_guids(host)), "")) for host in manager_hosts(fabric)
+    ]
 
 
 def _iter_candidate_pools(plan: Plan, fabric: FabricPlan) -> Iterator[_CandidatePool]:

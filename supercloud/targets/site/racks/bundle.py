@@ -20,21 +20,34 @@ def render(plan: Plan) -> Bundle:
     """Racks, what is in them, circuits, cooling zones, and pictures."""
     things = RackContents(plan)
     files: dict[str, File | str] = {
-        "circuits.csv": format_csv(("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw",
-                                      "at_least"),
-                                     _iter_circuits(plan, things)),
+        "circuits.csv": format_csv(
+            ("rack", "pdu", "product", "feed", "carries_kw", "load_kw", "load_after_loss_kw", "at_least"),
+            _iter_circuits(plan, things),
+        ),
         "contents.csv": format_csv(("rack", "unit", "units", "what", "name", "product"), _iter_contents(plan, things)),
         "cooling.csv": format_csv(("zone", "cdu", "needed", "spare", "racks"), _iter_zones(plan)),
         "elevations.svg": draw_elevations(plan).render_file(),
         "elevations.txt": render_elevations(plan, things),
         "facility.yaml": _render_facility(plan),
         "racks.csv": format_csv(
-            ("rack", "row", "column", "kind", "type", "units", "used", "kw", "at_least", "weight_kg", "headroom_kw",
-             "zone"),
+            (
+                "rack",
+                "row",
+                "column",
+                "kind",
+                "type",
+                "units",
+                "used",
+                "kw",
+                "at_least",
+                "weight_kg",
+                "headroom_kw",
+                "zone",
+            ),
             _iter_racks(plan),
         ),
         "rows.csv": format_csv(("row", "racks", "kw", "at_least", "limit_kw", "headroom_kw"), _iter_rows(plan)),
-    }  # fmt: skip
+    }
     return Bundle(files)
 
 
@@ -56,9 +69,19 @@ def _iter_racks(plan: Plan) -> Iterable[Sequence[object]]:
         kind = rack.rack.name if rack.rack else ""
         whole = rack.group >= 0 and rack.power == groups[rack.group].power
         left = limit - rack.power if limit and not rack.is_power_lower_bound else None
-        yield (rack.name, rack.row + 1, rack.column + 1, rack.kind, kind, rack.units, used,
-               *_draw(rack.power, rack.is_power_lower_bound), weight if whole else "", _format_kilowatts(left),
-               "" if rack.zone is None else rack.zone + 1)  # fmt: skip
+        yield (
+            rack.name,
+            rack.row + 1,
+            rack.column + 1,
+            rack.kind,
+            kind,
+            rack.units,
+            used,
+            *_draw(rack.power, rack.is_power_lower_bound),
+            weight if whole else "",
+            _format_kilowatts(left),
+            "" if rack.zone is None else rack.zone + 1,
+        )
 
 
 def _iter_rows(plan: Plan) -> Iterable[Sequence[object]]:
@@ -69,7 +92,13 @@ def _iter_rows(plan: Plan) -> Iterable[Sequence[object]]:
     partly = {rack.row for rack in plan.layout.racks if rack.is_power_lower_bound}
     for index, power in enumerate(plan.layout.compute_row_power()):
         left = limit - power if limit is not None and index not in partly else None
-        yield index + 1, counts[index], *_draw(power, index in partly), _format_kilowatts(limit), _format_kilowatts(left)
+        yield (
+            index + 1,
+            counts[index],
+            *_draw(power, index in partly),
+            _format_kilowatts(limit),
+            _format_kilowatts(left),
+        )
 
 
 def _format_weight(weight: Mass | None) -> object:
@@ -99,7 +128,16 @@ def _iter_circuits(plan: Plan, contents: RackContents) -> Iterable[Sequence[obje
         after = _draw(Power.from_base(rack.power.base / left), rack.is_power_lower_bound)[0] if left else ""
         for index in range(circuits.count):
             feed = chr(ord("A") + index % circuits.feeds) if circuits.feeds <= 26 else index % circuits.feeds + 1
-            yield (rack.name, contents.format_name(item, index), group.pdu, feed, _format_kilowatts(circuits.circuit_power), share, after, at_least)
+            yield (
+                rack.name,
+                contents.format_name(item, index),
+                group.pdu,
+                feed,
+                _format_kilowatts(circuits.circuit_power),
+                share,
+                after,
+                at_least,
+            )
 
 
 def _iter_zones(plan: Plan) -> Iterable[Sequence[object]]:

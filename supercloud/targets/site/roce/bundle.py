@@ -60,6 +60,8 @@ def list_used_ports(plan: Plan, run: SwitchRun, underlay: Underlay) -> list[str]
     """
     tier = run.tier
     fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
-    served = {end.leaf_port for end in iter_server_ends(fabric, underlay.servers) if tier.name == "leaf" and not end.lane}
+    served = {
+        end.leaf_port for end in iter_server_ends(fabric, underlay.servers) if tier.name == "leaf" and not end.lane
+    }
     used = dict.fromkeys([*range(tier.down), *sorted(served), *range(tier.radix - tier.up, tier.radix)])
     return [run.format_port_name(index) for index in used]

@@ -18,18 +18,27 @@ def render_install_guide(plan: Plan, underlays: Sequence[Underlay]) -> str:
     """How to load what was rendered, and how to see that it works."""
     systems = [run.network_os for underlay in underlays for run in underlay.switches if run.network_os]
     loads = {system.dialect: system for system in systems}
-    return render_template("roce/INSTALL.md.j2", plan=plan, underlays=underlays, loads=dict(sorted(loads.items())),
-                without_qos={underlay.fabric: _list_folders_without_qos(plan, underlay) for underlay in underlays},
-                software={underlay.fabric: _group_software(underlay) for underlay in underlays},
-                services={underlay.fabric: _list_driver_services(underlay) for underlay in underlays},
-                conf={underlay.fabric: _list_collective_files(plan, underlay) for underlay in underlays},
-                joined={underlay.fabric: are_rails_joined(underlay) for underlay in underlays})  # fmt: skip
+    return render_template(
+        "roce/INSTALL.md.j2",
+        plan=plan,
+        underlays=underlays,
+        loads=dict(sorted(loads.items())),
+        without_qos={underlay.fabric: _list_folders_without_qos(plan, underlay) for underlay in underlays},
+        software={underlay.fabric: _group_software(underlay) for underlay in underlays},
+        services={underlay.fabric: _list_driver_services(underlay) for underlay in underlays},
+        conf={underlay.fabric: _list_collective_files(plan, underlay) for underlay in underlays},
+        joined={underlay.fabric: are_rails_joined(underlay) for underlay in underlays},
+    )
 
 
 def _list_folders_without_qos(plan: Plan, underlay: Underlay) -> list[str]:
     """Folders of hosts that have no script for their adapters."""
     keys = [format_nodes_key(pool.name) for pool in plan.pools if underlay.fabric in pool.fabrics]
-    return [key for key in (*keys, *(format_servers_key(item.name) for item in underlay.servers)) if key not in underlay.adapter_tools]
+    return [
+        key
+        for key in (*keys, *(format_servers_key(item.name) for item in underlay.servers))
+        if key not in underlay.adapter_tools
+    ]
 
 
 def _group_software(underlay: Underlay) -> dict[str, list[str]]:

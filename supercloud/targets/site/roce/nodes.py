@@ -17,7 +17,13 @@ from ....primitives.templates import render_template
 from ..head import format_header
 from .qos import render_qos_files
 
-__all__ = ["are_rails_joined", "build_common_values", "format_interface_name", "render_node_files", "list_reachable_blocks"]
+__all__ = [
+    "are_rails_joined",
+    "build_common_values",
+    "format_interface_name",
+    "render_node_files",
+    "list_reachable_blocks",
+]
 
 # Route tables of a host, one a link: each fabric has so many, from the first one on.
 _TABLES, _LINKS = 100, 64
@@ -30,7 +36,9 @@ def select_interface_prefix(underlay: Underlay) -> str:
 
 def format_interface_name(underlay: Underlay, nic: int, plane: int) -> str:
     """What a node's link is called where the catalog does not know its RDMA device."""
-    return f"{select_interface_prefix(underlay)}{nic}" + (f"p{plane + 1}" if underlay.rails.node_links.planes > 1 else "")
+    return f"{select_interface_prefix(underlay)}{nic}" + (
+        f"p{plane + 1}" if underlay.rails.node_links.planes > 1 else ""
+    )
 
 
 def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
@@ -74,7 +82,9 @@ def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[st
     file = find_collectives_file(pool)
     if underlay.role == "compute" and file:  # collectives run over no other
         tool = underlay.adapter_tools.get(format_nodes_key(pool.name))
-        files[file] = render_template("roce/nccl.conf.j2", file=file, gid_index=tool.gid_index if tool else None, **values)
+        files[file] = render_template(
+            "roce/nccl.conf.j2", file=file, gid_index=tool.gid_index if tool else None, **values
+        )
     return files
 
 

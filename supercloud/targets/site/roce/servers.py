@@ -29,7 +29,10 @@ def render_server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> d
     devices = fabric.services[group.service].devices
     ends: dict[str, list[str]] = {}
     for end in iter_server_ends(fabric, (group,)):
-        name, device = format_server_interface(underlay, end.port), devices[end.port] if end.port < len(devices) else "-"
+        name, device = (
+            format_server_interface(underlay, end.port),
+            devices[end.port] if end.port < len(devices) else "-",
+        )
         link = f"{end.plane} {end.port} {name} {device} {end.address} {end.gateway}"
         ends.setdefault(end.host, []).append(link)
     values = build_common_values(plan, underlay) | {

@@ -35,30 +35,39 @@ def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | st
         ports[peer.port] = {"description": f"{peer.switch} {peer.peer_port}"}
         interfaces[peer.port] = {"ipv6_use_link_local_only": "enable"}
     tables: dict[str, dict[str, Any]] = {
-        "DEVICE_METADATA": {"localhost": {
-            "hostname": switch.name,
-            "bgp_asn": str(switch.asn),
-            "type": {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}[switch.run.tier.name],
-            "docker_routing_config_mode": "split-unified",
-        }},
+        "DEVICE_METADATA": {
+            "localhost": {
+                "hostname": switch.name,
+                "bgp_asn": str(switch.asn),
+                "type": {"leaf": "ToRRouter", "spine": "LeafRouter", "core": "SpineRouter"}[switch.run.tier.name],
+                "docker_routing_config_mode": "split-unified",
+            }
+        },
         "INTERFACE": interfaces,
         "LOOPBACK_INTERFACE": {"Loopback0": {}, f"Loopback0|{switch.loopback}/32": {}},
-        "MGMT_INTERFACE": {f"eth0|{switch.management}/{switch.run.subnet.block.prefixlen}": {
-            "gwaddr": switch.run.management_gateway}},
+        "MGMT_INTERFACE": {
+            f"eth0|{switch.management}/{switch.run.subnet.block.prefixlen}": {"gwaddr": switch.run.management_gateway}
+        },
         "PORT": ports,
-    }  # fmt: skip
+    }
     tails = [node.port for node in switch.host_ports if node.split_count > 1]
     for name, entries in _build_port_tables(tails, underlay.qos_policy).items() if tails else ():
         for key, entry in entries.items():
             tables.setdefault(name, {})[key] = tables.get(name, {}).get(key, {}) | entry
     files: dict[str, File | str] = {
-        f"{switch.name}/switch.json": _format_tables(tables), f"{switch.name}/frr.conf": render_routing(switch, underlay, False),
-    }  # fmt: skip
+        f"{switch.name}/switch.json": _format_tables(tables),
+        f"{switch.name}/frr.conf": render_routing(switch, underlay, False),
+    }
     if switch.breakouts:
         speed = underlay.speed.to("Gb/s") * switch.run.ports_per_cage
         slower = {node.port: speed_of(node.speed)["speed"] for node in switch.host_ports if node.speed}
-        text = render_template("roce/sonic-breakout.sh.j2", head=format_header(switch.name, "#"), cages=switch.breakouts, speed=speed,
-                    slower=slower)  # fmt: skip
+        text = render_template(
+            "roce/sonic-breakout.sh.j2",
+            head=format_header(switch.name, "#"),
+            cages=switch.breakouts,
+            speed=speed,
+            slower=slower,
+        )
         files[f"{switch.name}/breakout.sh"] = File(text, executable=True)
     return files
 
@@ -96,7 +105,7 @@ def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dic
         "TC_TO_PRIORITY_GROUP_MAP": {_MAP_NAME: {item: item if item == data else "0" for item in classes}},
         "TC_TO_QUEUE_MAP": {_MAP_NAME: {item: item for item in classes}},
         "WRED_PROFILE": {"ROCE_ECN": marks},
-    }  # fmt: skip
+    }
     return {"qos.json": _format_tables(tables)}
 
 
@@ -111,9 +120,13 @@ def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, d
     milliseconds = {"detection_time": contract.detection, "restoration_time": contract.restoration}
     watch = {"action": "drop"} | {key: str(value.ceil("ms")) for key, value in milliseconds.items()}
     mapped = {
-        "dscp_to_tc_map": _MAP_NAME, "tc_to_pg_map": _MAP_NAME, "tc_to_queue_map": _MAP_NAME, "pfc_to_queue_map": _MAP_NAME,
-        "pfc_enable": data, "pfcwd_sw_enable": data,
-    }  # fmt: skip
+        "dscp_to_tc_map": _MAP_NAME,
+        "tc_to_pg_map": _MAP_NAME,
+        "tc_to_queue_map": _MAP_NAME,
+        "pfc_to_queue_map": _MAP_NAME,
+        "pfc_enable": data,
+        "pfcwd_sw_enable": data,
+    }
     return {
         "CABLE_LENGTH": {"AZURE": {port: f"{contract.cable.ceil('m')}m" for port in ports}},
         "PFC_WD": {port: watch for port in ports},

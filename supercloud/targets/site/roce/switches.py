@@ -62,7 +62,11 @@ class SwitchView:
     def count_lanes(self, split: int = 1) -> int:
         """Electrical lanes of a port, or of one of ``split`` ends of it; 0 where its cage is whole."""
         parts = self.run.ports_per_cage * split
-        return max(1, self.run.network_os.count_lanes(self.run.switch) // parts) if self.run.network_os and parts > 1 else 0
+        return (
+            max(1, self.run.network_os.count_lanes(self.run.switch) // parts)
+            if self.run.network_os and parts > 1
+            else 0
+        )
 
 
 def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
@@ -81,9 +85,12 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
         up[low] = runs[low].tier.up
         columns = group.build_columns()
         for one, one_port, other, other_port in zip(
-            columns.source.tolist(), columns.source_port.tolist(), columns.target.tolist(),
-            columns.target_port.tolist(), strict=True,
-        ):  # fmt: skip
+            columns.source.tolist(),
+            columns.source_port.tolist(),
+            columns.target.tolist(),
+            columns.target_port.tolist(),
+            strict=True,
+        ):
             here, there = ports[low][one_port], ports[high][other_port]
             peers[high][other].append(PeerPort(there, numbers[low][one], names[low][one], here))
             peers[low][one].append(PeerPort(here, numbers[high][other], names[high][other], there))
@@ -93,8 +100,12 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
         ends.setdefault(end.leaf, []).append(end)
     members = HostSet(tuple(pool.hosts for pool in plan.pools if underlay.fabric in pool.fabrics))
     hosts = list(members)
-    speeds = {host: fabric.pool_speeds[pool.name] for pool in plan.pools if pool.name in fabric.pool_speeds
-              for host in pool.hosts}  # fmt: skip
+    speeds = {
+        host: fabric.pool_speeds[pool.name]
+        for pool in plan.pools
+        if pool.name in fabric.pool_speeds
+        for host in pool.hosts
+    }
     for tier, run in runs.items():
         limit = run.network_os.max_paths if run.network_os else 1
         for index in range(run.tier.count):
@@ -103,7 +114,9 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
             nodes = list(_iter_host_ports(underlay, index, ports[tier], hosts, speeds)) if leaf else []
             served = ends.get(index, []) if leaf else []
             nodes += [
-                HostPort(run.format_port_name(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split)
+                HostPort(
+                    run.format_port_name(end.leaf_port, end.split, end.lane), end.gateway, end.host, end.port, end.split
+                )
                 for end in served
             ]
             used = sorted(
@@ -112,12 +125,19 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
                 if name in places[tier]
             )
             yield SwitchView(
-                run, index, names[tier][index], numbers[tier][index], run.get_loopback(index),
-                run.get_management_address(index), found, nodes,
+                run,
+                index,
+                names[tier][index],
+                numbers[tier][index],
+                run.get_loopback(index),
+                run.get_management_address(index),
+                found,
+                nodes,
                 underlay.rails.get_leaf_block(index) if leaf else None,
                 underlay.server_blocks[run.find_position(index)[0]] if served else None,
-                max(1, min(limit, up.get(tier, 0) or _count_parallel_links(found))), _compute_breakouts(run, used, served),
-            )  # fmt: skip
+                max(1, min(limit, up.get(tier, 0) or _count_parallel_links(found))),
+                _compute_breakouts(run, used, served),
+            )
 
 
 def _compute_breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[ServerEnd]) -> dict[str, int]:
@@ -141,7 +161,7 @@ def _count_parallel_links(peers: list[PeerPort]) -> int:
 
 def _iter_host_ports(
     underlay: Underlay, leaf: int, ports: list[str], hosts: list[str], speeds: Mapping[str, Rate]
-) -> Iterator[HostPort]:  # fmt: skip
+) -> Iterator[HostPort]:
     rails = underlay.rails
     wired = rails.node_links
     _, side, number = rails.find_leaf_position(leaf)
@@ -151,5 +171,6 @@ def _iter_host_ports(
     for port in rails.list_node_ports(leaf):
         node, nic = divmod(port, wired.nics_per_leaf)
         host = hosts[first + node]
-        yield HostPort(ports[port], str(start + 2 * port), host, side * wired.nics_per_leaf + nic,
-                       speed=speeds.get(host))  # fmt: skip
+        yield HostPort(
+            ports[port], str(start + 2 * port), host, side * wired.nics_per_leaf + nic, speed=speeds.get(host)
+        )

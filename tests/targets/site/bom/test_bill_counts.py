@@ -32,7 +32,9 @@ def test_every_group_of_machines_is_ordered_once_and_in_full(onprem: Plan) -> No
     groups |= {group.name: group.count for group in onprem.servers}
     groups |= {group.name: group.count for group in (onprem.facility.service_groups if onprem.facility else ())}
     ordered = {_name(item): item.count for item in lines}
-    services = {service.name: service.count for fabric in onprem.fabrics for service in fabric.services if service.is_managed}
+    services = {
+        service.name: service.count for fabric in onprem.fabrics for service in fabric.services if service.is_managed
+    }
     assert {name: ordered.get(name) for name in groups} == groups
     assert {name: count for name, count in ordered.items() if services.get(name) != count}.keys() <= groups.keys()
 

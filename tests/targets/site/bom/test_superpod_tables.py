@@ -22,9 +22,10 @@ def bill() -> list[dict[str, str]]:
 
 def count(bill: list[dict[str, str]], section: str, *words: str) -> int:
     return sum(
-        int(row["count"]) for row in bill
+        int(row["count"])
+        for row in bill
         if row["section"] == section and all(word in f"{row['item']} {row['product']}" for word in words)
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(
@@ -84,8 +85,11 @@ def test_line(bill: list[dict[str, str]], published: int, section: str, words: l
 
 def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
     section = "cables of management"
-    infiniband = sum(count(bill, section, f"{network}-{tier} to leaf")
-                     for network in ("compute", "storage") for tier in ("leaf", "spine"))  # fmt: skip
+    infiniband = sum(
+        count(bill, section, f"{network}-{tier} to leaf")
+        for network in ("compute", "storage")
+        for tier in ("leaf", "spine")
+    )
     ethernet = sum(count(bill, section, f"in-band-{tier} to leaf") for tier in ("leaf", "spine"))
     managers = sum(count(bill, section, f"{name} to leaf") for name in ("compute-manager", "storage-manager", "mgmt"))
     assert (infiniband, ethernet, managers) == (64, 8, 8)

@@ -50,7 +50,10 @@ def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
         devices = [table.devices[number] for number in getattr(table, f"{side}_set").tolist()]
         ports = getattr(table, f"{side}_port").tolist()
         ends.append(
-            [(str(name), item, port) for name, item, port in zip(table.get_device_names(side), devices, ports, strict=True)]
+            [
+                (str(name), item, port)
+                for name, item, port in zip(table.get_device_names(side), devices, ports, strict=True)
+            ]
         )
     tails = {row: (system, alias or system) for row, system, alias in iter_lane_names(table)}
     for row, ((a, here, port), (b, there, other)) in enumerate(zip(*ends, strict=True)):
@@ -67,15 +70,38 @@ def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
 
 def json0(rows: list[Row]) -> str:
     """lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
-    return json.dumps({"lldp": [{"interface": [
-        {"name": port, "via": "LLDP", "rid": "2", "age": "0 day, 03:17:11",
-         "chassis": [{"id": [{"type": "mac", "value": "b0:cf:0e:aa:00:01"}],
-                      "name": [{"value": f"{name}.small.internal"}], "descr": [{"value": "Debian GNU/Linux 12"}],
-                      "capability": [{"type": "Router", "enabled": True}]}],
-         "port": [{"id": [{"type": "ifname" if ":" not in other else "mac", "value": other}],
-                   "descr": [{"value": "ens1f0np0" if ":" in other else other}], "ttl": [{"value": "120"}]}]}
-        for port, name, other in rows
-    ]}]})  # fmt: skip
+    return json.dumps(
+        {
+            "lldp": [
+                {
+                    "interface": [
+                        {
+                            "name": port,
+                            "via": "LLDP",
+                            "rid": "2",
+                            "age": "0 day, 03:17:11",
+                            "chassis": [
+                                {
+                                    "id": [{"type": "mac", "value": "b0:cf:0e:aa:00:01"}],
+                                    "name": [{"value": f"{name}.small.internal"}],
+                                    "descr": [{"value": "Debian GNU/Linux 12"}],
+                                    "capability": [{"type": "Router", "enabled": True}],
+                                }
+                            ],
+                            "port": [
+                                {
+                                    "id": [{"type": "ifname" if ":" not in other else "mac", "value": other}],
+                                    "descr": [{"value": "ens1f0np0" if ":" in other else other}],
+                                    "ttl": [{"value": "120"}],
+                                }
+                            ],
+                        }
+                        for port, name, other in rows
+                    ]
+                }
+            ]
+        }
+    )
 
 
 def sonic(rows: list[Row]) -> str:
@@ -114,12 +140,23 @@ def nclu(rows: list[Row]) -> str:
 
 def nvue_json(rows: list[Row]) -> str:
     """nv show interface --view lldp -o json."""
-    return json.dumps({
-        port: {"lldp": {"neighbor": {name: {
-            "age": "0-00:41:09", "chassis": {"chassis-id": "44:38:39:22:01:8a", "system-name": name},
-            "port": {"name": other, "type": "ifname", "ttl": "120"},
-        }}}} for port, name, other in rows
-    } | {"lo": {"type": "loopback"}})  # fmt: skip
+    return json.dumps(
+        {
+            port: {
+                "lldp": {
+                    "neighbor": {
+                        name: {
+                            "age": "0-00:41:09",
+                            "chassis": {"chassis-id": "44:38:39:22:01:8a", "system-name": name},
+                            "port": {"name": other, "type": "ifname", "ttl": "120"},
+                        }
+                    }
+                }
+            }
+            for port, name, other in rows
+        }
+        | {"lo": {"type": "loopback"}}
+    )
 
 
 def plain(rows: list[Row]) -> str:
@@ -129,12 +166,19 @@ def plain(rows: list[Row]) -> str:
     for port, name, other in rows:
         kind = "mac" if ":" in other else "ifname"
         lines += [
-            f"Interface:    {port}, via: LLDP, RID: 2, Time: 0 day, 03:17:11", "  Chassis:     ",
-            "    ChassisID:    mac b0:cf:0e:aa:00:01", f"    SysName:      {name}.small.internal",
-            "    SysDescr:     Debian GNU/Linux 12 (bookworm)", "    MgmtIP:       100.80.0.1",
-            "    Capability:   Router, on", "  Port:        ", f"    PortID:       {kind} {other}",
-            f"    PortDescr:    {'ens1f0np0' if kind == 'mac' else other}", "    TTL:          120", rule,
-        ]  # fmt: skip
+            f"Interface:    {port}, via: LLDP, RID: 2, Time: 0 day, 03:17:11",
+            "  Chassis:     ",
+            "    ChassisID:    mac b0:cf:0e:aa:00:01",
+            f"    SysName:      {name}.small.internal",
+            "    SysDescr:     Debian GNU/Linux 12 (bookworm)",
+            "    MgmtIP:       100.80.0.1",
+            "    Capability:   Router, on",
+            "  Port:        ",
+            f"    PortID:       {kind} {other}",
+            f"    PortDescr:    {'ens1f0np0' if kind == 'mac' else other}",
+            "    TTL:          120",
+            rule,
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -209,7 +253,12 @@ def _same(plan: Plan, one: str, other: str) -> bool:
     """Whether two names mean the same port of a spine."""
     assert plan.networks
     run = plan.networks.get_switch_run("compute", "spine")
-    numbers = {name: index for index in range(run.tier.radix) for name in (run.format_port_name(index), run.format_port_alias(index)) if name}
+    numbers = {
+        name: index
+        for index in range(run.tier.radix)
+        for name in (run.format_port_name(index), run.format_port_alias(index))
+        if name
+    }
     return numbers[one] == numbers[other]
 
 
@@ -233,7 +282,12 @@ def test_aliases_of_sonic_are_those_of_the_file_it_ships() -> None:
     networks = plan_with("sonic").networks
     assert networks
     run = networks.get_switch_run("compute", "leaf")
-    assert [run.format_port_name(index) for index in (0, 1, 2, 127)] == ["Ethernet0", "Ethernet4", "Ethernet8", "Ethernet508"]
+    assert [run.format_port_name(index) for index in (0, 1, 2, 127)] == [
+        "Ethernet0",
+        "Ethernet4",
+        "Ethernet8",
+        "Ethernet508",
+    ]
     assert [run.format_port_alias(index) for index in (0, 1, 2, 127)] == ["etp1a", "etp1b", "etp2a", "etp64b"]
 
 
@@ -248,8 +302,11 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0] + "Total entries displayed:  9\n",
-         r"6: 9 entries are announced, 1 are there; the text was cut off"),
+        (
+            sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0]
+            + "Total entries displayed:  9\n",
+            r"6: 9 entries are announced, 1 are there; the text was cut off",
+        ),
         (nvue([("swp1s0", "compute-le…", "swp1")]), r"4: 'compute-le…' was cut by a narrow terminal"),
         ("Interface  Speed  Type  Remote Host  Remote Port\n", r"2: no line under the titles"),
         ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns do not stand under"),
@@ -257,7 +314,7 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
         ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: the LLDP neighbours of found"),
         ('{"swp1": {"type": "swp"}}', "1: no LLDP neighbours in it"),
     ],
-)  # fmt: skip
+)
 def test_tables_that_were_cut(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "found.txt").write_text(text)
     with pytest.raises(InputError, match=said):
@@ -269,10 +326,13 @@ def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> N
     rows = heard(plan)["compute-leaf-001"]
     data = json.loads(json0(rows))
     free = next(f"swp{cage}s0" for cage in range(1, 65) if f"swp{cage}s0" not in {row[0] for row in rows})
-    data["lldp"][0]["interface"].append({
-        "name": free, "chassis": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:22"}]}],
-        "port": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:23"}]}],
-    })  # fmt: skip
+    data["lldp"][0]["interface"].append(
+        {
+            "name": free,
+            "chassis": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:22"}]}],
+            "port": [{"id": [{"type": "mac", "value": "aa:bb:cc:00:11:23"}]}],
+        }
+    )
     (tmp_path / "compute-leaf-001.json").write_text(json.dumps(data))
     (stranger,) = verify_output(plan, tmp_path / "compute-leaf-001.json").differences
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem

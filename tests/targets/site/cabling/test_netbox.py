@@ -15,12 +15,19 @@ from samples import EXAMPLES
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 # Written from schema/devicetype.json and schema/components.json of github.com/netbox-community/devicetype-library: the
 # same keys, lengths and patterns; of the types of interfaces those for links of 1 to 800 Gb/s.
-ETHERNET = ["1000base-t", "100gbase-x-qsfp28", "200gbase-x-qsfp56", "400gbase-x-qsfp112", "400gbase-x-osfp",
-            "800gbase-x-osfp", "other"]  # fmt: skip
+ETHERNET = [
+    "1000base-t",
+    "100gbase-x-qsfp28",
+    "200gbase-x-qsfp56",
+    "400gbase-x-qsfp112",
+    "400gbase-x-osfp",
+    "800gbase-x-osfp",
+    "other",
+]
 INFINIBAND = ["infiniband-edr", "infiniband-hdr", "infiniband-ndr", "infiniband-xdr"]
 INTERFACE = {
     "type": "object",
@@ -52,8 +59,11 @@ DEVICE_TYPE = {
 CABLES = {"cat6", "dac-passive", "dac-active", "aoc", "mmf-om4", "smf-os2", ""}
 
 
-@pytest.fixture(scope="module", params=[path for path in EXAMPLES if load(path).model.site.kind == "onprem"],
-                ids=lambda path: path.parent.name)  # fmt: skip
+@pytest.fixture(
+    scope="module",
+    params=[path for path in EXAMPLES if load(path).model.site.kind == "onprem"],
+    ids=lambda path: path.parent.name,
+)
 def plan(request: pytest.FixtureRequest) -> Plan:
     return resolve(load(request.param))
 

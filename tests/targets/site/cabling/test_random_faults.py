@@ -34,9 +34,15 @@ def superpod() -> tuple[Plan, str, dict[frozenset[End], str]]:
     names = ends.names
     cables = {
         frozenset(((names[a], a_port), (names[b], b_port))): f"compute-{cable + 1:05d}"
-        for a, a_port, b, b_port, cable in zip(ends.one.tolist(), ends.one_port.tolist(), ends.other.tolist(),
-                                               ends.other_port.tolist(), table.cable_number.tolist(), strict=True)
-    }  # fmt: skip
+        for a, a_port, b, b_port, cable in zip(
+            ends.one.tolist(),
+            ends.one_port.tolist(),
+            ends.other.tolist(),
+            ends.other_port.tolist(),
+            table.cable_number.tolist(),
+            strict=True,
+        )
+    }
     return plan, render(plan, "cabling")["compute.net"], cables
 
 
@@ -67,8 +73,13 @@ def test_what_is_reported_is_what_was_done(chance: random.Random, faults: list[s
         raise LookupError
 
     def free() -> End:
-        ports = [(name, port) for name, kind in sorted(net.devices.items()) if kind.startswith("Switch")
-                 for port in range(1, 65) if (name, port) not in net.links and name not in busy]  # fmt: skip
+        ports = [
+            (name, port)
+            for name, kind in sorted(net.devices.items())
+            if kind.startswith("Switch")
+            for port in range(1, 65)
+            if (name, port) not in net.links and name not in busy
+        ]
         if not ports:
             raise LookupError
         end = chance.choice(ports)
@@ -130,8 +141,14 @@ def test_no_fault_goes_unsaid_however_they_fall(chance: random.Random, count: in
 def small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
     plan = sc.resolve(sc.load(EXAMPLES / "06-roce-small" / "cluster.yaml"))
     table = build_cable_table(plan, plan.fabrics[0])
-    rows = zip(table.get_device_names("one"), table.get_port_names("one"), table.get_device_names("other"), table.get_port_names("other"),
-               (f"compute-{cable + 1:05d}" for cable in table.cable_number.tolist()), strict=True)  # fmt: skip
+    rows = zip(
+        table.get_device_names("one"),
+        table.get_port_names("one"),
+        table.get_device_names("other"),
+        table.get_port_names("other"),
+        (f"compute-{cable + 1:05d}" for cable in table.cable_number.tolist()),
+        strict=True,
+    )
     return plan, [tuple(row) for row in rows]
 
 

@@ -17,7 +17,7 @@ from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.model.cables import CableTable
 from supercloud.plan.model.plan import Plan
 from supercloud.spec.loader import loads
-from supercloud.targets import render, list_targets
+from supercloud.targets import list_targets, render
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 SUPERPOD = EXAMPLES / "02-superpod" / "cluster.yaml"
@@ -87,8 +87,14 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
     twin = np.array([item.links > 1 for item in table.kinds] + [False])[table.kind_index]
     assert twin.any()
     ends: dict[int, set[Any]] = {}
-    cages = zip(table.cable_number[twin].tolist(), table.get_device_names("one")[twin], table.source_port[twin] // 2,
-                table.get_device_names("other")[twin], table.target_port[twin] // 2, strict=True)  # fmt: skip
+    cages = zip(
+        table.cable_number[twin].tolist(),
+        table.get_device_names("one")[twin],
+        table.source_port[twin] // 2,
+        table.get_device_names("other")[twin],
+        table.target_port[twin] // 2,
+        strict=True,
+    )
     for cable, *pair in cages:
         ends.setdefault(cable, set()).add(tuple(pair))
     assert all(len(found) == 1 for found in ends.values())
@@ -134,7 +140,10 @@ def test_every_example_is_cabled_without_conflicts(example: str) -> None:
         links = sum(item.links for item in fabric.services)
         wired = sum(fabric.link_counts[key] for key in ("node_leaf", "leaf_spine", "spine_core"))
         assert table.count >= wired + links
-        assert len(set(zip(table.get_device_names("one").tolist(), table.get_port_names("one").tolist(), strict=True))) == table.count
+        assert (
+            len(set(zip(table.get_device_names("one").tolist(), table.get_port_names("one").tolist(), strict=True)))
+            == table.count
+        )
 
 
 def test_netbox_files_hang_together() -> None:
@@ -143,9 +152,10 @@ def test_netbox_files_hang_together() -> None:
     bundle = render(plan_of(NETWORKS), "cabling")
     types = {
         data["model"]: {item["name"] for item in data["interfaces"]}
-        for path, text in bundle.items() if path.startswith("netbox/5-device-types/")
+        for path, text in bundle.items()
+        if path.startswith("netbox/5-device-types/")
         for data in [yaml.safe_load(text)]
-    }  # fmt: skip
+    }
     devices = {row["name"]: row for row in rows(bundle["netbox/6-devices.csv"])}
     racks = {row["name"] for row in rows(bundle["netbox/4-racks.csv"])}
     makers = {row["name"] for row in rows(bundle["netbox/2-manufacturers.csv"])}

@@ -63,8 +63,9 @@ def test_a_missing_cable(net: Net, answer: Callable[[Net], VerificationResult]) 
     net.cut(("compute-leaf-010", 40))
     (found,) = answer(net).differences
     assert (found.kind, found.problem) == (
-        "missing", "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there",
-    )  # fmt: skip
+        "missing",
+        "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there",
+    )
 
 
 def test_a_wrong_port(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
@@ -98,13 +99,16 @@ def test_an_extra_cable_and_a_stranger(net: Net, answer: Callable[[Net], Verific
     net.join(("visitor mlx5_0", 1), ("compute-leaf-030", 32))
     extra, unknown = answer(net).differences
     assert (extra.kind, extra.problem) == (
-        "extra", "compute-leaf-031:1/16/2 > compute-leaf-032:1/16/2 is not in the plan",
-    )  # fmt: skip
+        "extra",
+        "compute-leaf-031:1/16/2 > compute-leaf-032:1/16/2 is not in the plan",
+    )
     assert unknown.kind == "unknown" and "visitor mlx5_0 is not in the plan" in unknown.problem
     assert "compute-leaf-030:1/16/2" in unknown.problem
 
 
-def test_a_machine_that_is_off_is_one_finding_and_the_first(net: Net, answer: Callable[[Net], VerificationResult]) -> None:
+def test_a_machine_that_is_off_is_one_finding_and_the_first(
+    net: Net, answer: Callable[[Net], VerificationResult]
+) -> None:
     for end in [end for end in net.links if end[0].startswith("train-0042 ")]:
         net.cut(end)
     net.cut(("compute-leaf-010", 40))
@@ -132,9 +136,13 @@ def renamed(net: Net, names: dict[str, str]) -> None:
     net.devices = {name(device): kind for device, kind in net.devices.items()}
 
 
-@pytest.mark.parametrize(("one", "other", "cables"), [
-    ("compute-leaf-001", "compute-leaf-002", 63), ("compute-spine-001", "compute-spine-016", 64),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("one", "other", "cables"),
+    [
+        ("compute-leaf-001", "compute-leaf-002", 63),
+        ("compute-spine-001", "compute-spine-016", 64),
+    ],
+)
 def test_two_switches_exchanged_are_one_finding(
     net: Net, answer: Callable[[Net], VerificationResult], one: str, other: str, cables: int
 ) -> None:
@@ -254,8 +262,13 @@ def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
 
     table = build_cable_table(plan, plan.fabrics[0])
     heard: dict[str, list[tuple[str, str, str]]] = {}
-    for a, a_port, b, b_port in zip(table.get_device_names("one"), table.get_port_names("one"), table.get_device_names("other"), table.get_port_names("other"),
-                                    strict=True):  # fmt: skip
+    for a, a_port, b, b_port in zip(
+        table.get_device_names("one"),
+        table.get_port_names("one"),
+        table.get_device_names("other"),
+        table.get_port_names("other"),
+        strict=True,
+    ):
         heard.setdefault(b, []).append((b_port, a, "ens1f0np0" if a.startswith("train") else a_port))
         if not a.startswith("train"):
             heard.setdefault(a, []).append((a_port, b, b_port))
@@ -263,11 +276,22 @@ def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def lldpctl(rows: list[tuple[str, str, str]]) -> str:
-    return json.dumps({"lldp": {"interface": [
-        {port: {"via": "LLDP", "chassis": {f"{name}.small.internal": {"id": {"type": "mac", "value": "00:00"}}},
-                "port": {"id": {"type": "ifname", "value": other}, "descr": other}}}
-        for port, name, other in rows
-    ]}})  # fmt: skip
+    return json.dumps(
+        {
+            "lldp": {
+                "interface": [
+                    {
+                        port: {
+                            "via": "LLDP",
+                            "chassis": {f"{name}.small.internal": {"id": {"type": "mac", "value": "00:00"}}},
+                            "port": {"id": {"type": "ifname", "value": other}, "descr": other},
+                        }
+                    }
+                    for port, name, other in rows
+                ]
+            }
+        }
+    )
 
 
 def keyvalue(rows: list[tuple[str, str, str]]) -> str:
@@ -278,9 +302,13 @@ def keyvalue(rows: list[tuple[str, str, str]]) -> str:
 
 
 def eos(rows: list[tuple[str, str, str]]) -> str:
-    return json.dumps({"lldpNeighbors": [
-        {"port": port, "neighborDevice": name, "neighborPort": other, "ttl": 120} for port, name, other in rows
-    ]})  # fmt: skip
+    return json.dumps(
+        {
+            "lldpNeighbors": [
+                {"port": port, "neighborDevice": name, "neighborPort": other, "ttl": 120} for port, name, other in rows
+            ]
+        }
+    )
 
 
 @pytest.mark.parametrize("form", [lldpctl, keyvalue, eos])

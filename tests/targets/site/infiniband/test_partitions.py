@@ -13,7 +13,13 @@ import pytest
 
 import supercloud as sc
 from supercloud.errors import InputError
-from supercloud.plan.build.fabric.partitions import PortKeys, compute_pkey, find_key_match, build_partition_rules, build_port_keys
+from supercloud.plan.build.fabric.partitions import (
+    PortKeys,
+    build_partition_rules,
+    build_port_keys,
+    compute_pkey,
+    find_key_match,
+)
 from supercloud.plan.build.fabric.port_guids import PortGuids
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.diff import diff_plans
@@ -176,8 +182,10 @@ def test_a_changed_key_is_in_the_diff(folder: Path) -> None:
     one, other = (plan_of(guided(LLM, f"{VISION}, pkey: {key}"), folder) for key in (7, 8))
     (change,) = diff_plans(one, other)
     assert (change.path, change.old, change.new) == (
-        "fabrics[compute].partitions[vision].pkey", "0x0007", "0x0008",
-    )  # fmt: skip
+        "fabrics[compute].partitions[vision].pkey",
+        "0x0007",
+        "0x0008",
+    )
     assert change.impact == "replaces"
 
 
@@ -193,9 +201,10 @@ def test_tenants_with_one_key_are_told_which_one_to_declare(folder: Path) -> Non
 def test_colliding_names_are_found_and_the_advice_is_free() -> None:
     seen: dict[int, str] = {}
     first, second = next(
-        (seen[key], name) for name in (f"t{number}" for number in range(100_000))
+        (seen[key], name)
+        for name in (f"t{number}" for number in range(100_000))
         if (key := compute_pkey(name)) in seen or seen.setdefault(key, name) != name
-    )  # fmt: skip
+    )
     text = spec_of(f"tenant: {first}", f"tenant: {second}", tenants=f"{first}, {second}")
     (found,) = [item for item in sc.resolve(loads(text)).errors if item.check == "subnet-partitions"]
     advised = int(found.hint.split()[2].rstrip(";"))

@@ -33,8 +33,9 @@ def test_the_open_manager_has_the_fat_tree_and_no_further_fallback() -> None:
 def test_licensed_things_need_the_manager_that_has_them() -> None:
     found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
     assert found == [
-        "the open subnet manager has no adaptive_routing", "the open subnet manager has no sharp",
-    ]  # fmt: skip
+        "the open subnet manager has no adaptive_routing",
+        "the open subnet manager has no sharp",
+    ]
     bundle = render(plan_of("adaptive_routing: true\n    sharp: true\n    subnet_manager: nvidia"), "infiniband")
     assert "routing_engine ar_ftree\n" in bundle["compute/ufm/opensm.conf"]
     assert "sharp_enabled 2" in bundle["compute/ufm/opensm.conf"]
@@ -55,7 +56,7 @@ def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     lacking = [item for item in plan_of(more, tmp_path).errors if item.check == "subnet-guids"]
     assert [(item.path, item.problem) for item in lacking] == [
         ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are not known, the first is 'train-0002 mlx5_11'"),
-    ]  # fmt: skip
+    ]
 
 
 def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
@@ -85,8 +86,13 @@ def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     """They are in the simulated network and in the list of cables too, with the adapters that their machine has."""
     spec = SPEC.parents[1] / "07-storage" / "cluster.yaml"
     names = [f"train-{node:04d} mlx5_{port}" for node in (1, 2) for port in (7, 1)]
-    servers = [f"{name} mlx5_{port}" for group in sc.resolve(sc.load(spec)).servers if group.storage in _PARALLEL
-               for name in group.hosts for port in (0, 1)]  # fmt: skip
+    servers = [
+        f"{name} mlx5_{port}"
+        for group in sc.resolve(sc.load(spec)).servers
+        if group.storage in _PARALLEL
+        for name in group.hosts
+        for port in (0, 1)
+    ]
     guids = "".join(f'"{name}" 0x{0xA0 + at:016x}\n' for at, name in enumerate([*names, *servers]))
     (tmp_path / "guids.txt").write_text(guids)
     more = "switch: nvidia-qm9700, guids: guids.txt, partitions: [{tenant: llm, hosts: 'train-[0001-0002]'}]}     # par"

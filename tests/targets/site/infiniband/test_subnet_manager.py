@@ -139,10 +139,15 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
     assert (host / "run/opensm/compute.conf").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize(("text", "mode", "said"), [
-    (None, 0o600, "is missing"), ("0x1", 0o644, "others may read it"), ("0x0", 0o600, "and not 0"),
-    ("secret", 0o600, "16 hexadecimal digits"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [
+        (None, 0o600, "is missing"),
+        ("0x1", 0o644, "others may read it"),
+        ("0x0", 0o600, "and not 0"),
+        ("secret", 0o600, "16 hexadecimal digits"),
+    ],
+)
 def test_a_key_that_is_none_or_not_private_starts_nothing(host: Path, text: str | None, mode: int, said: str) -> None:
     if text is not None:
         (host / "etc/opensm/m_key").write_text(text)
@@ -193,13 +198,16 @@ def dgx(tmp_path: Path, host: Path) -> Path:
     return host
 
 
-@pytest.mark.parametrize(("more", "guid", "priority"), [
-    ({"OPENSM_HOST": "train-0003"}, 0xA1, 14),  # the first rail of the catalog's device
-    ({"OPENSM_HOST": "compute-manager-02"}, 0xA2, 7),  # by the GUID that the spec's file has
-    ({"OPENSM_HOST": "compute-manager-01", "OPENSM_PORT": "mlx5_0"}, 0xA0, 14),
-    ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_5/1", "OPENSM_CONFIG": "opensm-standby.conf"}, 0xA2, 7),
-    ({"OPENSM_HOST": "other", "OPENSM_PORT": "0x00000000000000a1"}, 0xA1, 14),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "guid", "priority"),
+    [
+        ({"OPENSM_HOST": "train-0003"}, 0xA1, 14),  # the first rail of the catalog's device
+        ({"OPENSM_HOST": "compute-manager-02"}, 0xA2, 7),  # by the GUID that the spec's file has
+        ({"OPENSM_HOST": "compute-manager-01", "OPENSM_PORT": "mlx5_0"}, 0xA0, 14),
+        ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_5/1", "OPENSM_CONFIG": "opensm-standby.conf"}, 0xA2, 7),
+        ({"OPENSM_HOST": "other", "OPENSM_PORT": "0x00000000000000a1"}, 0xA1, 14),
+    ],
+)
 def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, str], guid: int, priority: int) -> None:
     """Without a GUID the managers of two fabrics on one host bound to the same port."""
     done = start(dgx, **more)
@@ -207,12 +215,15 @@ def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, 
     assert f"\nguid 0x{guid:016x}\n" in done.stdout and f"\nsm_priority {priority}\n" in done.stdout
 
 
-@pytest.mark.parametrize(("more", "said"), [
-    ({"OPENSM_HOST": "other"}, "has 3 InfiniBand ports"),
-    ({"OPENSM_HOST": "compute-manager-01"}, "to one of mlx5_0/1 mlx5_11/1 mlx5_5/1"),
-    ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_1"}, "no InfiniBand port mlx5_1"),  # RoCE
-    ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_0/2"}, "no InfiniBand port mlx5_0/2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"OPENSM_HOST": "other"}, "has 3 InfiniBand ports"),
+        ({"OPENSM_HOST": "compute-manager-01"}, "to one of mlx5_0/1 mlx5_11/1 mlx5_5/1"),
+        ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_1"}, "no InfiniBand port mlx5_1"),  # RoCE
+        ({"OPENSM_HOST": "other", "OPENSM_PORT": "mlx5_0/2"}, "no InfiniBand port mlx5_0/2"),
+    ],
+)
 def test_a_port_that_is_not_known_starts_nothing(dgx: Path, more: dict[str, str], said: str) -> None:
     done = start(dgx, **more)
     assert done.returncode == 1 and said in done.stderr and "OPENSM_PORT" in done.stderr and not done.stdout
