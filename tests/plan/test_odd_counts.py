@@ -48,17 +48,13 @@ def full(found: FabricPlan) -> int:
         ("dgx-h100", 17, ROCE | APART | {"oversubscription": {"leaf": 2}}, 1, 8 * 9),
         ("dgx-h100", 31, INFINIBAND, 4, 8 * 32),  # the maker's unit: as printed
         ("dgx-h100", 95, INFINIBAND, 16, 24 * 32),
-        (
-            "dgx-h100",
-            128,
-            INFINIBAND | {"oversubscription": {"leaf": 3}},
-            6,
-            32 * 12,
-        ),  # 11 uplinks would take 11 spines
+        # 11 uplinks would take 11 spines
+        ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 3}}, 6, 32 * 12),
         ("dgx-h100", 128, INFINIBAND | {"oversubscription": {"leaf": 2}}, 8, 32 * 16),
         ("dgx-gb200", 144, INFINIBAND, 9, 576),
         ("dgx-h100", 59, ROCE | {"exits": 40}, 5, 8 * 60),
-        # no more uplinks than nodes need: 31 ports up would take 31 spines, as four further ports fit beside them only then
+        # no more uplinks than nodes need: 31 ports up would take 31 spines, as four further ports fit beside them
+        # only then
         ("dgx-h200", 8, IN_BAND | {"exits": 4, "peer_links": 2}, 1, 2 * 8),
         ("dgx-h200", 31, IN_BAND | {"exits": 4, "peer_links": 1}, 2, 2 * 32),
         ("dgx-h200", 8, IN_BAND | {"exits": 4}, 1, 2 * 8),

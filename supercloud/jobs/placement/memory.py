@@ -57,7 +57,8 @@ class MemoryDemand:
         parts = f"{_format_gb(self.states)} of states"
         if self.activations is not None:
             parts += f" and {_format_gb(self.activations)} of activations"
-        return f"{_format_gb(self.required)} of memory each ({parts}); {_format_gb(self.usable)} of {_format_gb(self.capacity)} are usable"
+        usable = f"{_format_gb(self.usable)} of {_format_gb(self.capacity)}"
+        return f"{_format_gb(self.required)} of memory each ({parts}); {usable} are usable"
 
 
 def compute_memory_demand(model: ModelShape, parallelism: Parallelism, capacity: Size) -> MemoryDemand:

@@ -119,7 +119,10 @@ def _write_result(data: bytes) -> None:
 
 def _print_result(data: bytes) -> None:
     if len(data) > _MAX_LOGGED_RESULT:
-        text = f"the result is {len(data)} bytes, at most {_MAX_LOGGED_RESULT} travel through the log of a pod: write it to a file"
+        text = (
+            f"the result is {len(data)} bytes, at most {_MAX_LOGGED_RESULT} travel through the log of a pod: "
+            "write it to a file"
+        )
         data = pickle.dumps(("raised", ValueError(text), text))
     key, epoch = os.environ.get("SUPERCLOUD_JOB_KEY", ""), os.environ.get("SUPERCLOUD_EPOCH", "1")
     pieces = [data[start : start + _CHUNK_SIZE] for start in range(0, len(data), _CHUNK_SIZE)]

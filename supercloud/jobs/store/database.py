@@ -335,7 +335,8 @@ def _describe_error(path: Path, error: sqlite3.Error) -> str:
 
 _RESTORE_HINT = "supercloud store restore FILE, or move it away: engines keep their jobs"
 _ERROR_DESCRIPTIONS = {
-    "SQLITE_BUSY": f"is locked: another process has been writing for {_LOCK_TIMEOUT:.0f} s; try again when it has ended",
+    "SQLITE_BUSY": f"is locked: another process has been writing for {_LOCK_TIMEOUT:.0f} s; "
+    "try again when it has ended",
     "SQLITE_LOCKED": "is locked by another transaction; try again",
     "SQLITE_FULL": "cannot grow: the disk is full; free some space and repeat, nothing was changed",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",

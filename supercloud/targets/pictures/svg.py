@@ -62,7 +62,8 @@ class Picture:
         """A line of text; ``y`` is its middle."""
         place = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.elements.append(
-            f'<text x="{_format_number(x)}" y="{_format_number(y + size * 0.34)}" font-size="{_format_number(size)}"{place}'
+            f'<text x="{_format_number(x)}" y="{_format_number(y + size * 0.34)}" '
+            f'font-size="{_format_number(size)}"{place}'
             + (f' class="{css_class}"' if css_class else "")
             + f">{escape(text)}</text>"
         )
@@ -70,7 +71,8 @@ class Picture:
     def draw_line(self, x1: float, y1: float, x2: float, y2: float, css_class: str = "wire") -> None:
         """A straight line."""
         self.elements.append(
-            f'<line class="{css_class}" x1="{_format_number(x1)}" y1="{_format_number(y1)}" x2="{_format_number(x2)}" y2="{_format_number(y2)}"/>'
+            f'<line class="{css_class}" x1="{_format_number(x1)}" y1="{_format_number(y1)}" '
+            f'x2="{_format_number(x2)}" y2="{_format_number(y2)}"/>'
         )
 
     def draw_path(self, points: list[tuple[float, float]], css_class: str = "wire", width: float | None = None) -> None:
@@ -86,9 +88,10 @@ class Picture:
 
     def render_inline(self) -> str:
         """The picture for a page that has the colours already."""
+        width, height = _format_number(self.width), _format_number(self.height)
         return (
-            f'<svg class="pic" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_format_number(self.width)} '
-            f'{_format_number(self.height)}" width="{_format_number(self.width)}" height="{_format_number(self.height)}" role="img" '
+            f'<svg class="pic" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+            f'width="{width}" height="{height}" role="img" '
             f'aria-label="{escape(self.title)}">{"".join(self.elements)}</svg>'
         )
 

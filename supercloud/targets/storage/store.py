@@ -98,7 +98,10 @@ class StorageSystem:
     @property
     def missing_interfaces(self) -> str:
         """What a file says in place of interfaces whose names are not known."""
-        return f"the interfaces of {self.storage_plan.name} are not known: set storage[{self.index}].interface and render again"
+        return (
+            f"the interfaces of {self.storage_plan.name} are not known: "
+            f"set storage[{self.index}].interface and render again"
+        )
 
     def get_server_group(self, role: str) -> ServerGroup:
         """The servers of a role."""

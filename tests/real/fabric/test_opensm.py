@@ -18,7 +18,12 @@ sys.path.insert(0, str(HERE))
 from opensm_lab import Network, Running, simulated  # noqa: E402
 
 import supercloud as sc  # noqa: E402
-from supercloud.plan.build.fabric.partitions import PortKeys, build_partition_rules, build_port_keys, find_key_match
+from supercloud.plan.build.fabric.partitions import (  # noqa: E402
+    PortKeys,
+    build_partition_rules,
+    build_port_keys,
+    find_key_match,
+)
 from supercloud.targets import render  # noqa: E402
 
 SPEC = HERE.parents[2] / "examples" / "02-superpod" / "cluster.yaml"

@@ -63,7 +63,8 @@ def start(processes: Processes, keys: Certificates, data: Path) -> tuple[str, Pa
             "kubelet-preferred-address-types": "InternalIP",
             "max-requests-inflight": 800,
             "max-mutating-requests-inflight": 400,
-            "runtime-config": "admissionregistration.k8s.io/v1beta1=true",  # as our kubeadm file says for older releases
+            # as our kubeadm file says for older releases
+            "runtime-config": "admissionregistration.k8s.io/v1beta1=true",
         },
     )
     processes.ready("kube-apiserver", f"{server}/readyz", ADMIN)

@@ -19,16 +19,28 @@ RENAMED = {
     "interface * ip vrf *": "interface * vrf *",
     "interface * bond mlag enable (on|off)": "interface * bond mlag state (enabled|disabled)",
     "interface * bond lacp-bypass (on|off)": "interface * bond lacp-bypass (enabled|disabled)",
-    "interface * bridge domain * stp bpdu-guard (on|off)": "interface * bridge domain * stp bpdu-guard (enabled|disabled)",
-    "interface * bridge domain * stp admin-edge (on|off)": "interface * bridge domain * stp admin-edge (enabled|disabled)",
+    "interface * bridge domain * stp bpdu-guard (on|off)": (
+        "interface * bridge domain * stp bpdu-guard (enabled|disabled)"
+    ),
+    "interface * bridge domain * stp admin-edge (on|off)": (
+        "interface * bridge domain * stp admin-edge (enabled|disabled)"
+    ),
     "mlag enable (on|off)": "mlag state (enabled|disabled)",
     "router bgp enable (on|off)": "router bgp state (enabled|disabled)",
     f"{BGP} enable (on|off)": f"{BGP} state (enabled|disabled)",
     f"{BGP} address-family ipv4-unicast enable (on|off)": f"{BGP} address-family ipv4-unicast state (enabled|disabled)",
-    f"{BGP} address-family ipv4-unicast redistribute connected enable (on|off)": f"{BGP} address-family ipv4-unicast redistribute connected state (enabled|disabled)",
-    f"{BGP} address-family ipv4-unicast aggregate-route * summary-only (on|off)": f"{BGP} address-family ipv4-unicast aggregate-route * summary-only (enabled|disabled)",
-    f"{BGP} path-selection multipath aspath-ignore (on|off)": f"{BGP} path-selection multipath aspath-ignore (enabled|disabled)",
-    f"{BGP} peer-group * address-family ipv4-unicast enable (on|off)": f"{BGP} peer-group * address-family ipv4-unicast state (enabled|disabled)",
+    f"{BGP} address-family ipv4-unicast redistribute connected enable (on|off)": (
+        f"{BGP} address-family ipv4-unicast redistribute connected state (enabled|disabled)"
+    ),
+    f"{BGP} address-family ipv4-unicast aggregate-route * summary-only (on|off)": (
+        f"{BGP} address-family ipv4-unicast aggregate-route * summary-only (enabled|disabled)"
+    ),
+    f"{BGP} path-selection multipath aspath-ignore (on|off)": (
+        f"{BGP} path-selection multipath aspath-ignore (enabled|disabled)"
+    ),
+    f"{BGP} peer-group * address-family ipv4-unicast enable (on|off)": (
+        f"{BGP} peer-group * address-family ipv4-unicast state (enabled|disabled)"
+    ),
     f"{BGP} peer-group * bfd enable (on|off)": f"{BGP} peer-group * bfd profile *",
 }
 

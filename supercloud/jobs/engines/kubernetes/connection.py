@@ -107,7 +107,10 @@ def _proxy_hint(pools: Any) -> str:
     """What to do where the environment names a proxy, which is not used."""
     if getattr(pools, "proxy", None) or not {"http", "https", "all"} & getproxies().keys():
         return ""
-    return f" (the proxy of the environment is not used; name one as proxy-url in the kubeconfig or in {web.PROXY_VARIABLE})"
+    return (
+        " (the proxy of the environment is not used; name one as proxy-url in the kubeconfig or in "
+        f"{web.PROXY_VARIABLE})"
+    )
 
 
 def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:

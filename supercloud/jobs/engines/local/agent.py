@@ -141,7 +141,8 @@ class Agent:
         process = run.read_process()
         child = self.children.get(run)
         if process is None and (task.termination_state or task.boot_id != read_boot_id()):
-            run.block_start()  # of another boot: the machine went down, or another one with this home was about to start it
+            # of another boot: the machine went down, or another one with this home was about to start it
+            run.block_start()
             process = run.read_process()
         if process is None:
             if task.ref in self.start_failures:

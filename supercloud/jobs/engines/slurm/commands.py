@@ -100,7 +100,8 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
     if placement.near.segment:
         yield f"--segment={placement.near.segment}"
     elif placement.near.switches:
-        yield f"--switches={placement.near.switches}@{_REQUIRED_SWITCH_WAIT if placement.near.required else _PREFERRED_SWITCH_WAIT}"
+        wait = _REQUIRED_SWITCH_WAIT if placement.near.required else _PREFERRED_SWITCH_WAIT
+        yield f"--switches={placement.near.switches}@{wait}"
     yield "--requeue" if job.retries else "--no-requeue"
     yield "--open-mode=append"
     yield f"--output={log.replace('%', '%%')}"

@@ -80,7 +80,8 @@ def render_script(job: JobSpec, placement: Placement, key: str, home: str, chang
         body = shlex.join((*_build_srun(job, placement), *_build_task_prefix(job, placement), *job.command))
     body = body if body.endswith("\n") else body + "\n"
     if _has_several_tasks(job, placement):
-        body = f"export SUPERCLOUD_FAILED={_quote_path(home, f'{key}/failed')}\n{_FAILURE_FILE}{body}{_EXIT_WITH_FIRST_FAILURE}"
+        failed = _quote_path(home, f"{key}/failed")
+        body = f"export SUPERCLOUD_FAILED={failed}\n{_FAILURE_FILE}{body}{_EXIT_WITH_FIRST_FAILURE}"
     return "\n".join(lines) + "\n" + "".join(_render_retries(job, body))
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Literal
 
 from ....catalog import Machine, Rack
 from ....facility import RackLimits, distribute
@@ -27,7 +28,7 @@ _ROW_PITCH = Length("4200 mm")
 
 @dataclass(frozen=True, slots=True)
 class _RackContent:
-    kind: str
+    kind: Literal["compute", "network", "storage", "service"]
     group: int
     rack: Rack | None
     units: int
@@ -78,7 +79,7 @@ def build_layout(
             items,
             content.power,
             zone,
-            content.group,  # type: ignore[arg-type]
+            content.group,
             any(item.group in unknown for item in items),
         )
         for index, (content, items, zone) in enumerate(_iter_numbered_racks(ordered, hall))
@@ -261,7 +262,7 @@ def _list_slots(machine: Machine) -> tuple[tuple[str, str, int, int], ...]:
 
 
 def _iter_shared_racks(
-    kind: str, runs: list[RackEquipment], hall: FacilityPlan, max_switches: int | None
+    kind: Literal["network", "storage"], runs: list[RackEquipment], hall: FacilityPlan, max_switches: int | None
 ) -> Iterator[_RackContent]:
     """Switches and machines fill their racks one after the other, spread evenly over them."""
     index = next((index for index, group in enumerate(hall.racks) if group.kind == kind), None)

@@ -51,7 +51,8 @@ def build_objects(plan: Plan) -> list[Object]:
                 "matchConditions": [
                     {
                         "name": "begins-or-is-told-otherwise",
-                        "expression": f"({_IS_RESUMED}) || {_build_count_expression('object')} != {_build_count_expression('oldObject')}",
+                        "expression": f"({_IS_RESUMED}) || {_build_count_expression('object')} != "
+                        f"{_build_count_expression('oldObject')}",
                     },
                     {
                         "name": "is-a-job",
@@ -72,7 +73,9 @@ def build_objects(plan: Plan) -> list[Object]:
                     {
                         "patchType": "JSONPatch",
                         "jsonPatch": {
-                            "expression": f"variables.begins ? [{_build_patch_expression(_ANNOTATIONS_PATH)}, {_build_patch_expression(_TEMPLATE_ANNOTATIONS_PATH)}] : [{_build_patch_expression(_ANNOTATIONS_PATH)}]",
+                            "expression": f"variables.begins ? [{_build_patch_expression(_ANNOTATIONS_PATH)}, "
+                            f"{_build_patch_expression(_TEMPLATE_ANNOTATIONS_PATH)}] : "
+                            f"[{_build_patch_expression(_ANNOTATIONS_PATH)}]",
                         },
                     }
                 ],
@@ -87,7 +90,8 @@ def _build_suspended_expression(variable: str) -> str:
 
 
 def _build_count_expression(variable: str) -> str:
-    return f"(has({variable}.{_ANNOTATIONS_PATH}) ? {variable}.{_ANNOTATIONS_PATH}[?'{STARTS_ANNOTATION}'].orValue('') : '')"
+    path = f"{variable}.{_ANNOTATIONS_PATH}"
+    return f"(has({path}) ? {path}[?'{STARTS_ANNOTATION}'].orValue('') : '')"
 
 
 def _build_patch_expression(path: str) -> str:
