@@ -1,7 +1,7 @@
 """The command line: one file a verb, and this list of them.
 
 A verb's module has a function of the verb's name with typer annotations; heavy imports stand inside it, so that
-``supercloud --help`` stays quick. To add a verb: a file, and a line in ``VERBS``.
+``supercloud --help`` stays quick. To add a verb: a file, and a line in ``COMMANDS``.
 """
 
 from __future__ import annotations

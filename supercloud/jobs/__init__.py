@@ -2,7 +2,7 @@
 
 ``placement`` decides (pure), ``store`` remembers, ``engine`` is the small port that every engine in ``engines/`` fills,
 ``api`` puts them together in the manner of ``concurrent.futures``. To add an engine: one module (or folder) in
-``engines/`` and one line in ``engine.ENGINES``; third parties use the entry point group ``supercloud.engines``.
+``engines/`` and one line in ``engines.base.ENGINES``; third parties use the entry point group ``supercloud.engines``.
 """
 
 from __future__ import annotations

@@ -182,7 +182,7 @@ def submit(
 
 
 def bind_tokens(connection: Connection, folder: Path) -> None:
-    """Take note that the user named this connection in a command or a call: see :class:`TakesTokens`."""
+    """Take note that the user named this connection in a command or a call: see :class:`BindsTokens`."""
     is_service = (connection.via or "").startswith("http")
     if is_service and isinstance(engine := open_engine(connection, folder), BindsTokens):
         engine.bind_tokens()
@@ -309,7 +309,7 @@ def require_completable(record: JobRecord) -> JobRecord:
 def _resolve_dependency_refs(job: JobSpec, connection: Connection, store: Store, refresh: bool = True) -> JobSpec:
     """The job with what its engine calls the jobs it waits for; those that have completed are left out.
 
-    Their engines are asked how those are, unless ``ask`` is False.
+    Their engines are asked how those are, unless ``refresh`` is False.
     """
     if not job.after:
         return job

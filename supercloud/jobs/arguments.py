@@ -11,7 +11,8 @@ __all__ = ["require_job_and_destination", "require_destination"]
 def require_job_and_destination(
     job: object, destination: object, types: type | tuple[type, ...], requirement: str
 ) -> None:
-    """Refuse what is no job, or no place of these kinds. Raises InputError that says which function ``takes`` what."""
+    """Refuse what is no job, or no place of these kinds. Raises InputError that begins with ``requirement``: which
+    function takes what."""
     require_type(job, JobSpec, requirement, "make a job: JobSpec(…), or load_job(path).model")
     require_destination(destination, types, requirement)
 

@@ -94,7 +94,7 @@ class Job:
         return self.record.state
 
     def result(self, timeout: float | None = None) -> JobRecord:
-        """Wait, and return what is known of it; raises :class:`JobFailed` when it did not complete."""
+        """Wait, and return what is known of it; raises :class:`JobFailedError` when it did not complete."""
         problem = self.exception(timeout)
         if problem is not None:
             raise problem
@@ -126,7 +126,7 @@ class Job:
     def read_output(self) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names; empty where it left nothing.
 
-        Raises :class:`EngineError` where that is more than ``bounded.RESULT`` bytes.
+        Raises :class:`EngineError` where that is more than ``bounded_io.MAX_RESULT_BYTES`` bytes.
         """
         engine = self._open_engine()
         if not isinstance(engine, KeepsResults):

@@ -35,11 +35,11 @@ def reconcile(
     unresponsive: dict[str, EngineError] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[SupercloudError]:
-    """Ask every engine once about all its live jobs (or ``only`` some), and finish what a crash left half done.
+    """Ask every engine once about all its live jobs (or only ``job_ids``), and finish what a crash left half done.
 
-    Engines that do not answer are returned as errors (and in ``silent`` by their connections); what is known about
-    their jobs stays as it was. Whatever goes wrong with one of them, the others are asked. A store that could not be
-    written when it was opened is opened anew.
+    Engines that do not answer are returned as errors (and in ``unresponsive`` by their connections); what is known
+    about their jobs stays as it was. Whatever goes wrong with one of them, the others are asked. A store that could not
+    be written when it was opened is opened anew.
     """
     problems: list[SupercloudError] = []
     try:

@@ -58,11 +58,11 @@ def decide(
 
     A job takes the place that is best for it if that is free. If not, it waits for it as long as the fleet's policy
     says (``max_wait``; not at all where it says nothing), then takes the best that is free: that is how work bursts
-    into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``held`` is what
-    tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps nothing.
-    ``avoid`` are the clusters that a job does not go to for some time, and why.
-    ``silent`` are the clusters that ``fleet`` lacks, as they do not answer or are ``barred`` by what they answered: a
-    job that only they could have is told so.
+    into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``allocations``
+    is what tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps
+    nothing. ``excluded_clusters`` are the clusters that a job does not go to for some time, and why. ``unresponsive``
+    are the clusters that ``fleet`` lacks, as they do not answer or for the ``unavailable_reason`` in what they
+    answered: a job that only they could have is told so.
     """
     actions: list[Start | Hold] = []
     allocations = allocations or {}

@@ -18,7 +18,7 @@ __all__ = ["acquire_broker_lock"]
 def acquire_broker_lock(folder: Path) -> Iterator[None]:
     """Be the one broker of a store; a second one is told so at once.
 
-    Raises :class:`WorkError` where another process is it, and where the file system gives no lock.
+    Raises :class:`OperationError` where another process is it, and where the file system gives no lock.
     """
     require_own_folder(folder)
     path = folder / "broker.lock"

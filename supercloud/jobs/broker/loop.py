@@ -57,7 +57,7 @@ class Reporter:
     def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
         """A warning about something, such as a connection: while its outage lasts, only another reason is said again.
 
-        ``vague`` is for what gives none, as that nothing was answered in time. Numbers make no other reason.
+        ``is_inconclusive`` is for what gives none, as that nothing was answered in time. Numbers make no other reason.
         """
         self._renewed.add(subject)
         reason = re.sub(r"\d+", "", message)
@@ -88,7 +88,7 @@ class Reporter:
 
 
 def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_event: threading.Event) -> None:
-    """Take steps until ``ended``; whatever goes wrong in one of them, the next one is taken."""
+    """Take steps until ``stop_event``; whatever goes wrong in one of them, the next one is taken."""
     while not stop_event.is_set():
         try:
             broker.step()

@@ -74,7 +74,7 @@ class Broker:
         self.exclusions: dict[int, dict[str, tuple[float, str]]] = {}
         self._exclusions_lock = (
             threading.Lock()
-        )  # around what jobs that are handed over side by side write to ``avoid``
+        )  # around what jobs that are handed over side by side write to ``exclusions``
         self.unresponsive_since: dict[str, float] = {}
         self.busy_connections: set[str] = set()
         """Connections that still take jobs: nothing else was asked, so nobody knows that they are silent."""

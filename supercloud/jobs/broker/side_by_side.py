@@ -26,7 +26,7 @@ class ParallelRequests:
     def run(
         self, kind: str, requests: Mapping[str, Callable[[], Any]]
     ) -> tuple[dict[str, Future[Any]], dict[str, str]]:
-        """What has been answered within ``patience`` seconds; and by name the kind of question that is still open."""
+        """What has been answered within ``timeout`` seconds; and by name the kind of question that is still open."""
         asked: dict[str, Future[Any]] = {}
         late: dict[str, str] = {}
         for name, question in requests.items():

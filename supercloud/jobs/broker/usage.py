@@ -31,7 +31,7 @@ class Usage:
         self._last_event: int | None = None
 
     def compute_usage(self, live_jobs: Iterable[JobRecord], now: float) -> dict[str, float]:
-        """By tenant; ``live`` are the jobs that have not ended."""
+        """By tenant; ``live_jobs`` are the jobs that have not ended."""
         self._decay(now)
         if self._last_event is None:
             # both in one question, so that what ends meanwhile is counted once

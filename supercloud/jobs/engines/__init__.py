@@ -1,1 +1,1 @@
-"""The engines, unaware of each other; ``jobs.engine`` has the registry."""
+"""The engines, unaware of each other; ``jobs.engines.base`` has the registry."""

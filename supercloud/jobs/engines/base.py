@@ -70,7 +70,7 @@ class Engine(Protocol):
     def submit(self, submission: Submission) -> str:
         """Do it; returns what the engine calls the job.
 
-        Raises :class:`EngineError` when it was *not* taken, :class:`Unsure` when nobody knows.
+        Raises :class:`EngineError` when it was *not* taken, :class:`SubmissionUnknownError` when nobody knows.
         """
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
@@ -109,7 +109,8 @@ class FindsByKey(Protocol):
 @runtime_checkable
 class TakesLate(Protocol):
     """An engine whose scheduler may still take a job some time after nobody waits for its answer any more, and which
-    may then have two jobs of one key: what :meth:`Finds.find` does not see is submitted again only after that time.
+    may then have two jobs of one key: what :meth:`FindsByKey.find` does not see is submitted again only after that
+    time.
     """
 
     late_arrival: float
@@ -139,8 +140,8 @@ class CarriesDigests(Protocol):
     """An engine that keeps :attr:`Submission.spec` with its jobs."""
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
-        """For each job that :meth:`Finds.find` has found, the digest of the spec it was submitted for; left out: it
-        carries none, or the engine no longer says.
+        """For each job that :meth:`FindsByKey.find` has found, the digest of the spec it was submitted for; left out:
+        it carries none, or the engine no longer says.
         """
 
 
@@ -162,7 +163,7 @@ class SupportsDependencies(Protocol):
 @runtime_checkable
 class KeepsResults(Protocol):
     """An engine that takes what a job leaves as its result (in the file SUPERCLOUD_RESULT names, or printed as
-    :mod:`.remote` does), and can show it."""
+    :mod:`..runtime.remote_call` does), and can show it."""
 
     def read_result(self, key: str, offset: int) -> bytes:
         """A piece of it from a byte on; empty when there is no more (yet)."""

@@ -43,7 +43,7 @@ class ResponseLimits:
 RESPONSE_LIMITS = ResponseLimits(2**27, 900)
 """slurmrestd takes about 10 kB for a job, and a controller keeps 10,000 of them where its MaxJobCount is not raised;
 squeue and sacct take about 300 bytes for a job or task, and the database minutes to find them. Kubernetes gives 500
-objects at a time. What is read of an answer takes several times its memory: :mod:`.answers` bounds that by the number
+objects at a time. What is read of an answer takes several times its memory: :mod:`.responses` bounds that by the number
 of its values."""
 
 POLL_TIMEOUT = 30.0
@@ -106,7 +106,7 @@ class Deadline:
         self._timer.finished.wait(seconds)
 
     def raise_if_passed(self, source: str) -> None:
-        """Raise :class:`Unsure` if it has passed: what was read may be a part of the answer."""
+        """Raise :class:`SubmissionUnknownError` if it has passed: what was read may be a part of the answer."""
         if self.has_passed:
             raise SubmissionUnknownError(f"{source} timed out: its answer has no end after {self.seconds:g} s")
 
@@ -128,7 +128,8 @@ class Deadline:
 
 
 def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> bytes:
-    """All that ``piece`` (which takes a number of bytes) gives; :class:`Unsure` for more than ``size`` bytes."""
+    """All that ``read_chunk`` (which takes a number of bytes) gives; :class:`SubmissionUnknownError` for more than
+    ``max_bytes`` bytes."""
     found = bytearray()
     try:
         while data := read_chunk(min(_CHUNK_SIZE, size + 1 - len(found))):
@@ -153,8 +154,8 @@ def run_bounded(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command and return what it printed.
 
-    ``silence`` is for how many seconds it may print nothing. Raises :class:`Unsure` beyond a limit, and
-    :class:`OSError` where it cannot be started.
+    ``idle_timeout`` is for how many seconds it may print nothing. Raises :class:`SubmissionUnknownError` beyond a
+    limit, and :class:`OSError` where it cannot be started.
     """
     with subprocess.Popen(
         argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE

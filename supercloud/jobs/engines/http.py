@@ -63,9 +63,10 @@ def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseL
 
     An :class:`urllib.error.URLError` whose reason is :class:`NotConnected` means that nothing was sent.
 
-    ``patience`` is for how many seconds nothing may come. An answer beyond ``limits`` raises :class:`Unsure`, a
-    redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only the beginning can be read. A
-    proxy is used only where ``SUPERCLOUD_PROXY`` names one, and never for an address of this machine.
+    ``idle_timeout`` is for how many seconds nothing may come. An answer beyond ``limits`` raises
+    :class:`SubmissionUnknownError`, a redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only
+    the beginning can be read. A proxy is used only where ``SUPERCLOUD_PROXY`` names one, and never for an address of
+    this machine.
     """
     proxy = proxy_for(request.full_url)
     handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
@@ -159,7 +160,7 @@ def _reason(error: Exception) -> str:
 def require_header_value(text: str, label: str) -> str:
     """A text that can be the value of a header. Raises :class:`EngineError` for anything but printable ASCII.
 
-    The error names ``what`` it is and the place in it, not the text: it may be a credential, and a library that is
+    The error gives ``label`` and the place in it, not the text: it may be a credential, and a library that is
     given such a value quotes it.
     """
     for place, character in enumerate(text, 1):

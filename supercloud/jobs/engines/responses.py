@@ -1,7 +1,7 @@
 """What services answer, checked before it is read: an answer of another shape is an error that says where and what.
 
-A shape is a :class:`Kind` (one value), ``{field: shape}`` (an object; other fields are not looked at), ``[shape]`` (a
-list), or :class:`Needed` around the shape of a field that must be there. Fields that are absent or null are fine.
+A shape is a :class:`ValueType` (one value), ``{field: shape}`` (an object; other fields are not looked at), ``[shape]``
+(a list), or :class:`Required` around the shape of a field that must be there. Fields that are absent or null are fine.
 
 Numbers have bounds, since they are written to the job store, which holds 64 bits. Texts are valid Unicode, since they
 are printed: a text of JSON may escape half of a surrogate pair, which no output takes.
@@ -96,7 +96,7 @@ def is_whole(value: Any, least: int = -MAX_INT64, most: int = MAX_INT64) -> bool
 
 
 def parse_number(text: str, label: str, maximum: int = MAX_UINT32) -> int:
-    """The whole number that a command printed; :class:`EngineError` with ``what`` it should be where it is none."""
+    """The whole number that a command printed; :class:`EngineError` with ``label`` where it is none."""
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(MAX_INT64)) or int(digits) > maximum:
         raise EngineError(f"{label} is {_format_value(text)}, not a whole number up to {maximum}")

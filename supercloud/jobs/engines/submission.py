@@ -31,8 +31,8 @@ class Submission:
     recorded: float = 0.0
     """When its job was recorded, in seconds since 1970: a key that was freed is used again by another job."""
     spec: str = ""
-    """Digest of what its user asked for (:func:`digest_of_spec`). The engine keeps it with the job, so that a store
-    which has lost the record can tell whether a job found by its key is the one that is asked for now."""
+    """Digest of what its user asked for (:func:`compute_spec_digest`). The engine keeps it with the job, so that a
+    store which has lost the record can tell whether a job found by its key is the one that is asked for now."""
 
     @property
     def digest(self) -> str:
@@ -47,7 +47,7 @@ class Submission:
         return "\n".join(lines) + "\n" + (f"\n{_format_stdin(self.stdin)}" if self.stdin else "")
 
     def to_json(self) -> str:
-        """As text that :meth:`of_json` reads."""
+        """As text that :meth:`from_json` reads."""
         return json.dumps(vars(self), ensure_ascii=False)
 
     @classmethod

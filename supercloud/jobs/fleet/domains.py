@@ -1,8 +1,8 @@
 """The domains of a pool, each inside the next larger one, and which of them a job's nodes are taken from.
 
 A level is a list of domains over the pool's nodes, counted from 0; a domain is a few runs of nodes, so that nothing is
-per node. ``spread`` is the packing: the innermost domain that holds the job, then the fewest domains inside it, then
-those that leave the least over, then evenly.
+per node. ``allocate_domains`` is the packing: the innermost domain that holds the job, then the fewest domains inside
+it, then those that leave the least over, then evenly.
 """
 
 from __future__ import annotations
@@ -141,10 +141,10 @@ def allocate_domains(
 ) -> DomainAllocation | None:
     """The best domains for so many nodes when ``free[i]`` are free in the i-th innermost one; None if they are not.
 
-    ``blocks`` are counts of nodes that should not straddle innermost domains: the largest that can be kept is. Those up
-    to ``firm`` matter more than that one near domain holds the whole job, the others less. Without firm blocks the
-    level is the innermost there is, no other choice at this level takes fewer outer domains, and (for up to 256 choices
-    of those) none fewer innermost ones.
+    ``block_sizes`` are counts of nodes that should not straddle innermost domains: the largest that can be kept is.
+    Those up to ``largest_firm_block`` matter more than that one near domain holds the whole job, the others less.
+    Without firm blocks the level is the innermost there is, no other choice at this level takes fewer outer domains,
+    and (for up to 256 choices of those) none fewer innermost ones.
     """
     plain = _allocate_innermost(domains, free, nodes, 1) if sum(free) >= nodes else None
     if plain is None or plain.level == 0 or nodes == 1:

@@ -1,8 +1,8 @@
 """The state of the fleet: which clusters there are, and what is free in each of them.
 
-Where nothing runs yet it comes from the plan: every node is free. Where an engine offers :class:`Sees`, it comes from
-the engine's own list of nodes, dated and kept for a while. A pool is one byte a node: accelerators that are free, so
-that counting what is free in a domain is arithmetic on bytes.
+Where nothing runs yet it comes from the plan: every node is free. Where an engine offers :class:`ListsNodes`, it comes
+from the engine's own list of nodes, dated and kept for a while. A pool is one byte a node: accelerators that are free,
+so that counting what is free in a domain is arithmetic on bytes.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Fleet:
 
 
 class ObservationCache:
-    """What an engine saw last: asked again when it is older than ``keep`` seconds, or when it is asked for anew."""
+    """What an engine saw last: asked again when it is older than ``max_age`` seconds, or when it is asked for anew."""
 
     def __init__(self, max_age: float = 30.0, clock: Callable[[], float] = time.time):
         self.keep, self.clock = max_age, clock
@@ -205,7 +205,7 @@ def barred_by(cluster: Cluster, error: Exception) -> Cluster:
 
 
 def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:
-    """A fleet from its file, or from that of a single cluster; with ``engine`` each connected one is asked.
+    """A fleet from its file, or from that of a single cluster; with ``open_engine`` each connected one is asked.
 
     One that does not answer is barred: it takes no job, and says why.
     """

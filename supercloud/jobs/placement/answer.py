@@ -89,7 +89,7 @@ class Placement:
         return f"{nodes} of pool {self.pool}{what}{within}"
 
     def to_json(self) -> str:
-        """As text that :meth:`of_json` reads; what was not decided otherwise is left out."""
+        """As text that :meth:`from_json` reads; what was not decided otherwise is left out."""
         said = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
         if "near" in said:
             said["near"] = vars(self.near)

@@ -1,6 +1,6 @@
 """How a job would lie in one pool, step by step from what is hardest to change to what is easiest.
 
-Each step is a function that says no by raising :class:`Refused`; the first that does is the binding reason.
+Each step is a function that says no by raising :class:`RefusalError`; the first that does is the binding reason.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Candidate:
 def iter_candidates(
     job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog, now: float
 ) -> Iterator[Candidate]:
-    """The ways a job lies in a pool: one, or one for each hour it may begin at; raises :class:`Refused`."""
+    """The ways a job lies in a pool: one, or one for each hour it may begin at; raises :class:`RefusalError`."""
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match_accelerator(job, plan, pool, catalog)
     require_capacity_type(job, plan, pool)

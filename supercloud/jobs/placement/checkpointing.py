@@ -34,7 +34,7 @@ def compute_mean_time_to_failure(nodes: int, failure_rate: float) -> float:
 
 
 def compute_young_interval(write_time: float, mean_time_to_failure: float) -> float:
-    """Interval between checkpoints that take ``cost`` each, to first order."""
+    """Interval between checkpoints that take ``write_time`` each, to first order."""
     return sqrt(2 * write_time * mean_time_to_failure)
 
 

@@ -94,7 +94,7 @@ def _compute_inner_data(parallelism: Parallelism) -> int:
 def compute_spans(
     parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int], levels: Sequence[tuple[str, int]]
 ) -> list[Span]:
-    """How each communication group lies when consecutive nodes fill domains with ``nodes_in[i]`` nodes each.
+    """How each communication group lies when consecutive nodes fill domains with ``nodes_by_domain[i]`` nodes each.
 
     ``levels`` are the names of levels and the accelerators of their largest domain, from the innermost outwards.
     """

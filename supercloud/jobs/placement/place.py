@@ -46,8 +46,8 @@ def place(
     price, carbon, wait, topology and fragmentation; then the one nearest to what was asked for (a job that is content
     with less leaves the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool
     declared first. ``now`` (seconds since 1970) is when the job is submitted: when the cluster was looked at, else the
-    present, unless it is said; with it said the answer depends on nothing else. Without ``advise`` a refusal says what
-    cures its own reason, and nobody looks whether that is enough.
+    present, unless it is said; with it said the answer depends on nothing else. Without ``with_suggestions`` a refusal
+    says what cures its own reason, and nobody looks whether that is enough.
     """
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet"

@@ -38,7 +38,7 @@ def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
 def suggest_changes(
     job: JobSpec, refusal: RefusalError, try_placement: Callable[[JobSpec], object]
 ) -> tuple[str, JobChange]:
-    """What to change so that ``look`` refuses the job no more: in words, and by field.
+    """What to change so that ``try_placement`` refuses the job no more: in words, and by field.
 
     Where no change of the job is enough the change is empty, and the words say what is in the way after the last one.
     What a refusal names as another way is tried too, and told only where it is enough.

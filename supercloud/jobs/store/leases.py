@@ -1,14 +1,14 @@
 """Who is in the middle of handing a job over, where the processes that share a store cannot see each other.
 
 Two login nodes or two containers may have one home, hence one store. The owner of a submission counts its lease up in
-the store every ``RENEW`` seconds until the job is handed over. Another process that cannot look the owner up leaves the
-job alone until the count has stood still for ``LEASE`` seconds, as its own monotonic clock sees it; it writes down when
-it first saw the count, so that commands that end at once add up to a watch.
+the store every ``RENEW_INTERVAL`` seconds until the job is handed over. Another process that cannot look the owner up
+leaves the job alone until the count has stood still for ``LEASE_DURATION`` seconds, as its own monotonic clock sees it;
+it writes down when it first saw the count, so that commands that end at once add up to a watch.
 
 No wall clock takes part: dates that differ between machines or jump change nothing. What must hold is that an owner
-that goes on with a submission is never held up for ``LEASE`` seconds (stopped, swapped out, cut off from the store) and
-that monotonic clocks of two machines do not drift apart by more than ``LEASE - RENEW`` within ``LEASE``. An owner that
-breaks the first is still caught by engines that take a key once.
+that goes on with a submission is never held up for ``LEASE_DURATION`` seconds (stopped, swapped out, cut off from the
+store) and that monotonic clocks of two machines do not drift apart by more than ``LEASE_DURATION - RENEW_INTERVAL``
+within ``LEASE_DURATION``. An owner that breaks the first is still caught by engines that take a key once.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def hold_lease(store: Store, job_id: int) -> Iterator[None]:
 
 
 def has_expired(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
-    """Whether the owner of a submission, which cannot be looked up from here, has not counted for ``LEASE`` seconds."""
+    """Whether the owner of a submission, which cannot be looked up from here, has not counted for ``LEASE_DURATION``
+    seconds."""
     return seconds_left(store, record, LEASE_DURATION, clock) <= 0
 
 

@@ -160,7 +160,7 @@ def _link_or_copy(path: Path, destination: Path) -> None:
 def _mark_restored(copy: Path, highest_id: int | None) -> None:
     """Write into a copy that it is one: engines may have more jobs than it knows, and numbers given out are not free.
 
-    ``given_out`` is the highest number that the store of before gave to a job, None where nobody can tell.
+    ``highest_id`` is the highest number that the store of before gave to a job, None where nobody can tell.
     """
     database = Database(copy, MIGRATIONS)
     try:

@@ -1,7 +1,7 @@
 """Processes that are told apart for ever: a number alone is used again after its process has ended.
 
 Only a process of this boot and this PID namespace can be looked up. Of any other (another login node, another container
-with the same home) nobody here knows whether it runs: ``alive`` is None, which is not False.
+with the same home) nobody here knows whether it runs: ``is_alive`` is None, which is not False.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class ProcessId:
 
 
 def find_by_environment(variable: str, prefix: str) -> Iterator[int]:
-    """Processes started with an environment in which ``name`` begins so, whatever session they are in by now."""
+    """Processes started with an environment in which ``variable`` begins so, whatever session they are in by now."""
     mark = f"{variable}={prefix}".encode()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit():

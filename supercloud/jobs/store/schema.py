@@ -99,7 +99,7 @@ _LEASES_MIGRATION = """
     """
 
 # What SQLite's own check cannot see: damage inside a value. Every row has a checksum of all its columns, made by
-# triggers (``database.checksum``) and compared when it is read. Whoever adds a column makes the triggers anew.
+# triggers (``database.compute_checksum``) and compared when it is read. Whoever adds a column makes the triggers anew.
 _JOB_COLUMNS = (
     "id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
     " reason, owner, recorded, submitted, started, ended, fleet, tenant, priority, retries, launch, earlier,"

@@ -51,7 +51,7 @@ def can_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 
     """Whether an answer ``new`` about a job that was last seen ``old`` moves it on; anything else is stale.
 
     Within one attempt a job only moves forward; a later attempt may start again from the queue. Back to HELD it comes
-    by a decision of ours alone (:meth:`Store.hold_again`), never by an answer.
+    by a decision of ours alone (``Store._hold_again``), never by an answer.
     """
     if old.is_final or new_attempt < old_attempt or new is State.HELD:
         return False

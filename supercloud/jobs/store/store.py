@@ -102,7 +102,7 @@ class Store:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def get(self, job_id: int) -> JobRecord:
-        """The job with this id; raises :class:`UnknownName` where there is none."""
+        """The job with this id; raises :class:`UnknownNameError` where there is none."""
         known = 0 < job_id <= _MAX_ID  # SQLite takes no other number
         rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (job_id,)) if known else []
         if not rows:
@@ -326,7 +326,7 @@ class Store:
     ) -> None:
         """Write down what engines say about jobs; answers that are stale or say nothing new change nothing.
 
-        ``known`` are records read before: what is no news to them is not looked at again.
+        ``known_records`` are records read before: what is no news to them is not looked at again.
         """
         known_records = known_records or {}
         news = {

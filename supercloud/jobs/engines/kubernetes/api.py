@@ -46,7 +46,8 @@ class Transport(Protocol):
     """Sends one request; replaced by recordings in tests."""
 
     def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
-        """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows."""
+        """HTTP status and body; :class:`EngineError` when it was not sent, :class:`SubmissionUnknownError` when nobody
+        knows."""
 
 
 class ClusterTransport:
@@ -149,7 +150,7 @@ class ApiClient:
     def post(self, path: str, body: Json, **query: str | int) -> Json:
         """Create an object; a field that the server does not know is refused, not dropped.
 
-        Raises :class:`Unsure` where the answer is not the object: it may be there nevertheless.
+        Raises :class:`SubmissionUnknownError` where the answer is not the object: it may be there nevertheless.
         """
         return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
 

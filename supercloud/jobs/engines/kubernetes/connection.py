@@ -45,10 +45,11 @@ def send(
     headers: Mapping[str, str],
     limits: ResponseLimits = RESPONSE_LIMITS,
 ) -> tuple[int, bytes]:
-    """HTTP status and body; :class:`EngineError` when it was not sent, :class:`Unsure` when nobody knows.
+    """HTTP status and body; :class:`EngineError` when it was not sent, :class:`SubmissionUnknownError` when nobody
+    knows.
 
-    ``pools`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A try that
-    broke may have created an object: a later refusal (but that the object is there) says nothing about that.
+    ``pool_manager`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A
+    try that broke may have created an object: a later refusal (but that the object is there) says nothing about that.
     """
     from urllib3.exceptions import HTTPError
 

@@ -1,4 +1,4 @@
-"""The kinds of objects a job can be. To add one: a class like :class:`Kind`, and a line here."""
+"""The kinds of objects a job can be. To add one: a class like :class:`JobKind`, and a line here."""
 
 from __future__ import annotations
 

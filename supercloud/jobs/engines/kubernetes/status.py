@@ -32,7 +32,7 @@ _EXIT_CODE_PATTERN = re.compile(r"failed with exit code (\d+) ")
 
 
 def build_status(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods: Sequence[Json]) -> Status:
-    """The status of one object. Its Jobs count where it :func:`ended_badly`, its pods where it :func:`needs_pods`."""
+    """The status of one object. Its Jobs count where it :func:`has_failed`, its pods where it :func:`needs_pods`."""
     status = jobset.get("status", {})
     attempt = int(status.get("restarts", 0)) + _count_starts(jobset, workload)
     resumed = find_condition(jobset, "Suspended", "False") or find_condition(jobset, "StartupPolicyCompleted")

@@ -50,7 +50,8 @@ def wake_agent(folder: Path) -> bool:
 
 
 def ensure_agent(folder: Path, idle_timeout: float) -> None:
-    """See to it that an agent works the queue off: ring, or start one that leaves after ``idle`` seconds of nothing."""
+    """See to it that an agent works the queue off: ring, or start one that leaves after ``idle_timeout`` seconds of
+    nothing."""
     end = time.monotonic() + _START_TIMEOUT
     while not wake_agent(folder) and not _start_agent(folder, idle_timeout) and time.monotonic() < end:
         time.sleep(0.005)  # one is about to leave, or to open its pipe

@@ -120,7 +120,7 @@ class Run:
 
 
 def signal_all(folder: Path, key: str, attempt: int, signal_number: int, excluded_pids: Collection[int] = ()) -> int:
-    """Send a signal to all processes of an attempt but ``spare``; returns how many there were."""
+    """Send a signal to all processes of an attempt but ``excluded_pids``; returns how many there were."""
     found = [
         pid
         for pid in find_by_environment(_RUN_VARIABLE, f"{folder / 'runs' / key / str(attempt)}/")

@@ -1,7 +1,7 @@
 """JSON of slurmrestd, in both directions. Pure, but for times that are counted from now.
 
-A submission is the same list of options that sbatch gets, each translated by a row of ``_FIELDS``: what has no row is
-an error, never left out.
+A submission is the same list of options that sbatch gets, each translated by a row of ``_OPTION_FIELDS``: what has no
+row is an error, never left out.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def build_submission(argv: Sequence[str], script: str, data_format: str) -> dict
 
 
 def has_key(job: Mapping[str, Any]) -> bool:
-    """Whether it was submitted with a key, by whomever: :func:`is_of` says whose it is."""
+    """Whether it was submitted with a key, by whomever: :func:`is_owned_by` says whose it is."""
     return str(_unwrap_number(job.get("comment"))).startswith(COMMENT_PREFIX)
 
 

@@ -1,6 +1,7 @@
 """Two jobs of Slurm that carry one key: a request that was given up arrived after the job had been submitted again.
 
-Rows are the id of a job, the status of it or of one of its tasks, and what its comment says (:func:`.texts.marked`).
+Rows are the id of a job, the status of it or of one of its tasks, and what its comment says
+(:func:`.texts.parse_comment`).
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ NON_NODE_REASONS = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "J
 
 
 def parse_nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
-    """Every node in the output of :data:`SHOW`; ``until`` is when the last job on a node must have ended."""
+    """Every node in the output of :data:`SHOW_NODES`; ``until`` is when the last job on a node must have ended."""
     for line in iter_lines(text, "scontrol show node"):
         if not (name := _read_value(line, "NodeName")):
             continue
@@ -83,7 +83,7 @@ def count_accelerators(tres: str) -> int:
 
 
 def parse_ends(text: str) -> dict[str, float]:
-    """When the last job on each node must have ended, from :data:`RUNNING`; jobs without a limit say nothing."""
+    """When the last job on each node must have ended, from :data:`LIST_RUNNING`; jobs without a limit say nothing."""
     latest: dict[str, float] = {}
     left = _MAX_NODE_NAMES
     for line in iter_lines(text, "squeue"):
@@ -97,7 +97,7 @@ def parse_ends(text: str) -> dict[str, float]:
 
 
 def parse_waiting_jobs(text: str) -> list[WaitingJobs]:
-    """What waits for nodes, by partition, from :data:`PENDING`."""
+    """What waits for nodes, by partition, from :data:`LIST_PENDING`."""
     sums: dict[str, tuple[int, int]] = {}
     for line in iter_lines(text, "squeue"):
         partition, _, rest = line.partition("|")
@@ -113,7 +113,7 @@ def parse_waiting_jobs(text: str) -> list[WaitingJobs]:
 def expand_hosts(folded: str, max_names: int = _MAX_NODE_NAMES) -> Iterator[str]:
     """The names in ``a-[01-03,07],b2``: Slurm's way to write them, for names with one range of numbers.
 
-    Raises :class:`EngineError` for a text of another form, and where it has more than ``most`` names.
+    Raises :class:`EngineError` for a text of another form, and where it has more than ``max_names`` names.
     """
     for prefix, inside, single in re.findall(r"([^,\[\]]+)\[([^\]]+)\]|([^,\[\]]+)", folded):
         if single:

@@ -1,7 +1,7 @@
 """Slurm through slurmrestd, which speaks JSON over HTTP.
 
 Its data format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The token is that
-of :mod:`.tokens`; it goes to the address that was given and nowhere else (:mod:`...web`). The user's name goes with it,
+of :mod:`.tokens`; it goes to the address that was given and nowhere else (:mod:`..http`). The user's name goes with it,
 since slurmrestd of 22.05 wants both.
 """
 
@@ -224,7 +224,7 @@ class RestController:
         )
 
     def _tasks(self, number: str) -> list[Status]:
-        """As the service says them: :meth:`queue` adds to their reasons which other jobs carry the same key."""
+        """As the service says them: :meth:`read_queue` adds to their reasons which other jobs carry the same key."""
         return [status for ref, status, _ in self.rows() if ref == number]
 
     def _release(self, job_id: str) -> None:

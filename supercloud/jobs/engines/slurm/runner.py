@@ -53,7 +53,7 @@ class LocalRunner:
     """Runs commands on this machine."""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and what it printed; :class:`Unsure` when it does not end."""
+        """Its exit code and what it printed; :class:`SubmissionUnknownError` when it does not end."""
         done = _run_command(argv, stdin, _select_idle_timeout(argv, stdin))
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -75,7 +75,7 @@ class SshRunner:
         self.host, self._port, self._sockets = host, port, sockets
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and what it printed; :class:`Unsure` when the connection broke off."""
+        """Its exit code and what it printed; :class:`SubmissionUnknownError` when the connection broke off."""
         done = self.run_raw(argv, stdin)
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")

@@ -1,7 +1,7 @@
 """The batch script. Pure; every text of a job is quoted, or an argument that no shell reads.
 
-What runs differently per step is constant text in ``_TASK``; the rest is a short list of sections, each empty where
-the job does not ask for it.
+What runs differently per step is constant text in ``_TASK_ENVIRONMENT``; the rest is a short list of sections, each
+empty where the job does not ask for it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ supercloud_secret() {
 def render_script(job: JobSpec, placement: Placement, key: str, home: str, change_folder: bool = False) -> str:
     """The job's variables, then its program on every task, or its own script on the first node.
 
-    ``home`` is where jobs have their folders; with ``move`` the script goes to the job's folder itself.
+    ``home`` is where jobs have their folders; with ``change_folder`` the script goes to the job's folder itself.
     """
     first, body = "#!/bin/bash", job.script if job.script and job.image is None else ""
     if body.startswith("#!"):

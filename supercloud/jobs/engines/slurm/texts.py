@@ -69,7 +69,7 @@ def parse_job_id(text: str) -> str | None:
 
 
 def parse_queue(text: str) -> dict[str, list[Status]]:
-    """Jobs in the output of :func:`commands.in_queue`; of an array as many rows as Slurm lists tasks apart."""
+    """Jobs in the output of :func:`commands.build_squeue`; of an array as many rows as Slurm lists tasks apart."""
     return copies.merge_copies(iter_queue_rows(text))
 
 
@@ -87,7 +87,7 @@ def iter_queue_rows(text: str) -> Iterator[copies.Row]:
 
 
 def parse_accounts(text: str) -> dict[str, list[Status]]:
-    """Jobs in the output of :func:`commands.in_accounting`; of several rows of one job or task the last counts."""
+    """Jobs in the output of :func:`commands.build_sacct`; of several rows of one job or task the last counts."""
     statuses: dict[str, Status] = {}
     for line in iter_lines(text, "sacct"):
         parts = line.split("|", 5)
@@ -107,7 +107,8 @@ def parse_accounts(text: str) -> dict[str, list[Status]]:
 
 
 def parse_min_job_age(text: str) -> float:
-    """Seconds after its end for which the controller lists a job, from :data:`commands.SETTINGS`; 0: nobody knows."""
+    """Seconds after its end for which the controller lists a job, from :data:`commands.SHOW_CONFIG`; 0: nobody
+    knows."""
     match = re.search(r"^MinJobAge\s*=\s*(\d+)", text, re.MULTILINE)
     return float(parse_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
 

@@ -14,7 +14,7 @@ __all__ = ["match_accelerator", "count_steps_above"]
 
 
 def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[int, int]:
-    """Which of the wishes the pool fulfils (0 is the first) and how far above it lies; raises :class:`Refused`."""
+    """Which of the wishes the pool fulfils (0 is the first) and how far above it lies; raises :class:`RefusalError`."""
     _require_allowed_pool(job, plan, pool)
     if not job.accelerator_count:
         return 0, pool.accelerators_per_node  # work for processors goes first where no accelerator lies idle under it

@@ -20,7 +20,7 @@ __all__ = ["check_cost_limits", "compute_reserved_cost", "add_spending"]
 def check_cost_limits(
     job: JobSpec, plan: Plan, fleet: Fleet | None, terms: ObjectiveTerms, price: float | None, nodes: int
 ) -> None:
-    """Raises :class:`Refused` where the job, or what is left to its tenant, does not allow the cost."""
+    """Raises :class:`RefusalError` where the job, or what is left to its tenant, does not allow the cost."""
     if (limit := job.place.max_price) is not None:
         if price is None:
             raise RefusalError(

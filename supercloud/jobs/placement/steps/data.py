@@ -24,7 +24,7 @@ class DataTransfer:
 
 
 def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> DataTransfer:
-    """What has to be moved for a job, each set from where that is cheapest; raises :class:`Refused`."""
+    """What has to be moved for a job, each set from where that is cheapest; raises :class:`RefusalError`."""
     plan = cluster.plan
     if job.place.regions and plan.site.place not in job.place.regions:
         raise RefusalError(

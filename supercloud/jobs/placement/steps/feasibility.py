@@ -175,7 +175,7 @@ def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, 
 
 
 def require_licenses(job: JobSpec, plan: Plan) -> str:
-    """The licences it holds, as Slurm writes them; raises :class:`Refused` for what the cluster does not have.
+    """The licences it holds, as Slurm writes them; raises :class:`RefusalError` for what the cluster does not have.
 
     A cluster has what ``Licenses`` of its slurm.conf says. Those of a licence server (``solver@server``) are in Slurm's
     database, which no plan knows: they are asked for as they are.

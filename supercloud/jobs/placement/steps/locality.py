@@ -36,7 +36,7 @@ def select_locality(
     partition: Partition | None,
     advisor: ShrinkAdvisor,
 ) -> LocalityRequest:
-    """Where a job of so many nodes fits; raises :class:`Refused` where it is asked to be nearer than it can be."""
+    """Where a job of so many nodes fits; raises :class:`RefusalError` where it is asked to be nearer than it can be."""
     near = job.place.near
     seen = _select_scheduler_locality(plan, pool, partition)
     if plan.scheduler.kind == "kubernetes":  # its queue sees switches and domains in one tree
@@ -132,7 +132,7 @@ def _require_level(
     innermost_level: int | None,
     advisor: ShrinkAdvisor,
 ) -> int:
-    """The level that ``near`` means: the leaf is the innermost of a tree, the fabric its outermost."""
+    """The level that ``requested_level`` means: the leaf is the innermost of a tree, the fabric its outermost."""
     if tree is None:
         raise RefusalError(
             f"near: {requested_level}, but nothing is known about its switches", "leave out near", {"place.near": None}

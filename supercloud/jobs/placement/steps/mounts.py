@@ -41,7 +41,7 @@ def _image_file(job: JobSpec) -> str | None:
 
 
 def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Whether the nodes of a pool mount what the job uses; raises :class:`Refused`."""
+    """Whether the nodes of a pool mount what the job uses; raises :class:`RefusalError`."""
     for index in named_stores(job, plan):
         if not is_client(plan, index, pool):
             store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]

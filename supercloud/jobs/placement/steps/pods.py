@@ -73,7 +73,7 @@ def build_pod_requirements(
     per_node: int,
 ) -> PodRequirements | None:
     """For a job that takes so many nodes of a pool, and so much of what it counts on each; None where the cluster is
-    not Kubernetes. Raises :class:`Refused` where no pods are made."""
+    not Kubernetes. Raises :class:`RefusalError` where no pods are made."""
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None

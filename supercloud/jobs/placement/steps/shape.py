@@ -22,8 +22,8 @@ _MAX_REPLICA_TRIES = 64
 def compute_even_shape(count: int, nodes: int | None, tensor: int, units_per_node: int) -> tuple[int, int, int] | None:
     """Nodes, accelerators on each, and nodes that one tensor-parallel group spans; None where nothing comes out even.
 
-    Accelerators are spread evenly over the fewest nodes of ``size``: 12 on nodes of 8 are 2 × 6. What would take twice
-    the nodes it should does not count as even: such a job is nearly always a slip.
+    Accelerators are spread evenly over the fewest nodes of ``units_per_node``: 12 on nodes of 8 are 2 × 6. What would
+    take twice the nodes it should does not count as even: such a job is nearly always a slip.
     """
     if units_per_node < 1 or (tensor > units_per_node and tensor % units_per_node):
         return None

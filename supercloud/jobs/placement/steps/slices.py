@@ -33,7 +33,7 @@ class AcceleratorUnits:
 
 
 def compute_units(job: JobSpec, pool: PoolPlan, in_pods: bool = False) -> AcceleratorUnits:
-    """What a job counts in a pool; raises :class:`Refused` where the pool is not cut as it wants.
+    """What a job counts in a pool; raises :class:`RefusalError` where the pool is not cut as it wants.
 
     A pod gets one share of a shared accelerator and no more: shares of one node have no accelerator in common.
     """
