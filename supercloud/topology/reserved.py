@@ -47,7 +47,7 @@ def to_port_requests(reserved: PortReservation) -> tuple[PortRequest, ...]:
 class _LeafPorts:
     """The ports of one leaf that neither nodes nor uplinks have, the last ones first.
 
-    Ports are taken from ``plain`` only after all that need cages have theirs, so ``clean`` is not told of them.
+    Ports are taken from ``free`` only after all that need cages have theirs, so ``free_cages`` is not told of them.
     """
 
     def __init__(self, number: int, first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> None:
@@ -100,7 +100,7 @@ class ReservedPorts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReservedLinks(LinkGroup):
-    """Something else on the leaves (a subnet manager): a device with one port to each of ``places``."""
+    """Something else on the leaves (a subnet manager): a device with one port to each of ``leaf_ports``."""
 
     ports: ReservedPorts
     planes: int
@@ -130,7 +130,7 @@ class ReservedLinks(LinkGroup):
 
 
 def check_reserved(ports: ReservedPorts) -> None:
-    """Raises NoFreePorts if there are too few ports, or too few whole cages where those are asked for."""
+    """Raises NoFreePortsError if there are too few ports, or too few whole cages where those are asked for."""
     hosts, units, asks, room, _, _ = ports
     count, total = sum(ask.ports for ask in asks), count_free_ports(ports)
     if total < count:
@@ -209,7 +209,7 @@ def _iter_free_leaves(node_links: NodeLinks, units: int, usable_ports: int) -> I
 
 
 def _select_leaves(
-    leaves: Sequence[_LeafPorts], attribute: Literal["plain", "clean", "begun"], count: int
+    leaves: Sequence[_LeafPorts], attribute: Literal["free", "free_cages", "partial"], count: int
 ) -> list[_LeafPorts]:
     """So many leaves, from the first on, that have such ports or cages; there may be many others."""
     return list(islice((leaf for leaf in leaves if getattr(leaf, attribute)), count))
@@ -218,7 +218,7 @@ def _select_leaves(
 def _take_cages(node_links: NodeLinks, leaves: Sequence[_LeafPorts], request: PortRequest) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     while len(found) < request.ports:
-        able = _select_leaves(leaves, "clean", -(-(request.ports - len(found)) // request.ports_per_cage))
+        able = _select_leaves(leaves, "free_cages", -(-(request.ports - len(found)) // request.ports_per_cage))
         if not able:
             lacking = -(-(request.ports - len(found)) // request.ports_per_cage)
             raise NoFreePortsError(
@@ -237,18 +237,18 @@ def _take_cages(node_links: NodeLinks, leaves: Sequence[_LeafPorts], request: Po
 def _take_separate_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int]]:
     """Cages of their own, leaf after leaf; then what is left in those; at last whatever port there is."""
     found: list[tuple[int, int]] = []
-    while len(found) < ports and (able := _select_leaves(leaves, "clean", ports - len(found))):
+    while len(found) < ports and (able := _select_leaves(leaves, "free_cages", ports - len(found))):
         found += [(leaf.number, leaf.take_cage(1)[0]) for leaf in able]
-    while len(found) < ports and (able := _select_leaves(leaves, "begun", ports - len(found))):
+    while len(found) < ports and (able := _select_leaves(leaves, "partial", ports - len(found))):
         found += [(leaf.number, leaf.partial.pop(0)) for leaf in able]
     return found + _take_ports(leaves, ports - len(found))
 
 
 def _take_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    while len(found) < ports and (able := _select_leaves(leaves, "plain", ports - len(found))):
+    while len(found) < ports and (able := _select_leaves(leaves, "free", ports - len(found))):
         found += [(leaf.number, leaf.free.pop()) for leaf in able]
-    while len(found) < ports and (able := _select_leaves(leaves, "begun", ports - len(found))):
+    while len(found) < ports and (able := _select_leaves(leaves, "partial", ports - len(found))):
         found += [(leaf.number, leaf.partial.pop(0)) for leaf in able]
     return found
 

@@ -24,7 +24,7 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
     build = build_rail_optimized if rails else build_fat_tree
     shape = {"rails": 2} if rails else {"nics": 2}
     try:
-        fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=reserved, cage=2, tiers=2, **shape)
+        fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=reserved, cage_ports=2, tiers=2, **shape)
     except TopologyError as error:
         assert error.problem and error.hint
         assume(False)
@@ -40,7 +40,7 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
     for index, ask in enumerate(reserved):
         mine = places[start : start + ask.ports]
         owners |= dict.fromkeys(mine, index)
-        if ask.together == 2:
+        if ask.ports_per_cage == 2:
             for one, two in zip(mine[::2], mine[1::2], strict=True):
                 assert one[0] == two[0] and one[1] // 2 == two[1] // 2 and one[1] % 2 == 0
         start += ask.ports
@@ -74,7 +74,7 @@ def test_splitters_of_one_ask_lie_on_many_leaves_or_in_one_cage():
 
 def test_cables_that_fill_a_cage_are_refused_where_none_is_free():
     """Six leaves with one port left on each."""
-    numbers = {"rails": 1, "radix": 64, "unit": 31, "down": 31, "uplinks": 32, "cage": 2}
+    numbers = {"rails": 1, "radix": 64, "unit_nodes": 31, "down": 31, "uplinks": 32, "cage_ports": 2}
     with pytest.raises(TopologyError, match="3 cages of 2 ports are wanted for cables that fill a cage, 3 more than"):
         build_rail_optimized(186, reserved=[PortRequest(6, True, 2)], **numbers)
     assert build_rail_optimized(186, reserved=6, **numbers).link_counts["reserved-leaf"] == 6
