@@ -19,7 +19,7 @@ __all__ = [
     "list_rdma_devices",
 ]
 
-# Index of the P_Key that jobs use: plan/fabric/partitions.py has the key of a node's tenant there.
+# Index of the P_Key that jobs use: plan/build/fabric/partitions.py has the key of a node's tenant there.
 _PKEY_INDEX = "0"
 
 # Makers of accelerators whose collectives are run by NCCL, or by a library that reads its variables -> its file.
