@@ -74,7 +74,7 @@ def lab_plan(version: str, domain: int = 1, auth: str = "munge") -> Plan:
         "accelerators": InstalledAccelerators(type="h100-sxm", count=2),
     }
     machine = pool.machine.model_copy(update=small)
-    hosts = tuple(replace(host, state=None) for host in plan.cloud.hosts)
+    hosts = tuple(replace(host, state_disk=None) for host in plan.cloud.hosts)
     groups = tuple(replace(group, domain_nodes=domain) for group in plan.cloud.groups)
     cloud = replace(plan.cloud, provider="lab", hosts=hosts, groups=groups)
     found = replace(plan, pools=(replace(pool, machine=machine),), cloud=cloud)

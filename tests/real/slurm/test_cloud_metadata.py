@@ -66,7 +66,7 @@ class Machine:
         self.name, self.folder, self.service = f"sc-md-{os.getpid()}", folder, SERVICES[provider]
         plan = lab_plan("26.05")
         assert plan.cloud is not None
-        cloud = replace(plan.cloud, metadata=self.service.addresses)
+        cloud = replace(plan.cloud, metadata_addresses=self.service.addresses)
         self.program = render_boot_bundle(replace(plan, cloud=cloud), "").files["metadata.sh"].text
         self.root, self.bin = folder / "root", folder / "bin"
         (self.root / "etc/supercloud").mkdir(parents=True)

@@ -67,9 +67,9 @@ def test_the_accounts_find_the_users_own_jobs(jobs: Jobs, lab: Lab) -> None:
     jobs.wait(number)
     ref = jobs.record(number)["ref"]
     ask = f"""
-from supercloud.jobs.engines.slurm.rest import Rest
-rest = Rest({URL!r})
-print(sorted((rest.older_keys(3600) or {{}}).values()), [task.state.name for task in rest.accounts([{ref!r}])[{ref!r}]])
+from supercloud.jobs.engines.slurm.rest import RestController
+rest = RestController({URL!r})
+print(sorted((rest.read_older_keys(3600) or {{}}).values()), [task.state.name for task in rest.read_accounts([{ref!r}])[{ref!r}]])
 """
     python = str(lab.product.venv / "bin" / "python")
 
