@@ -325,7 +325,7 @@ def test_leaves_stand_among_the_racks_they_serve_where_reach_asks_for_it(tmp_pat
     assert middle and spread and len(middle.racks) == len(spread.racks)
 
     def rows(layout: Any) -> int:
-        return len({rack.row for rack in layout.racks if any(item.of == "compute/leaf" for item in rack.items)})
+        return len({rack.row for rack in layout.racks if any(item.group == "compute/leaf" for item in rack.items)})
 
     assert rows(spread) > rows(middle)
 

@@ -64,5 +64,5 @@ def test_reserved_ports_are_not_those_of_the_pair() -> None:
             for group in wiring.fabrics[0].wiring.link_groups  # type: ignore[attr-defined]
             if group.target_kind == "leaf" and "reserved" in group.source_kind
         )
-        assert not np.isin(reserved.columns().target_port, (20, 21)).any()
+        assert not np.isin(reserved.build_columns().target_port, (20, 21)).any()
         assert not wiring.errors

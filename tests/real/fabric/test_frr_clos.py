@@ -201,7 +201,7 @@ def test_every_loopback_over_all_paths(which: str, request: pytest.FixtureReques
     took = frr_lab.eventually("every loopback is reached over all paths", lambda: wrong_routes(lab)[:5])
     print(
         f"{which}: {len(lab.views)} switches, "
-        f"{sum(len(view.peers) for view in lab.views.values()) // 2} links, {took:.1f} s"
+        f"{sum(len(view.peer_ports) for view in lab.views.values()) // 2} links, {took:.1f} s"
     )
 
 
@@ -212,12 +212,12 @@ def test_a_node_reaches_every_rail_of_another(which: str, request: pytest.Fixtur
     nodes = list(lab.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]
     frr_lab.eventually("routes are there", lambda: wrong_routes(lab)[:5])
-    for here in rails.links(first):
-        for there in rails.links(last):
+    for here in rails.iter_links(first):
+        for there in rails.iter_links(last):
             if here.plane == there.plane and (lab.underlay.wiring.tiers[0].count > 8 or here.nic == there.nic):
                 lab.within(one, "ping", "-c1", "-W2", "-I", here.address, there.address)
     if lab.underlay.wiring.planes > 1:  # planes are apart
-        here, there = rails.link(first, 0, 0), rails.link(last, 0, 1)
+        here, there = rails.build_link(first, 0, 0), rails.build_link(last, 0, 1)
         with pytest.raises(AssertionError):
             lab.within(one, "ping", "-c1", "-W1", "-I", here.address, there.address)
 
@@ -251,7 +251,7 @@ def test_a_storage_server_is_reached_over_all_paths(which: str, request: pytest.
     for name, node in lab.nodes.items():
         for end in lab.ends:
             assert hosts[end.name] == end.address
-            here = next(link for link in rails.links(node) if link.plane == end.plane)
+            here = next(link for link in rails.iter_links(node) if link.plane == end.plane)
             lab.within(name, "ping", "-c1", "-W2", "-I", here.address, end.address)
             lab.within(end.host, "ping", "-c1", "-W2", "-I", end.address, here.address)
             if are_rails_joined(lab.underlay):  # programs that bind no address, as clients of storage
@@ -269,9 +269,9 @@ def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) 
     seen = json.loads(lab.within(leaves[0].name, "ip", "-j", "route", "show", "proto", "bgp"))
     far = {item["dst"] for item in seen}
     for leaf in leaves[1:]:
-        if leaf.run.place(leaf.index)[0] == 0:
+        if leaf.run.find_position(leaf.index)[0] == 0:
             assert str(leaf.prefix) in far
-            assert not any(f"{node.address}/31" in far for node in leaf.nodes if node.node not in lab.servers)
+            assert not any(f"{node.address}/31" in far for node in leaf.host_ports if node.host not in lab.servers)
 
 
 def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:

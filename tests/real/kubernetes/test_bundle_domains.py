@@ -27,7 +27,7 @@ def domains(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     values = yaml.safe_load(BUNDLE["charts/kueue.yaml"])["managerConfig"]["controllerManagerConfigYaml"]
     facts = PLAN.scheduler.kubernetes
     assert facts and facts.release
-    driver = facts.chart("nvidia-dra-driver")
+    driver = facts.find_chart("nvidia-dra-driver")
     assert driver is not None
     with Lab(folder, [Node(host, allocatable=NODE) for host in HOSTS], yaml.safe_load(values)) as lab:
         define(lab)

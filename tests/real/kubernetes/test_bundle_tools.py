@@ -193,7 +193,7 @@ def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -
     series = [
         (gpu("DCGM_FI_DEV_POWER_USAGE", Hostname=host, gpu=str(index)), f"{watts}x60")
         for host in plan.pools[0].hosts
-        for index in range(plan.pools[0].per_node)
+        for index in range(plan.pools[0].accelerators_per_node)
     ]
     fired(tmp_path, bundle, series, "30m", alerts)
 
