@@ -115,7 +115,7 @@ class Cluster:
     unavailable_reason: str = ""
     """Why it is given no job at present although nothing is known to be in use, such as that it does not answer."""
     barred_until_corrected: bool = False
-    """Whether it is so until somebody corrects what ``barred`` says: waiting does not help."""
+    """Whether it is so until somebody corrects what ``unavailable_reason`` says: waiting does not help."""
 
     @classmethod
     def from_plan(cls, plan: Plan, member: FleetMember | None = None, catalog: Catalog | None = None) -> Cluster:

@@ -47,8 +47,8 @@ def says_may_have_arrived(text: str) -> bool:
 def is_refusal(errors: object) -> bool:
     """Whether the ``errors`` of an answer with an HTTP status of 5xx are those of a controller that refused.
 
-    slurmrestd gives each error of Slurm its number, in one of ``_NUMBERS``, and most of them the status 500. What has
-    no number was written by something in between, or is not known to be an answer of Slurm.
+    slurmrestd gives each error of Slurm its number, in one of ``_NUMBER_FIELDS``, and most of them the status 500. What
+    has no number was written by something in between, or is not known to be an answer of Slurm.
     """
     items = errors if isinstance(errors, list) else []
     return bool(items) and all(_is_refused_item(item) for item in items)

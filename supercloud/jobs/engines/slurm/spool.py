@@ -24,7 +24,7 @@ __all__ = ["BROKE_OFF", "RemoteSpool", "SharedSpool", "Spool"]
 
 _CHUNK_SIZE = 2**20
 BROKE_OFF = "timed out: "
-"""What begins the text of a submission over ssh that broke off, now or earlier (in ``_SUBMIT``)."""
+"""What begins the text of a submission over ssh that broke off, now or earlier (in ``_SUBMIT_SCRIPT``)."""
 
 
 class Spool(Protocol):

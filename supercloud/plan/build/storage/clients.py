@@ -135,7 +135,7 @@ def _explain_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
 
 
 def _has_servers(spec: ClusterSpec, fabric: Fabric) -> bool:
-    """Whether a network has ports of servers, so that hosts on it have names there (``NetworksPlan.served``)."""
+    """Whether a network has ports of servers, so that hosts on it have names there (``NetworksPlan.list_servers``)."""
     stores = (item for item in spec.storage if item.servers)
     return bool(fabric.services) or any(find_client_fabric(spec, item.fabric) is fabric for item in stores)
 
