@@ -69,7 +69,8 @@ def test_the_accounts_find_the_users_own_jobs(jobs: Jobs, lab: Lab) -> None:
     ask = f"""
 from supercloud.jobs.engines.slurm.rest import RestController
 rest = RestController({URL!r})
-print(sorted((rest.read_older_keys(3600) or {{}}).values()), [task.state.name for task in rest.read_accounts([{ref!r}])[{ref!r}]])
+keys = rest.read_older_keys(3600) or {{}}
+print(sorted(keys.values()), [task.state.name for task in rest.read_accounts([{ref!r}])[{ref!r}]])
 """
     python = str(lab.product.venv / "bin" / "python")
 
