@@ -210,7 +210,7 @@ def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
     plan = weka()
     assert plan.cloud is not None
     rule = MountRule(type="wekafs", options="net=ens7,num_cores=2", path="default", port=15000)
-    storage = tuple(replace(item, mounting=rule) if item.name == "scratch" else item for item in plan.cloud.storage)
+    storage = tuple(replace(item, mount_rule=rule) if item.name == "scratch" else item for item in plan.cloud.storage)
     machine = client(tmp_path, replace(plan, cloud=replace(plan.cloud, storage=storage)))
     done = machine.steps("mounts")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -237,6 +237,6 @@ def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
 def test_storage_that_nobody_knows_how_to_mount() -> None:
     plan = weka()
     assert plan.cloud is not None
-    storage = tuple(replace(item, mounting=None) for item in plan.cloud.storage)
+    storage = tuple(replace(item, mount_rule=None) for item in plan.cloud.storage)
     with pytest.raises(InputError, match="storage scratch: the catalog does not say how weka-on-ec2 is mounted"):
         render(replace(plan, cloud=replace(plan.cloud, storage=storage)), "boot")

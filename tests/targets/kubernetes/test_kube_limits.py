@@ -85,7 +85,7 @@ def test_no_tenant_has_more_than_its_limits_over_all_pools(
         assert sum(taken) <= nodes
     for pool, *parts in zip(pools, *shares.values(), strict=True):
         for name, capacity in compute_pool_capacity(pool).items():
-            assert all(own.nominal[name] >= 0 and own.borrow.get(name, 0) >= 0 for own in parts)
+            assert all(own.nominal[name] >= 0 and own.borrowing_limit.get(name, 0) >= 0 for own in parts)
             assert sum(own.nominal[name] for own in parts) <= capacity, name
 
 

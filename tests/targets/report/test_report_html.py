@@ -8,6 +8,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -107,11 +108,11 @@ def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> 
         assert isinstance(wiring, Wiring)
         assert [group["count"] for group in fabric["groups"]] == [group.count for group in wiring.link_groups]
         assert {group["rule"] for group in fabric["groups"]} <= {"node", "reserved", "tier", "ring"}
-        fields = {name: field for field, name in PAGE_NAMES.items()}
         for given, group in zip(fabric["groups"], wiring.link_groups, strict=True):
+            names = {PAGE_NAMES.get(field.name, field.name): field.name for field in fields(group)}
             for name, value in given.items():
                 if name not in ("name", "source", "target", "rule", "count"):
-                    field = getattr(group, fields.get(name, "leaf_ports" if name == "places" else name))
+                    field = getattr(group, names.get(name, "leaf_ports"))
                     assert value == (list(map(list, field)) if name == "places" else field)
 
 

@@ -73,7 +73,7 @@ def test_every_cable_is_drawn_once(name: str) -> None:
     total = sum(count for group, count in wiring.link_counts.items() if "reserved" not in group)
     assert drawn * wiring.planes == total * planes
     for row in rows:
-        count = wiring.nodes if row.kind == "node" else wiring.tier(row.kind).count * planes // wiring.planes
+        count = wiring.nodes if row.kind == "node" else wiring.get_tier(row.kind).count * planes // wiring.planes
         assert sum(cell.count for cell in row.cells) == count
 
 

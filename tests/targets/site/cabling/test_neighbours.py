@@ -41,7 +41,7 @@ def plan_with(system: str, split: bool = False) -> Plan:
     return plan
 
 
-def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
+def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
     """What each switch hears by the names of its operating system; neighbours say their ports' names or aliases."""
     table: CableTable = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
     found: dict[str, list[Row]] = {}
@@ -60,11 +60,13 @@ def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
         if row in tails:
             found.setdefault(b, []).append((tails[row][0], a, "b8:3f:d2:12:34:57"))
             continue
-        names = getattr(here, far) or here.system
+        names = getattr(here, far) or here.system_names
         mine = "b8:3f:d2:12:34:56" if here.side == "machine" else names[port]
-        found.setdefault(b, []).append((there.system[other], a, mine))
+        found.setdefault(b, []).append((there.system_names[other], a, mine))
         if here.side == "switch":
-            found.setdefault(a, []).append((here.system[port], b, (getattr(there, far) or there.system)[other]))
+            found.setdefault(a, []).append(
+                (here.system_names[port], b, (getattr(there, far) or there.system_names)[other])
+            )
     return found
 
 
@@ -183,16 +185,16 @@ def plain(rows: list[Row]) -> str:
 
 
 FORMS: list[tuple[str, str, Callable[[list[Row]], str]]] = [
-    ("sonic", "aliases", sonic),
-    ("sonic", "system", sonic),
-    ("sonic", "aliases", json0),
-    ("nvue", "system", nvue),
-    ("nvue", "system", nclu),
-    ("nvue", "system", nvue_json),
-    ("nvue", "system", json0),
-    ("nvue", "system", plain),
-    ("sonic", "aliases", plain),
-    ("frr", "system", json0),
+    ("sonic", "port_aliases", sonic),
+    ("sonic", "system_names", sonic),
+    ("sonic", "port_aliases", json0),
+    ("nvue", "system_names", nvue),
+    ("nvue", "system_names", nclu),
+    ("nvue", "system_names", nvue_json),
+    ("nvue", "system_names", json0),
+    ("nvue", "system_names", plain),
+    ("sonic", "port_aliases", plain),
+    ("frr", "system_names", json0),
 ]
 
 

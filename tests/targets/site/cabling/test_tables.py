@@ -62,7 +62,7 @@ def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> No
 def test_the_list_agrees_with_the_topology_link_by_link(superpod: list[dict[str, str]]) -> None:
     plan = plan_of()
     wiring = plan.fabrics[0].wiring
-    for row, link in zip(superpod, wiring.links(), strict=True):  # type: ignore[attr-defined]
+    for row, link in zip(superpod, wiring.iter_links(), strict=True):  # type: ignore[attr-defined]
         assert row["b_device"] == f"compute-{link.target_kind}-{link.target + 1:03d}"
         assert row["b_port"] == f"1/{link.target_port // 2 + 1}/{link.target_port % 2 + 1}"
 
