@@ -308,7 +308,7 @@ def test_a_file_that_changes_while_it_is_read_without_locks_is_read_again(tmp_pa
         return looks[-1]
 
     assert read_unwritable(path, lambda uri: sqlite3.connect(uri, uri=True), look, 60) == 2
-    assert looks == [1, 2]
+    assert looks[:2] == [1, 2]
 
 
 def test_a_file_opened_while_another_thread_reads_it_on_a_full_disk_can_be_written(tmp_path: Path) -> None:

@@ -82,16 +82,16 @@ def _read_once(
     path: Path, connect: Callable[[str], sqlite3.Connection], work: Callable[[sqlite3.Connection], Result]
 ) -> Result:
     uri = f"file:{quote(os.fsencode(path))}?mode=ro"
+    before = _stat_files(path)
     try:
         with contextlib.closing(connect(f"{uri}&readonly_shm=1")) as connection:
             return work(connection)
     except sqlite3.OperationalError as error:
         if not get_error_name(error).startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY_ROLLBACK")):
             raise
-    before = _stat_files(path)
-    if any(size for _, size, _ in before[1:]):
-        raise _UnreadableLogError
     try:
+        if any(before[suffix][1] for suffix in ("-wal", "-journal")):
+            raise _UnreadableLogError
         with contextlib.closing(connect(f"{uri}&immutable=1")) as connection:
             result = work(connection)
     except (sqlite3.Error, StoreError) as error:
@@ -103,13 +103,15 @@ def _read_once(
     return result
 
 
-def _stat_files(path: Path) -> list[tuple[int, int, int]]:
-    """Inode, bytes and time of change of a database and of its logs; zeros where there is none."""
-    found = []
-    for suffix in ("", "-wal", "-journal"):
+def _stat_files(path: Path) -> dict[str, tuple[int, int, int]]:
+    """Inode, bytes and time of change of a database and of what is beside it, by the ends of names; zeros where there
+    is none.
+    """
+    found = {}
+    for suffix in ("", "-wal", "-shm", "-journal"):
         try:
             status = os.stat(f"{path}{suffix}")
-            found.append((status.st_ino, status.st_size, status.st_mtime_ns))
+            found[suffix] = (status.st_ino, status.st_size, status.st_mtime_ns)
         except OSError:
-            found.append((0, 0, 0))
+            found[suffix] = (0, 0, 0)
     return found
