@@ -311,6 +311,27 @@ def test_a_file_that_changes_while_it_is_read_without_locks_is_read_again(tmp_pa
     assert looks[:2] == [1, 2]
 
 
+def test_a_log_whose_index_appears_while_the_file_is_opened_is_read(tmp_path: Path) -> None:
+    path, calls = tmp_path / "b.db", list[str]()
+    opened = write_one(tmp_path / "a.db")
+    for suffix in ("", "-wal"):
+        shutil.copy(tmp_path / f"a.db{suffix}", f"{path}{suffix}")
+
+    def connect(uri: str) -> sqlite3.Connection:
+        calls.append(uri)
+        if len(calls) == 1:  # somebody opens it for writing just after SQLite has looked for the index
+            shutil.copy(tmp_path / "a.db-shm", f"{path}-shm")
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorname = "SQLITE_CANTOPEN"
+            raise error
+        return sqlite3.connect(uri, uri=True)
+
+    assert read_unwritable(path, connect, lambda found: found.execute("SELECT * FROM things").fetchall(), 60) == [
+        ("a",)
+    ]
+    opened.close()
+
+
 def test_a_file_opened_while_another_thread_reads_it_on_a_full_disk_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     write_one(path).close()
