@@ -79,6 +79,7 @@ def main() -> None:
     # large specs and plans are millions of objects without cycles, which the collector would go through again and again
     gc.set_threshold(100_000, 50, 50)
     output.prepare_streams()
+    output.prepare_logging()
     code: str | int | None = 0
     try:
         try:

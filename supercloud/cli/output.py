@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
 import re
 import sys
@@ -22,6 +23,7 @@ __all__ = [
     "print_note",
     "escape_controls",
     "escape_json_controls",
+    "prepare_logging",
     "prepare_streams",
     "print_result",
     "print_json",
@@ -66,6 +68,22 @@ def prepare_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+class _NoteHandler(logging.Handler):
+    """Prints what the library logs as notes: without a handler, Python would write it to stderr as it is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with contextlib.suppress(OSError):  # nobody reads it: what was warned of goes on
+            print_note(self.format(record))
+
+
+_NOTE_HANDLER = _NoteHandler(logging.WARNING)
+
+
+def prepare_logging() -> None:
+    """Print what the library warns of: texts of schedulers, files and names are in it, and are escaped as elsewhere."""
+    logging.getLogger("supercloud").addHandler(_NOTE_HANDLER)
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ..errors import EngineError, StoreError
 from ..spec.fleet import Connection
 from .engines.base import open_engine
-from .job import UNRESPONSIVE_TIMEOUT, Job, warn_once, warn_unwritable
+from .job import UNRESPONSIVE_TIMEOUT, Job, warn_of_store_errors, warn_once
 from .reconcile import reconcile
 from .store.database import StoreLockedError
 from .store.states import State
@@ -83,10 +83,7 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         mine = {job.id: job for job in jobs if job.store is store and not job.record.state.is_final}
         found = reconcile(store, list(mine))
         problems += [error for error in found if isinstance(error, EngineError | StoreError)]
-        warn_unwritable(store)
-        for error in found:
-            if isinstance(error, StoreError) and error is not store.write_error:
-                warn_once(f"warning: {error}")
+        warn_of_store_errors(store, found)
         try:
             records = store.select_by_id(list(mine))
         except StoreLockedError as error:  # another process works in it: the next look sees what this one does not

@@ -5,10 +5,10 @@ from __future__ import annotations
 import codecs
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
-from ..errors import EngineError, JobFailedError, StoreError
+from ..errors import EngineError, JobFailedError, StoreError, SupercloudError
 from ..spec.fleet import Connection
 from .engines.base import Engine, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
@@ -18,19 +18,23 @@ from .store.records import JobEvent, JobRecord
 from .store.states import State
 from .store.store import Store
 
-__all__ = ["Job", "UNRESPONSIVE_TIMEOUT", "warn_once", "warn_unwritable"]
+__all__ = ["Job", "UNRESPONSIVE_TIMEOUT", "warn_of_store_errors", "warn_once"]
 
 UNRESPONSIVE_TIMEOUT = 300.0
-"""Seconds an engine may stay silent while somebody waits: controllers are restarted."""
+"""Seconds an engine may stay silent while somebody waits, as controllers are restarted, and a store may be locked or
+impossible to write, as disks are full until somebody frees space."""
 _HELD_POLL_INTERVAL = 1.0
 
 
-def warn_unwritable(store: Store) -> None:
-    """Say, once, that the store cannot be written: whoever waits sees no end of a job meanwhile."""
+def warn_of_store_errors(store: Store, problems: Iterable[Exception]) -> None:
+    """Say, each once, what keeps the store from being written: whoever waits sees no end of a job meanwhile."""
     if store.write_error:
         warn_once(
             f"warning: {store.write_error}; a job that ends now is not seen to end before it can be written again"
         )
+    for error in problems:
+        if isinstance(error, StoreError) and error is not store.write_error:
+            warn_once(f"warning: {error}")
 
 
 @cache
@@ -63,11 +67,19 @@ class Job:
     def get_state(self) -> State:
         """Where it is, as its engine sees it now."""
         if not self.record.state.is_final:
-            problems = reconcile(self.store, [self.id])
-            self.reload()
+            problems = self._refresh()
             if problems:
                 raise problems[0]
         return self.record.state
+
+    def _refresh(self) -> list[SupercloudError]:
+        """Ask its engine, and read what the store then knows of it; returns what went wrong on the way.
+
+        Raises :class:`StoreError` where the store cannot be read.
+        """
+        problems = reconcile(self.store, [self.id])
+        self.reload()
+        return problems
 
     def reload(self) -> JobRecord:
         """What the store knows of it, without asking its engine."""
@@ -191,23 +203,25 @@ class Job:
         """Look again and again, first often and then at the engine's pace; each look says whether it was the last."""
         silent_since: float | None = None
         while True:
-            warn_unwritable(self.store)
             try:
-                done, silent_since = self.done(), None
-            except StoreLockedError:  # by another process: the next look sees what this one does not
-                done, silent_since = False, silent_since or time.monotonic()
-                if time.monotonic() - silent_since > UNRESPONSIVE_TIMEOUT:
-                    raise
+                problems = [] if self.record.state.is_final else self._refresh()
+            except StoreLockedError as error:  # by another process: the next look sees what this one does not
+                problems = [error]
             except StoreError:
                 yield False  # what it printed is shown before that is said
                 raise
-            except EngineError:
-                done, silent_since = False, silent_since or time.monotonic()
-                if time.monotonic() - silent_since > UNRESPONSIVE_TIMEOUT:
-                    raise
+            warn_of_store_errors(self.store, problems)
+            done = self.record.state.is_final
             yield done
             if done:
                 return
+            if problems:
+                silent_since = silent_since or time.monotonic()
+                is_temporary = isinstance(problems[0], EngineError | StoreError)
+                if not is_temporary or time.monotonic() - silent_since > UNRESPONSIVE_TIMEOUT:
+                    raise problems[0]
+            else:
+                silent_since = None
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError(f"job {self.id} ({self.record.name}) is still {self.record.state}")
             pace = self._open_engine().poll_interval if self.record.connection else _HELD_POLL_INTERVAL

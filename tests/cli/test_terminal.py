@@ -51,12 +51,16 @@ def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
 
 
-def test_the_answer_of_a_scheduler_and_an_unknown_key(tmp_path: Path) -> None:
+def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
         record, _ = store.record(key="k", name="job", spec="{}", fleet="f", is_held=True)
         store.record_statuses({record.id: Status(State.FAILED, 1, EVIL)})
+        lost, _ = store.record(key="lost", name=EVIL, spec="{}", connection='{"engine":"fake"}', engine="fake")
+        assert store.begin_submission(lost.id)
+        store.record_submitted(lost.id, "its engine does not know it, which is logged")
     (tmp_path / "spec.yaml").write_text('name: a\n"pools\\e[2J": 1\n')
-    for words in (["jobs"], ["plan", "spec.yaml"], ["catalog", "up\x1b[2J"]):
+    wait = ["wait", str(lost.id), "--timeout", "0"]
+    for words in (["jobs"], ["plan", "spec.yaml"], ["catalog", "up\x1b[2J"], wait):
         command = [sys.executable, "-m", "supercloud", *words]
         done = subprocess.run(
             command,
@@ -66,3 +70,4 @@ def test_the_answer_of_a_scheduler_and_an_unknown_key(tmp_path: Path) -> None:
             env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")},
         )
         assert not set(done.stdout + done.stderr) & set(OBEYED), ascii(done.stdout + done.stderr)
+    assert done.stderr.count("key lost) is UNKNOWN: fake knows nothing of it") == 1

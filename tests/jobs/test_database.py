@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import contextlib
+import os
 import resource
+import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +17,7 @@ from supercloud.jobs.engines.base import open_engine
 from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.store import database
 from supercloud.jobs.store.database import Database, locate_state_folder
+from supercloud.jobs.store.unwritable import read_unwritable
 from supercloud.spec.fleet import Connection
 
 TABLE = ("CREATE TABLE things (name TEXT)",)
@@ -201,3 +207,146 @@ def test_engines_and_stores_that_caches_drop_close_their_files(tmp_path: Path) -
         open_engine(Connection(engine="fake"), tmp_path / str(number))
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+READERS = """
+import os, resource, sys
+from pathlib import Path
+from supercloud.jobs.store import database
+from supercloud.jobs.store.database import Database
+path, table = Path(sys.argv[1]), ("CREATE TABLE things (name TEXT)",)
+database._LOCK_TIMEOUT = 2.0
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+children = []
+for _ in range(4):
+    if not (child := os.fork()):
+        opened = Database(path, table)
+        for _ in range(25):
+            opened.reopen()
+            assert opened.write_error and opened.read("SELECT name FROM things")[0]["name"] == "a"
+        os._exit(0)
+    children.append(child)
+sys.exit(any(os.waitpid(child, 0)[1] for child in children))
+"""
+
+
+def write_one(path: Path) -> Database:
+    opened = Database(path, TABLE)
+    with opened.transaction() as connection:
+        connection.execute("INSERT INTO things VALUES ('a')")
+    return opened
+
+
+@pytest.mark.parametrize("is_clean", [True, False], ids=["closed", "with-a-log"])
+def test_processes_that_read_on_a_full_disk_do_not_stop_each_other(tmp_path: Path, is_clean: bool) -> None:
+    path = tmp_path / "a.db"
+    opened = write_one(path)
+    if not is_clean:  # as after the end of a process in between
+        for suffix in ("", "-wal", "-shm"):
+            shutil.copy(f"{path}{suffix}", tmp_path / f"b.db{suffix}")
+        path = tmp_path / "b.db"
+    opened.close()
+    done = subprocess.run([sys.executable, "-c", READERS, path], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file may be written, as far as one can ask."""
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_read_only_file_is_read(tmp_path: Path, request: pytest.FixtureRequest, mode: str) -> None:
+    path = tmp_path / "with ?a=b#c%20.db"
+    opened = write_one(path)
+    opened._set_journal_mode(mode)
+    opened.close()
+    request.getfixturevalue("read_only")
+    opened = Database(path, TABLE)
+    for _ in range(2):
+        assert "read-only" in str(opened.write_error) and opened.get_version() == 1
+        assert opened.read("SELECT name FROM things")[0]["name"] == "a"
+        opened.reopen()
+    opened.require_integrity()
+    opened.copy_to(tmp_path / "copy.db")
+    with pytest.raises(StoreError, match="read-only"), opened.transaction():
+        pass
+    opened.close()
+    assert not Path(f"{path}-shm").exists(), "nothing is made beside it"
+    with pytest.raises(StoreError, match="newer supercloud"):
+        Database(path, ())
+
+
+def test_a_read_only_file_with_a_log_is_read_with_the_log_or_not_at_all(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    opened = write_one(tmp_path / "a.db")
+    for suffix in ("", "-wal", "-shm"):
+        shutil.copy(tmp_path / f"a.db{suffix}", tmp_path / f"b.db{suffix}")
+    opened.close()
+    request.getfixturevalue("read_only")
+    left = Database(tmp_path / "b.db", TABLE)
+    assert left.read("SELECT name FROM things")[0]["name"] == "a"
+    (tmp_path / "b.db-shm").unlink()
+    with pytest.raises(StoreError, match="changes in a log.*copy its folder"):
+        left.read("SELECT name FROM things")
+    left.close()
+
+
+def test_a_file_that_changes_while_it_is_read_without_locks_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write_one(path).close()
+    looks: list[int] = []
+
+    def look(connection: sqlite3.Connection) -> int:
+        looks.append(connection.execute("SELECT count(*) FROM things").fetchone()[0])
+        if len(looks) == 1:
+            with contextlib.closing(sqlite3.connect(path)) as other, other:
+                other.execute("INSERT INTO things VALUES ('b')")
+            raise StoreError("what was read is torn")
+        return looks[-1]
+
+    assert read_unwritable(path, lambda uri: sqlite3.connect(uri, uri=True), look, 60) == 2
+    assert looks[:2] == [1, 2]
+
+
+def test_a_log_whose_index_appears_while_the_file_is_opened_is_read(tmp_path: Path) -> None:
+    path, calls = tmp_path / "b.db", list[str]()
+    opened = write_one(tmp_path / "a.db")
+    for suffix in ("", "-wal"):
+        shutil.copy(tmp_path / f"a.db{suffix}", f"{path}{suffix}")
+
+    def connect(uri: str) -> sqlite3.Connection:
+        calls.append(uri)
+        if len(calls) == 1:  # somebody opens it for writing just after SQLite has looked for the index
+            shutil.copy(tmp_path / "a.db-shm", f"{path}-shm")
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorname = "SQLITE_CANTOPEN"
+            raise error
+        return sqlite3.connect(uri, uri=True)
+
+    assert read_unwritable(path, connect, lambda found: found.execute("SELECT * FROM things").fetchall(), 60) == [
+        ("a",)
+    ]
+    opened.close()
+
+
+def test_a_file_opened_while_another_thread_reads_it_on_a_full_disk_can_be_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    write_one(path).close()
+    for suffix in ("-wal", "-shm"):  # as an attempt to open it on a full disk leaves them
+        Path(f"{path}{suffix}").touch()
+    opened: list[Database] = []
+    thread = threading.Thread(target=lambda: opened.append(Database(path, TABLE)))
+
+    def look(connection: sqlite3.Connection) -> None:
+        connection.execute("SELECT count(*) FROM things").fetchone()
+        thread.start()
+        thread.join(0.2)  # it waits until this ends; one that does not is done by then
+
+    read_unwritable(path, lambda uri: sqlite3.connect(uri, uri=True), look, 60)
+    thread.join()
+    with opened[0].transaction() as connection:
+        connection.execute("INSERT INTO things VALUES ('b')")
+    opened[0].close()

@@ -122,6 +122,41 @@ def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.parametrize("is_open", [True, False], ids=["full-later", "full-before"])
+def test_following_one_job_goes_on_while_its_end_cannot_be_written(
+    submit: Callable[..., api.Job],
+    store: Store,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    is_open: bool,
+) -> None:
+    submit("RUNNING", "COMPLETED")
+    wait([api.get(1, store)], 0.0)
+    if not is_open:
+        store.close()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    poll, looks = FakeEngine.poll, [0]
+
+    def free_space(self: FakeEngine, refs: Any) -> Any:
+        looks[0] += 1
+        if looks[0] < 3:
+            return {ref: Status(State.COMPLETED, exit_code=0) for ref in refs}
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return poll(self, refs)
+
+    monkeypatch.setattr(FakeEngine, "poll", free_space)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with store if is_open else Store(store.folder) as full:
+            assert bool(full.write_error) is not is_open
+            job = api.get(1, full)
+            assert "".join(job.logs(follow=True)).startswith("attempt 1") and job.wait(0) is State.COMPLETED
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert looks[0] >= 3 and all("disk" in record.message for record in caplog.records), caplog.messages
+    assert len(caplog.records) == 1
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [

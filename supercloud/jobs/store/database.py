@@ -14,13 +14,14 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import StoreError
 from . import private_files as private
 from .filesystems import is_shared
+from .unwritable import LOCKED_ERRORS, OPENING_LOCK, get_error_name, read_unwritable
 
 __all__ = [
     "Database",
@@ -30,6 +31,8 @@ __all__ = [
     "require_checksum",
     "strip_advice",
 ]
+
+Result = TypeVar("Result")
 
 # Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
 # clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
@@ -67,6 +70,7 @@ class Database:
         self.write_error: StoreError | None = None
         """Why nothing can be written; None where it can."""
         self._lock, self._migrations = threading.RLock(), migrations
+        self._finalizer: Callable[[], Any] = _do_nothing
         with self._translate_errors():
             private.require_own_folder(path.parent)
             with contextlib.suppress(OSError):  # said better below
@@ -89,66 +93,76 @@ class Database:
             raise StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_READONLY_DBMOVED']}")
 
     def _open_as_possible(self) -> None:
-        try:
-            self._open(self._migrations)
-            self.write_error = None
-        except sqlite3.OperationalError as error:
-            name = getattr(error, "sqlite_errorname", "") or ""
-            if not (name.startswith(_UNWRITABLE_ERRORS) and self.path.exists() and self.path.stat().st_size):
-                raise
-            self.write_error = StoreError(_describe_error(self.path, error))
-            with self._readable(checked=True):
-                pass
+        if _get_size(self.path) and not os.access(self.path, os.W_OK):
+            # SQLite would open it, and say only when it writes that it cannot
+            self.write_error = StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_READONLY']}")
+        else:
+            try:
+                with OPENING_LOCK:
+                    self._open()
+                self.write_error = None
+                return
+            except sqlite3.OperationalError as error:
+                if not (get_error_name(error).startswith(_UNWRITABLE_ERRORS) and _get_size(self.path)):
+                    raise
+                self.write_error = StoreError(_describe_error(self.path, error))
+        self._run(self._require_readable)
 
-    @contextlib.contextmanager
-    def _readable(self, checked: bool = False) -> Iterator[sqlite3.Connection]:
-        """The connection. Of a file that cannot be written it is one for this block: it keeps all others out, also
-        those that wait until they can write it.
-        """
+    def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Call ``work``, which reads, with the connection; for a file that cannot be written, with one of its own."""
         if self.write_error is None:
-            yield self._connection
-            return
+            return work(self._connection)
         self._require_file()
-        self._open(self._migrations, read_only=True, checked=checked)
-        try:
-            yield self._connection
-        finally:
-            self._finalizer()
+        return read_unwritable(self.path, lambda uri: self._connect(uri, timeout=0.0), work, _LOCK_TIMEOUT)
 
-    def _open(self, migrations: Sequence[str], read_only: bool = False, checked: bool = True) -> None:
-        unclean = _get_size(Path(f"{self.path}-wal")) > 0  # unless somebody else has it open
-        self._connection = sqlite3.connect(
-            self.path, timeout=_LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
+    def _connect(self, database: Path | str, timeout: float) -> sqlite3.Connection:
+        """Connect to a file, or to the URI of one; ``timeout`` is how many seconds SQLite waits for locks."""
+        connection = sqlite3.connect(
+            database, timeout=timeout, isolation_level=None, check_same_thread=False, uri=isinstance(database, str)
         )
-        self._connection.row_factory = sqlite3.Row
-        self._connection.create_function("checksum", -1, compute_checksum, deterministic=True)
+        connection.row_factory = sqlite3.Row
+        connection.create_function("checksum", -1, compute_checksum, deterministic=True)
+        return connection
+
+    def _open(self) -> None:
+        unclean = self._has_log()
+        self._connection = self._connect(self.path, _LOCK_TIMEOUT)
         # whoever forgets to close it, or has it in a cache that drops it: it is closed with its last reference
         self._finalizer = weakref.finalize(self, _close, self._connection, os.getpid())
         with contextlib.ExitStack() as unless_ready:
             unless_ready.callback(self._finalizer)
-            if read_only:  # exclusively: the index of the log is then kept in memory, and no file is made
-                self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-                self._connection.execute("PRAGMA query_only = ON")
-            size = _get_size(self.path)
-            if checked and (size <= _SMALL or (unclean and size <= _LARGE)):
-                self._require_integrity(thorough=size <= _SMALL)
-            if read_only and self._version() != len(migrations):
-                raise self.write_error or StoreError(f"{self.path} cannot be written")
-            if not read_only:
-                self._migrate(migrations)
+            self._require_integrity_on_open(self._connection, unclean)
+            self._migrate(self._migrations)
             unless_ready.pop_all()
+
+    def _has_log(self) -> bool:
+        """Whether the last end was not clean, unless somebody else has it open."""
+        return _get_size(Path(f"{self.path}-wal")) > 0
+
+    def _require_readable(self, connection: sqlite3.Connection) -> None:
+        """Raise :class:`StoreError` where what cannot be written is damaged, or of another version."""
+        self._require_integrity_on_open(connection, self._has_log())
+        version = _get_version(connection)
+        self._require_known_version(version, len(self._migrations))
+        if version != len(self._migrations):
+            raise self.write_error or StoreError(f"{self.path} cannot be written")
+
+    def _require_integrity_on_open(self, connection: sqlite3.Connection, unclean: bool) -> None:
+        size = _get_size(self.path)
+        if size <= _SMALL or (unclean and size <= _LARGE):
+            self._require_integrity(connection, thorough=size <= _SMALL)
 
     def require_integrity(self, thorough: bool = True) -> None:
         """Look for damage; raises :class:`StoreError` with what is damaged. Takes seconds for a gigabyte.
 
         ``thorough`` compares indexes with tables, too.
         """
-        with self._lock, self._translate_errors(), self._readable():
-            self._require_integrity(thorough)
+        with self._lock, self._translate_errors():
+            self._run(lambda connection: self._require_integrity(connection, thorough))
 
-    def _require_integrity(self, thorough: bool) -> None:
+    def _require_integrity(self, connection: sqlite3.Connection, thorough: bool) -> None:
         try:
-            found = self._connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
+            found = connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
             problems = [str(row[0]) for row in found.fetchall()]
         except UnicodeDecodeError:  # what is damaged is its description of the tables
             problems = ["names of tables or columns are no text"]
@@ -158,7 +172,7 @@ class Database:
 
     def _migrate(self, migrations: Sequence[str]) -> None:
         shared = is_shared(self.path.parent)
-        version = self._version()
+        version = _get_version(self._connection)
         if version == len(migrations):
             if shared and self._get_journal_mode() == "wal":  # written before it was moved here
                 self._set_journal_mode("delete")
@@ -168,7 +182,7 @@ class Database:
         self._set_journal_mode("delete" if shared else "wal")
         self._connection.execute("PRAGMA synchronous = FULL")
         with self.transaction() as connection:
-            version = self._version()  # another process may have been faster
+            version = _get_version(connection)  # another process may have been faster
             self._require_known_version(version, len(migrations))
             for migration in migrations[version:]:
                 for statement in _split_statements(migration):
@@ -199,11 +213,8 @@ class Database:
 
     def get_version(self) -> int:
         """Version of the schema in the file; 0 for a new one."""
-        with self._lock, self._readable():
-            return self._version()
-
-    def _version(self) -> int:
-        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
+        with self._lock, self._translate_errors():
+            return self._run(_get_version)
 
     @contextlib.contextmanager
     def transaction(self, relaxed: bool = False) -> Iterator[sqlite3.Connection]:
@@ -231,28 +242,13 @@ class Database:
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query."""
-        with self._lock, self._translate_errors(), self._readable() as connection:
-            try:
-                return connection.execute(sql, values).fetchall()
-            except sqlite3.OperationalError as error:
-                if "decode to UTF-8" not in str(error):
-                    raise
-            # a damaged text: read all the same, so that checksums tell whose it is and all other rows are seen
-            connection.text_factory = _decode
-            try:
-                return connection.execute(sql, values).fetchall()
-            finally:
-                connection.text_factory = str
+        with self._lock, self._translate_errors():
+            return self._run(lambda connection: _fetch_all(connection, sql, values))
 
     def copy_to(self, path: Path) -> None:
         """Copy all of it into another file, as it is at one moment."""
-        with (
-            self._lock,
-            self._translate_errors(),
-            self._readable() as mine,
-            contextlib.closing(sqlite3.connect(path)) as other,
-        ):
-            mine.backup(other)
+        with self._lock, self._translate_errors(), contextlib.closing(sqlite3.connect(path)) as other:
+            self._run(lambda connection: connection.backup(other))
 
     def compact(self) -> None:
         """Give the space of what was deleted back to the disk; needs as much again while it works."""
@@ -271,9 +267,26 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            name = getattr(error, "sqlite_errorname", "") or ""
-            kind = StoreLockedError if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")) else StoreError
+            kind = StoreLockedError if get_error_name(error).startswith(LOCKED_ERRORS) else StoreError
             raise kind(_describe_error(self.path, error)) from error
+
+
+def _get_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _fetch_all(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> list[sqlite3.Row]:
+    try:
+        return connection.execute(sql, values).fetchall()
+    except sqlite3.OperationalError as error:
+        if "decode to UTF-8" not in str(error):
+            raise
+    # a damaged text: read all the same, so that checksums tell whose it is and all other rows are seen
+    connection.text_factory = _decode
+    try:
+        return connection.execute(sql, values).fetchall()
+    finally:
+        connection.text_factory = str
 
 
 def _decode(data: bytes) -> str:
@@ -318,6 +331,10 @@ def _get_size(path: Path) -> int:
         return 0
 
 
+def _do_nothing() -> None:
+    """The finalizer of a file that was never opened for writing."""
+
+
 def _close(connection: sqlite3.Connection, process_id: int) -> None:
     """Close a connection, unless it was inherited by fork: SQLite forbids to use it there, even to close it."""
     if os.getpid() == process_id:
@@ -326,7 +343,7 @@ def _close(connection: sqlite3.Connection, process_id: int) -> None:
 
 def _describe_error(path: Path, error: sqlite3.Error) -> str:
     """What happened and what next, by SQLite's name of the error."""
-    name = getattr(error, "sqlite_errorname", "") or ""
+    name = get_error_name(error)
     for prefix, sentence in _ERROR_DESCRIPTIONS.items():
         if name.startswith(prefix):
             return f"{path} {sentence}"
@@ -334,15 +351,21 @@ def _describe_error(path: Path, error: sqlite3.Error) -> str:
 
 
 _RESTORE_HINT = "supercloud store restore FILE, or move it away: engines keep their jobs"
+_LOCKED = f"is locked: another process has been writing for {_LOCK_TIMEOUT:.0f} s; try again when it has ended"
 _ERROR_DESCRIPTIONS = {
-    "SQLITE_BUSY": f"is locked: another process has been writing for {_LOCK_TIMEOUT:.0f} s; "
-    "try again when it has ended",
+    "SQLITE_BUSY": _LOCKED,
+    "SQLITE_PROTOCOL": _LOCKED,
+    "SQLITE_READONLY_CANTINIT": _LOCKED,
+    "SQLITE_READONLY_RECOVERY": _LOCKED,
     "SQLITE_LOCKED": "is locked by another transaction; try again",
     "SQLITE_FULL": "cannot grow: the disk is full; free some space and repeat, nothing was changed",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",
     "SQLITE_NOTADB": f"is no job store: it is damaged, or something else; {_RESTORE_HINT}",
     "SQLITE_CORRUPT": f"is damaged; keep a copy, then {_RESTORE_HINT}",
     "SQLITE_READONLY_DBMOVED": "was moved or replaced while it was open; end this process and start it again",
-    "SQLITE_READONLY": "cannot be written; set SUPERCLOUD_STATE to a folder you can write",
+    "SQLITE_READONLY_ROLLBACK": "has changes in a log beside it that are read only where files can be written; copy "
+    "its folder to another disk, and set SUPERCLOUD_STATE to the copy",
+    "SQLITE_READONLY": "cannot be written: its file system is read-only, or its mode forbids it; set SUPERCLOUD_STATE "
+    "to a folder you can write",
     "SQLITE_CANTOPEN": "cannot be opened; set SUPERCLOUD_STATE to a folder you can write",
 }

@@ -1,8 +1,9 @@
-"""The disk fills up while jobs are submitted and run on this machine: a small file system of its own."""
+"""The disk of the job store, a small file system of its own, fills up while jobs run, or becomes read-only."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,45 @@ def test_a_full_disk_loses_no_job_and_runs_none_twice(tmp_path: Path, size: str)
     assert said["returned"] > 5 and not said["lost"] and not said["twice"] and not said["not run"], said
     assert set(said["states"]) <= {"COMPLETED", "FAILED"}, said
     assert said["states"]["COMPLETED"] >= said["returned"] - said["states"].get("FAILED", 0), said
+
+
+RECORD_JOB = """\
+import os, sys
+from pathlib import Path
+from supercloud.jobs.store.store import Store
+
+store = Store(Path(os.environ["SUPERCLOUD_STATE"]))
+job, _ = store.record(key="k", name="lost", spec="{}", connection='{"engine":"fake"}', engine="fake")
+store.begin_submission(job.id)
+store.record_submitted(job.id, "its engine does not know it")
+if sys.argv[1] == "killed":
+    os._exit(0)
+store.close()
+"""
+
+READ_ONLY = """\
+call() { "$PYTHON" -m supercloud "$@"; echo "$1 $2: $?"; }
+mount -t tmpfs -o size=8m small "$SMALL" && "$PYTHON" -c "$RECORD_JOB" "$END" || exit
+ls "$SUPERCLOUD_STATE"
+mount -o remount,ro "$SMALL" || exit
+call jobs; call wait 1 --timeout 0.5; call logs 1; call store check; call store backup "$SMALL.backup"
+mount -o remount,rw "$SMALL" || exit
+call jobs --live
+"""
+
+
+@pytest.mark.parametrize("end", ["closed", "killed"])
+def test_a_store_on_a_read_only_file_system_is_looked_at(tmp_path: Path, end: str) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    given = {"PYTHON": sys.executable, "RECORD_JOB": RECORD_JOB, "END": end, "SMALL": str(small)}
+    command = ["unshare", "-m", "bash", "-c", READ_ONLY]
+    environment = {**os.environ, **given, "SUPERCLOUD_STATE": str(small / "state")}
+    done = subprocess.run(command, stdout=-1, stderr=-2, text=True, timeout=120, env=environment)
+    assert ("jobs.db-wal" in done.stdout) == (end == "killed"), done.stdout
+    for line in ("jobs : 0", "wait 1: 1", "logs 1: 0", "store check: 0", "store backup: 0", "jobs --live: 0"):
+        assert f"\n{line}\n" in done.stdout, done.stdout
+    while_read_only, after = done.stdout.split("store backup: 0\n")
+    assert "1   lost  QUEUED" in while_read_only and "job 1 (lost) is still QUEUED" in while_read_only
+    assert while_read_only.count("its file system is read-only") == 2 and "Traceback" not in while_read_only
+    assert "1   lost  UNKNOWN" in after and "read-only" not in after, after
