@@ -21,7 +21,7 @@ from .engines.base import (
 )
 from .engines.identity import find_digests
 from .engines.submission import Status, Submission, compute_spec_digest
-from .store.leases import has_expired, hold_lease, seconds_left
+from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
 from .store.states import State
 from .store.store import JobRecord, Store
@@ -103,12 +103,14 @@ def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submi
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
     record = store.get(job_id)
     submission = replace(submission, recorded=record.recorded, spec=compute_spec_digest(record.spec))
-    with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
-        broken_off.callback(_leave, store, engine, job_id)
+    with contextlib.ExitStack() as broken_off:  # interrupted: it will be looked for
+        broken_off.callback(store.release_ownership, job_id)
         try:
             with hold_lease(store, job_id):
                 ref = engine.submit(submission)
         except SubmissionUnknownError:
+            broken_off.close()
+            _watch_late_arrival(store, engine, store.get(job_id))
             raise
         except EngineError as error:
             broken_off.pop_all()
@@ -119,11 +121,19 @@ def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submi
     store.record_submitted(job_id, ref)
 
 
-def _leave(store: Store, engine: Engine, number: int) -> None:
-    """Write down that a submission is over and that nobody knows what became of it; its time is counted from now."""
-    store.release_ownership(number)
-    if _late_arrival(engine):
-        _must_wait(store, engine, store.get(number), time.monotonic)
+def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None:
+    """Count the time of a submission without an answer from now, where its engine says that it has ended.
+
+    Where it goes on, or the engine does not say, the first look that is told of its end counts it.
+    """
+    with contextlib.suppress(EngineError):
+        if _late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
+            _must_wait(store, engine, record, time.monotonic)
+
+
+def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
+    """Those of the keys whose submission has not ended, so far as the engine can see it."""
+    return engine.on_its_way(keys) if keys and isinstance(engine, SeesSubmissions) else set()
 
 
 def _late_arrival(engine: Engine) -> float:
@@ -131,11 +141,13 @@ def _late_arrival(engine: Engine) -> float:
 
 
 def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float]) -> bool:
-    """Whether the scheduler may still take a submission that it does not know yet; the record then says so."""
+    """Whether the scheduler may still take a submission that has ended and that it does not know yet; the record then
+    says so.
+    """
     if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
         return False
     try:
-        left = seconds_left(store, record, seconds, clock)
+        left = seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
         if left > 0 and (left == seconds or not record.reason.startswith(_LOOKED_FOR)):
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
             store.explain_submission(
@@ -168,7 +180,7 @@ def _recover_submissions(
     asked = [record for record in orphans if record.state is not State.PENDING]
     found = _find_refs(engine, asked) if asked else {}
     open_ = [record.engine_key for record in asked if record.engine_key not in found]
-    busy = engine.on_its_way(open_) if open_ and isinstance(engine, SeesSubmissions) else set()
+    busy = _select_in_progress(engine, open_)
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
@@ -185,7 +197,8 @@ def _recover_submissions(
         elif not isinstance(engine, FindsByKey):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
-        elif record.engine_key in busy:  # its time is counted from the end of the submission
+        elif record.engine_key in busy:
+            end_watch(store, record, LATE_ARRIVAL_WATCH)  # the seconds count from the end of the submission
             _explain(
                 store,
                 record,
