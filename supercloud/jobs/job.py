@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import logging
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from functools import cache
 
 from ..errors import EngineError, JobFailedError, StoreError
 from ..spec.fleet import Connection
-from .engines.base import Engine, KeepsResults, StreamsLogs, open_engine
+from .engines.base import Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
 from .reconcile import copies_of, reconcile
 from .store.database import StoreLockedError
@@ -143,9 +144,10 @@ class Job:
         return bytes(data)
 
     def cancel(self) -> State:
-        """Ask that it ends, and with it every other job of its engine that carries its key; returns where it is.
+        """Ask that it ends, and with it every copy that its engine has of it; returns where it is.
 
-        A job that has ended stays as it is.
+        Copies are there where an engine took a job again whose first submission got no answer. A job that has ended
+        stays as it is, and so does one of the same key that was submitted for another record, say of another store.
         """
         if self.get_state().is_final:
             if self.record.ref is not None:
@@ -165,11 +167,20 @@ class Job:
         return self.get_state()
 
     def _cancel_copies(self, engine: Engine) -> None:
-        for ref in copies_of(engine, [self.record]).get(self.id, ()):
-            said = f"{self.record.engine} job {ref}, which carries the key of job {self.id}, too, is asked to end"
+        copies = copies_of(engine, [self.record]).get(self.id, JobCopies())
+        for ref in copies.certain:
+            said = f"{self.record.engine} job {ref}, which is a copy of job {self.id}, is asked to end"
             logging.getLogger("supercloud").warning("note: %s", said)
-            self.store.add_note(self.id, said)
             engine.cancel(ref)
+            with contextlib.suppress(StoreError):  # a full disk; the copy ends all the same
+                self.store.add_note(self.id, said)
+        if copies.possible:
+            logging.getLogger("supercloud").warning(
+                "note: %s has job %s of the same key as job %d, which is left alone: it may be of another store",
+                self.record.engine,
+                " and ".join(copies.possible),
+                self.id,
+            )
 
     def list_events(self) -> list[JobEvent]:
         """Everything that happened to it."""

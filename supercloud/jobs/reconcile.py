@@ -13,6 +13,7 @@ from .engines.base import (
     Engine,
     FindsByKey,
     FindsCopies,
+    JobCopies,
     SeesSubmissions,
     SubmissionUnknownError,
     TakesLate,
@@ -20,7 +21,7 @@ from .engines.base import (
     open_engine,
 )
 from .engines.identity import find_digests
-from .engines.submission import Status, Submission, compute_spec_digest
+from .engines.submission import JobIdentity, Status, Submission, compute_record_digest, compute_spec_digest
 from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
 from .store.states import State
@@ -245,26 +246,41 @@ def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -
     silent = Status(State.UNKNOWN, reason=f"{records[0].engine} knows nothing of it")
     answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
     ended = [record for record in records if answers[record.id].state.is_final]
-    for number, refs in copies_of(engine, ended).items():
-        said = (
-            f"when it ended, {known[number].engine} still had {_named(refs)} of the same key; to end "
-            f"{'it' if len(refs) == 1 else 'them'}: supercloud cancel {number}"
-        )
-        why = answers[number].reason
-        answers[number] = replace(answers[number], reason=f"{why}; {said}" if why else said)
+    for number, copies in copies_of(engine, ended).items():
+        answers[number] = _add_reason(answers[number], _describe_copies(known[number], copies))
     store.record_statuses(answers, known)
 
 
-def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, Sequence[str]]:
-    """What the engine calls the other jobs that carry the keys of these and have not ended, by the numbers of these.
+def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, JobCopies]:
+    """The other jobs of the keys of these that have not ended, by the numbers of these.
 
     They are there where a request that was given up arrived after the job had been submitted again.
     """
     asked = {record.ref: record for record in records if record.ref is not None}
     if not asked or not isinstance(engine, FindsCopies):
         return {}
-    found = engine.copies({ref: (record.engine_key, compute_spec_digest(record.spec)) for ref, record in asked.items()})
-    return {asked[ref].id: refs for ref, refs in found.items() if refs}
+    found = engine.copies({ref: _build_identity(record) for ref, record in asked.items()})
+    return {asked[ref].id: copies for ref, copies in found.items()}
+
+
+def _build_identity(record: JobRecord) -> JobIdentity:
+    """What the engine keeps with the job of a record."""
+    return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
+
+
+def _describe_copies(record: JobRecord, copies: JobCopies) -> str:
+    """What is said of the copies of a job that has ended."""
+    said = []
+    if copies.certain:
+        end = "it" if len(copies.certain) == 1 else "them"
+        said.append(f"{_named(copies.certain)} of the same key; to end {end}: supercloud cancel {record.id}")
+    if copies.possible:
+        said.append(f"{_named(copies.possible)} of the same key, which cancel leaves alone: it may be of another store")
+    return f"when it ended, {record.engine} still had {', and '.join(said)}"
+
+
+def _add_reason(status: Status, said: str) -> Status:
+    return replace(status, reason=f"{status.reason}; {said}" if status.reason else said)
 
 
 def _named(refs: Sequence[str]) -> str:
