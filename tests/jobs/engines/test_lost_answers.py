@@ -543,6 +543,8 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
         ({100: "RUNNING", 101: "PENDING"}, set(), {100: "RUNNING", 101: "PENDING"}),
         ({100: "PENDING", 101: "PENDING"}, {100}, {100: "RUNNING", 101: "PENDING"}),
         ({100: "PENDING", 101: "PENDING"}, {101}, {100: "CANCELLED", 101: "RUNNING"}),
+        ({100: "CONFIGURING", 101: "PENDING"}, set(), {100: "CONFIGURING", 101: "PENDING"}),
+        ({100: "REQUEUED", 101: "PENDING"}, set(), {100: "REQUEUED", 101: "PENDING"}),
     ],
 )
 def test_all_jobs_of_a_key_are_taken_back_or_none_is(

@@ -179,15 +179,17 @@ class SlurmEngine:
     def recall(self, ref: str) -> None:
         """End it, and every copy of it, if none of them has begun.
 
-        The others first: whichever of them begins meanwhile is found to have begun, and this one is left as it is.
+        The others first: where one of them has not ended then, this one is left as it is.
         """
+        number = _parse_ref(ref)[0]
         rows = self.controller.rows()
-        others = copies.find_other_copies(rows, _parse_ref(ref)[0])
+        others = copies.find_other_copies(rows, number)
         if copies.has_begun(rows, others):
             return
         for copy in others:
             self.controller.recall(copy)
-        if not others or not copies.has_begun(self.controller.rows(), others):
+        # Slurm takes back what is PENDING only: not a copy that is CONFIGURING or REQUEUED, though it has not begun
+        if not others or not copies.find_other_copies(self.controller.rows(), number):
             self.controller.recall(ref)
 
     def list_nodes(self) -> Sequence[NodeState]:
