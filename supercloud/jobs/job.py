@@ -9,11 +9,12 @@ import time
 from collections.abc import Iterator
 from functools import cache
 
-from ..errors import EngineError, JobFailedError, StoreError
+from ..errors import EngineError, JobFailedError, StoreError, SupercloudError
 from ..spec.fleet import Connection
+from .copies import find_copies, select_resubmitted
 from .engines.base import Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
-from .reconcile import copies_of, reconcile
+from .reconcile import reconcile
 from .store.database import StoreLockedError
 from .store.records import JobEvent, JobRecord
 from .store.states import State
@@ -150,8 +151,15 @@ class Job:
         stays as it is, and so does one of the same key that was submitted for another record, say of another store.
         """
         if self.get_state().is_final:
-            if self.record.ref is not None:
-                self._cancel_copies(self._open_engine())
+            try:
+                self._cancel_copies()
+            except (SupercloudError, OSError) as error:  # its cluster may be gone for good
+                logging.getLogger("supercloud").warning(
+                    "warning: job %d has ended; copies of it that %s may still have are not ended: %s",
+                    self.id,
+                    self.record.engine,
+                    error,
+                )
             return self.record.state
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
             return self.reload().state
@@ -161,13 +169,16 @@ class Job:
                 f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}"
             )
         self.store.disable_requeue(self.id, "cancel was asked for")
-        engine = self._open_engine()
-        engine.cancel(self.record.ref)
-        self._cancel_copies(engine)
+        self._open_engine().cancel(self.record.ref)
+        self._cancel_copies()
         return self.get_state()
 
-    def _cancel_copies(self, engine: Engine) -> None:
-        copies = copies_of(engine, [self.record]).get(self.id, JobCopies())
+    def _cancel_copies(self) -> None:
+        """End the copies that a job has which was submitted more than once; of others no engine is asked."""
+        if not select_resubmitted(self.store, [self.record]):
+            return
+        engine = self._open_engine()
+        copies = find_copies(engine, [self.record]).get(self.id, JobCopies())
         for ref in copies.certain:
             said = f"{self.record.engine} job {ref}, which is a copy of job {self.id}, is asked to end"
             logging.getLogger("supercloud").warning("note: %s", said)

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
+from .copies import describe_copies, find_copies, select_resubmitted
 from .engines.base import (
     Engine,
     FindsByKey,
@@ -21,13 +22,14 @@ from .engines.base import (
     open_engine,
 )
 from .engines.identity import find_digests
-from .engines.submission import JobIdentity, Status, Submission, compute_record_digest, compute_spec_digest
+from .engines.responses import replace_surrogates
+from .engines.submission import Status, Submission, compute_spec_digest
 from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
 from .store.states import State
-from .store.store import JobRecord, Store
+from .store.store import JobRecord, Store, can_continue
 
-__all__ = ["copies_of", "submit_recorded", "submission_in_progress", "reconcile"]
+__all__ = ["submit_recorded", "submission_in_progress", "reconcile"]
 
 
 def reconcile(
@@ -245,43 +247,34 @@ def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -
     statuses = engine.poll([record.ref for record in records if record.ref])
     silent = Status(State.UNKNOWN, reason=f"{records[0].engine} knows nothing of it")
     answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
-    ended = [record for record in records if answers[record.id].state.is_final]
-    for number, copies in copies_of(engine, ended).items():
-        answers[number] = _add_reason(answers[number], _describe_copies(known[number], copies))
+    _look_for_copies(store, engine, [record for record in records if answers[record.id].state.is_final], answers)
     store.record_statuses(answers, known)
 
 
-def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, JobCopies]:
-    """The other jobs of the keys of these that have not ended, by the numbers of these.
-
-    They are there where a request that was given up arrived after the job had been submitted again.
+def _look_for_copies(store: Store, engine: Engine, ended: Sequence[JobRecord], answers: dict[int, Status]) -> None:
+    """Add to the reasons of jobs that have ended which copies of them have not; those of jobs that are started again
+    are left to the broker, like starts that were given up.
     """
-    asked = {record.ref: record for record in records if record.ref is not None}
-    if not asked or not isinstance(engine, FindsCopies):
-        return {}
-    found = engine.copies({ref: _build_identity(record) for ref, record in asked.items()})
-    return {asked[ref].id: copies for ref, copies in found.items()}
-
-
-def _build_identity(record: JobRecord) -> JobIdentity:
-    """What the engine keeps with the job of a record."""
-    return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
-
-
-def _describe_copies(record: JobRecord, copies: JobCopies) -> str:
-    """What is said of the copies of a job that has ended."""
-    said = []
-    if copies.certain:
-        end = "it" if len(copies.certain) == 1 else "them"
-        said.append(f"{_named(copies.certain)} of the same key; to end {end}: supercloud cancel {record.id}")
-    if copies.possible:
-        said.append(f"{_named(copies.possible)} of the same key, which cancel leaves alone: it may be of another store")
-    return f"when it ended, {record.engine} still had {', and '.join(said)}"
-
-
-def _add_reason(status: Status, said: str) -> Status:
-    return replace(status, reason=f"{status.reason}; {said}" if status.reason else said)
-
-
-def _named(refs: Sequence[str]) -> str:
-    return f"{'job' if len(refs) == 1 else 'jobs'} {' and '.join(refs)}"
+    asked = select_resubmitted(store, ended) if isinstance(engine, FindsCopies) else []
+    try:
+        found, problem = find_copies(engine, asked), None
+    except Exception as error:  # how the jobs are is known, and written down
+        found, problem = {}, error
+    for record in asked:
+        is_started_again = can_continue(record, answers[record.id])
+        copies = found.get(record.id, JobCopies())
+        said = ""
+        if copies.certain or copies.possible:
+            said = describe_copies(record, copies, is_started_again)
+        elif problem is not None:
+            how = "supercloud serve" if is_started_again else f"supercloud cancel {record.id}"
+            said = (
+                f"whether {record.engine} has a copy of it that has not ended is not known "
+                f"({replace_surrogates(str(problem))[:200]}); {how} asks again and ends it"
+            )
+        if is_started_again and said:
+            # the job itself where nobody knows its copies: whoever ends it ends those
+            store.add_abandoned(record, copies.certain if problem is None else [record.ref or ""])
+        if said:
+            why = answers[record.id].reason
+            answers[record.id] = replace(answers[record.id], reason=f"{why}; {said}" if why else said)
