@@ -25,7 +25,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AbandonedLaunch:
-    """A start that was given up while its engine did not answer: it is ended when it answers again."""
+    """A start that was given up while its engine did not answer, or a copy of a start whose job is started again: it is
+    ended when the engine answers."""
 
     id: int
     job: int
