@@ -9,7 +9,11 @@ EPILOG = "Example: supercloud cancel 1 · next: supercloud jobs"
 
 
 def cancel(job_id: JobId, as_json: JsonOption = False) -> None:
-    """Ask that a job ends. A job that has ended stays as it is."""
+    """Ask that a job ends, and with it every copy that the scheduler has of it. A job that has ended stays as it is.
+
+    A copy was submitted for the very same job, whose first submission got no answer. A job of the same key from another
+    state folder is no copy: it is named and left alone.
+    """
     from ..jobs import api
 
     job = api.get(job_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import logging
 import time
 from collections.abc import Iterable, Iterator
@@ -10,9 +11,10 @@ from functools import cache
 
 from ..errors import EngineError, JobFailedError, StoreError, SupercloudError
 from ..spec.fleet import Connection
-from .engines.base import Engine, KeepsResults, StreamsLogs, open_engine
+from .copies import find_copies, select_resubmitted
+from .engines.base import Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
-from .reconcile import copies_of, reconcile
+from .reconcile import reconcile
 from .store.database import StoreLockedError
 from .store.records import JobEvent, JobRecord
 from .store.states import State
@@ -155,13 +157,21 @@ class Job:
         return bytes(data)
 
     def cancel(self) -> State:
-        """Ask that it ends, and with it every other job of its engine that carries its key; returns where it is.
+        """Ask that it ends, and with it every copy that its engine has of it; returns where it is.
 
-        A job that has ended stays as it is.
+        Copies are there where an engine took a job again whose first submission got no answer. A job that has ended
+        stays as it is, and so does one of the same key that was submitted for another record, say of another store.
         """
         if self.get_state().is_final:
-            if self.record.ref is not None:
-                self._cancel_copies(self._open_engine())
+            try:
+                self._cancel_copies()
+            except (SupercloudError, OSError) as error:  # its cluster may be gone for good
+                logging.getLogger("supercloud").warning(
+                    "warning: job %d has ended; copies of it that %s may still have are not ended: %s",
+                    self.id,
+                    self.record.engine,
+                    error,
+                )
             return self.record.state
         if self.record.state is State.HELD and self.store.cancel_held(self.id):
             return self.reload().state
@@ -171,17 +181,29 @@ class Job:
                 f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}"
             )
         self.store.disable_requeue(self.id, "cancel was asked for")
-        engine = self._open_engine()
-        engine.cancel(self.record.ref)
-        self._cancel_copies(engine)
+        self._open_engine().cancel(self.record.ref)
+        self._cancel_copies()
         return self.get_state()
 
-    def _cancel_copies(self, engine: Engine) -> None:
-        for ref in copies_of(engine, [self.record]).get(self.id, ()):
-            said = f"{self.record.engine} job {ref}, which carries the key of job {self.id}, too, is asked to end"
+    def _cancel_copies(self) -> None:
+        """End the copies that a job has which was submitted more than once; of others no engine is asked."""
+        if not select_resubmitted(self.store, [self.record]):
+            return
+        engine = self._open_engine()
+        copies = find_copies(engine, [self.record]).get(self.id, JobCopies())
+        for ref in copies.certain:
+            said = f"{self.record.engine} job {ref}, which is a copy of job {self.id}, is asked to end"
             logging.getLogger("supercloud").warning("note: %s", said)
-            self.store.add_note(self.id, said)
             engine.cancel(ref)
+            with contextlib.suppress(StoreError):  # a full disk; the copy ends all the same
+                self.store.add_note(self.id, said)
+        if copies.possible:
+            logging.getLogger("supercloud").warning(
+                "note: %s has job %s of the same key as job %d, which is left alone: it may be of another store",
+                self.record.engine,
+                " and ".join(copies.possible),
+                self.id,
+            )
 
     def list_events(self) -> list[JobEvent]:
         """Everything that happened to it."""

@@ -9,10 +9,12 @@ from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..spec.fleet import Connection
+from .copies import describe_copies, find_copies, select_resubmitted
 from .engines.base import (
     Engine,
     FindsByKey,
     FindsCopies,
+    JobCopies,
     SeesSubmissions,
     SubmissionUnknownError,
     TakesLate,
@@ -20,13 +22,14 @@ from .engines.base import (
     open_engine,
 )
 from .engines.identity import find_digests
+from .engines.responses import replace_surrogates
 from .engines.submission import Status, Submission, compute_spec_digest
-from .store.leases import has_expired, hold_lease, seconds_left
+from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
 from .store.states import State
-from .store.store import JobRecord, Store
+from .store.store import JobRecord, Store, can_continue
 
-__all__ = ["copies_of", "submit_recorded", "submission_in_progress", "reconcile"]
+__all__ = ["submit_recorded", "submission_in_progress", "reconcile"]
 
 
 def reconcile(
@@ -103,12 +106,14 @@ def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submi
     """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
     record = store.get(job_id)
     submission = replace(submission, recorded=record.recorded, spec=compute_spec_digest(record.spec))
-    with contextlib.ExitStack() as broken_off:  # interrupted, or unsure: it will be looked for
-        broken_off.callback(_leave, store, engine, job_id)
+    with contextlib.ExitStack() as broken_off:  # interrupted: it will be looked for
+        broken_off.callback(store.release_ownership, job_id)
         try:
             with hold_lease(store, job_id):
                 ref = engine.submit(submission)
         except SubmissionUnknownError:
+            broken_off.close()
+            _watch_late_arrival(store, engine, store.get(job_id))
             raise
         except EngineError as error:
             broken_off.pop_all()
@@ -119,11 +124,19 @@ def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submi
     store.record_submitted(job_id, ref)
 
 
-def _leave(store: Store, engine: Engine, number: int) -> None:
-    """Write down that a submission is over and that nobody knows what became of it; its time is counted from now."""
-    store.release_ownership(number)
-    if _late_arrival(engine):
-        _must_wait(store, engine, store.get(number), time.monotonic)
+def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None:
+    """Count the time of a submission without an answer from now, where its engine says that it has ended.
+
+    Where it goes on, or the engine does not say, the first look that is told of its end counts it.
+    """
+    with contextlib.suppress(EngineError):
+        if _late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
+            _must_wait(store, engine, record, time.monotonic)
+
+
+def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
+    """Those of the keys whose submission has not ended, so far as the engine can see it."""
+    return engine.on_its_way(keys) if keys and isinstance(engine, SeesSubmissions) else set()
 
 
 def _late_arrival(engine: Engine) -> float:
@@ -131,11 +144,13 @@ def _late_arrival(engine: Engine) -> float:
 
 
 def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float]) -> bool:
-    """Whether the scheduler may still take a submission that it does not know yet; the record then says so."""
+    """Whether the scheduler may still take a submission that has ended and that it does not know yet; the record then
+    says so.
+    """
     if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
         return False
     try:
-        left = seconds_left(store, record, seconds, clock)
+        left = seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
         if left > 0 and (left == seconds or not record.reason.startswith(_LOOKED_FOR)):
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
             store.explain_submission(
@@ -168,7 +183,7 @@ def _recover_submissions(
     asked = [record for record in orphans if record.state is not State.PENDING]
     found = _find_refs(engine, asked) if asked else {}
     open_ = [record.engine_key for record in asked if record.engine_key not in found]
-    busy = engine.on_its_way(open_) if open_ and isinstance(engine, SeesSubmissions) else set()
+    busy = _select_in_progress(engine, open_)
     for record in orphans:
         ref = found.get(record.engine_key)
         if ref is not None:
@@ -185,7 +200,8 @@ def _recover_submissions(
         elif not isinstance(engine, FindsByKey):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
-        elif record.engine_key in busy:  # its time is counted from the end of the submission
+        elif record.engine_key in busy:
+            end_watch(store, record, LATE_ARRIVAL_WATCH)  # the seconds count from the end of the submission
             _explain(
                 store,
                 record,
@@ -231,28 +247,34 @@ def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -
     statuses = engine.poll([record.ref for record in records if record.ref])
     silent = Status(State.UNKNOWN, reason=f"{records[0].engine} knows nothing of it")
     answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
-    ended = [record for record in records if answers[record.id].state.is_final]
-    for number, refs in copies_of(engine, ended).items():
-        said = (
-            f"when it ended, {known[number].engine} still had {_named(refs)} of the same key; to end "
-            f"{'it' if len(refs) == 1 else 'them'}: supercloud cancel {number}"
-        )
-        why = answers[number].reason
-        answers[number] = replace(answers[number], reason=f"{why}; {said}" if why else said)
+    _look_for_copies(store, engine, [record for record in records if answers[record.id].state.is_final], answers)
     store.record_statuses(answers, known)
 
 
-def copies_of(engine: Engine, records: Collection[JobRecord]) -> dict[int, Sequence[str]]:
-    """What the engine calls the other jobs that carry the keys of these and have not ended, by the numbers of these.
-
-    They are there where a request that was given up arrived after the job had been submitted again.
+def _look_for_copies(store: Store, engine: Engine, ended: Sequence[JobRecord], answers: dict[int, Status]) -> None:
+    """Add to the reasons of jobs that have ended which copies of them have not; those of jobs that are started again
+    are left to the broker, like starts that were given up.
     """
-    asked = {record.ref: record for record in records if record.ref is not None}
-    if not asked or not isinstance(engine, FindsCopies):
-        return {}
-    found = engine.copies({ref: (record.engine_key, compute_spec_digest(record.spec)) for ref, record in asked.items()})
-    return {asked[ref].id: refs for ref, refs in found.items() if refs}
-
-
-def _named(refs: Sequence[str]) -> str:
-    return f"{'job' if len(refs) == 1 else 'jobs'} {' and '.join(refs)}"
+    asked = select_resubmitted(store, ended) if isinstance(engine, FindsCopies) else []
+    try:
+        found, problem = find_copies(engine, asked), None
+    except Exception as error:  # how the jobs are is known, and written down
+        found, problem = {}, error
+    for record in asked:
+        is_started_again = can_continue(record, answers[record.id])
+        copies = found.get(record.id, JobCopies())
+        said = ""
+        if copies.certain or copies.possible:
+            said = describe_copies(record, copies, is_started_again)
+        elif problem is not None:
+            how = "supercloud serve" if is_started_again else f"supercloud cancel {record.id}"
+            said = (
+                f"whether {record.engine} has a copy of it that has not ended is not known "
+                f"({replace_surrogates(str(problem))[:200]}); {how} asks again and ends it"
+            )
+        if is_started_again and said:
+            # the job itself where nobody knows its copies: whoever ends it ends those
+            store.add_abandoned(record, copies.certain if problem is None else [record.ref or ""])
+        if said:
+            why = answers[record.id].reason
+            answers[record.id] = replace(answers[record.id], reason=f"{why}; {said}" if why else said)

@@ -25,7 +25,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AbandonedLaunch:
-    """A start that was given up while its engine did not answer: it is ended when it answers again."""
+    """A start that was given up while its engine did not answer, or a copy of a start whose job is started again: it is
+    ended when the engine answers."""
 
     id: int
     job: int
@@ -103,12 +104,11 @@ def record_hold_reason(store: Store, record: JobRecord, reason: str) -> None:
 
 def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
     """Give up a start whose engine is silent: the job goes on elsewhere, under a later epoch, if it may."""
-    with store.transaction() as database:
+    with store.transaction():
         if store.get(record.id) != record:
             return
         if record.ref is not None:
-            row = (record.id, record.connection, record.ref)
-            database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (?, ?, ?)", row)
+            store.add_abandoned(record, [record.ref])
         store.record_statuses({record.id: Status(State.NODE_FAIL, record.attempt, reason)})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from ...errors import EngineError, UnknownNameError, UnusableEngine
 from .responses import replace_surrogates
-from .submission import Status, Submission
+from .submission import JobIdentity, Status, Submission
 
 if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing
     from ...spec import JobSpec
@@ -32,6 +33,7 @@ __all__ = [
     "Engine",
     "FindsByKey",
     "FindsCopies",
+    "JobCopies",
     "KeepsResults",
     "RecallsJobs",
     "SeesSubmissions",
@@ -125,13 +127,24 @@ class SeesSubmissions(Protocol):
         """Those of the keys whose submission has not ended yet."""
 
 
+@dataclass(frozen=True)
+class JobCopies:
+    """What an engine calls the other jobs of the key of a job that have not ended."""
+
+    certain: Sequence[str] = ()
+    """Submitted for the same record: whoever ends the job means them, too."""
+    possible: Sequence[str] = ()
+    """Nothing says for which record they were submitted (an earlier version did), or it was another one, say of another
+    store: nobody but their user ends them."""
+
+
 @runtime_checkable
 class FindsCopies(Protocol):
     """An engine that may have several jobs of one key, and can list those that have not ended."""
 
-    def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
-        """For each ref, given with its key and the digest of its spec, the refs of the other jobs that carry that key
-        and have not ended; also where the engine has forgotten the job of that ref. Refs without others are left out.
+    def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
+        """For each ref, given with what its job carries, the other jobs of its key that have not ended; also where the
+        engine has forgotten the job of that ref. Refs without others are left out.
         """
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "NotConnected",
     "PROXY_VARIABLE",
     "by_way_of",
+    "describe_error",
     "has_certain_host",
     "require_header_value",
     "is_plaintext",
@@ -39,6 +40,7 @@ __all__ = [
 PROXY_VARIABLE = "SUPERCLOUD_PROXY"
 """The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
 
+_MAX_ERROR_LENGTH = 300  # characters; what libraries say themselves of hosts and certificates is shorter
 
 _CERTAIN = re.compile(r"https?://(?P<host>\[[0-9a-f:.]+\]|[0-9a-z_.-]+)(:[0-9]*)?(/|\Z)", re.IGNORECASE | re.ASCII)
 
@@ -153,8 +155,14 @@ def _build_connection(
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError | ValueError):
-        return str(error)
-    return f"the answer to CONNECT is not HTTP: {str(error)!r:.100}"  # the error quotes what it could not read
+        return describe_error(error)
+    return f"the answer to CONNECT is not HTTP: {describe_error(error)!r}"
+
+
+def describe_error(error: object) -> str:
+    """The text of an error of a library, of bounded length: it quotes the head of an answer, which may have 64 KiB."""
+    text = str(error)
+    return text if len(text) <= _MAX_ERROR_LENGTH else f"{text[:_MAX_ERROR_LENGTH]}…"
 
 
 def require_header_value(text: str, label: str) -> str:

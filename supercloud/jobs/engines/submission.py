@@ -7,12 +7,31 @@ import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 from ...errors import EngineError
 from ..store.states import State
 from .responses import MAX_TIMESTAMP, MAX_UINT32, is_number, replace_surrogates
 
-__all__ = ["Status", "Submission", "compute_spec_digest"]
+__all__ = ["JobIdentity", "Status", "Submission", "compute_record_digest", "compute_spec_digest"]
+
+
+class JobIdentity(NamedTuple):
+    """What an engine keeps with a job, so that whoever finds it there can tell whose it is."""
+
+    key: str
+    spec: str = ""
+    """:func:`compute_spec_digest` of what was asked for; empty where an earlier version submitted it."""
+    record: str = ""
+    """:func:`compute_record_digest` of its record; empty where an earlier version submitted it."""
+
+    def is_same_record(self, other: JobIdentity) -> bool:
+        """Whether both jobs were certainly submitted for one record: one of them is the copy of the other."""
+        return bool(self.record) and self == other
+
+    def may_be_same_job(self, other: JobIdentity) -> bool:
+        """Whether both have one key, and nothing says that they were submitted for different specs."""
+        return self.key == other.key and (self.spec == other.spec or not (self.spec and other.spec))
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,11 @@ class Submission:
     spec: str = ""
     """Digest of what its user asked for (:func:`compute_spec_digest`). The engine keeps it with the job, so that a
     store which has lost the record can tell whether a job found by its key is the one that is asked for now."""
+
+    @property
+    def identity(self) -> JobIdentity:
+        """What the engine keeps with the job."""
+        return JobIdentity(self.key, self.spec, compute_record_digest(self.recorded))
 
     @property
     def digest(self) -> str:
@@ -61,6 +85,14 @@ class Submission:
 def compute_spec_digest(spec: str) -> str:
     """What an engine keeps of a job's spec, as the store has it: short enough for a comment of Slurm."""
     return hashlib.sha256(spec.encode()).hexdigest()[:16]
+
+
+def compute_record_digest(recorded: float) -> str:
+    """What an engine keeps of a job's record, by when that was made: two stores may have jobs of one key and spec.
+
+    Empty for a job that no store has recorded.
+    """
+    return hashlib.sha256(repr(recorded).encode()).hexdigest()[:16] if recorded else ""
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,22 @@ from .processes import ProcessId, read_boot_id
 from .records import JobRecord
 from .store import Store
 
-__all__ = ["LEASE_DURATION", "RENEW_INTERVAL", "has_expired", "hold_lease", "seconds_left"]
+__all__ = [
+    "LATE_ARRIVAL_WATCH",
+    "LEASE_DURATION",
+    "RENEW_INTERVAL",
+    "end_watch",
+    "has_expired",
+    "hold_lease",
+    "seconds_left",
+]
 
 LEASE_DURATION = 60.0
 """Seconds for which a count must stand still."""
 RENEW_INTERVAL = 10.0
 """Seconds between two counts of an owner."""
+LATE_ARRIVAL_WATCH = "late arrival"
+"""The watch of a submission that has ended without an answer; that of a lease has no name."""
 
 
 @contextlib.contextmanager
@@ -59,19 +69,39 @@ def has_expired(store: Store, record: JobRecord, clock: Callable[[], float] = ti
     return seconds_left(store, record, LEASE_DURATION, clock) <= 0
 
 
-def seconds_left(store: Store, record: JobRecord, seconds: float, clock: Callable[[], float] = time.monotonic) -> float:
+def seconds_left(
+    store: Store,
+    record: JobRecord,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+    watch: str = "",
+) -> float:
     """How many of ``seconds`` are left since a submission was first seen with the owner and the count that it has now.
 
-    0 or less: they are over. Writes down when it was first seen; raises :class:`StoreError` where it cannot.
+    0 or less: they are over. Writes down when it was first seen, for each ``watch`` by itself; raises
+    :class:`StoreError` where it cannot.
     """
     asked = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
-    seen = store.read(asked, (record.id, read_boot_id(), record.owner, record.lease))
+    seen = store.read(asked, (record.id, _build_clock_name(watch), record.owner, record.lease))
     now = clock()
     if seen and seen[0]["since"] <= now:
         return seconds - (now - float(seen[0]["since"]))
     with store.transaction(relaxed=True) as database:
         database.execute(
             "INSERT OR REPLACE INTO watches (job, boot, owner, lease, since) VALUES (?, ?, ?, ?, ?)",
-            (record.id, read_boot_id(), record.owner, record.lease, now),
+            (record.id, _build_clock_name(watch), record.owner, record.lease, now),
         )
     return seconds
+
+
+def end_watch(store: Store, record: JobRecord, watch: str) -> None:
+    """Let the seconds of a watch count from the next :func:`seconds_left`, on every machine."""
+    row = (record.id, f"% {watch}")
+    if store.read("SELECT 1 FROM watches WHERE job = ? AND boot LIKE ?", row):
+        with store.transaction(relaxed=True) as database:
+            database.execute("DELETE FROM watches WHERE job = ? AND boot LIKE ?", row)
+
+
+def _build_clock_name(watch: str) -> str:
+    """What the store calls the monotonic clock of this boot, for one watch."""
+    return f"{read_boot_id()} {watch}".rstrip()

@@ -31,6 +31,7 @@ __all__ = [
     "RestoreInfo",
     "Store",
     "open_default_store",
+    "can_continue",
     "has_store",
     "parse_records",
 ]
@@ -163,6 +164,16 @@ class Store:
         """The jobs that must have completed before a job begins, where that has been decided."""
         rows = self._database.read("SELECT other FROM awaited WHERE job = ? ORDER BY other", (job_id,))
         return [int(row["other"]) for row in rows]
+
+    def select_resubmitted(self, job_ids: Collection[int]) -> set[int]:
+        """Those of the jobs that were begun to be submitted more than once since they were last held."""
+        sql = (
+            "SELECT job FROM events AS begun WHERE job IN (SELECT value FROM json_each(?)) AND state = ? AND id > "
+            "coalesce((SELECT max(id) FROM events WHERE job = begun.job AND state = ?), 0) GROUP BY job "
+            "HAVING count(*) > 1"
+        )
+        rows = self._database.read(sql, (json.dumps(list(job_ids)), State.SUBMITTING, State.HELD))
+        return {int(row["job"]) for row in rows}
 
     def find_restore(self) -> RestoreInfo | None:
         """What is known of copies that were put in the place of this store; None where none was."""
@@ -345,7 +356,7 @@ class Store:
                     self._apply_status(connection, record, status)
 
     def _apply_status(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
-        if record.fleet and _can_continue(record, status):
+        if can_continue(record, status):
             self._hold_again(connection, record, status)
             return
         attempt = status.attempt or record.attempt
@@ -402,6 +413,17 @@ class Store:
             (job_id, time.time(), state, attempt, note),
         )
 
+    def add_abandoned(self, record: JobRecord, refs: Collection[str]) -> None:
+        """Write down what an engine calls jobs of a start that was given up and that may still run: whoever looks after
+        the fleet ends them.
+        """
+        with self.transaction() as connection:
+            connection.executemany(
+                "INSERT INTO abandoned (job, connection, ref) SELECT ?1, ?2, ?3 WHERE NOT EXISTS"
+                " (SELECT 1 FROM abandoned WHERE job = ?1 AND connection = ?2 AND ref = ?3)",
+                [(record.id, record.connection, ref) for ref in refs],
+            )
+
     def cancel_held(self, job_id: int) -> bool:
         """End a job that no engine has; False when one has got it meanwhile."""
         with self.transaction() as connection:
@@ -454,8 +476,12 @@ def _open_cached(folder: Path, process_id: int) -> Store:
     return Store(folder)
 
 
-def _can_continue(record: JobRecord, status: Status) -> bool:
-    """Whether the end of a job on its engine is not its end: it was given back, or its machine was lost under it."""
+def can_continue(record: JobRecord, status: Status) -> bool:
+    """Whether the end of a job on its engine is not its end: it was given back, or its machine was lost under it, and
+    its broker starts it again.
+    """
+    if not record.fleet:
+        return False
     if status.state is State.CANCELLED:
         never_began = status.started is None or (status.ended is not None and status.started >= status.ended)
         return record.recalled and record.started is None and never_began

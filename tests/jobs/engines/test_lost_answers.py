@@ -18,6 +18,7 @@ import traceback
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,6 +35,8 @@ from supercloud.jobs.engines.slurm import communication, tokens
 from supercloud.jobs.engines.slurm import rest as rest_module
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
+from supercloud.jobs.engines.submission import compute_spec_digest
+from supercloud.jobs.job import Job
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.placement.steps.pods import PodRequirements
 from supercloud.jobs.reconcile import reconcile
@@ -170,8 +173,9 @@ def job(**fields: Any) -> JobSpec:
     return JobSpec.model_validate(said | fields)
 
 
-def submitted(engine: Any, **fields: Any) -> str:
-    ref: str = engine.submit(engine.prepare(job(**fields), AT, "k"))
+def submitted(engine: Any, key: str = "k", recorded: float = 1795213461.25, **fields: Any) -> str:
+    submission = replace(engine.prepare(job(**fields), AT, key), recorded=recorded, spec=compute_spec_digest("{}"))
+    ref: str = engine.submit(submission)
     return ref
 
 
@@ -363,14 +367,20 @@ def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan:
 
 def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngine, tmp_path: Path) -> None:
     ended, ref, again = submitted(rest), submitted(rest), submitted(rest)
-    submitted_other = rest.submit(rest.prepare(job(), AT, "other"))
+    submitted_other, of_another_store = submitted(rest, "other"), submitted(rest, recorded=1795213461.5)
     Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
-    said = rest.poll([ended, ref, again, submitted_other])
+    said = rest.poll([ended, ref, again, submitted_other, of_another_store])
     for number in (ref, again):
-        assert "more than once, as jobs 2 and 3" in said[number].reason, said
+        assert (
+            "more than once, as jobs 2 and 3; to end them, cancel it; Slurm has job 5 of the same key, too, which"
+            in (said[number].reason)
+        )
+    assert said[of_another_store].reason == "Slurm has jobs 2 and 3 of the same key, too, which cancel leaves alone"
     assert not said[ended].reason and not said[submitted_other].reason
+    rest.cancel(of_another_store)
+    assert Scheduler.ended == ["5"]
     rest.cancel(ref)
-    assert Scheduler.ended == ["2", "3"]
+    assert Scheduler.ended == ["5", "2", "3"]
 
     class Queue:
         ran: list[str] = []
@@ -381,7 +391,7 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
             return CommandResult(
                 0,
                 "".join(
-                    f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}|\n"
+                    f"{number}|{state}|None|0|0|1795213461|1795213461|supercloud:{key}:{16 * 'a'}:{16 * 'b'}|\n"
                     for number, state, key in rows
                 ),
             )
@@ -395,7 +405,7 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
 class Queue:
     """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends what it is told."""
 
-    def __init__(self, jobs: dict[int, str], comment: str = f"supercloud:k:{16 * 'a'}"):
+    def __init__(self, jobs: dict[int, str], comment: str = f"supercloud:k:{16 * 'a'}:{16 * 'b'}"):
         self.jobs, self.comment, self.forgotten = jobs, comment, dict[int, str]()
         self.begins: set[int] = set()
 
@@ -463,12 +473,23 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
         assert store.get(1).state is State.SUBMITTING
 
 
+def submitted_twice(address: str, plan: Plan, store: Store) -> Job:
+    """A job whose first submission got no answer, and which was submitted again when its time was up."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (store.get(1).ref, len(Scheduler.jobs)) == ("1", 1)
+    return api.get(1, store)
+
+
 @pytest.mark.parametrize("is_forgotten", [False, True])
 def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends_the_other(
     address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch, is_forgotten: bool
 ) -> None:
     """Whether the controller still lists the one that ended or only the accounts know it."""
-    first = api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    first = submitted_twice(address, plan, store)
     queue = Queue({1: "COMPLETED", 2: "RUNNING", 3: "PENDING"}, Scheduler.jobs[0]["comment"])
     if is_forgotten:
         queue.forgotten = {1: queue.jobs.pop(1)}
@@ -479,11 +500,40 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     assert "slurm still had jobs 2 and 3 of the same key; to end them: supercloud cancel 1" in first.record.reason
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
-    assert [event.note for event in first.list_events()][-1].startswith("slurm job 3, which carries the key of job 1")
-    queue.comment = f"supercloud:k:{16 * '0'}"  # the jobs of somebody who used the key for another spec
+    assert [event.note for event in first.list_events()][-1].startswith("slurm job 3, which is a copy of job 1")
+    queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # the jobs of somebody who used the key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
     assert queue.jobs == {5: "RUNNING"}
+
+
+@pytest.mark.parametrize("kept", [3, 2], ids=["another store", "an earlier version"])
+def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
+    address: str,
+    plan: Plan,
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kept: int,
+) -> None:
+    """A runner of CI that is set up for every run has a store of its own, and may use the same key every night."""
+    mine = submitted_twice(address, plan, store)
+    with Store(tmp_path / "other") as other:
+        theirs = api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=other)
+        [own, comment] = [one["comment"] for one in Scheduler.jobs]
+        assert own.split(":")[:3] == comment.split(":")[:3] and own != comment
+        Scheduler.jobs[1]["comment"] = comment if kept == 3 else ":".join(comment.split(":")[:3])
+        assert not reconcile(store)
+        assert store.get(1).reason == "Slurm has job 2 of the same key, too, which cancel leaves alone"
+        Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
+        assert mine.wait(60) is State.COMPLETED
+        assert "supercloud cancel" not in mine.record.reason
+        assert "slurm still had job 2 of the same key, which cancel leaves alone" in mine.record.reason
+        assert mine.cancel() is State.COMPLETED and not Scheduler.ended
+        assert caplog.messages[-1].startswith("note: slurm has job 2 of the same key as job 1, which is left alone")
+        theirs.cancel()
+        assert Scheduler.ended == ["2"]
 
 
 @pytest.mark.parametrize(
@@ -493,6 +543,8 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
         ({100: "RUNNING", 101: "PENDING"}, set(), {100: "RUNNING", 101: "PENDING"}),
         ({100: "PENDING", 101: "PENDING"}, {100}, {100: "RUNNING", 101: "PENDING"}),
         ({100: "PENDING", 101: "PENDING"}, {101}, {100: "CANCELLED", 101: "RUNNING"}),
+        ({100: "CONFIGURING", 101: "PENDING"}, set(), {100: "CONFIGURING", 101: "PENDING"}),
+        ({100: "REQUEUED", 101: "PENDING"}, set(), {100: "REQUEUED", 101: "PENDING"}),
     ],
 )
 def test_all_jobs_of_a_key_are_taken_back_or_none_is(

@@ -194,13 +194,30 @@ def refuse(client: socket.socket) -> None:
     client.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
 
 
+def refuse_at_length(client: socket.socket) -> None:
+    client.sendall(b"HTTP/1.1 407 %s\r\nContent-Length: 0\r\n\r\n" % (b"y" * 60_000))
+
+
+def speak_at_length(client: socket.socket) -> None:
+    client.sendall(b"HTTP/1.1 %s\r\n\r\n" % (b"9" * 60_000))
+
+
 def make_a_tunnel_to_no_tls(client: socket.socket) -> None:
     client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
     client.recv(4096)
     client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
 
-BROKEN = [close_at_once, reset, speak_no_http, speak_without_end, refuse, make_a_tunnel_to_no_tls]
+BROKEN = [
+    close_at_once,
+    reset,
+    speak_no_http,
+    speak_without_end,
+    refuse,
+    refuse_at_length,
+    speak_at_length,
+    make_a_tunnel_to_no_tls,
+]
 
 
 @pytest.mark.parametrize("answer", BROKEN)
@@ -211,7 +228,7 @@ def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
         write_kubeconfig(tmp_path / "kubeconfig", address)
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
-    assert not isinstance(caught.value, SubmissionUnknownError)
+    assert not isinstance(caught.value, SubmissionUnknownError) and len(str(caught.value)) < 600
 
 
 @pytest.mark.parametrize("answer", BROKEN)
@@ -226,7 +243,7 @@ def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
             RestController(SLURM, tmp_path)._send(
                 "POST", "/slurm/v0.0.45/job/submit", shapes.SUBMIT_RESPONSE, {"job": {}}
             )
-    assert not isinstance(caught.value, SubmissionUnknownError)
+    assert not isinstance(caught.value, SubmissionUnknownError) and len(str(caught.value)) < 600
 
 
 class NoteAll(socketserver.BaseRequestHandler):

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from supercloud.errors import EngineError
-from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.base import JobCopies, SubmissionUnknownError
 from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.submission import compute_spec_digest
+from supercloud.jobs.engines.submission import JobIdentity, compute_spec_digest
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -322,11 +322,13 @@ def test_another_job_of_the_key_does_not_hide_that_a_job_is_held(engine: SlurmEn
 def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submitted_again(
     engine: SlurmEngine,
 ) -> None:
-    one = {"comment": "supercloud:k", "job_state": ["RUNNING"], "user_name": pwd.getpwuid(os.getuid()).pw_name}
+    identity = JobIdentity("k", 16 * "a", 16 * "b")
+    comment = f"supercloud:{':'.join(identity)}"
+    one = {"comment": comment, "job_state": ["RUNNING"], "user_name": pwd.getpwuid(os.getuid()).pw_name}
     Server.jobs = {1: one | {"job_id": ""}, 2: one | {"job_id": 9}, 3: one | {"job_id": 10}}
     assert engine.poll(["9"])["9"].reason.startswith("Slurm has it more than once, as jobs 9 and 10;")
     assert engine.find(["k"], time.time()) == {"k": "10"}
-    assert engine.copies({"9": ("k", "")}) == {"9": ["10"]}
+    assert engine.copies({"9": identity}) == {"9": JobCopies(certain=("10",))}
     Server.jobs = {1: one | {"job_id": ""}}
     assert engine.find(["k", "other"], time.time()) == {"other": None}, "nobody can say which job of Slurm has the key"
 

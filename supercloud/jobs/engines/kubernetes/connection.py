@@ -92,7 +92,11 @@ def send(
                     deadline.raise_if_passed(host)
                 if time_left is None or deadline.has_passed:
                     proxy = getattr(pool_manager, "proxy", None)
-                    reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else error
+                    reason = (
+                        f"no connection after {deadline.seconds:g} s"
+                        if deadline.has_passed
+                        else web.describe_error(error)
+                    )
                     said = (
                         f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
                         f"kubectl cluster-info{_proxy_hint(pool_manager)}"

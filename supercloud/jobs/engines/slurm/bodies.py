@@ -12,7 +12,7 @@ from typing import Any
 
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
-from ..submission import Status
+from ..submission import JobIdentity, Status
 from . import copies, older
 from .commands import COMMENT_PREFIX
 from .nodes import NON_NODE_REASONS, classify_state, count_accelerators
@@ -141,7 +141,7 @@ def rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
             _format_whole_number(job.get("end_time")),
             attempt,
         )
-        yield read_job_id(job), status, _mark(job)
+        yield read_job_id(job), status, _parse_identity(job)
 
 
 def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
@@ -167,23 +167,23 @@ def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]
 def parse_keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Key -> id, the latest of a key; empty where the answer does not say the id of a job that carries the key."""
     found: dict[str, str] = {}
-    for number, key, _ in _iter_comments(jobs):
-        found[key] = max(found.get(key, number), number, key=copies.order_of)
+    for number, identity in _iter_comments(jobs):
+        found[identity.key] = max(found.get(identity.key, number), number, key=copies.order_of)
     return found
 
 
 def parse_digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Id -> digest of the job's spec; jobs without one are left out."""
-    return {number: digest for number, _, digest in _iter_comments(jobs) if digest}
+    return {number: identity.spec for number, identity in _iter_comments(jobs) if identity.spec}
 
 
-def _iter_comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+def _iter_comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, JobIdentity]]:
     for job in jobs:
-        if found := _mark(job):
-            yield read_job_id(job), *found
+        if found := _parse_identity(job):
+            yield read_job_id(job), found
 
 
-def _mark(job: Mapping[str, Any]) -> tuple[str, str] | None:
+def _parse_identity(job: Mapping[str, Any]) -> JobIdentity | None:
     comment = job.get("comment")
     said = comment.get("job") if isinstance(comment, Mapping) and "job" in comment else _unwrap_number(comment)
     return parse_comment(f"{said or ''} {job.get('submit_line') or ''}")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from ....primitives.quantity import Duration
     from ....spec import JobSpec
     from ...placement.answer import Placement
+    from ..submission import JobIdentity
 
 __all__ = [
     "COMMENT_PREFIX",
@@ -20,11 +21,12 @@ __all__ = [
     "build_squeue",
     "build_recall",
     "build_sbatch",
-    "add_digest",
+    "add_identity",
 ]
 
 COMMENT_PREFIX = "supercloud:"
-"""What a job's comment begins with. Its key follows, and finds it again; after a colon comes the digest of its spec."""
+"""What a job's comment begins with. Its key follows, and finds it again; after colons come the digests of its spec and
+of its record."""
 
 # How long Slurm may look for nodes under few switches: as good as for ever where the job insists (the cluster's
 # max_switch_wait is the real limit), else no longer than an idle leaf is worth.
@@ -56,10 +58,11 @@ def build_sbatch(job: JobSpec, placement: Placement, key: str, log: str) -> tupl
     return ("sbatch", *_iter_options(job, placement, key, log))
 
 
-def add_digest(argv: Sequence[str], key: str, digest: str) -> tuple[str, ...]:
-    """A submission whose comment says the digest of the job's spec, too."""
-    comment = f"--comment={COMMENT_PREFIX}{key}"
-    return tuple(f"{comment}:{digest}" if word == comment and digest else word for word in argv)
+def add_identity(argv: Sequence[str], identity: JobIdentity) -> tuple[str, ...]:
+    """A submission whose comment says the digests of the job's spec and record, too, where there are any."""
+    comment = f"--comment={COMMENT_PREFIX}{identity.key}"
+    digests = [digest for digest in (identity.spec, identity.record) if identity.spec and digest]
+    return tuple(":".join([comment, *digests]) if word == comment else word for word in argv)
 
 
 def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Iterator[str]:

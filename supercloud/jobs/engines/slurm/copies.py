@@ -1,4 +1,8 @@
-"""Two jobs of Slurm that carry one key: a request that was given up arrived after the job had been submitted again.
+"""Jobs of Slurm that carry one key.
+
+Those that were submitted for one record of a store are copies: a request that was given up arrived after the job had
+been submitted again. Others are of somebody who uses the same key: another store, such as that of a CI runner that is
+set up for every run, may have submitted the same spec under it.
 
 Rows are the id of a job, the status of it or of one of its tasks, and what its comment says
 (:func:`.texts.parse_comment`).
@@ -10,11 +14,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...store.states import State
-from ..submission import Status
+from ..base import JobCopies
+from ..submission import JobIdentity, Status
 
-__all__ = ["Row", "has_begun", "live_of", "merge_copies", "order_of", "find_other_copies"]
+__all__ = ["Row", "find_copies", "find_other_copies", "has_begun", "merge_copies", "order_of"]
 
-Row = tuple[str, Status, tuple[str, str] | None]
+Row = tuple[str, Status, JobIdentity | None]
 
 
 def order_of(number: str) -> tuple[int, str]:
@@ -23,45 +28,61 @@ def order_of(number: str) -> tuple[int, str]:
 
 
 def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
-    """Id -> statuses; the reason of what has not ended says which other job of the same key has not ended either."""
+    """Id -> statuses; the reason of what has not ended says which other jobs of the same key have not ended either."""
     listed = list(rows)
-    live: dict[tuple[str, str], set[str]] = {}
-    for ref, status, mark in listed:
-        if ref and mark and not status.state.is_final:
-            live.setdefault(mark, set()).add(ref)
+    live = _collect_live(listed)
     jobs: dict[str, list[Status]] = {}
-    for ref, status, mark in listed:
-        copies = live.get(mark, set()) if mark else set()
-        if len(copies) > 1 and ref in copies and not status.state.is_final:
-            ids = " and ".join(sorted(copies, key=order_of))
-            said = f"Slurm has it more than once, as jobs {ids}; to end them, cancel it"
-            status = replace(status, reason=f"{said} ({status.reason})" if status.reason else said)
+    for ref, status, identity in listed:
+        if ref and identity and not status.state.is_final:
+            said = _describe_copies(ref, _select_copies(live, ref, identity))
+            if said:
+                status = replace(status, reason=f"{said} ({status.reason})" if status.reason else said)
         jobs.setdefault(ref, []).append(status)
     return jobs
 
 
+def _describe_copies(ref: str, found: JobCopies) -> str:
+    """What the reason of a job says of the others of its key; empty where there are none."""
+    said = []
+    if found.certain:
+        ids = " and ".join(sorted((ref, *found.certain), key=order_of))
+        said.append(f"Slurm has it more than once, as jobs {ids}; to end them, cancel it")
+    if found.possible:
+        jobs = "job" if len(found.possible) == 1 else "jobs"
+        said.append(f"Slurm has {jobs} {' and '.join(found.possible)} of the same key, too, which cancel leaves alone")
+    return "; ".join(said)
+
+
 def find_other_copies(rows: Iterable[Row], ref: str) -> Sequence[str]:
-    """Ids of the jobs that have not ended and carry the key of this one."""
+    """Ids of the jobs that have not ended and are certainly copies of this one, which is listed as well."""
     listed = list(rows)
-    marks = {mark for number, _, mark in listed if number == ref and mark}
-    found = {number for number, status, mark in listed if number and mark in marks and not status.state.is_final}
-    return sorted(found - {ref}, key=order_of)
+    live = _collect_live(listed)
+    identities = {identity for number, _, identity in listed if number == ref and identity}
+    found = {number for identity in identities for number in _select_copies(live, ref, identity).certain}
+    return sorted(found, key=order_of)
 
 
-def live_of(rows: Iterable[Row], jobs: Mapping[str, tuple[str, str]]) -> dict[str, list[str]]:
-    """For each job, by its id and given with its key and digest, the other jobs of that key that have not ended.
+def find_copies(rows: Iterable[Row], jobs: Mapping[str, JobIdentity]) -> dict[str, JobCopies]:
+    """For each job, by its id, the other jobs of its key that have not ended; jobs without others are left out."""
+    live = _collect_live(rows)
+    found = {number: _select_copies(live, number, identity) for number, identity in jobs.items()}
+    return {number: copies for number, copies in found.items() if copies.certain or copies.possible}
 
-    A job that carries no digest was submitted by a release that wrote none, and is taken for one of its key.
-    """
-    live: dict[tuple[str, str], set[str]] = {}
-    for number, status, mark in rows:
-        if number and mark and not status.state.is_final:
-            live.setdefault(mark, set()).add(number)
-    found = {
-        number: (live.get((key, digest), set()) | live.get((key, ""), set())) - {number}
-        for number, (key, digest) in jobs.items()
-    }
-    return {number: sorted(ids, key=order_of) for number, ids in found.items() if ids}
+
+def _collect_live(rows: Iterable[Row]) -> dict[str, dict[str, JobIdentity]]:
+    """Key -> id -> identity of the jobs that have not ended."""
+    live: dict[str, dict[str, JobIdentity]] = {}
+    for number, status, identity in rows:
+        if number and identity and not status.state.is_final:
+            live.setdefault(identity.key, {})[number] = identity
+    return live
+
+
+def _select_copies(live: Mapping[str, Mapping[str, JobIdentity]], ref: str, identity: JobIdentity) -> JobCopies:
+    others = {number: other for number, other in live.get(identity.key, {}).items() if number != ref}
+    certain = [number for number, other in others.items() if identity.is_same_record(other)]
+    possible = [number for number, other in others.items() if number not in certain and identity.may_be_same_job(other)]
+    return JobCopies(tuple(sorted(certain, key=order_of)), tuple(sorted(possible, key=order_of)))
 
 
 def has_begun(rows: Iterable[Row], numbers: Sequence[str]) -> bool:

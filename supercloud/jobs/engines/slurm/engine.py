@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ....errors import EngineError, UnusableEngine
 from ..array_status import aggregate_array_status
-from ..base import SubmissionUnknownError
-from ..submission import Status, Submission
+from ..base import JobCopies, SubmissionUnknownError
+from ..submission import JobIdentity, Status, Submission
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
@@ -88,7 +88,7 @@ class SlurmEngine:
 
     def submit(self, submission: Submission) -> str:
         """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
-        argv = commands.add_digest(submission.argv, submission.key, submission.spec)
+        argv = commands.add_identity(submission.argv, submission.identity)
         answer = self.spool.submit(replace(submission, argv=argv))
         ref = texts.parse_job_id(answer.stdout)
         if answer.exit_code == 0 and ref:
@@ -165,29 +165,31 @@ class SlurmEngine:
         return statuses
 
     def cancel(self, ref: str) -> None:
-        """End it, and every other job that carries its key."""
+        """End it, and every copy of it."""
         self.controller.cancel(ref)
         for copy in copies.find_other_copies(self.controller.rows(), _parse_ref(ref)[0]):
             self.controller.cancel(copy)
 
-    def copies(self, jobs: Mapping[str, tuple[str, str]]) -> Mapping[str, Sequence[str]]:
+    def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
         """From the comments in the queue: the controller never forgets a job that has not ended."""
-        numbers = {_parse_ref(ref)[0]: known for ref, known in jobs.items()}
-        found = copies.live_of(self.controller.rows(), numbers)
+        numbers = {_parse_ref(ref)[0]: identity for ref, identity in jobs.items()}
+        found = copies.find_copies(self.controller.rows(), numbers)
         return {ref: found[number] for ref in jobs if (number := _parse_ref(ref)[0]) in found}
 
     def recall(self, ref: str) -> None:
-        """End it, and every other job that carries its key, if none of them has begun.
+        """End it, and every copy of it, if none of them has begun.
 
-        The others first: whichever of them begins meanwhile is found to have begun, and this one is left as it is.
+        The others first: where one of them has not ended then, this one is left as it is.
         """
+        number = _parse_ref(ref)[0]
         rows = self.controller.rows()
-        others = copies.find_other_copies(rows, _parse_ref(ref)[0])
+        others = copies.find_other_copies(rows, number)
         if copies.has_begun(rows, others):
             return
         for copy in others:
             self.controller.recall(copy)
-        if not others or not copies.has_begun(self.controller.rows(), others):
+        # Slurm takes back what is PENDING only: not a copy that is CONFIGURING or REQUEUED, though it has not begun
+        if not others or not copies.find_other_copies(self.controller.rows(), number):
             self.controller.recall(ref)
 
     def list_nodes(self) -> Sequence[NodeState]:

@@ -106,9 +106,9 @@ class RestController:
                 raise SubmissionUnknownError(f"{self.address} timed out") from None
             if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
                 raise SubmissionUnknownError(f"{self.address} broke off: {error.reason}") from None
-            raise EngineError(f"{self.address} is not reached: {error.reason}") from None
+            raise EngineError(f"{self.address} is not reached: {web.describe_error(error.reason)}") from None
         except (OSError, ValueError, http.client.HTTPException) as error:  # it broke off, or speaks no HTTP
-            raise SubmissionUnknownError(f"{self.address} broke off: {error}") from None
+            raise SubmissionUnknownError(f"{self.address} broke off: {web.describe_error(error)}") from None
         try:
             answer: dict[str, Any] = parse_response(text, shape, f"{method} {url}")
         except EngineError as error:  # whatever was asked for may have been done
@@ -299,7 +299,7 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
     """What an answer that is no success means: Slurm refused, or nobody knows whether it did what it was asked."""
     answer = _answer_of(error)
     errors = answer.get("errors")
-    said = _texts(errors) or str(error)
+    said = _texts(errors) or web.describe_error(error)
     if error.code in (401, 403):
         return UnusableEngine(
             f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"

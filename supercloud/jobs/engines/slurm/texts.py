@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...store.states import State
 from ..responses import MAX_TIMESTAMP, iter_lines, parse_number
-from ..submission import Status
+from ..submission import JobIdentity, Status
 from . import copies
 from .commands import COMMENT_PREFIX
 from .reasons import describe_state
@@ -116,28 +116,28 @@ def parse_min_job_age(text: str) -> float:
 def parse_keys(text: str) -> dict[str, str]:
     """Key -> id, from any of the listings that hold comments or submission lines; the latest job of a key counts."""
     refs: dict[str, str] = {}
-    for number, key, _ in _iter_comments(text):
-        refs[key] = max(refs.get(key, number), number, key=copies.order_of)
+    for number, identity in _iter_comments(text):
+        refs[identity.key] = max(refs.get(identity.key, number), number, key=copies.order_of)
     return refs
 
 
 def parse_digests(text: str) -> dict[str, str]:
     """Id -> digest of the job's spec, from the same listings; jobs without one are left out."""
-    return {number: digest for number, _, digest in _iter_comments(text) if digest}
+    return {number: identity.spec for number, identity in _iter_comments(text) if identity.spec}
 
 
-def parse_comment(text: str) -> tuple[str, str] | None:
-    """Key and digest in a comment or a submission line; the digest is empty where there is none."""
-    match = re.search(re.escape(COMMENT_PREFIX) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16}))?", text)
-    return (match[1], match[2] or "") if match else None
+def parse_comment(text: str) -> JobIdentity | None:
+    """What a comment or a submission line says of its job (:func:`commands.add_identity`); None: not one of ours."""
+    match = re.search(re.escape(COMMENT_PREFIX) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16})(?::([0-9a-f]{16}))?)?", text)
+    return JobIdentity(*(part or "" for part in match.groups())) if match else None
 
 
-def _iter_comments(text: str) -> Iterator[tuple[str, str, str]]:
+def _iter_comments(text: str) -> Iterator[tuple[str, JobIdentity]]:
     for line in iter_lines(text, "Slurm"):
         ref, _, rest = line.partition("|")
         number = ref.strip().partition("_")[0]
         if _is_job_id(number) and (said := parse_comment(rest)):
-            yield number, *said
+            yield number, said
 
 
 def build_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:

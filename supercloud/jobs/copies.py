@@ -1,0 +1,60 @@
+"""Copies of a job: a request that was given up arrived after the job had been submitted again.
+
+Only a job that was submitted more than once has any, so no engine is asked about the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from .engines.base import Engine, FindsCopies, JobCopies
+from .engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
+from .store.records import JobRecord
+from .store.store import Store
+
+__all__ = ["describe_copies", "find_copies", "select_resubmitted"]
+
+
+def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[JobRecord]:
+    """Those of the records whose jobs may have copies: they were submitted more than once, so far as the store knows.
+
+    A store that was restored from a copy has forgotten what was submitted since.
+    """
+    submitted = [record for record in records if record.ref is not None]
+    if not submitted:
+        return []
+    numbers = store.select_resubmitted([record.id for record in submitted])
+    restored = store.find_restore()
+    return [record for record in submitted if record.id in numbers or (restored and record.recorded <= restored.since)]
+
+
+def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, JobCopies]:
+    """The other jobs of the keys of these that have not ended, by the numbers of these; in one question."""
+    asked = {record.ref: record for record in records if record.ref is not None}
+    if not asked or not isinstance(engine, FindsCopies):
+        return {}
+    found = engine.copies({ref: _build_identity(record) for ref, record in asked.items()})
+    return {asked[ref].id: copies for ref, copies in found.items()}
+
+
+def _build_identity(record: JobRecord) -> JobIdentity:
+    """What the engine keeps with the job of a record."""
+    return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
+
+
+def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool) -> str:
+    """What the reason of a job that has ended says of its copies, and who ends them."""
+    said = []
+    if copies.certain:
+        end = "it" if len(copies.certain) == 1 else "them"
+        how = f"supercloud serve ends {end}" if is_started_again else f"to end {end}: supercloud cancel {record.id}"
+        said.append(f"{_format_refs(copies.certain)} of the same key; {how}")
+    if copies.possible:
+        said.append(
+            f"{_format_refs(copies.possible)} of the same key, which cancel leaves alone: it may be of another store"
+        )
+    return f"when it ended, {record.engine} still had {', and '.join(said)}"
+
+
+def _format_refs(refs: Sequence[str]) -> str:
+    return f"{'job' if len(refs) == 1 else 'jobs'} {' and '.join(refs)}"

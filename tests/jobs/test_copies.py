@@ -1,0 +1,146 @@
+"""What the scheduler has twice of a job is named and ended, whatever else goes wrong; no engine is asked in vain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from supercloud.errors import EngineError, StoreError
+from supercloud.jobs import api
+from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.looks import poll_connection
+from supercloud.jobs.engines.base import JobCopies
+from supercloud.jobs.engines.submission import JobIdentity, Status
+from supercloud.jobs.fleet.state import ObservationCache
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+
+CONNECTION = '{"engine": "slurm"}'
+
+
+class Scheduler:
+    """Jobs 1 and 2 carry one key; job 1 has ended, job 2 runs."""
+
+    def __init__(self) -> None:
+        self.state, self.copies_asked, self.ended = State.COMPLETED, 0, list[str]()
+        self.problem: Exception | None = None
+
+    def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
+        return {ref: Status(self.state, reason="said") for ref in refs}
+
+    def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
+        self.copies_asked += 1
+        if self.problem:
+            raise self.problem
+        return {ref: JobCopies(certain=("2",)) for ref in jobs if not self.ended}
+
+    def cancel(self, ref: str) -> None:
+        self.ended.append(ref)
+
+
+@pytest.fixture
+def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
+    scheduler = Scheduler()
+    for module in ("reconcile", "job", "broker.looks"):
+        monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: scheduler)
+    return scheduler
+
+
+def record_running(store: Store, submissions: int, connection: str = CONNECTION, **fields: Any) -> int:
+    """A job that was handed over so often before it ran."""
+    number = store.record(key="k", name="j", spec="{}", connection=connection, engine="slurm", **fields)[0].id
+    with store.transaction() as database:
+        for _ in range(submissions):
+            database.execute("UPDATE jobs SET state = 'PENDING', owner = ''")
+            assert store.begin_submission(number)
+    store.record_submitted(number, "1")
+    store.record_statuses({number: Status(State.RUNNING)})
+    return number
+
+
+def fill_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(store, "transaction", refuse)
+
+
+def test_a_job_that_was_submitted_once_has_no_copies_and_nobody_is_asked_for_them(
+    store: Store, scheduler: Scheduler
+) -> None:
+    number = record_running(store, 1)
+    assert not reconcile(store) and api.get(number, store).cancel() is State.COMPLETED
+    assert (store.get(number).reason, scheduler.copies_asked) == ("said", 0)
+
+
+def test_a_restored_store_does_not_know_how_often_a_job_was_submitted(store: Store, scheduler: Scheduler) -> None:
+    number = record_running(store, 1)
+    with store.transaction() as database:
+        database.execute("INSERT INTO restores (at, since, last) VALUES (1, ?, 1)", (store.get(number).recorded,))
+    assert not reconcile(store) and "slurm still had job 2 of the same key" in store.get(number).reason
+
+
+@pytest.mark.parametrize("problem", [EngineError("no answer"), OSError("no answer"), OverflowError("no answer")])
+def test_a_look_for_copies_that_fails_costs_no_state(store: Store, scheduler: Scheduler, problem: Exception) -> None:
+    number = record_running(store, 2)
+    scheduler.problem = problem
+    assert not reconcile(store)
+    record = store.get(number)
+    assert record.state is State.COMPLETED
+    assert "said; whether slurm has a copy of it that has not ended is not known (no answer); " in record.reason
+    assert record.reason.endswith(f"supercloud cancel {number} asks again and ends it")
+
+
+@pytest.mark.parametrize(
+    "connection",
+    [
+        '{"engine": "slurm", "via": "ssh:gone"}',
+        '{"engine": "slurm", "via": "https://gone.example:6820"}',
+        '{"engine": "plugin-that-was-removed"}',
+    ],
+)
+@pytest.mark.parametrize("submissions", [1, 2])
+def test_a_job_that_has_ended_is_ended_also_where_its_cluster_is_gone(
+    store: Store,
+    connection: str,
+    submissions: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.delenv("SLURM_JWT", raising=False)
+    number = record_running(store, submissions, connection)
+    store.record_statuses({number: Status(State.COMPLETED)})
+    assert api.get(number, store).cancel() is State.COMPLETED
+    warned = [f"job {number} has ended; copies of it that slurm may still have are not ended: " in caplog.text]
+    assert warned == [submissions > 1], caplog.text
+
+
+def test_a_copy_is_ended_where_nothing_can_be_written(
+    store: Store, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = record_running(store, 2)
+    assert not reconcile(store)
+    fill_disk(store, monkeypatch)
+    assert api.get(number, store).cancel() is State.COMPLETED and scheduler.ended == ["2"]
+
+
+@pytest.mark.parametrize("problem", [None, EngineError("no answer")])
+def test_copies_of_a_job_that_is_started_again_are_left_to_the_broker(
+    store: Store, scheduler: Scheduler, problem: Exception | None
+) -> None:
+    """Its record names the next start from then on: cancel would not find them."""
+    number = record_running(store, 2, fleet="all", retries=2)
+    scheduler.state, scheduler.problem = State.NODE_FAIL, problem
+    assert not reconcile(store)
+    record = store.get(number)
+    assert (record.state, record.ref) == (State.HELD, None) and "supercloud cancel" not in record.reason
+    assert "supercloud serve" in record.reason and record.reason.endswith("; it is started again")
+    ref = "1" if problem else "2"  # Slurm's cancel of job 1 ends its copies
+    assert [item.ref for item in ledger.list_abandoned(store)] == [ref]
+    api.get(number, store).cancel()
+    poll_connection(store, CONNECTION, [number], [], ObservationCache(), [], 0.0)
+    assert scheduler.ended == [ref] and not ledger.list_abandoned(store)
