@@ -92,6 +92,7 @@ class ClusterSpec(Model):
     """An AI supercomputer, declared: pools of machines, fabrics, storage, facility, tenants."""
 
     name: Name
+    """Name of the cluster: Slurm's ClusterName, the DNS domain and resources of a cloud follow it."""
     site: Site
     """Where the cluster stands: on-prem, or a region of a cloud."""
     scheduler: Scheduler

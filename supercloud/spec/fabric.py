@@ -145,6 +145,7 @@ class Service(Model):
     the same machines."""
 
     name: Name
+    """Name of the group; hosts are numbered after it (mgmt-01)."""
     count: MachineCount
     """Machines."""
     links: Annotated[int, IntegerRange(1, 1024)] = 1
@@ -183,6 +184,7 @@ class Partition(Model):
     """Who may talk to whom on an InfiniBand fabric."""
 
     tenant: Name
+    """Tenant whose hosts are members."""
     pkey: Annotated[int, IntegerRange(1, 0x7FFE)] | None = None
     """15 bits, without the bit of membership; empty means one that follows from the tenant's name alone."""
     hosts: Text | None = None
@@ -208,6 +210,7 @@ class Fabric(Model):
     """One network. On a cloud, ``kind`` says it all; on-prem, shape and switch decide how it is built."""
 
     name: Name
+    """Name of the fabric: switches (compute-leaf-001), subnets and, where no ``role`` is given, its role follow it."""
     kind: FabricKind
     """Technology of the network; efa, gpudirect-tcpx and ici are of clouds."""
     role: Literal["compute", "storage", "in-band", "management"] | None = None
