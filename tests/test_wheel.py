@@ -1,4 +1,4 @@
-"""The built wheel, installed into a fresh environment, plans and renders without the repository."""
+"""The built wheel, installed into a fresh environment, plans, renders and has types without the repository."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ import zipfile
 from pathlib import Path
 
 from samples import EXAMPLES, ROOT
+
+_PROGRAM = """\
+import supercloud as sc
+
+plan = sc.resolve(sc.load("cluster.yaml"))
+nodes: int = plan.nodes
+sc.render(plan, target="slurm").write("out")
+sc.load(pth="cluster.yaml")
+"""
+"""Of a user, with a misspelt argument."""
 
 
 def run(*command: object, **options: object) -> str:
@@ -39,3 +49,9 @@ def test_the_wheel_renders(tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(venv / "bin/supercloud", "render", EXAMPLES[0], "--out", out, env=env, cwd=tmp_path)
     assert (out / "slurm" / "slurm.conf").is_file()
+    (packages / "borrowed.pth").write_text("\n".join(borrowed))
+    (tmp_path / "user.py").write_text(_PROGRAM)
+    types = [sys.executable, "-m", "mypy", "--strict", "--python-executable", venv / "bin/python", "user.py"]
+    checked = subprocess.run([str(part) for part in types], capture_output=True, text=True, cwd=tmp_path)
+    wrong = [line for line in checked.stdout.splitlines() if ": error: " in line]
+    assert len(wrong) == 1 and 'user.py:6: error: Unexpected keyword argument "pth"' in wrong[0], checked.stdout

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "report": "Declare",
     "catalog": "Look up",
     "schema": "Look up",
+    "explain": "Look up",
     "place": "Jobs",
     "why-not": "Jobs",
     "submit": "Jobs",

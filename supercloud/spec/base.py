@@ -121,7 +121,7 @@ Name = Annotated[
     Field(
         pattern=NAME_PATTERN,
         max_length=40,
-        description="Lower-case letters, digits and inner dashes, starting with a letter.",
+        json_schema_extra={"form": "lower-case letters, digits and inner dashes, starting with a letter"},
     ),
 ]
 # Control characters of ASCII and ISO 8859-1, and the line separators of Unicode: readers of YAML, of terminals and of
@@ -142,7 +142,7 @@ Interfaces = Annotated[
     Field(
         pattern=rf"^{_INTERFACE}( *, *{_INTERFACE})*$",
         max_length=1024,
-        description="Network interfaces of Linux, with commas between: ib0, or ib0,ib1.",
+        examples=["ib0,ib1"],
     ),
 ]
 MIG_PROFILE = r"^[0-9]{1,3}g\.[0-9]{1,5}gb(\+[a-z.]+)?$"
@@ -193,7 +193,7 @@ Flag = StrictBool
 _RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
 ReleaseText = Annotated[
     str,
-    Field(pattern=_RELEASE_PATTERN, description="A release such as '22.05'."),
+    Field(pattern=_RELEASE_PATTERN),
     BeforeValidator(_to_release_text),
     # without quotes it is a number of YAML, which other readers see as one
     WithJsonSchema(

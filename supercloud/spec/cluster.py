@@ -29,7 +29,9 @@ class ExistingSubnet(Model):
     """An existing subnet, with what is known of it."""
 
     id: Text
+    """Identifier of the subnet at the cloud, such as subnet-0a1b2c3d."""
     zone: Text | None = None
+    """Availability zone of the subnet; empty means not known."""
     public: Flag = False
     """Whether the internet is reached directly from it."""
 
@@ -38,7 +40,9 @@ class SubnetRanges(Model):
     """Ranges of subnets, one a zone in the order of the zones."""
 
     public: tuple[Cidr, ...] = ()
+    """Ranges of subnets with a route to the internet."""
     private: tuple[Cidr, ...] = ()
+    """Ranges of subnets for nodes."""
     control: tuple[Cidr, ...] = ()
     """Of the managed Kubernetes control plane."""
 
@@ -77,24 +81,36 @@ class Suppression(Model):
     """A check whose findings are accepted, and why."""
 
     check: Text
+    """Name of the check, as findings print it in brackets (power-budget)."""
     path: Text | None = None
     """Only findings at this path; empty means all of the check."""
     reason: Text
+    """Why the finding is acceptable; reports and reviews show it."""
 
 
 class ClusterSpec(Model):
     """An AI supercomputer, declared: pools of machines, fabrics, storage, facility, tenants."""
 
     name: Name
+    """Name of the cluster: Slurm's ClusterName, the DNS domain and resources of a cloud follow it."""
     site: Site
+    """Where the cluster stands: on-prem, or a region of a cloud."""
     scheduler: Scheduler
+    """What places jobs on nodes: Slurm or Kubernetes."""
     network: Network = Network()
+    """Addresses and names of the ordinary (in-band and management) networks."""
     pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=4096)]
+    """Groups of equal machines; at least one."""
     fabrics: Annotated[tuple[Fabric, ...], Field(max_length=64)] = ()
+    """Networks between machines: compute, storage, in-band, management."""
     storage: Annotated[tuple[Storage, ...], Field(max_length=256)] = ()
+    """File systems and object stores."""
     facility: Facility | None = None
+    """On-prem only: racks, power, cooling and energy. Empty means that the hall is not planned."""
     tenants: Annotated[tuple[Tenant, ...], Field(max_length=4096)] = ()
+    """Groups of users with shares, priorities and limits; empty means that everybody is equal."""
     suppress: tuple[Suppression, ...] = ()
+    """Findings of checks that are accepted, each with a reason."""
     catalog: Text | None = None
     """A folder that adds to the catalog or overrides it, relative to the spec's file."""
     tags: dict[Text, Text] = {}

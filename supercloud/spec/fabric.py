@@ -50,16 +50,22 @@ class Switches(Model):
     """A switch for each tier, where they differ."""
 
     leaf: Text
+    """Switch of the catalog for leaves."""
     spine: Text | None = None
+    """Switch for spines; empty means that of the leaves."""
     core: Text | None = None
+    """Switch for the third tier; empty means that of the spines."""
 
 
 class SwitchSystems(Model):
     """The operating system of the switches of each tier, where they differ."""
 
     leaf: Text
+    """Operating system of the leaves, in the catalog's ``network-systems``."""
     spine: Text | None = None
+    """That of spines; empty means that of the leaves."""
     core: Text | None = None
+    """That of core switches; empty means that of the spines."""
 
 
 class Routing(Model):
@@ -75,7 +81,9 @@ class Ecn(Model):
     """When a queue marks packets."""
 
     min: StoredSize
+    """Queue length from which packets are marked."""
     max: StoredSize
+    """Queue length from which they are marked with ``probability``."""
     probability: Annotated[int, IntegerRange(1, 100)]
     """Percent at ``max``."""
 
@@ -84,22 +92,28 @@ class Qos(Model):
     """Departures from the lossless contract of the catalog; switches and hosts follow it alike."""
 
     dscp: Dscp | None = None
+    """DSCP of RDMA data."""
     priority: Priority | None = None
     """Priority, traffic class and queue of RDMA data; the only one that PFC pauses."""
     cnp_dscp: Dscp | None = None
+    """DSCP of congestion notifications (CNP)."""
     cnp_priority: Priority | None = None
     """Of congestion notifications, served strictly first."""
     mtu: Mtu | None = None
     """Of links between switches."""
     host_mtu: Mtu | None = None
+    """MTU of hosts' interfaces, in bytes."""
     ecn: Ecn | None = None
+    """Thresholds of ECN marking."""
 
 
 class Oversubscription(Model):
     """How much more goes into a tier from below than leaves it upwards: 7 means 7 to 1."""
 
     leaf: Annotated[float, Field(strict=True, ge=0.1, le=1000)] = 1
+    """Of leaves."""
     spine: Annotated[float, Field(strict=True, ge=0.1, le=1000)] = 1
+    """Of spines below core switches."""
 
 
 class SubnetManager(Model):
@@ -123,6 +137,7 @@ class SubnetManager(Model):
     product: Text | None = None
     """What the bill of material calls one."""
     part_number: Text | None = None
+    """Part number for the bill of material."""
 
 
 class Service(Model):
@@ -130,6 +145,7 @@ class Service(Model):
     the same machines."""
 
     name: Name
+    """Name of the group; hosts are numbered after it (mgmt-01)."""
     count: MachineCount
     """Machines."""
     links: Annotated[int, IntegerRange(1, 1024)] = 1
@@ -150,6 +166,7 @@ class Service(Model):
     product: Text | None = None
     """What the bill of material calls one."""
     part_number: Text | None = None
+    """Part number for the bill of material."""
     ours: Flag = True
     """False: whoever brings the machines also brings their optics and manages them."""
 
@@ -158,13 +175,16 @@ class FabricInterconnect(Model):
     """Links from every leaf into the topmost switches of another fabric, over the leaves' uplink ports."""
 
     fabric: Name
+    """The fabric that is joined."""
     links: Annotated[int, IntegerRange(1, 1024)]
+    """Links of each leaf."""
 
 
 class Partition(Model):
     """Who may talk to whom on an InfiniBand fabric."""
 
     tenant: Name
+    """Tenant whose hosts are members."""
     pkey: Annotated[int, IntegerRange(1, 0x7FFE)] | None = None
     """15 bits, without the bit of membership; empty means one that follows from the tenant's name alone."""
     hosts: Text | None = None
@@ -190,10 +210,13 @@ class Fabric(Model):
     """One network. On a cloud, ``kind`` says it all; on-prem, shape and switch decide how it is built."""
 
     name: Name
+    """Name of the fabric: switches (compute-leaf-001), subnets and, where no ``role`` is given, its role follow it."""
     kind: FabricKind
+    """Technology of the network; efa, gpudirect-tcpx and ici are of clouds."""
     role: Literal["compute", "storage", "in-band", "management"] | None = None
     """Which adapters of the machines it joins; empty means the fabric's name where that is a role, else compute."""
     shape: Literal["rail-optimized", "fat-tree", "clos", "torus"] | None = None
+    """How switches are connected; empty means rail-optimized."""
     switch: Text | None = None
     """Name of a switch in the catalog, for all tiers."""
     switches: Switches | None = None
@@ -203,7 +226,9 @@ class Fabric(Model):
     systems: SwitchSystems | None = None
     """Instead of ``os``: one for each tier."""
     routing: Routing = Routing()
+    """Underlay of a routed (RoCE) fabric."""
     qos: Qos = Qos()
+    """Changes to the lossless settings of a RoCE fabric."""
     subnet: Cidr | None = None
     """Addresses of the nodes' links; empty means a part of ``network.fabrics``."""
     speed: DataRate | None = None
@@ -228,9 +253,11 @@ class Fabric(Model):
     racks_per_pod: Count | None = None
     """Clos only: racks under one set of cluster switches."""
     oversubscription: Oversubscription = Oversubscription()
+    """Bandwidth into a tier from below over bandwidth that leaves it upwards."""
     dims: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
     """Torus only: nodes along each dimension."""
     manager: SubnetManager | None = None
+    """InfiniBand: appliances of the subnet manager (UFM) on leaf ports."""
     services: Annotated[tuple[Service, ...], Field(max_length=256)] = ()
     """Further machines on leaf ports."""
     spines: Count | None = None
@@ -240,7 +267,9 @@ class Fabric(Model):
     exits: Links = 0
     """Links from the topmost switches to the building's network."""
     joins: FabricInterconnect | None = None
+    """Another fabric whose topmost switches the leaves of this one have links to, instead of spines of their own."""
     cabling: Cabling | None = None
+    """Kinds of cable that may be used; empty means the simplest that reaches."""
     sharp: Flag = False
     """InfiniBand: reductions in the switches (SHARP), where it is licensed."""
     adaptive_routing: Flag = False

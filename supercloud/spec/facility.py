@@ -51,6 +51,7 @@ class RackChoice(Model):
     """Which rack, and how many nodes go into one."""
 
     type: Text
+    """Rack of the catalog."""
     nodes: Count | None = None
     """Nodes per rack; empty means as the maker's reference architecture shows, else as many as fit; never more than fit
     by units, power and weight."""
@@ -86,8 +87,11 @@ class ServiceMachines(Model):
     """Equal machines that are in no pool: management servers, subnet managers."""
 
     name: Name
+    """Name of the group; hosts are numbered after it (mgmt-01)."""
     machine: Text
+    """Machine of the catalog."""
     count: MachineCount = 1
+    """How many there are."""
 
 
 class PowerSupply(Model):
@@ -96,6 +100,7 @@ class PowerSupply(Model):
     budget: Power | None = None
     """IT power of the hall."""
     feeds: SmallCount = 2
+    """Independent feeds (A, B, …)."""
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
     """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None
@@ -161,7 +166,9 @@ class EnergySource(Model):
     """One way the site gets its energy."""
 
     name: Name
+    """Name in reports."""
     kind: Literal["grid", "contract", "on-site"]
+    """The grid, a contract (power purchase agreement), or generation on the site."""
     share: Annotated[Ratio, Field(gt=0)]
     """Of the energy of a year."""
     power: Power | None = None
@@ -169,13 +176,16 @@ class EnergySource(Model):
     capacity_factor: Annotated[Ratio, Field(gt=0)] | None = None
     """Part of ``power`` that it gives on average over a year, as sun and wind give a part; empty means all of it."""
     price: UnitPrice | None = None
+    """Price of energy from it."""
     carbon: CarbonIntensity | None = None
+    """Carbon intensity of it."""
 
 
 class EnergySupply(Model):
     """What energy costs and emits."""
 
     price: UnitPrice | None = None
+    """Price of energy from the grid."""
     carbon: CarbonIntensity | None = None
     """Carbon of the supply; empty means that of the place, where the catalog has it."""
     carbon_hours: Text | None = None
@@ -197,15 +207,21 @@ class Facility(Model):
     """The hall."""
 
     rack: RackChoice | None = None
+    """Rack of the nodes; pools may name another."""
     management: ManagementRacks = ManagementRacks()
+    """Racks for switches and service machines."""
     machines: Annotated[tuple[ServiceMachines, ...], Field(max_length=256)] = ()
     """Machines that are in no pool and are not those of storage."""
     power: PowerSupply = PowerSupply()
+    """Feeds, breakers and redundancy."""
     cooling: Cooling = Cooling()
+    """Air and liquid cooling, heat rejection and weather."""
     energy: EnergySupply = EnergySupply()
+    """Price and carbon of energy."""
     pue: Number | None = None
     """Facility energy over IT energy, where it is known."""
     racks_per_row: Count | None = None
+    """Racks side by side in one row; empty means a usual number."""
     floor: Mass | None = None
     """Weight of one rack with what is in it that the floor carries; empty means no limit."""
     door: Length | None = None

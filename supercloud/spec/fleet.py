@@ -90,7 +90,9 @@ class FleetPolicy(Model):
     """What is preferred over the whole fleet."""
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
+    """What placement minimizes where a job does not say."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
+    """Weights of the terms that placement adds up, where the default is not wanted."""
     max_wait: Duration | None = None
     """A job that would wait longer goes to a dearer place."""
     half_life: Annotated[Duration, AfterValidator(_require_duration)] = Duration("7 d")
@@ -103,17 +105,22 @@ class FleetTenant(Model):
     """What a tenant may have over all clusters of the fleet together; what each cluster says holds besides."""
 
     name: Name
+    """Name of the tenant, the same in all clusters."""
     share: Natural | None = None
     """Weight among the fleet's tenants; empty means: what its clusters say, by their sizes."""
     limits: TenantLimits = TenantLimits()
+    """What the tenant may use at one time over all clusters."""
 
 
 class DataSet(Model):
     """Data with a size and the places that hold it (``cluster/storage``)."""
 
     name: Name
+    """Name that jobs use."""
     size: StoredSize
+    """Size that a transfer moves."""
     at: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...], Field(min_length=1)]
+    """Where copies are, each as cluster/storage."""
     stays: Flag = False
     """It may not leave the clusters that hold it."""
 
@@ -122,11 +129,17 @@ class FleetSpec(Model):
     """Several clusters under one policy."""
 
     name: Name
+    """Name of the fleet."""
     clusters: Annotated[tuple[FleetMember, ...], Field(min_length=1)]
+    """The member clusters."""
     policy: FleetPolicy = FleetPolicy()
+    """Preferences over the whole fleet."""
     tenants: tuple[FleetTenant, ...] = ()
+    """Shares and limits over all clusters."""
     budgets: tuple[Budget, ...] = ()
+    """Money that tenants may spend in a period."""
     data: tuple[DataSet, ...] = ()
+    """Data sets that jobs may name in ``place.data``."""
 
     @model_validator(mode="after")
     def _check_unique_members(self) -> FleetSpec:

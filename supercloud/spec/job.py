@@ -79,9 +79,13 @@ class Parallelism(Model):
     """How a model is spread; the product is the number of accelerators."""
 
     tensor: Count = 1
+    """Tensor parallelism."""
     pipeline: Count = 1
+    """Pipeline stages."""
     data: Count = 1
+    """Data-parallel replicas."""
     context: Count = 1
+    """Context (sequence) parallelism."""
     expert: Count = 1
     """Expert groups lie inside the data groups and do not multiply the total."""
 
@@ -95,6 +99,7 @@ class Checkpoint(Model):
     """Where state is saved and how often."""
 
     path: Mount
+    """Directory on a file system that all nodes of the job see."""
     every: PositiveDuration | None = None
     """Empty means: proposed from the fleet's failure rate."""
     size: PositiveSize | None = None
@@ -107,27 +112,35 @@ class RetryRule(Model):
     """What to do when a job ends with one of these exit codes."""
 
     exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...]
+    """Exit codes of the job, 0 to 255."""
     action: Literal["retry", "fail"]
+    """Start the job again while retries are left, or let it fail at once."""
 
 
 class Secret(Model):
     """A secret by reference: the value never stands in a job."""
 
     env: EnvName
+    """Environment variable that holds it in the job."""
     name: Text
+    """Name of the secret in the engine's store."""
 
 
 class PlacementSpec(Model):
     """Where the job may go, and what to prefer."""
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
+    """What placement minimizes among the places that fit."""
     clusters: Literal["any"] | tuple[Name, ...] = "any"
+    """Clusters of the fleet that may be used."""
     pools: tuple[Name, ...] = ()
+    """Pools that may be used; empty means any."""
     nodes: tuple[Text, ...] = ()
     """Pinned nodes, for those who must."""
     max_price: Annotated[Price, AfterValidator(_require_not_negative)] | None = None
     """Of one node."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
+    """prefer-low: carbon counts beside what is minimized."""
     data: tuple[Name, ...] = ()
     """Data sets or file systems it reads; moving them costs."""
     regions: tuple[Text, ...] = ()
@@ -140,6 +153,7 @@ class JobSpec(Model):
     """A job, for any engine."""
 
     name: Name
+    """Name shown in lists and passed to the scheduler."""
     command: Annotated[tuple[Argument, ...], Field(min_length=1)] | None = None
     """The program and its arguments: no shell reads them."""
     script: Annotated[str, Field(min_length=1, max_length=1_048_576)] | None = None
@@ -148,24 +162,37 @@ class JobSpec(Model):
     """What it runs in: ``registry/name:tag``, a file of the image, or the folder of an OCI bundle. A ``command`` runs
     in it on every task, a ``script`` once, on the first node."""
     accelerators: Accelerators = Accelerators(count=0)
+    """How many accelerators, and which will do; empty means none."""
     nodes: Count | None = None
     """Nodes; empty means as few whole ones as hold the accelerators."""
     tasks_per_node: Count = 1
+    """Processes started on each node."""
     parallelism: Parallelism | None = None
+    """How the model is spread over accelerators; the product is their number."""
     model: ModelShape | None = None
     """What it trains: says whether it fits the memory, and what would."""
     licenses: dict[LicenceName, Count] = {}
     """How many of each licence it holds while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
     time_limit: PositiveDuration | None = None
+    """Time after which the scheduler ends the job; empty means the default of its queue or partition."""
     tenant: Name | None = None
+    """Tenant whose shares and limits the job counts against; empty means none."""
     priority: Priority = "normal"
+    """Priority class; at most that of the tenant."""
     preemptible: Flag = True
+    """Whether jobs of a higher priority may interrupt it."""
     checkpoint: Checkpoint | None = None
+    """Where the job saves its state; needed for proposals of an interval and for fencing."""
     retries: Annotated[int, IntegerRange(0, 1000)] = 0
+    """How often the job is started again after node failures, and after the exit codes that ``retry_rules`` name."""
     retry_rules: tuple[RetryRule, ...] = ()
+    """Which exit codes are retried; of several rules for one code the first counts. Other exit codes end the job."""
     env: dict[EnvName, Argument] = {}
+    """Environment variables."""
     secrets: tuple[Secret, ...] = ()
+    """Secrets of the engine's store, given as environment variables."""
     workdir: Mount | None = None
+    """Working directory on the node."""
     array: Annotated[int, IntegerRange(0, 1_000_000)] | None = None
     """So many copies with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
     after: tuple[Text, ...] = ()
@@ -175,7 +202,9 @@ class JobSpec(Model):
     budget: Annotated[Money, AfterValidator(_require_not_negative)] | None = None
     """The most it may cost until its time limit."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
+    """Weights of the terms that placement adds up; they win over the fleet's."""
     place: PlacementSpec = PlacementSpec()
+    """Clusters, pools and regions that may be used, and what is preferred."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> JobSpec:

@@ -41,43 +41,56 @@ class Reservation(Model):
     """Capacity reserved at the cloud under an identifier."""
 
     kind: Literal["reservation"]
+    """Always ``reservation``."""
     id: Text
+    """Identifier of the reservation at the cloud."""
     zone: Text | None = None
+    """Availability zone of the reservation."""
 
 
 class ReservationGroup(Model):
     """A group of reservations, any of which will do."""
 
     kind: Literal["reservation-group"]
+    """Always ``reservation-group``."""
     id: Text
+    """Identifier of the group at the cloud."""
 
 
 class CapacityBlock(Model):
     """Capacity bought for a span of time."""
 
     kind: Literal["capacity-block"]
+    """Always ``capacity-block``."""
     id: Text
+    """Identifier of the capacity block at the cloud."""
     zone: Text | None = None
+    """Availability zone of the block."""
 
 
 class Spot(Model):
     """Capacity the cloud may take back."""
 
     kind: Literal["spot"]
+    """Always ``spot``."""
     max_price: Price | None = None
+    """The most that is paid for one machine; empty means the provider's own limit."""
 
 
 class OnDemand(Model):
     """Capacity at list price, if there is any."""
 
     kind: Literal["on-demand"]
+    """Always ``on-demand``."""
 
 
 class FlexStart(Model):
     """Capacity queued for at the cloud, which starts when it is free."""
 
     kind: Literal["flex-start"]
+    """Always ``flex-start``."""
     max_run: Duration | None = None
+    """Longest time the machines are kept."""
 
 
 Capacity = Annotated[
@@ -106,13 +119,16 @@ class SystemReserve(Model):
     """What the operating system and a storage client keep for themselves on each node."""
 
     cores: Natural = 0
+    """Processor cores of each node that jobs do not get."""
     memory: StoredSize | None = None
+    """Memory of each node that jobs do not get."""
 
 
 class Pool(Model):
     """Equal machines under one name."""
 
     name: Name
+    """Name of the pool: host names, partitions and queues follow it."""
     machine: Text
     """Name of a machine in the catalog."""
     nodes: NodeCount
@@ -124,9 +140,11 @@ class Pool(Model):
     capacity: tuple[Capacity, ...] = ()
     """Clouds only: ways to get the machines, in order; the first that works is used. Empty means on-demand."""
     slicing: Slicing | None = None
+    """How accelerators are divided among jobs; empty means whole ones."""
     imex: Flag | None = None
     """Whether memory is shared over the scale-up domain (IMEX); empty means where the machine has such a domain."""
     reserve: SystemReserve = SystemReserve()
+    """Cores and memory that the system keeps on each node."""
     features: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)], ...] = ()
     """Further node features (Slurm) or labels (Kubernetes)."""
     hostname: Name | None = None

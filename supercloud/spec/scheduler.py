@@ -29,7 +29,9 @@ class Host(Model):
     """A service host that exists or will exist: a name and, where it is fixed, its address."""
 
     name: Name
+    """Host name, without the domain."""
     address: Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]{2,45}$")] | None = None
+    """Address, where it is fixed; empty means one of the plan."""
 
 
 class Partition(Model):
@@ -37,11 +39,17 @@ class Partition(Model):
     the tenants that InfiniBand partitions give its nodes to."""
 
     name: Name
+    """Name of the partition."""
     pools: tuple[Name, ...] = Field(min_length=1)
+    """Pools whose nodes are in it."""
     default: Flag = False
+    """Whether jobs that name no partition go here."""
     max_time: Duration | None = None
+    """Longest time limit of a job; empty means the cluster's."""
     default_time: Duration | None = None
+    """Time limit of jobs that name none; empty means the cluster's."""
     max_nodes: Count | None = None
+    """Most nodes of one job; empty means all."""
     priority: Annotated[int, IntegerRange(0, 65533)] = 1
     """Priority tier: partitions of a higher one are scheduled first."""
     topology: TopologyKind | None = None
@@ -58,6 +66,7 @@ class ServiceHosts(Model):
     machine: Text | None = None
     """Empty means a usual one."""
     count: Annotated[int, IntegerRange(0, 4096)] = 1
+    """How many there are."""
     disk: StoredSize | None = None
     """Of the root."""
     public: Flag = False
@@ -68,7 +77,9 @@ class SlurmScheduler(Model):
     """Slurm, set up completely: controllers, accounting, partitions, programs."""
 
     kind: Literal["slurm"]
+    """Always ``slurm``."""
     version: ReleaseText
+    """Release of Slurm, such as "25.11"; supported are those of the catalog."""
     controllers: Annotated[tuple[Host, ...], Field(min_length=1, max_length=9)] = (Host(name="ctl1"),)
     """The first is the primary, the others take over in order."""
     database: Host | None = None
@@ -80,11 +91,15 @@ class SlurmScheduler(Model):
     topology: TopologyKind | None = None
     """The cluster's default topology; empty means what fits the fabric and the version."""
     partitions: tuple[Partition, ...] = ()
+    """Partitions; empty means one for each pool."""
     max_time: Duration = Duration("7 d")
+    """Longest time limit of a job."""
     default_time: Duration = Duration("4 h")
+    """Time limit of jobs that name none."""
     preemption: Flag = True
     """Whether work of a higher priority requeues work of a lower one."""
     health_check_interval: Duration = Duration("5 min")
+    """Time between health checks of a node."""
     machine: Text | None = None
     """Machine of the controllers. On clouds empty means one that is large enough for the nodes. On-prem controllers and
     database host become service machines of it, numbered as those are (ctl-01, ctl-02); empty means that they have
@@ -118,8 +133,11 @@ class KubernetesScheduler(Model):
     """Kubernetes with a batch queue: Kueue, or Volcano."""
 
     kind: Literal["kubernetes"]
+    """Always ``kubernetes``."""
     version: ReleaseText
+    """Release of Kubernetes, such as "1.35"; supported are those of the catalog."""
     queue: Literal["kueue", "volcano"] = "kueue"
+    """Batch queue: Kueue, or Volcano."""
     queue_version: ReleaseText | None = None
     """Release of the queue; empty means the newest in the catalog."""
     machine: Text | None = None

@@ -38,13 +38,16 @@ class Throughput(Model):
     """What the whole of it must read and write."""
 
     read: DataRate | None = None
+    """Sequential reads."""
     write: DataRate | None = None
+    """Sequential writes."""
 
 
 class StorageServers(Model):
     """On-prem: the machines that serve it."""
 
     machine: Text
+    """Machine of the catalog."""
     count: MachineCount | None = None
     """How many; empty means as many as capacity and throughput need."""
     throughput: Throughput | None = None
@@ -59,6 +62,7 @@ class Protection(Model):
     data: Count | None = None
     """Data parts of a stripe or parity group."""
     parity: Count | None = None
+    """Parity parts of a stripe or parity group."""
     spares: Natural | None = None
     """WEKA: servers whose capacity is held back for rebuilding."""
     copies: Count | None = None
@@ -84,7 +88,9 @@ class Storage(Model):
     """A file system or an object store."""
 
     name: Name
+    """Name of the store."""
     kind: Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
+    """What serves it; managed means a service of the cloud."""
     product: Text | None = None
     """A product of the catalog (on a cloud, of its storage services), where the kind alone leaves a choice."""
     deployment: Text | None = None
@@ -96,6 +102,7 @@ class Storage(Model):
     tier: Literal["good", "better", "best"] | None = None
     """Throughput by the reference architecture's tiers."""
     throughput: Throughput | None = None
+    """Throughput of the whole store; empty means that of its tier, or what its servers give."""
     throughput_per_tib: DataRate | None = None
     """Throughput for each TiB of capacity, as clouds sell it."""
     mount: Mount | None = None
@@ -103,9 +110,11 @@ class Storage(Model):
     fabric: Name | None = None
     """Fabric it is reached over; empty means the ordinary network."""
     servers: StorageServers | None = None
+    """On-prem: its servers; empty means that none are planned."""
     metadata: StorageServers | None = None
     """Lustre: the metadata servers; empty means machines like the others."""
     protection: Protection = Protection()
+    """Redundancy, where the product's default is not wanted."""
     checkpoint: CheckpointSizing | None = None
     """Sizes it for saving the training state, too."""
     average_file: StoredSize | None = None

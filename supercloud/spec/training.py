@@ -19,6 +19,7 @@ class ModelShape(Model):
     expert_parameters: Parameters = 0
     """Those of ``parameters`` that are in experts: expert parallelism divides only these."""
     layers: Count | None = None
+    """Transformer layers."""
     hidden: Count | None = None
     """Width of the residual stream."""
     heads: Count | None = None

@@ -172,6 +172,16 @@ def test_schema(cli: Cli) -> None:
     assert cli("schema", "clutser")[0] == 2
 
 
+def test_explain_prints_a_field_and_those_below_it(cli: Cli) -> None:
+    code, out, err = cli("explain", "facility.power")
+    assert code == 0 and "budget <power, such as 120 kW>" in out and "feeds <whole number, 1 to 256> (default 2)" in out
+    assert not err, "nothing is below its fields"
+    code, out, err = cli("explain", "job.place", "--recursive")
+    assert code == 0 and "max_price <price, such as 60 USD/h>" in out.splitlines()
+    code, _, err = cli("explain", "pool.nodes")
+    assert code == 2 and "did you mean pools" in err
+
+
 def test_init_writes_a_spec_that_plans(cli: Cli, tmp_path: Path) -> None:
     for machine in ("dgx-h100", "dgx-gb200", "dgx-a100", "cpu-6740e", "gaudi3-8"):
         file = tmp_path / f"{machine}.yaml"

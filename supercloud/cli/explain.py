@@ -1,0 +1,58 @@
+"""``supercloud explain``: what a field of a document means."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from .options import JsonOption
+from .output import print_json, print_note, print_result
+
+EPILOG = "Example: supercloud explain facility.power · next: supercloud explain --recursive job"
+
+
+def explain(
+    path: Annotated[
+        str, typer.Argument(help="A field (facility.power, job.place), or cluster, fleet, job.")
+    ] = "cluster",
+    recursive: Annotated[bool, typer.Option("--recursive", help="All fields below it, one a line.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print a field of a spec: type, unit, default, example and the fields below it."""
+    from ..spec.explain import explain_field, iter_fields
+
+    found = explain_field(path)
+    if as_json:
+        print_json(asdict(found))
+        return
+    if recursive:
+        for child in iter_fields(found):
+            depth = child.path.count(".") - (found.path.count(".") + 1 if found.path else 0)
+            print_result(f"{'  ' * depth}{child.name} <{child.type}>")
+        return
+    print_result(f"{found.path or path} <{found.type}>{' (required)' if found.is_required else ''}")
+    _print_text(found.description, "  ")
+    for label, value in (("default", found.default), ("example", found.example)):
+        if value:
+            print_result(f"  {label}: {value}")
+    for group in found.children:
+        print_result("")
+        print_result(f"fields{f' where {group.condition}' if group.condition else ''}:")
+        for child in group.fields:
+            notes = "required" if child.is_required else f"default {child.default}" if child.default else ""
+            print_result(f"  {child.name} <{child.type}>{f' ({notes})' if notes else ''}")
+            _print_text(child.description, "      ")
+    if below := next((child for group in found.children for child in group.fields if child.children), None):
+        document = "" if path.split(".")[0] not in ("fleet", "job") else f"{path.split('.')[0]}."
+        print_note(f"next: supercloud explain {document}{below.path}")
+
+
+def _print_text(text: str, indent: str) -> None:
+    """A description, wrapped to the terminal."""
+    width = min(shutil.get_terminal_size((100, 24)).columns, 120)
+    for line in textwrap.wrap(text, max(40, width - len(indent))):
+        print_result(indent + line)

@@ -1,0 +1,178 @@
+"""What a field of a document is: type, unit, default, example and children, read from the JSON Schema of the models."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import UnknownNameError
+from .schema import DOCUMENTS, build_schema
+
+__all__ = ["FieldDoc", "FieldGroup", "explain_field", "iter_fields"]
+
+_SCALARS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+
+
+@dataclass(frozen=True)
+class FieldGroup:
+    """Fields that stand together: those of a mapping, or of one of several forms that it may have."""
+
+    condition: str
+    """What selects this form (``kind: slurm``); empty where there is one form only."""
+    description: str
+    fields: tuple[FieldDoc, ...]
+
+
+@dataclass(frozen=True)
+class FieldDoc:
+    """One field of a document, or the document itself."""
+
+    path: str
+    """From the root of the document, without indices: ``pools.capacity``; empty for the document itself."""
+    type: str
+    """In words, with bounds: ``whole number, 1 to 64``."""
+    description: str
+    is_required: bool = False
+    default: str = ""
+    """As it would be written; empty where nothing or null is the default."""
+    example: str = ""
+    children: tuple[FieldGroup, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+
+def explain_field(path: str = "cluster") -> FieldDoc:
+    """A field by its path: ``facility.power``, ``pools[0].capacity``, ``job.place``; a document by its name.
+
+    The first word may name the document (cluster, fleet, job); without it the path is one of the cluster's. Raises
+    UnknownNameError with the nearest name where there is no such field.
+    """
+    parts = [part for part in re.sub(r"\[\d*\]", "", path).split(".") if part]
+    document = parts.pop(0) if parts and parts[0] in DOCUMENTS else "cluster"
+    found = _describe_document(document)
+    for part in parts:
+        children = {child.name: child for group in reversed(found.children) for child in group.fields}
+        if part not in children:
+            raise UnknownNameError(f"field of {found.path or document}", part, children)
+        found = children[part]
+    return found
+
+
+def iter_fields(parent: FieldDoc) -> Iterator[FieldDoc]:
+    """All fields below a field or document, each after its parent."""
+    seen: set[str] = set()
+    for group in parent.children:
+        for child in group.fields:
+            if child.path not in seen:
+                seen.add(child.path)
+                yield child
+                yield from iter_fields(child)
+
+
+def _describe_document(name: str) -> FieldDoc:
+    schema = build_schema(name)
+    return FieldDoc(
+        "",
+        f"document ({name} spec)",
+        schema.get("description", ""),
+        children=_build_groups(schema, schema["$defs"], ""),
+    )
+
+
+def _build_groups(schema: Mapping[str, Any], models: Mapping[str, Any], path: str) -> tuple[FieldGroup, ...]:
+    """The fields of a mapping, or of all mappings that a value may be; empty for values without fields."""
+    if "$ref" in schema:
+        return _build_groups(models[schema["$ref"].rpartition("/")[2]], models, path)
+    if "properties" in schema:
+        required = schema.get("required", ())
+        fields = tuple(
+            _describe_field(f"{path}.{key}".lstrip("."), value, models, key in required)
+            for key, value in schema["properties"].items()
+        )
+        kind = schema["properties"].get("kind", {}).get("const")
+        return (FieldGroup(f"kind: {kind}" if kind else "", _join_lines(schema.get("description", "")), fields),)
+    nested = [*schema.get("oneOf", ()), *schema.get("anyOf", ()), *_list_items(schema)]
+    return tuple(group for item in nested for group in _build_groups(item, models, path))
+
+
+def _list_items(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The values of a list or of a mapping with free keys."""
+    items = schema.get("items")
+    if items is None and isinstance(schema.get("prefixItems"), list):
+        items = schema["prefixItems"][0]
+    free = list(schema.get("patternProperties", {}).values())
+    extra = schema.get("additionalProperties")
+    return [item for item in (items, *free, extra) if isinstance(item, Mapping)]
+
+
+def _describe_field(path: str, schema: Mapping[str, Any], models: Mapping[str, Any], is_required: bool) -> FieldDoc:
+    default = schema.get("default")
+    has_default = default is not None and "$ref" not in schema
+    return FieldDoc(
+        path,
+        _describe_type(schema, models),
+        _join_lines(schema.get("description", "")),
+        is_required,
+        _format_value(default) if has_default else "",
+        next(_iter_examples(schema), ""),
+        _build_groups(schema, models, path),
+    )
+
+
+def _describe_type(schema: Mapping[str, Any], models: Mapping[str, Any]) -> str:
+    if "$ref" in schema:
+        model = models[schema["$ref"].rpartition("/")[2]]
+        return "mapping" if "properties" in model else _describe_type(model, models)
+    if choices := [item for item in (*schema.get("oneOf", ()), *schema.get("anyOf", ())) if item.get("type") != "null"]:
+        return " or ".join(dict.fromkeys(_describe_type(item, models) for item in choices))
+    if "enum" in schema or "const" in schema:
+        values = [_format_value(item) for item in schema.get("enum", [schema.get("const")])]
+        return f"one of {', '.join(values)}" if len(values) > 1 else values[0]
+    if "properties" in schema:
+        return "mapping"
+    kind = schema.get("type")
+    if kind == "array":
+        return "list of " + (_describe_type(_list_items(schema)[0], models) if _list_items(schema) else "values")
+    if kind == "object":
+        types = {_describe_type(item, models) for item in _list_items(schema)}
+        return "mapping of " + (" or ".join(sorted(types)) or "values")
+    if schema.get("examples") and kind == "string" and schema.get("title"):
+        return f"{_split_words(schema['title'])}, such as {schema['examples'][0]}"
+    return _SCALARS.get(str(kind), "value") + _describe_bounds(schema)
+
+
+def _describe_bounds(schema: Mapping[str, Any]) -> str:
+    low, high = schema.get("exclusiveMinimum", schema.get("minimum")), schema.get("maximum")
+    more = "more than " if "exclusiveMinimum" in schema else ""
+    if low is not None and high is not None:
+        return f", {more}{low:g} to {high:g}" if isinstance(low, float) else f", {more}{low} to {high}"
+    if low is not None:
+        return f", {more}{low}" if more else f", {low} or more"
+    return f", at most {high}" if high is not None else ""
+
+
+def _iter_examples(schema: Mapping[str, Any]) -> Iterator[str]:
+    yield from map(_format_value, schema.get("examples", ()))
+    for item in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *_list_items(schema)):
+        yield from _iter_examples(item)
+
+
+def _format_value(value: Any) -> str:
+    """A value as it is written in YAML on one line."""
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False) if value else ""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(text.split()).replace("``", "`")
+
+
+def _split_words(title: str) -> str:
+    """``DataRate`` as words: ``data rate``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", title).lower()
