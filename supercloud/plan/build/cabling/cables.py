@@ -43,6 +43,19 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
     services = [build_service_devices(plan, fabric.role, item, locator) for item in fabric.services]
     tiers = [build_switch_devices(fabric, tier, locator) for tier in fabric.tiers]
     devices = [*nodes, *services, *tiers]
+    columns = _build_columns(plan, fabric, declared, wiring, devices, locator)
+    _require_distinct_ports(fabric, devices, columns, plan)
+    return select_cables(plan, fabric, declared, tuple(devices), *columns)
+
+
+def _build_columns(
+    plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[DeviceSet], locator: DeviceLocator
+) -> list[Ints]:
+    """Both ends of every link: set of devices, device and port of one end and of the other, and the lane of a port.
+
+    In a function of its own, since the groups' columns would take as much memory again for as long as they are kept.
+    """
+    nodes = devices[: len(devices) - len(fabric.services) - len(fabric.tiers)]
     sets = {item.kind: number for number, item in enumerate(devices) if item.kind in ("leaf", "spine", "core")}
     parts: list[tuple[Ints, ...]] = []
     for group in wiring.link_groups:
@@ -77,9 +90,7 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
             )
         parts.append(row)
     parts += _iter_extra_links(plan, fabric, declared, wiring, devices, sets, locator)
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    _require_distinct_ports(fabric, devices, columns, plan)
-    return select_cables(plan, fabric, declared, tuple(devices), *columns)
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _iter_extra_links(
