@@ -80,3 +80,19 @@ def test_leaves_that_join_need_uplink_ports() -> None:
     assert "joins by 2 links, and nvidia-sn4600c has no uplink ports beside the 64 for nodes" in error.problem
     assert "or put the pools onto the network that is joined" in error.hint
     assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
+
+
+def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
+    """An SN2201 has 4: with fewer links nothing is wrong. To leave the management network out is no cure."""
+
+    def look(links: int) -> Plan:
+        management = MANAGEMENT | {"joins": {"fabric": "in-band", "links": links}}
+        joined = ["compute", "in-band", "management"]
+        return site(COMPUTE, IN_BAND, management, joined=joined)
+
+    (error,) = look(5).errors
+    assert "joins by 5 links, and nvidia-sn2201 has 4 uplink ports" in error.problem
+    assert error.hint == (
+        "set joins: {fabric: in-band, links: 4}, or take a switch with 5 of them (uplink_ports in the catalog)"
+    )
+    assert not look(4).errors
