@@ -39,7 +39,7 @@ sys.path.insert(0, sys.argv[2])
 from discovery import Net
 import supercloud as sc
 from supercloud.spec.loader import loads
-from supercloud.targets.site.cabling.verify import verify
+from supercloud.targets.site.cabling.verify import verify_output
 plan = sc.resolve(loads(sys.argv[1], "bench.yaml"))
 with tempfile.TemporaryDirectory() as folder:
     net = Net(sc.render(plan, "cabling")["compute.net"])
@@ -48,7 +48,7 @@ with tempfile.TemporaryDirectory() as folder:
     found.write_text(net.printed())
     del net
     start = time.perf_counter()
-    answer = verify(plan, found)
+    answer = verify_output(plan, found)
     seconds = time.perf_counter() - start
 assert [item.kind for item in answer.differences] == ["swapped"], answer.differences[:3]
 print(json.dumps({"seconds": seconds, "rows": answer.links,

@@ -24,10 +24,10 @@ ROAD = """\
 import json, sys, time
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
-from supercloud.targets.report import report
+from supercloud.targets.report import render_report
 plan = resolve(load(sys.argv[1]))
 start = time.perf_counter()
-page = report(plan)
+page = render_report(plan)
 print(json.dumps({"seconds": time.perf_counter() - start, "bytes": len(page.encode())}))
 """
 

@@ -28,10 +28,10 @@ def test_messages_come_after_the_results_that_were_printed_before_them(verb: tup
 
 def test_an_error_comes_after_the_results_that_were_printed_before_it() -> None:
     program = """
-from supercloud.cli.output import fail, result
+from supercloud.cli.output import print_result, report_error
 from supercloud.errors import InputError
-result("a result")
-fail(InputError("an error"))
+print_result("a result")
+report_error(InputError("an error"))
 """
     ran = subprocess.run([sys.executable, "-c", program], env={}, stdout=-1, stderr=-2, text=True, timeout=60)
     assert ran.stdout.splitlines() == ["a result", "supercloud: an error"]

@@ -60,4 +60,4 @@ def test_a_snapshot_is_as_of_when_it_was_taken(job: Make) -> None:
     seen = Cluster.from_plan(plan).with_observations([NodeState("train-0001", "up", 8, 5_000.0)], 1_000.0)
     at = place(job(accelerators={"count": 8}), seen)
     assert isinstance(at, Placement) and at.wait == 4_000.0
-    assert place(job(accelerators={"count": 8}), replace(seen, taken_at=2_000.0)).wait == 3_000.0  # type: ignore[union-attr]
+    assert place(job(accelerators={"count": 8}), replace(seen, observed_at=2_000.0)).wait == 3_000.0  # type: ignore[union-attr]

@@ -74,7 +74,7 @@ def test_a_locked_file_is_waited_for_then_reported(tmp_path: Path, monkeypatch: 
     open_and_close(path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", 0.05)
     patient = Database(path, TABLE)
     with pytest.raises(StoreError, match="locked"), patient.transaction():
         pass
@@ -171,7 +171,7 @@ def test_where_jobs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_written_soon_does_not_make_the_rest_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.db"
     open_and_close(path)
-    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", 0.05)
     opened = Database(path, TABLE)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

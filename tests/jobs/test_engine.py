@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pkgutil
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -9,20 +10,33 @@ import pytest
 from supercloud.errors import UnknownNameError
 from supercloud.jobs import engines
 from supercloud.jobs.engines import base as engine
-from supercloud.jobs.engines.base import ENGINES, open_engine
+from supercloud.jobs.engines.base import ENGINES, Engine, open_engine
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.spec.fleet import Connection
 
+METHODS = ("prepare", "submit", "poll", "cancel")
 
-def test_every_module_of_the_folder_is_registered() -> None:
-    assert sorted(module.name for module in pkgutil.iter_modules(engines.__path__)) == sorted(ENGINES)
+
+def test_every_engine_of_the_folder_is_registered() -> None:
+    """What has the methods of the port is an engine, in a module or folder of its name; what engines share is none."""
+    modules = [import_module(found.name) for found in pkgutil.walk_packages(engines.__path__, f"{engines.__name__}.")]
+    found = {
+        f"{module.__name__}:{name}"
+        for module in modules
+        for name, thing in vars(module).items()
+        if isinstance(thing, type) and thing is not Engine and thing.__module__ == module.__name__
+        if all(hasattr(thing, method) for method in METHODS)
+    }
+    assert found == set(ENGINES.values())
+    for name, where in ENGINES.items():
+        assert where.partition(":")[0].removeprefix(f"{engines.__name__}.").split(".")[0] == name
 
 
 def test_the_registry_is_sorted_and_true(tmp_path: Path) -> None:
     assert list(ENGINES) == sorted(ENGINES)
     for name in ENGINES:
         opened = open_engine(Connection(engine=name), tmp_path)
-        for method in ("prepare", "submit", "poll", "cancel"):
+        for method in METHODS:
             assert callable(getattr(opened, method))
         assert opened.poll_interval > 0
     assert not list(tmp_path.iterdir()), "opening an engine leaves nothing behind"

@@ -118,16 +118,16 @@ def test_outside_of_a_job_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatc
 COPY = """\
 import sys, time
 from pathlib import Path
-from supercloud.jobs import fencing
+from supercloud.jobs.runtime import fencing
 folder, epoch, shown = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
-found = fencing.latest(folder, epoch)
+found = fencing.find_latest(folder, epoch)
 step = int((found / "step").read_text()) if found else 0
 while True:
     step += 1
     try:
         with fencing.commit(f"step-{step}", folder, epoch) as fresh:
             (fresh / "step").write_text(str(step))
-    except fencing.Fenced:
+    except fencing.FencedError:
         sys.exit(76)
     with open(shown, "a") as file:
         file.write(f"{epoch} {step}\\n")

@@ -134,11 +134,11 @@ class Engine:
     def __init__(self, plan: Plan):
         self.plan, self.asked = plan, 0
 
-    def nodes(self) -> Sequence[NodeState]:
+    def list_nodes(self) -> Sequence[NodeState]:
         self.asked += 1
         return [NodeState(host) for pool in self.plan.pools for host in pool.hosts]
 
-    def waiting(self) -> Sequence[WaitingJobs]:
+    def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
         return [WaitingJobs("batch", 3)]
 
 
@@ -313,7 +313,7 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
 ) -> None:
     def engine(connection: object) -> object:
         class Down:
-            def nodes(self) -> Sequence[NodeState]:
+            def list_nodes(self) -> Sequence[NodeState]:
                 raise error
 
         return Down()

@@ -108,7 +108,7 @@ def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
     submit("COMPLETED")
     store.close()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(database, "_PATIENCE", 0.0)  # where one of them keeps the file, the other is not let in
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", 0.0)  # where one of them keeps the file, the other is not let in
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         with Store(store.folder) as one, Store(store.folder) as other:
@@ -154,7 +154,7 @@ def test_a_wait_goes_on_where_another_process_keeps_the_store(
     submit("COMPLETED")
     store.close()
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    monkeypatch.setattr(database, "_PATIENCE", 0.0)
+    monkeypatch.setattr(database, "_LOCK_TIMEOUT", 0.0)
     looks: list[float] = []
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
@@ -203,7 +203,7 @@ def test_an_engine_may_be_silent_for_a_while(submit: Callable[..., api.Job], mon
 
     monkeypatch.setattr(FakeEngine, "poll", moody)
     assert wait([job], 10).done == {job}
-    monkeypatch.setattr(futures_module, "PATIENCE", 0.0)
+    monkeypatch.setattr(futures_module, "UNRESPONSIVE_TIMEOUT", 0.0)
     left[0] = 10**6
     with pytest.raises(EngineError, match="no answer"):
         wait([submit("COMPLETED")], 10)

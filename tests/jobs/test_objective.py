@@ -37,7 +37,7 @@ def plan_of(name: str, place_: str = "stockholm", nodes: int = 8, hours: tuple[f
     plan = resolve(loads(SPEC.format(name=name, place=place_, nodes=nodes)))
     facility = plan.facility
     assert facility and facility.energy_plan and not plan.errors
-    return replace(plan, facility=replace(facility, energy=replace(facility.energy_plan, carbon_by_hour=hours)))
+    return replace(plan, facility=replace(facility, energy_plan=replace(facility.energy_plan, carbon_by_hour=hours)))
 
 
 def fleet(
@@ -153,7 +153,7 @@ def test_carbon_without_hours() -> None:
     facility = A.facility
     assert facility and isinstance(facility.energy_plan, EnergyPlan)
     own = replace(facility.energy_plan, carbon=CarbonIntensity("40 g/kWh"))
-    assert compute_carbon(replace(A, facility=replace(facility, energy=own)), 2.0, 0, 3600) == 80
+    assert compute_carbon(replace(A, facility=replace(facility, energy_plan=own)), 2.0, 0, 3600) == 80
 
 
 @pytest.mark.parametrize(

@@ -364,7 +364,7 @@ def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeyp
             reporter.end_step()
 
         with monkeypatch.context() as down:
-            for name in ("poll", "find", "nodes", "submit"):
+            for name in ("poll", "find", "list_nodes", "submit"):
                 down.setattr(FakeEngine, name, refuse, raising=False)
             step()
             clock["text"] = "timed out after 12 s"

@@ -53,6 +53,6 @@ def test_a_result_of_many_pieces_is_not_copied_for_each(done: Job, monkeypatch: 
 
 def test_a_result_without_end_is_given_up_with_what_to_do(done: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Keeps, "size", 10**15)
-    monkeypatch.setattr(handle, "RESULT", 100 * PIECE)
+    monkeypatch.setattr(handle, "MAX_RESULT_BYTES", 100 * PIECE)
     with pytest.raises(EngineError, match="job 1 .job. has more than 409,600 bytes.*shared storage"):
         done.read_output()

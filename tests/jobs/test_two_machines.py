@@ -32,7 +32,7 @@ needs_namespaces = pytest.mark.skipif(not are_allowed(), reason="this system all
 class SlowEngine:
     """Takes every submission, however often; it can be found from the moment in which the submission has ended."""
 
-    pace = 0.01
+    poll_interval = 0.01
 
     def __init__(self, connection: Connection, folder: Path):
         self.folder = folder
@@ -58,8 +58,8 @@ class SlowEngine:
 @pytest.fixture(autouse=True)
 def _slow_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(ENGINES, "slow", f"{__name__}:SlowEngine")
-    monkeypatch.setattr(leases, "LEASE", 0.6)
-    monkeypatch.setattr(leases, "RENEW", 0.05)
+    monkeypatch.setattr(leases, "LEASE_DURATION", 0.6)
+    monkeypatch.setattr(leases, "RENEW_INTERVAL", 0.05)
     yield
 
 
@@ -228,7 +228,7 @@ def test_the_file_system_of_a_folder_is_found(tmp_path: Path, monkeypatch: pytes
         ("/mnt/objects", "fuse.sshfs"),
     ):
         assert filesystems.find_filesystem_type(Path(path), tmp_path / "mountinfo") == kind
-    monkeypatch.setattr(filesystems, "type_of", lambda path: kind)
+    monkeypatch.setattr(filesystems, "find_filesystem_type", lambda path: kind)
     assert filesystems.is_shared(tmp_path)
 
 

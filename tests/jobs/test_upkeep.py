@@ -224,7 +224,7 @@ def test_a_damaged_row_is_kept_and_the_others_are_forgotten(tmp_path: Path) -> N
 
 
 def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(upkeep, "_AT_ONCE", 4)
+    monkeypatch.setattr(upkeep, "_BATCH_SIZE", 4)
     filled(tmp_path, 80)
     for number in range(80):
         (tmp_path / f"slurm/k{number}").mkdir(parents=True)

@@ -141,7 +141,7 @@ def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
     other.execute("BEGIN IMMEDIATE")  # somebody writes and does not end
     log = tmp_path / "log"
     program = (
-        "from supercloud.jobs import database; database._PATIENCE = 0.05; from supercloud.cli import main; "
+        "from supercloud.jobs.store import database; database._LOCK_TIMEOUT = 0.05; from supercloud.cli import main; "
         "import sys; sys.argv[0] = 'supercloud'; main()"
     )
     with open(log, "wb") as out:

@@ -211,7 +211,7 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
 
     monkeypatch.setattr(lost, "poll", down)
     monkeypatch.setattr(lost, "cancel", down)
-    monkeypatch.setattr(lost, "nodes", nodes, raising=False)
+    monkeypatch.setattr(lost, "list_nodes", nodes, raising=False)
     broker.step()
     clock.now += 601
     broker.step()

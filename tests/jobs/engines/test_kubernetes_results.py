@@ -29,7 +29,7 @@ class Logs:
             for name in self.printed
         ]
 
-    def text(self, path: str, **_: Any) -> bytes:
+    def get_raw(self, path: str, **_: Any) -> bytes:
         lines = self.printed[path.split("/")[-2]].split("\n")
         stamped = [f"2026-01-01T00:00:00.{number:09d}Z {line}" for number, line in enumerate(lines)]
         return "\n".join(stamped[:-1] + [lines[-1] and stamped[-1]]).encode()

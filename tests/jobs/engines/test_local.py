@@ -40,7 +40,7 @@ SHOW = ["sh", "-c", 'echo "$NODE_RANK $RANK/$WORLD_SIZE $CUDA_VISIBLE_DEVICES $M
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that are asked to end get less time than in earnest."""
-    monkeypatch.setattr(LocalEngine, "grace", 0.3)
+    monkeypatch.setattr(LocalEngine, "grace_period", 0.3)
     monkeypatch.delenv("SUPERCLOUD_ACCELERATORS", raising=False)
 
 
@@ -193,7 +193,7 @@ def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> N
 def test_an_agent_leaves_when_there_is_nothing_to_do(
     job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(LocalEngine, "idle", 0.1)
+    monkeypatch.setattr(LocalEngine, "idle_timeout", 0.1)
     run(job(), plan, store)
     eventually(lambda: not stop_agent(store.folder, 0))
     assert run(job(), plan, store).record.state is State.COMPLETED, "the next job finds another"
@@ -203,8 +203,8 @@ def test_one_agent(job: Make, plan: Plan, store: Store) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from supercloud.jobs.engines.local.bell import wake
-wake(Path({str(store.folder / "local")!r}), 5.0)
+from supercloud.jobs.engines.local.bell import ensure_agent
+ensure_agent(Path({str(store.folder / "local")!r}), 5.0)
 """
     (store.folder / "local").mkdir()
     children = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(6)]
@@ -346,7 +346,7 @@ def test_a_queue_that_could_not_be_written_is_opened_anew_when_its_jobs_are_look
     made = Queue(folder)
     ref = made.add(Submission("k", ("true",)))
     made.close()
-    monkeypatch.setattr("supercloud.jobs.engines.local.engine.wake", lambda *_: None)
+    monkeypatch.setattr("supercloud.jobs.engines.local.engine.ensure_agent", lambda *_: None)
     engine, before = LocalEngine(Connection(engine="local"), tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))  # no file of this process can grow

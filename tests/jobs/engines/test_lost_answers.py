@@ -139,7 +139,7 @@ def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
     monkeypatch.setenv("SLURM_JWT", "secret")
     monkeypatch.setenv("LOGNAME", getpass.getuser())
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, url)
-    monkeypatch.setattr(connection, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(connection, "_RETRY_DELAYS", (0.0, 0.0))
     write_kubeconfig(tmp_path / "kubeconfig", url)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -343,7 +343,7 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
     with pytest.raises(SubmissionUnknownError):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
-    monkeypatch.setattr(rest_module.RestController, "older_keys", lambda self, seconds: None)
+    monkeypatch.setattr(rest_module.RestController, "read_older_keys", lambda self, seconds: None)
     assert not reconcile(store) and "looked for again until" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
@@ -442,7 +442,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
     engine = SlurmEngine(Connection(engine="slurm"), folder, Amnesiac())
     for module in ("api", "reconcile", "futures"):
         monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: engine)
-    monkeypatch.setattr(SlurmEngine, "check_reach", lambda self: None)
+    monkeypatch.setattr(SlurmEngine, "require_reachable", lambda self: None)
     child = os.fork()
     if child == 0:
         try:
@@ -629,7 +629,7 @@ def test_a_job_in_the_queue_of_this_machine_is_not_refused_where_no_agent_can_be
     def no_process(*_: Any) -> None:
         raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(local, "wake", no_process)
+    monkeypatch.setattr(local, "ensure_agent", no_process)
     with pytest.raises(SubmissionUnknownError, match="temporarily unavailable"):
         engine.submit(engine.prepare(job(image=None), AT, "k"))
     assert engine.find(["k"], 0.0) == {"k": "1"}
@@ -782,7 +782,7 @@ def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "https://slurm.example")
     write_kubeconfig(tmp_path / "kubeconfig", "https://cluster.example")
     slurm = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
-    slurm._rest.__dict__["format"] = "v0.0.41"  # known before the proxy went away
+    slurm._rest.__dict__["data_format"] = "v0.0.41"  # known before the proxy went away
     for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path), slurm):
         with pytest.raises(EngineError, match="is not reached.*by way of the proxy .*127.0.0.1") as caught:
             submitted(engine)

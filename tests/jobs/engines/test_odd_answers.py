@@ -242,7 +242,7 @@ def test_an_answer_with_more_values_than_memory_holds_is_an_error(address: str, 
 
 
 def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_LINES", 3)
+    monkeypatch.setattr(answers, "_MAX_LINES", 3)
     assert list(answers.iter_lines("a\n\nb\u2028c\nd", "squeue")) == ["a", "b\u2028c", "d"]
     for read in (
         texts.parse_queue,

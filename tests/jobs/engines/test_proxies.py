@@ -102,7 +102,7 @@ class Taker(http.server.BaseHTTPRequestHandler):
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     found: list[bytes] = []
     monkeypatch.setattr(Taker, "taken", found)
-    monkeypatch.setattr(connection, "_PAUSES", (0.0,))
+    monkeypatch.setattr(connection, "_RETRY_DELAYS", (0.0,))
     return found
 
 
@@ -275,7 +275,7 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
     with socketserver.TCPServer(("127.0.0.1", 0), NoteAll) as server, running(server):
         monkeypatch.setattr(NoteAll, "seen", seen)
         address = f"127.0.0.1:{server.server_address[1]}"
-        monkeypatch.setattr(connection, "_PAUSES", ())
+        monkeypatch.setattr(connection, "_RETRY_DELAYS", ())
         monkeypatch.setenv("SLURM_JWT", "secret")
         monkeypatch.setenv(tokens.ADDRESS_VARIABLE, SLURM)
         monkeypatch.setenv(web.PROXY_VARIABLE, f"HTTPS://me:hidden@{address}")

@@ -230,7 +230,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmEng
 
 def test_a_job_is_taken_found_seen_and_ended(engine: SlurmEngine, job: Make) -> None:
     ref = engine.submit(engine.prepare(job(), AT, "k"))
-    assert engine.controller.format == "v0.0.42"  # type: ignore[attr-defined]
+    assert engine.controller.data_format == "v0.0.42"  # type: ignore[attr-defined]
     assert engine.find(["k", "other"], time.time()) == {"k": ref, "other": None}
     Server.accounting = False
     assert engine.find(["k", "other"], time.time()) == {"k": ref}, "other: it may have ended and been forgotten"
@@ -347,12 +347,12 @@ def test_a_refusal_has_a_next_step(engine: SlurmEngine, job: Make) -> None:
 
 
 def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert engine.controller.format  # type: ignore[attr-defined]
+    assert engine.controller.data_format  # type: ignore[attr-defined]
     Server.hang = True
-    monkeypatch.setattr(rest, "_PATIENCE", 0.1)
+    monkeypatch.setattr(rest, "_IDLE_TIMEOUT", 0.1)
     with pytest.raises(SubmissionUnknownError, match="timed out"):
         engine.submit(engine.prepare(job(), AT, "k"))
-    monkeypatch.setattr(rest, "_PATIENCE", 10)
+    monkeypatch.setattr(rest, "_IDLE_TIMEOUT", 10)
     assert engine.find(["k"], time.time()) == {"k": "1"}, "it was taken all the same"
 
 

@@ -19,7 +19,7 @@ import supercloud as sc
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs.reconcile import reconcile
-from supercloud.jobs.store import Store
+from supercloud.jobs.store.store import Store
 from supercloud.spec.loader import loads
 
 folder, ran = Path(sys.argv[1]), Path(sys.argv[2])
@@ -46,7 +46,7 @@ with Store(folder / "state") as store:  # it opens, full as the disk is
     time.sleep(1)  # what runs finds the disk full too
     subprocess.run(["mount", "-o", "remount,size=300m", folder], check=True)
     end = time.monotonic() + 120
-    while time.monotonic() < end and (reconcile(store) or store.live()):
+    while time.monotonic() < end and (reconcile(store) or store.list_live()):
         time.sleep(0.05)
     records = store.select()
     lines = collections.Counter(ran.read_text().splitlines())

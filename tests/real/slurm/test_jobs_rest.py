@@ -107,20 +107,20 @@ ASK = """
 import sys
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import rest
-from supercloud.jobs.submission import Submission
+from supercloud.jobs.engines.submission import Submission
 from pathlib import Path
-service = rest.Rest({url!r})
+service = rest.RestController({url!r})
 known = Path.home() / "format"  # to find it asks the controller, which then may not answer
-service.__dict__["format"] = known.read_text() if known.exists() else service.format
-known.write_text(service.format)
+service.__dict__["data_format"] = known.read_text() if known.exists() else service.data_format
+known.write_text(service.data_format)
 argv = ("sbatch", "--nodes=1", "--comment=supercloud:" + sys.argv[1], *sys.argv[2:])
 spool = rest.RestSpool(Path.home() / "spool", service)
 try:
     answer = spool.submit(Submission(sys.argv[1], argv, "#!/bin/sh\\ntrue\\n"))
-    print("Answer", answer.code, answer.out, answer.error)
+    print("Answer", answer.exit_code, answer.stdout, answer.stderr)
 except EngineError as error:
     print(type(error).__name__, error)
-print(dict(service.keys()) if sys.argv[1] != "lost" else "")
+print(dict(service.read_keys()) if sys.argv[1] != "lost" else "")
 """
 
 
@@ -139,7 +139,7 @@ def test_a_refusal_is_told_from_an_answer_that_is_lost(jobs: Jobs, lab: Lab) -> 
         said = ask("lost", f"--partition={partition}", "--account=llm")
     finally:
         lab.run("pkill -CONT slurmctld")
-    assert said.startswith("Unsure "), said
+    assert said.startswith("SubmissionUnknownError "), said
     lab.run(f"scontrol update partition={partition} state=down")
     try:
         said = ask("waits", f"--partition={partition}", "--account=llm")
