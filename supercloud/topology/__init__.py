@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     from .sharing import LeafArrangement, LeafRequirements, compute_arrangements
 
 __all__ = [
-    "LeafArrangement",
     "Axis",
-    "LinkColumns",
     "Fabric",
     "FabricColumns",
     "Grid",
+    "LeafArrangement",
+    "LeafRequirements",
     "Level",
     "Link",
+    "LinkColumns",
     "LinkGroup",
     "NoFreePortsError",
-    "LeafRequirements",
     "ScaleUp",
     "Tier",
     "TopologyError",
     "build_clos",
+    "build_fat_tree",
+    "build_mesh_scale_up",
+    "build_rail_optimized",
+    "build_switched_scale_up",
+    "build_torus",
+    "build_torus_scale_up",
     "compute_arrangements",
     "count_surface_links",
-    "build_fat_tree",
-    "build_rail_optimized",
-    "build_mesh_scale_up",
-    "build_switched_scale_up",
-    "build_torus_scale_up",
-    "build_torus",
 ]
 
 _MODULES = {

@@ -19,8 +19,8 @@ _USES = re.compile(r"""\.([a-z]\w*)|["'.]([a-z]\w*)["'.]""")
 # What a thing is like, for whoever looks it up with ``supercloud catalog``; nothing is decided by it.
 DESCRIPTIVE = {
     "Accelerator": {"memory_bandwidth", "dense", "form_factor"},
-    "Body": {"depth"},
-    "Fact": {"unverified"},
+    "CatalogEntry": {"unverified"},
+    "Chassis": {"depth"},
     "Location": {"country"},
     "Rack": {"depth"},
     "ScaleUpLink": {"max_domain"},

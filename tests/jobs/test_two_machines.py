@@ -204,7 +204,7 @@ def test_a_task_in_another_namespace_lives_as_long_as_its_lock(tmp_path: Path) -
     container = Namespaced(start)
     process = eventually(run.read_process, 60)
     try:
-        assert process.alive is None and run.is_held()
+        assert process.is_alive is None and run.is_held()
     finally:
         container.kill()
     eventually(lambda: not run.is_held(), 60)

@@ -181,7 +181,7 @@ def test_storage_servers_have_links() -> None:
     table = build_cable_table(plan, plan.fabrics[1])
     rows = [
         (one, other)
-        for one, other in zip(table.get_device_names("one"), table.get_device_names("other"), strict=True)
+        for one, other in zip(table.get_device_names("source"), table.get_device_names("target"), strict=True)
         if one == "scratch-oss-0003"
     ]
     assert len(rows) == 2 and len({other for _, other in rows}) == 2, "two links to two leaves"
@@ -292,7 +292,7 @@ def test_one_switch_may_be_joined() -> None:
     ends = [
         (name, port)
         for table in tables
-        for side in ("one", "other")
+        for side in ("source", "target")
         for name, port in zip(table.get_device_names(side), table.get_port_names(side), strict=True)
     ]
     assert len(ends) == len(set(ends))

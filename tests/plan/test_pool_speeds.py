@@ -44,7 +44,7 @@ def test_links_of_each_pool_run_at_its_own_speed_in_any_order(machines: dict[str
         if devices.kind == "node"
     }
     assert speeds == {"slow-0001": "200 Gb/s", "fast-0001": "400 Gb/s"}
-    kinds = {str(name): table.kind_index[row] for row, name in enumerate(table.get_device_names("one"))}
+    kinds = {str(name): table.kind_index[row] for row, name in enumerate(table.get_device_names("source"))}
     assert kinds["fast-0001"] >= 0 > kinds["slow-0001"]  # a cable for 400 Gb/s is none for a link of 200 Gb/s
     text = "\n".join(str(part) for part in render(plan, "ethernet").values())
     for host, speed in (("slow-0001", "200g-4"), ("fast-0001", "400g-4")):

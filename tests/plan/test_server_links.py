@@ -106,7 +106,7 @@ def test_cables_and_switches_agree_who_hangs_where(tmp_path: Path) -> None:
 
     plan = planned(tmp_path, fabric=SHAPES["services besides"] | {"os": "frr"})
     table = build_cable_table(plan, plan.fabrics[0])
-    one, other = table.get_device_names("one"), table.get_device_names("other")
+    one, other = table.get_device_names("source"), table.get_device_names("target")
     cabled = {(host, leaf) for host, leaf in zip(one, other, strict=True) if not host.startswith(("train", "storage"))}
     configured = set()
     bundle = render(plan, "roce")

@@ -13,7 +13,7 @@ def check(domains):
     """No port twice, all links within one domain, bulk and lazy agree."""
     ports, seen = Counter(), []
     for group in domains.link_groups:
-        rows = zip(*(column.tolist() for column in group.columns()), strict=True)
+        rows = zip(*(column.tolist() for column in group.build_columns()), strict=True)
         links = list(group)
         assert [(a.source, a.source_port, a.target, a.target_port, a.plane) for a in links] == list(rows)
         seen += links

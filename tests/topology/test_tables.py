@@ -95,7 +95,13 @@ def test_gb200_of_one_su_has_rails_that_do_not_meet():
 
 def meta(**given):
     """Meta's 24k H100 RoCE cluster (arXiv 2407.21783 section 3.3.1): 8 pods of 192 racks of 16 GPUs in 2 servers."""
-    numbers = {"rack": 2, "uplinks": 18, "pod": 192, "radix": (64, 576, 576), "oversubscription": (1, 7)}
+    numbers = {
+        "rack_nodes": 2,
+        "uplinks": 18,
+        "racks_per_pod": 192,
+        "radix": (64, 576, 576),
+        "oversubscription": (1, 7),
+    }
     return build_clos(8 * 192 * 2, nics=8, **(numbers | given))
 
 

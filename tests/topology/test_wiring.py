@@ -28,7 +28,7 @@ shared = {
 }
 rail = {
     "rails": st.integers(1, 9),
-    "unit": seldom(st.integers(1, 40)),
+    "unit_nodes": seldom(st.integers(1, 40)),
     "units": seldom(st.integers(5, 20)),
     "down": seldom(st.integers(1, 20)),
     "ports_per_rail": st.just(1) | st.integers(1, 2),
@@ -44,9 +44,9 @@ tree = {
 }
 racks = {
     "nics": st.integers(1, 4),
-    "rack": st.integers(1, 4),
+    "rack_nodes": st.integers(1, 4),
     "racks": seldom(st.integers(20, 90)),
-    "pod": seldom(st.integers(1, 8)),
+    "racks_per_pod": seldom(st.integers(1, 8)),
 }
 
 
@@ -137,7 +137,7 @@ def test_every_leaf_reaches_every_spine_of_its_pod_equally(recipe):
             reached[link.source][link.target] += 1
         for switch, spines in reached.items():
             assert len(spines) == width and len(set(spines.values())) == 1
-            assert {spine // width for spine in spines} == {group.group_of(switch)[0]}
+            assert {spine // width for spine in spines} == {group.find_group(switch)[0]}
 
 
 @settings(several, max_examples=60)

@@ -53,7 +53,7 @@ class CableTable:
         return int(self.cable_number[-1]) + 1 if self.count else 0
 
     def get_device_names(self, side: str) -> NDArray[Any]:
-        """Device at one side (``one``, ``other``) of every link."""
+        """Device at one side (``source``, ``target``) of every link."""
         return self._select_column(side, lambda item: item.names, getattr(self, side))
 
     def get_port_names(self, side: str) -> NDArray[Any]:
@@ -66,7 +66,7 @@ class CableTable:
 
     def get_racks(self, side: str) -> Ints:
         """Rack of the device at one side of every link, -1 where it is not known."""
-        return self._select_column(side, lambda item: item.rack, getattr(self, side)).astype(np.int64)
+        return self._select_column(side, lambda item: item.racks, getattr(self, side)).astype(np.int64)
 
     def _select_column(self, side: str, column: Any, index: Ints) -> NDArray[Any]:
         sets = getattr(self, f"{side}_set")

@@ -29,6 +29,18 @@ _RULE_NAMES: dict[type[LinkGroup], str] = {
     TierLinks: "tier",
     RingLinks: "ring",
 }
+# fields of the rules that have a shorter name on the page (templates/report/wiring.js.j2)
+_PAGE_NAMES = {
+    "unit_nodes": "unit",
+    "block_nodes": "block",
+    "leaves_per_block": "sides",
+    "switches_per_plane": "per_plane",
+    "section_switches": "section",
+    "group_switches": "size",
+    "is_strided": "strided",
+    "upper_switches": "width",
+    "is_closed": "closed",
+}
 
 
 def build_page_data(plan: Plan) -> dict[str, Any]:
@@ -123,7 +135,11 @@ def _build_link_group(name: str, group: LinkGroup) -> dict[str, Any]:
     found = {"name": name, "source": group.source_kind, "target": group.target_kind, "count": group.count}
     if rule is None:
         return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.iter_links()]}
-    own = {item.name: getattr(group, item.name) for item in fields(group) if not item.name.endswith("_kind")}
+    own = {
+        _PAGE_NAMES.get(item.name, item.name): getattr(group, item.name)
+        for item in fields(group)
+        if not item.name.endswith("_kind")
+    }
     if isinstance(group, ReservedLinks):
         own = {"places": group.leaf_ports, "planes": group.planes, "leaves": group.leaves}
     return found | {"rule": rule} | own

@@ -49,10 +49,10 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
     names = {item.name for item in fabric.services}
     kinds = [item.kind in names for item in table.devices]
     ends = zip(
-        table.get_device_names("one"),
-        table.get_port_names("one"),
-        table.get_device_names("other"),
-        table.get_port_names("other"),
+        table.get_device_names("source"),
+        table.get_port_names("source"),
+        table.get_device_names("target"),
+        table.get_port_names("target"),
         strict=True,
     )
     return [

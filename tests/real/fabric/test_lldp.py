@@ -54,7 +54,7 @@ class Wires:
                     strict=True,
                 )
             ]
-            for side in ("one", "other")
+            for side in ("source", "target")
         ]
         self.links: dict[End, End] = {}
         for (a, port), (b, far) in zip(*ends, strict=True):

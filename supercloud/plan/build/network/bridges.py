@@ -259,7 +259,11 @@ def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
 
 def _iter_links(context: _BridgeContext, table: CableTable) -> Iterator[_NamedLink]:
     splits = {service.name: service.split for service in table.fabric.services}
-    one, other, ports = table.get_device_names("one"), table.get_device_names("other"), table.get_port_names("one")
+    one, other, ports = (
+        table.get_device_names("source"),
+        table.get_device_names("target"),
+        table.get_port_names("source"),
+    )
     rows = zip(
         table.source_set.tolist(),
         one,

@@ -116,13 +116,13 @@ class _ServerSizer:
         return {
             "servers": servers,
             "drives": drives.count,
-            "drive": drives.size,
-            "usable": Size.from_base(floor(usable)),
+            "drive_size": drives.size,
+            "usable_capacity": Size.from_base(floor(usable)),
             "read": self.read * servers if self.read else None,
             "write": self.write * servers if self.write else None,
-            "bound": self.bound,
+            "throughput_basis": self.bound,
             "decided_by": decided_by,
-            "minimum": self.minimum,
+            "min_servers": self.minimum,
         }
 
 

@@ -157,7 +157,7 @@ def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
     network = network_of(table.fabric)
     theirs = np.array([not item.is_managed and item.kind != "building" for item in table.devices])[table.source_set]
     cages: dict[tuple[str, str, str, int], set[int]] = {}
-    for side in ("one", "other"):
+    for side in ("source", "target"):
         sets, index, port = (getattr(table, f"{side}{part}") for part in ("_set", "", "_port"))
         for number, item in enumerate(table.devices):
             for kind, cable in enumerate(table.kinds):

@@ -62,7 +62,7 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
         for at, system, _ in iter_lane_names(table):
             leaf, port = table.devices[table.target_set[at]], int(table.target_port[at])
             label = f"{leaf.ports[port]}/{table.lane[at]}"
-            types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.forms[port]), label)
+            types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.form_factors[port]), label)
     files = {
         "1-sites.csv": _format_csv("name,slug,status", [(plan.name, plan.name, "planned")]),
         "2-manufacturers.csv": _format_csv("name,slug", sorted(_build_slugs(m for m, _, _ in makers.values()).items())),
@@ -192,14 +192,14 @@ def _iter_cables(table: CableTable) -> Iterator[Sequence[object]]:
         append_lanes(
             table, side, table.select_column(side, lambda item: np.array(_list_interface_names(item), dtype=object))
         )
-        for side in ("one", "other")
+        for side in ("source", "target")
     ]
     for at, system, _ in iter_lane_names(table):
         ports[1][at] = system
     rows = zip(
-        table.get_device_names("one"),
+        table.get_device_names("source"),
         ports[0],
-        table.get_device_names("other"),
+        table.get_device_names("target"),
         ports[1],
         table.kind_index.tolist(),
         table.cable_number.tolist(),

@@ -33,8 +33,8 @@ class NumberedLinks:
         self.names = names
         self.sizes = sizes
         """Ports of each device; 0 for an adapter of a machine."""
-        self.one, self.one_port = source, source_port
-        self.other, self.other_port = target, target_port
+        self.source, self.source_port = source, source_port
+        self.target, self.target_port = target, target_port
 
 
 def build_numbered_links(table: CableTable) -> NumberedLinks:
@@ -57,7 +57,7 @@ def build_numbered_links(table: CableTable) -> NumberedLinks:
             sizes.append(np.full(item.count, len(item.ports) * lanes, dtype=np.int64))
         base += len(names[-1])
     columns: list[IntArray] = []
-    for side in ("one", "other"):
+    for side in ("source", "target"):
         sets, index, port = (getattr(table, f"{side}{part}") for part in ("_set", "", "_port"))
         device, number = np.empty(table.count, dtype=np.int64), np.ones(table.count, dtype=np.int64)
         for position, item in enumerate(table.devices):
@@ -76,10 +76,10 @@ def build_numbered_links(table: CableTable) -> NumberedLinks:
 def render_netlist(table: CableTable) -> str:
     """The network file of one fabric."""
     ends = build_numbered_links(table)
-    device = np.concatenate([ends.one, ends.other])
-    port = np.concatenate([ends.one_port, ends.other_port])
-    peer = np.concatenate([ends.other, ends.one])
-    peer_port = np.concatenate([ends.other_port, ends.one_port])
+    device = np.concatenate([ends.source, ends.target])
+    port = np.concatenate([ends.source_port, ends.target_port])
+    peer = np.concatenate([ends.target, ends.source])
+    peer_port = np.concatenate([ends.target_port, ends.source_port])
     order = np.lexsort((port, device))
     device, port, peer_names, peer_port = device[order], port[order], ends.names[peer[order]], peer_port[order]
     lines: list[str] = []

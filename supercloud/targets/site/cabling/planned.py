@@ -70,7 +70,7 @@ def _add_links(
     building = next((number for number, item in enumerate(table.devices) if item.kind == "building"), -1)
     if building >= 0:
         rows = rows[table.target_set != building]
-    one, other = table.get_device_names("one"), table.get_device_names("other")
+    one, other = table.get_device_names("source"), table.get_device_names("target")
     printed = list(zip(*format_labels(table), strict=True))
     if switches:
         halved = bool(table.lane.any())
@@ -83,15 +83,15 @@ def _add_links(
                     ]  # a port of InfiniBand has two halves
                 planned.ports |= dict.fromkeys(item.names, named)
         ends = build_numbered_links(table)
-        if len(_list_components(ends.one, ends.other, len(ends.names))) > 1:
-            rows = _select_discovered_links(table, ends.one, ends.other, ends.names, switches)
+        if len(_list_components(ends.source, ends.target, len(ends.names))) > 1:
+            rows = _select_discovered_links(table, ends.source, ends.target, ends.names, switches)
         pairs = [
             ((a, str(a_port)), (b, str(b_port)))
             for a, a_port, b, b_port in zip(
-                ends.names[ends.one],
-                ends.one_port.tolist(),
-                ends.names[ends.other],
-                ends.other_port.tolist(),
+                ends.names[ends.source],
+                ends.source_port.tolist(),
+                ends.names[ends.target],
+                ends.target_port.tolist(),
                 strict=True,
             )
         ]
@@ -101,7 +101,7 @@ def _add_links(
         pairs = [
             ((a, a_port), (b, b_port))
             for a, a_port, b, b_port in zip(
-                one, table.get_port_names("one"), other, list_end_names(table, "other"), strict=True
+                one, table.get_port_names("source"), other, list_end_names(table, "target"), strict=True
             )
         ]
     width, name = max(5, len(str(table.cable_count))), table.fabric.name
@@ -126,7 +126,7 @@ def _iter_aliases(table: CableTable, discovered_devices: Container[str]) -> Iter
 
 def _iter_lane_aliases(table: CableTable) -> Iterator[tuple[LinkEnd, LinkEnd]]:
     """Names of the ends of ports that are split: they come before those of whole ports, which are not there."""
-    names, ends = table.get_device_names("other"), list_end_names(table, "other")
+    names, ends = table.get_device_names("target"), list_end_names(table, "target")
     for row, system, alias in iter_lane_names(table):
         for given in filter(None, (alias, system)):
             yield (names[row], given), (names[row], ends[row])

@@ -58,14 +58,14 @@ def render_table(plan: Plan, table: CableTable) -> str:
         for size in [float(next(item.base for item in table.kinds[kind].lengths if str(item) == text))]
     }
     ends = zip(
-        table.get_device_names("one"),
-        list_end_names(table, "one"),
-        list_system_names(table, "one"),
-        racks[table.get_racks("one")],
-        table.get_device_names("other"),
-        list_end_names(table, "other"),
-        list_system_names(table, "other"),
-        racks[table.get_racks("other")],
+        table.get_device_names("source"),
+        list_end_names(table, "source"),
+        list_system_names(table, "source"),
+        racks[table.get_racks("source")],
+        table.get_device_names("target"),
+        list_end_names(table, "target"),
+        list_system_names(table, "target"),
+        racks[table.get_racks("target")],
         strict=True,
     )
     rows = zip(
@@ -107,11 +107,11 @@ def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
     """Both ends of every link as they are printed: the port as it stands on the device, and in brackets what the
     operating system of a switch calls it, where that is another name."""
     found = []
-    for side in ("one", "other"):
+    for side in ("source", "target"):
         printed = append_lanes(
             table, side, table.select_column(side, lambda item: np.array(item.port_labels, dtype=object))
         )
-        if side == "other":
+        if side == "target":
             for row, system, _ in iter_lane_names(table):
                 port = table.devices[table.target_set[row]].ports[table.target_port[row]]
                 printed[row] = f"{port}/{table.lane[row]} ({system})"
@@ -128,7 +128,7 @@ def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
             getattr(table, f"{side}_set"), [at for at, item in enumerate(table.devices) if item.side == "switch"]
         )
         names[switched] = [str(number) for number in numbers[switched].tolist()]
-    if side == "other":
+    if side == "target":
         for row, system, _ in iter_lane_names(table):
             names[row] = system
     return names
@@ -139,11 +139,11 @@ def iter_lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
     neighbours hear it called where that is another name."""
     splits = {service.name: service.split for service in table.fabric.services}
     for row in np.flatnonzero(table.lane > 0).tolist():
-        run = table.devices[table.target_set[row]].run
-        if run is not None and run.system is not None:
+        run = table.devices[table.target_set[row]].switch_run
+        if run is not None and run.network_os is not None:
             port, lane = int(table.target_port[row]), int(table.lane[row])
             split = splits[table.devices[table.source_set[row]].kind]
-            yield row, run.port(port, split, lane), run.alias(port, split, lane)
+            yield row, run.format_port_name(port, split, lane), run.format_port_alias(port, split, lane)
 
 
 def list_end_names(table: CableTable, side: str) -> NDArray[Any]:
@@ -153,7 +153,7 @@ def list_end_names(table: CableTable, side: str) -> NDArray[Any]:
 
 def append_lanes(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
     """Names of ports at one side, with the number of the end of a splitter after them."""
-    if side == "one" or not table.lane.any():
+    if side == "source" or not table.lane.any():
         return ports
     split = table.lane > 0
     ports = ports.copy()

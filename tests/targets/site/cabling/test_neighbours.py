@@ -46,7 +46,7 @@ def heard(plan: Plan, far: str = "system") -> dict[str, list[Row]]:
     table: CableTable = build_cable_table(plan, plan.fabrics[0], DeviceLocator(plan))
     found: dict[str, list[Row]] = {}
     ends = []
-    for side in ("one", "other"):
+    for side in ("source", "target"):
         devices = [table.devices[number] for number in getattr(table, f"{side}_set").tolist()]
         ports = getattr(table, f"{side}_port").tolist()
         ends.append(

@@ -35,10 +35,10 @@ def superpod() -> tuple[Plan, str, dict[frozenset[End], str]]:
     cables = {
         frozenset(((names[a], a_port), (names[b], b_port))): f"compute-{cable + 1:05d}"
         for a, a_port, b, b_port, cable in zip(
-            ends.one.tolist(),
-            ends.one_port.tolist(),
-            ends.other.tolist(),
-            ends.other_port.tolist(),
+            ends.source.tolist(),
+            ends.source_port.tolist(),
+            ends.target.tolist(),
+            ends.target_port.tolist(),
             table.cable_number.tolist(),
             strict=True,
         )
@@ -142,10 +142,10 @@ def small() -> tuple[Plan, list[tuple[str, str, str, str, str]]]:
     plan = sc.resolve(sc.load(EXAMPLES / "06-roce-small" / "cluster.yaml"))
     table = build_cable_table(plan, plan.fabrics[0])
     rows = zip(
-        table.get_device_names("one"),
-        table.get_port_names("one"),
-        table.get_device_names("other"),
-        table.get_port_names("other"),
+        table.get_device_names("source"),
+        table.get_port_names("source"),
+        table.get_device_names("target"),
+        table.get_port_names("target"),
         (f"compute-{cable + 1:05d}" for cable in table.cable_number.tolist()),
         strict=True,
     )

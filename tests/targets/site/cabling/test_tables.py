@@ -89,9 +89,9 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
     ends: dict[int, set[Any]] = {}
     cages = zip(
         table.cable_number[twin].tolist(),
-        table.get_device_names("one")[twin],
+        table.get_device_names("source")[twin],
         table.source_port[twin] // 2,
-        table.get_device_names("other")[twin],
+        table.get_device_names("target")[twin],
         table.target_port[twin] // 2,
         strict=True,
     )
@@ -127,7 +127,7 @@ def test_two_cables_in_one_port_are_refused() -> None:
 def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:
     table = table_of(plan_of(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
     assert table.count == 56184 and (table.kind_index < 0).all()
-    assert table.get_port_names("other")[0] == "1"
+    assert table.get_port_names("target")[0] == "1"
 
 
 @pytest.mark.parametrize("example", sorted(item.name for item in EXAMPLES.iterdir() if item.is_dir()))
@@ -141,7 +141,11 @@ def test_every_example_is_cabled_without_conflicts(example: str) -> None:
         wired = sum(fabric.link_counts[key] for key in ("node_leaf", "leaf_spine", "spine_core"))
         assert table.count >= wired + links
         assert (
-            len(set(zip(table.get_device_names("one").tolist(), table.get_port_names("one").tolist(), strict=True)))
+            len(
+                set(
+                    zip(table.get_device_names("source").tolist(), table.get_port_names("source").tolist(), strict=True)
+                )
+            )
             == table.count
         )
 

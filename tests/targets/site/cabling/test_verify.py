@@ -263,10 +263,10 @@ def neighbours(plan: Plan) -> dict[str, list[tuple[str, str, str]]]:
     table = build_cable_table(plan, plan.fabrics[0])
     heard: dict[str, list[tuple[str, str, str]]] = {}
     for a, a_port, b, b_port in zip(
-        table.get_device_names("one"),
-        table.get_port_names("one"),
-        table.get_device_names("other"),
-        table.get_port_names("other"),
+        table.get_device_names("source"),
+        table.get_port_names("source"),
+        table.get_device_names("target"),
+        table.get_port_names("target"),
         strict=True,
     ):
         heard.setdefault(b, []).append((b_port, a, "ens1f0np0" if a.startswith("train") else a_port))
