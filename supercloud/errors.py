@@ -15,7 +15,7 @@
         │   └── UnusableEngine      it stays out of reach until somebody corrects what the message says
         └── JobFailed               a job ended in another state than COMPLETED
 
-``InputError`` also is a ``ValueError`` and ``UnknownName`` a ``LookupError``, so callers may catch by kind.
+``InputError`` also is a ``ValueError`` and ``UnknownNameError`` a ``LookupError``, so callers may catch by kind.
 """
 
 from __future__ import annotations
@@ -153,7 +153,8 @@ class JobFailedError(OperationError):
 
 
 def require_type(value: object, types: type | tuple[type, ...], requirement: str, hint: str) -> None:
-    """Refuse an argument of another kind; ``takes`` is the function with what it takes, ``hint`` how to make that.
+    """Refuse an argument of another kind; ``requirement`` is the function with what it takes, ``hint`` how to make
+    that.
 
     >>> check_type("cluster.yaml", dict, "f takes a plan", "make one with resolve")
     Traceback (most recent call last):

@@ -170,7 +170,7 @@ class Catalog:
 
     @classmethod
     def load_default(cls, *overlays: Path) -> Catalog:
-        """The shipped catalog, with the folder named by SUPERCLOUD_CATALOG and then ``more`` on top."""
+        """The shipped catalog, with the folder named by SUPERCLOUD_CATALOG and then ``overlays`` on top."""
         named = os.environ.get(OVERLAY_VARIABLE, "")
         return cls([*(Path(part) for part in named.split(os.pathsep) if part), *overlays])
 
@@ -181,7 +181,7 @@ class Catalog:
         return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})
 
     def get(self, kind: str, name: str) -> CatalogEntry:
-        """One thing; raises :class:`UnknownName` with the nearest names."""
+        """One thing; raises :class:`UnknownNameError` with the nearest names."""
         found = self._read.get((kind, name))
         if found is None:
             found = self._read[kind, name] = self._load(kind, name)

@@ -38,7 +38,7 @@ class SiteOverhead:
 
 
 def compute_chiller_power(heat: Power, cop: float, running_hours: float, total_hours: float) -> Power:
-    """Average electricity of a chiller that runs ``hours`` of ``all_hours``: Q / COP · part of the time."""
+    """Average electricity of a chiller that runs ``running_hours`` of ``total_hours``: Q / COP · part of the time."""
     return Power.from_base(float(heat.base) / cop * running_hours / total_hours)
 
 

@@ -40,10 +40,11 @@ class Heat:
 
 
 def split_heat(power: Power, cooling: str, can_take_liquid: bool, liquid_share: float | None) -> tuple[Heat, bool]:
-    """The heat of a machine in a hall that cools by ``hall``, and whether the split is known.
+    """The heat of a machine in a hall that cools by ``cooling``, and whether the split is known.
 
-    In a hall of cold plates, a machine made for them gives ``share`` to the liquid; where its share is not known all of
-    it is counted there, the most the loop may have to carry. Immersion takes all, rear doors take all that is in air.
+    In a hall of cold plates, a machine made for them gives ``liquid_share`` to the liquid; where its share is not known
+    all of it is counted there, the most the loop may have to carry. Immersion takes all, rear doors take all that is in
+    air.
     """
     if cooling == "immersion":
         return Heat(liquid=power), True

@@ -123,7 +123,7 @@ _SEARCH_STEPS = 256
 
 
 def _count_filled_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> int:
-    """How many racks :func:`_filled` fills."""
+    """How many racks :func:`_fill_racks` fills."""
     return sum(times for _, times in _pack_racks(runs, limits))
 
 

@@ -20,7 +20,7 @@ class RedundancyScheme:
     min_feeds: int
     """Feeds it takes at least."""
     is_exact: bool
-    """Whether the number of feeds is a multiple of ``least``."""
+    """Whether the number of feeds is a multiple of ``min_feeds``."""
     can_survive_loss: bool
     """Whether everything goes on after the loss of one feed."""
 

@@ -2,8 +2,9 @@
 
 CSV: a header with ``dry_bulb`` (°C) and, where a tower is asked for, ``wet_bulb`` (°C) or ``relative_humidity`` (%);
 one line an hour. Lines of description may stand before the header and, after an empty line, behind the hours; the names
-that weather services use are known, too (``_NAMES``). EPW: the hourly file of EnergyPlus, eight lines of header, dry
-bulb in column 7, relative humidity in column 9 (https://designbuilder.co.uk/cahelp/Content/EnergyPlusWeatherFileFormat.htm).
+that weather services use are known, too (``_COLUMN_NAMES``). EPW: the hourly file of EnergyPlus, eight lines of header,
+dry bulb in column 7, relative humidity in column 9
+(https://designbuilder.co.uk/cahelp/Content/EnergyPlusWeatherFileFormat.htm).
 """
 
 from __future__ import annotations
@@ -182,5 +183,6 @@ def _require_possible(humidity: float, number: int) -> None:
 
 
 def count_free_hours(temperatures: Sequence[float], max_temperature: float) -> int:
-    """Hours at or below ``limit`` °C: the outdoors alone then cools to the supply (see ``loop.outdoor_limit``)."""
+    """Hours at or below ``max_temperature`` °C: the outdoors alone then cools to the supply (see
+    ``loop.compute_outdoor_limit``)."""
     return sum(1 for value in temperatures if value <= max_temperature)

@@ -76,7 +76,7 @@ class Bundle(Mapping[str, str]):
         source: str | os.PathLike[str] | None = None,
         subfolders: Collection[str] = (),
     ) -> None:
-        """Make ``folder`` hold exactly these files; with ``parts``, only those of its subfolders.
+        """Make ``folder`` hold exactly these files; with ``subfolders``, only those of its subfolders.
 
         ``source`` is the file that the bundle was rendered from; the folder remembers it. Raises :class:`OutputError`,
         unless ``force``, where files would be lost that we did not write, that somebody changed, or that come from
@@ -194,7 +194,7 @@ def _refuse_protected(target: Path, source: str | os.PathLike[str] | None) -> No
 
 
 def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> None:
-    """Raise where writing (with ``parts``: these subfolders) would lose what is not ours or of another origin."""
+    """Raise where writing (with ``subfolders``: these subfolders) would lose what is not ours or of another origin."""
     if not target.exists() and not target.is_symlink():
         return
     if target.is_symlink():

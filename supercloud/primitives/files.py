@@ -33,7 +33,7 @@ class FileReadError(InputError):
 
 
 def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
-    """The bytes of an ordinary file. Raises :class:`FileProblem` for anything else and for more than ``largest``."""
+    """The bytes of an ordinary file. Raises :class:`FileReadError` for anything else and for more than ``max_size``."""
     try:
         # a pipe that nobody writes would be waited for, and a terminal become that of this process
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)

@@ -17,7 +17,7 @@ def write_file(path: str | os.PathLike[str], text: str) -> None:
     """Put ``text`` into a file, whose folder is made where it is not there.
 
     It goes to a new file beside the old one, which then takes its place and its permissions. Raises
-    :class:`OutputError` for a symbolic link and for what is no ordinary file, :class:`WorkError` where the disk
+    :class:`OutputError` for a symbolic link and for what is no ordinary file, :class:`OperationError` where the disk
     refuses; whatever fails, the old file stays whole.
     """
     target = Path(path)

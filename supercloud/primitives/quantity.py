@@ -3,7 +3,7 @@
 A quantity is an exact number in the base unit of its dimension. Quantities of one dimension add, subtract and compare;
 any quantity is multiplied or divided by a number; two quantities multiply or divide where the result has a dimension
 in the tables below (``Power * Duration -> Energy``, ``Size / Duration -> Rate`` …). Nothing is ever rounded silently:
-:meth:`Quantity.to` gives a float, :meth:`Quantity.whole` refuses to lose a remainder.
+:meth:`Quantity.to` gives a float, :meth:`Quantity.to_whole` refuses to lose a remainder.
 
 To add a unit, add it to ``units`` of its class; to add a dimension, add a class and, where it is a product of others,
 a row in ``PRODUCTS``.

@@ -219,7 +219,7 @@ class LocatedProblem(NamedTuple):
     hint: str
 
     def describe(self, find_line: Callable[[tuple[str | int, ...]], int]) -> str:
-        """What is wrong, with the line of the other place (``line`` gives 0 where no file is known)."""
+        """What is wrong, with the line of the other place (``find_line`` gives 0 where no file is known)."""
         at = find_line(self.related_path) if self.related_path else 0
         return f"{self.problem}, at line {at}" if at else self.problem
 

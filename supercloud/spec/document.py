@@ -51,7 +51,8 @@ class Document:
     data: Any
     lines: Mapping[DocumentPath, int] = field(repr=False)
     duplicates: tuple[Finding, ...] = ()
-    """Keys that stand in one mapping more than once: said beside whatever else is wrong (:meth:`checked`)."""
+    """Keys that stand in one mapping more than once: said beside whatever else is wrong
+    (:meth:`require_unique_keys`)."""
 
     def require_unique_keys(self) -> Document:
         """The document, for readers that look for nothing else; raises :class:`SpecError` for keys that occur twice."""

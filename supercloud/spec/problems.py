@@ -33,8 +33,8 @@ def build_findings(
 ) -> Iterator[tuple[DocumentPath, Finding]]:
     """Every problem of a validation with its place in ``data``, value, reason and nearest name.
 
-    In the order of ``line``. Of more than a few hundred only the first are said, and how many there are besides; of
-    very many the first are found as the model met them. A file may be another than was meant, such as one that only
+    In the order of ``find_line``. Of more than a few hundred only the first are said, and how many there are besides;
+    of very many the first are found as the model met them. A file may be another than was meant, such as one that only
     its owner may see: where it has no field of the model at all, keys that do not look like names of fields are not
     shown.
     """

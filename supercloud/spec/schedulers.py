@@ -37,7 +37,7 @@ def find_shared_schedulers(
 ) -> list[LocatedProblem]:
     """Members that reach one and the same scheduler, which would give out its nodes twice: each with the first of them.
 
-    ``api_server`` says which address, proxy and TLS name a context of the kubeconfig stands for (None: the current
+    ``find_api_server`` says which address, proxy and TLS name a context of the kubeconfig stands for (None: the current
     one). Without ``via`` Slurm means the commands of this host. What a stack says is not known here.
     """
     first: dict[tuple[str, ...], int] = {}

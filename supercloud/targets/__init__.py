@@ -1,7 +1,7 @@
 """Plan in, artefacts out: what a target makes of a plan, and which targets there are.
 
 A target is a function ``render(plan) -> Bundle``. To add one, write its module (or folder) and give it a line in
-``TARGETS``; where it does not fit every plan, also a line in ``_FITS``. Modules are imported when they are used.
+``TARGETS``; where it does not fit every plan, also a line in ``_CONDITIONS``. Modules are imported when they are used.
 """
 
 from __future__ import annotations

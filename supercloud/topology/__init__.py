@@ -2,7 +2,7 @@
 
 A builder takes counts and ports and returns a `Fabric`: tiers of switches, link groups, levels of locality, each
 listed from the nodes outwards, all arithmetic, nothing per node. Everything counts from 0. Nothing here knows a
-product or a place. Names are loaded when first used; numpy only by `columns`.
+product or a place. Names are loaded when first used; numpy only by `build_columns`.
 """
 
 from importlib import import_module

@@ -14,7 +14,7 @@ class Level:
     """One level of locality: a partition of nodes 0..nodes-1 into consecutive domains; every answer is arithmetic.
 
     `hops` is the number of switches between two nodes that share a domain of this level and none further in.
-    `share` is the number of links that leave a full domain over the number of node ports in it: 1 or more is
+    `uplink_ratio` is the number of links that leave a full domain over the number of node ports in it: 1 or more is
     non-blocking, and 0 says that nothing leaves it (the whole fabric).
     """
 

@@ -25,7 +25,7 @@ class NoFreePortsError(TopologyError):
 
 
 def require_at_least(minimum: int, **values: int | None) -> None:
-    """Refuse a value below `least`; None means "not given" and passes."""
+    """Refuse a value below `minimum`; None means "not given" and passes."""
     for name, value in values.items():
         if value is not None and value < minimum:
             raise TopologyError(f"{name} is {value}", f"{name} must be {minimum} or more")

@@ -79,7 +79,7 @@ _NamedT = TypeVar("_NamedT", Tier, Level)
 
 
 class FabricColumns(NamedTuple):
-    """All links of a fabric as equally long arrays; kinds are positions in `Fabric.kinds`."""
+    """All links of a fabric as equally long arrays; kinds are positions in `Fabric.device_kinds`."""
 
     source_kind: NDArray[np.int8]
     source: NDArray[np.int64]
@@ -175,7 +175,7 @@ class Fabric:
             yield from group
 
     def build_columns(self) -> FabricColumns:
-        """Every link once, in the order of `links`, as arrays."""
+        """Every link once, in the order of `iter_links`, as arrays."""
         import numpy as np
 
         parts = [group.build_columns() for group in self.link_groups]

@@ -91,7 +91,7 @@ class Grid:
         return Grid(tuple(d // s for d, s in zip(self.dims, shape, strict=True)), self.wrap)
 
     def find_block(self, node: int, shape: Sequence[int]) -> int:
-        """The block a node is in, numbered in `blocks(shape)`."""
+        """The block a node is in, numbered in `build_block_grid(shape)`."""
         places = zip(self.compute_coordinates(node), shape, strict=True)
         return self.build_block_grid(shape).compute_index([place // length for place, length in places])
 

@@ -1,7 +1,8 @@
 """Links as arithmetic: a link group is a rule that turns a link's number into its two ends.
 
 One formula of `//`, `%`, `*` and `+` serves both the lazy walk (plain integers) and the bulk one (numpy arrays), so
-the two cannot disagree and nothing is stored per link. A new way of wiring is a subclass with `count` and `ends`.
+the two cannot disagree and nothing is stored per link. A new way of wiring is a subclass with `count` and
+`compute_ends`.
 
 Devices are numbered from 0 within their kind, over all planes (plane-major); ports are numbered from 0 within their
 device. The ports towards the nodes are the first ones, the ports towards the core are the last ones.
@@ -84,7 +85,8 @@ class LinkGroup(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NodeLinks(LinkGroup):
-    """Node to leaf. Nodes stand in units, units in blocks; all nodes of a block share the same `sides` leaves.
+    """Node to leaf. Nodes stand in units, units in blocks; all nodes of a block share the same `leaves_per_block`
+    leaves.
 
     In a rail-optimized fabric the unit is the SU and side r is rail r; in a fat-tree a block has one leaf. Leaf of
     (unit, side, block) = `unit*unit_stride + side*side_stride + block`. A node's port is `nic*planes + plane`: the
@@ -129,9 +131,9 @@ class NodeLinks(LinkGroup):
 class TierLinks(LinkGroup):
     """One switch tier to the next: within a group every lower switch has the same number of links to every upper one.
 
-    The lower switches come in sections (a plane, or one rail of it). A group is `size` consecutive switches of a
-    section, the last one perhaps short: a pod. Or, `strided`, every `size`-th switch: all spines with the same
-    place in their pod.
+    The lower switches come in sections (a plane, or one rail of it). A group is `group_switches` consecutive switches
+    of a section, the last one perhaps short: a pod. Or, if `is_strided`, every `group_switches`-th switch: all spines
+    with the same place in their pod.
     """
 
     planes: int

@@ -49,8 +49,9 @@ def compute_arrangements(
 ) -> list[LeafArrangement]:
     """Every arrangement of the rails of so many nodes, best first: few switches, few rails on a leaf, few leaves.
 
-    Nodes of a scale-up `domain` are not spread over different leaves. `rails_per_leaf` leaves only those with so many
-    rails on a leaf. Uplinks are no fewer than the oversubscription asks for, and spread evenly over the spines.
+    The `domain_nodes` of a scale-up domain are not spread over different leaves. `rails_per_leaf` leaves only those
+    with so many rails on a leaf. Uplinks are no fewer than the oversubscription asks for, and spread evenly over the
+    spines.
 
     Raises TopologyError for numbers below 1.
     """

@@ -22,9 +22,9 @@ def compute_leaf_ports(
     max_down: int | None = None,
     is_alone: bool = False,
 ) -> tuple[int, int]:
-    """Ports down and up of a leaf: those given, else as many down as fit, a multiple of `step`, `wanted` at most.
+    """Ports down and up of a leaf: those given, else as many down as fit, a multiple of `multiple`, `max_down` at most.
 
-    A leaf `alone` has nothing above it and no uplinks. Raises TopologyError if the radix is too small.
+    A leaf that `is_alone` has nothing above it and no uplinks. Raises TopologyError if the radix is too small.
     """
     if is_alone:
         uplinks = 0
@@ -53,8 +53,8 @@ def require_fit(
 ) -> None:
     """Refuse what the tiers cannot join, with the numbers and what would fit.
 
-    `unit` is the nodes of a unit; `limit` the most nodes at another radix and another leaf oversubscription, None
-    where the leaf is given by hand.
+    `unit_nodes` is the nodes of a unit; `compute_max_nodes` the most nodes at another radix and another leaf
+    oversubscription, None where the leaf is given by hand.
     """
     tiers = upper_tiers.select_tier_count(units)
     most = upper_tiers.compute_max_units(tiers, units)
@@ -103,7 +103,7 @@ def assemble_fabric(
 ) -> Fabric:
     """The graph of nodes on leaves under the tiers of a layout.
 
-    Of several leaves each keeps the `peers` ports after those for nodes; a single leaf has no other one. Raises
+    Of several leaves each keeps the `peer_ports` ports after those for nodes; a single leaf has no other one. Raises
     TopologyError where they do not fit beside nodes and uplinks, or reserved links find no port.
     """
     leaf_radix, spine_radix, core_radix = expand_radix(radix)

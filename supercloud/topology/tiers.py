@@ -41,7 +41,7 @@ def compute_max_down(radix: int, oversubscription: float = 1.0) -> int:
 
 
 def find_least_divisor(number: int, minimum: int) -> int:
-    """The least divisor of `number` that is not below `at_least`, which is not above `number`."""
+    """The least divisor of `number` that is not below `minimum`, which is not above `number`."""
     return next(d for d in range(max(1, minimum), number + 1) if number % d == 0)
 
 
@@ -171,7 +171,7 @@ class UpperTiers:
         return 2 if one_pod and units.count <= self.compute_max_units(2, units) else 3
 
     def build_layout(self, units: LeafUnits) -> TierLayout:
-        """Apply the rules to units that fit (see `max_units`)."""
+        """Apply the rules to units that fit (see `compute_max_units`)."""
         tiers = self.select_tier_count(units)
         if tiers == 1:
             return TierLayout(1, replace(units, uplinks=0), units.count)

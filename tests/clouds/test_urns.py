@@ -1,7 +1,8 @@
 """No resource of an example is lost: a URN that was recorded is still there, or another resource names it as alias.
 
 ``pytest tests/clouds/test_urns.py --write-generated`` records the URNs anew; new ones are recorded, lost ones need an
-alias (``work.options(aliases=[…])``) first: without it an update would delete what users have and make it again.
+alias (``context.build_options(aliases=[…])``) first: without it an update would delete what users have and make it
+again.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def suggest_node_count(
 ) -> str:
     """How many nodes keep a rack within a limit, as a setting; empty where it is a product, or not one fits.
 
-    ``whole`` is what a full rack has of it, ``empty`` the part that does not come with nodes.
+    ``total`` is what a full rack has of it, ``empty`` the part that does not come with nodes.
     """
     if group.limited_by == "product" or group.nodes_per_rack < 2:
         return ""

@@ -14,7 +14,8 @@ __all__ = ["count_servers"]
 
 
 def count_servers(plan: Plan, catalog: Catalog, index: int, is_enough: Callable[[StorageDesign], bool]) -> int | None:
-    """The fewest servers of the store at ``index`` with which ``does`` is true of its design, where more of them help.
+    """The fewest servers of the store at ``index`` with which ``is_enough`` is true of its design, where more of them
+    help.
 
     None where no number does, also not the one that the plan takes when none is declared.
     """

@@ -225,7 +225,7 @@ class CloudCost:
 
     @property
     def known_total(self) -> Money:
-        """Sum of what has a price: a lower bound where ``unknown`` is not empty."""
+        """Sum of what has a price: a lower bound where ``unpriced_items`` is not empty."""
         total = Money(0, "USD")
         for line in self.lines:
             if line.total_price is not None:

@@ -51,7 +51,8 @@ def render_user_data(
 def with_dependencies(
     dependencies: Sequence[pulumi.Resource], values: Mapping[str, pulumi.Input[str]]
 ) -> Mapping[str, pulumi.Input[str]]:
-    """The same values, the bucket's known only when ``ready`` is: a machine that starts before would find nothing."""
+    """The same values, the bucket's known only when ``dependencies`` is: a machine that starts before would find
+    nothing."""
     done = pulumi.Output.all(*(item.urn for item in dependencies))
     bucket = pulumi.Output.all(done, values["bucket"]).apply(lambda known: str(known[1]))
     return {**values, "bucket": bucket}

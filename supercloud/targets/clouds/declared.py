@@ -22,8 +22,8 @@ __all__ = ["load_spec", "resolve_existing"]
 def load_spec(spec: Any, existing: ExistingResources) -> ClusterSpec | LoadedSpec[ClusterSpec]:
     """The spec from a file's path, a mapping or itself.
 
-    Existing things of ``given`` take the place of the spec's: plain text as it is, Outputs as ``PASSED``. Raises
-    :class:`InputError` for anything that is no spec.
+    Existing things of ``existing`` take the place of the spec's: plain text as it is, Outputs as ``PASSED_IDENTIFIER``.
+    Raises :class:`InputError` for anything that is no spec.
     """
     if isinstance(spec, ClusterSpec):
         return _apply_existing(spec, existing)

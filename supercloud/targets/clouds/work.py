@@ -85,7 +85,7 @@ class BuildContext:
     def build_options(
         self, *, has_data: bool = False, is_critical: bool = False, **extra_options: Any
     ) -> pulumi.ResourceOptions:
-        """Options of a child; ``keeps``: it holds state or data, ``guards``: others would be lost with it."""
+        """Options of a child; ``has_data``: it holds state or data, ``is_critical``: others would be lost with it."""
         kept = True if has_data and self.is_protected else None  # None leaves it to the component's own options
         return pulumi.ResourceOptions(
             parent=self.component,

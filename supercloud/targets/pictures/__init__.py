@@ -1,7 +1,8 @@
 """Pictures that several targets show, each drawn in one place: racks from the front, fabrics tier by tier.
 
-``Picture`` is SVG made of a few shapes. ``elevation`` draws one rack and ``elevations`` a sheet of them, ``fabric`` a
-network; ``Things`` knows what everything in a rack is called. A target puts them into files or pages of its own.
+``Picture`` is SVG made of a few shapes. ``draw_elevation`` draws one rack and ``draw_elevations`` a sheet of them,
+``fabric`` a network; ``RackContents`` knows what everything in a rack is called. A target puts them into files or pages
+of its own.
 """
 
 from __future__ import annotations

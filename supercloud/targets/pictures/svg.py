@@ -48,7 +48,8 @@ class Picture:
         attributes: str = "",
         opacity: float = 1,
     ) -> None:
-        """A box; ``kind`` names its colour, ``tip`` shows when one points at it, ``data`` are further attributes."""
+        """A box; ``css_class`` names its colour, ``tooltip`` shows when one points at it, ``attributes`` are further
+        attributes."""
         faint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         head = (
             f'<rect class="{css_class}" x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}"'

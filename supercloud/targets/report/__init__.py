@@ -2,7 +2,7 @@
 
 One module a picture (``elevation``, ``rows``, ``fabric``, ``lines``), each a function from the plan to SVG text;
 ``facts`` are the tables, ``data`` what the search works on, ``page`` puts all together. To add a picture: a module,
-and a line in ``page.pictures``.
+and a line in ``page.render_pictures``.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ..pictures import RackContents, draw_elevation
 from .names import count_switch_digits, format_switch_name
 from .ports import build_port_names, list_irregular_cables
 
-__all__ = ["build_page_data", "format_script_json"]
+__all__ = ["PAGE_NAMES", "build_page_data", "format_script_json"]
 
 _RULE_NAMES: dict[type[LinkGroup], str] = {
     NodeLinks: "node",
@@ -29,8 +29,8 @@ _RULE_NAMES: dict[type[LinkGroup], str] = {
     TierLinks: "tier",
     RingLinks: "ring",
 }
-# fields of the rules that have a shorter name on the page (templates/report/wiring.js.j2)
-_PAGE_NAMES = {
+# Fields of the rules that have a shorter name on the page (templates/report/wiring.js.j2).
+PAGE_NAMES = {
     "unit_nodes": "unit",
     "block_nodes": "block",
     "leaves_per_block": "sides",
@@ -136,7 +136,7 @@ def _build_link_group(name: str, group: LinkGroup) -> dict[str, Any]:
     if rule is None:
         return found | {"rule": "table", "links": [[*link[1:3], *link[4:7]] for link in group.iter_links()]}
     own = {
-        _PAGE_NAMES.get(item.name, item.name): getattr(group, item.name)
+        PAGE_NAMES.get(item.name, item.name): getattr(group, item.name)
         for item in fields(group)
         if not item.name.endswith("_kind")
     }

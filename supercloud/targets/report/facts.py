@@ -20,8 +20,8 @@ def render_table(
 ) -> str:
     """Rows of plain text as an HTML table that scrolls by itself where the page is narrow.
 
-    ``numbers`` are columns that are set flush right, with digits of one width; a column of which nothing is known is
-    left out. ``prose`` breaks long cells where the page is narrow, instead of scrolling.
+    ``number_columns`` are columns that are set flush right, with digits of one width; a column of which nothing is
+    known is left out. ``has_prose`` breaks long cells where the page is narrow, instead of scrolling.
     """
     cells = list(rows)
     shown = [place for place in range(len(head)) if any(row[place] for row in cells)]

@@ -1,7 +1,7 @@
 """Plan -> what storage servers and their clients are configured by: a folder for each file system or object store.
 
-One module a product; each is a function from a ``Store`` to files. To add a product: a module, a line in ``_PRODUCTS``.
-Only what has servers in the plan is rendered: without machines there is nothing to configure.
+One module a product; each is a function from a ``StorageSystem`` to files. To add a product: a module, a line in
+``_RENDERERS``. Only what has servers in the plan is rendered: without machines there is nothing to configure.
 """
 
 from __future__ import annotations

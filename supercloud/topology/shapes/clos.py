@@ -32,12 +32,12 @@ def build_clos(
     cage_ports: int = 1,
     peer_ports: int = 0,
 ) -> Fabric:
-    """Wire racks of `rack` nodes, each node with `nics` ports per plane to the rack's leaf of that plane.
+    """Wire racks of `rack_nodes` nodes, each node with `nics` ports per plane to the rack's leaf of that plane.
 
-    `racks` is the number built (as many as needed, unless given), `pod` the racks of a pod (as many as the spines
-    can join, evenly shared out, unless given); pods meet in the core. `oversubscription` is that of the rack, or of
-    rack and spine: (1, 7) gives a pod full bandwidth and a seventh of it to the outside. `uplinks` of a rack replace
-    the first. `radix`, `spines` and `reserved` are those of `rail_optimized`.
+    `racks` is the number built (as many as needed, unless given), `racks_per_pod` the racks of a pod (as many as the
+    spines can join, evenly shared out, unless given); pods meet in the core. `oversubscription` is that of the rack, or
+    of rack and spine: (1, 7) gives a pod full bandwidth and a seventh of it to the outside. `uplinks` of a rack replace
+    the first. `radix`, `spines` and `reserved` are those of `build_rail_optimized`.
 
     Raises TopologyError, with the numbers and what would fit.
     """

@@ -44,7 +44,7 @@ def build_fat_tree(
     A node with more NICs than a leaf takes gets as many whole leaves as it needs. Fabrics that fit one switch get
     one switch, unless `tiers` says otherwise; with three tiers pods have as many leaves as the spines can
     non-blockingly join, evenly shared out, or `pod_leaves`. `leaves` is the
-    number built (as many as needed, unless given). The other numbers are those of `rail_optimized`.
+    number built (as many as needed, unless given). The other numbers are those of `build_rail_optimized`.
 
     Raises TopologyError, with the numbers and what would fit.
     """

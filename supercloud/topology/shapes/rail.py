@@ -48,15 +48,15 @@ def build_rail_optimized(
 ) -> Fabric:
     """Wire nodes so that each rail of an SU has leaves of its own, all of them there even if the last SU is short.
 
-    `radix` counts ports at link speed. Per plane a node has `rails * ports_per_rail` ports. `unit` is the nodes of
-    an SU (as many as one leaf takes, unless given) and `units` the SUs built (as many as needed). `rails_per_leaf`
+    `radix` counts ports at link speed. Per plane a node has `rails * ports_per_rail` ports. `unit_nodes` is the nodes
+    of an SU (as many as one leaf takes, unless given) and `units` the SUs built (as many as needed). `rails_per_leaf`
     neighbouring rails share a leaf: it divides `rails`, and all of them on one leaf is a fat-tree. A leaf has `down`
     ports for nodes and `uplinks` (half and half, unless given or oversubscribed). `tiers` is 1 (leaves and
     nothing else), 2 or 3, or the fewest that do. A pod holds all rails of `pod_units` SUs ("su") or one rail of
-    them ("rail"): then rails meet in the core only, and with one SU not at all (`Fabric.rails_are_disjoint`).
+    them ("rail"): then rails meet in the core only, and with one SU not at all (`Fabric.has_disjoint_rails`).
     `spines` per pod and `pod_units` replace what the rules choose. `reserved` leaf ports per plane are kept for
-    subnet managers and get links of their own; `cage` neighbouring ports share a cage, as far as they care.
-    Where there are several leaves, each keeps `peers` ports for links to the other leaf of its pair.
+    subnet managers and get links of their own; `cage_ports` neighbouring ports share a cage, as far as they care.
+    Where there are several leaves, each keeps `peer_ports` ports for links to the other leaf of its pair.
 
     Raises TopologyError, with the numbers and what would fit.
     """

@@ -95,7 +95,8 @@ class MeshLinks(LinkGroup):
 def build_switched_scale_up(
     nodes: int, *, accelerators: int, links_per_accelerator: int, switches: int, domain_nodes: int = 1
 ) -> ScaleUp:
-    """Domains of `domain` nodes whose accelerators have `links` each, spread over the `switches` of the domain.
+    """Domains of `domain_nodes` nodes whose accelerators have `links_per_accelerator` each, spread over the `switches`
+    of the domain.
 
     Raises TopologyError for numbers below 1.
     """
@@ -109,7 +110,7 @@ def build_switched_scale_up(
 
 
 def build_mesh_scale_up(nodes: int, *, accelerators: int, domain_nodes: int = 1, parallel_links: int = 1) -> ScaleUp:
-    """Domains of `domain` nodes, each accelerator with `parallel` links to each other one: n(n-1)/2 pairs.
+    """Domains of `domain_nodes` nodes, each accelerator with `parallel_links` links to each other one: n(n-1)/2 pairs.
 
     Raises TopologyError for numbers below 1.
     """

@@ -103,8 +103,8 @@ def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> 
 
 
 def matches_the_model(spec: Path, fabric: int, tables: dict[str, list[int]], manager: str) -> None:
-    """What OpenSM programmed is what ``port_keys`` says of every port, and the keys by which two ports match, at index
-    0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on."""
+    """What OpenSM programmed is what ``build_port_keys`` says of every port, and the keys by which two ports match, at
+    index 0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on."""
     plan = sc.resolve(sc.load(spec))
     rules = build_partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
     model = {device: build_port_keys(rules, device.split()[0], runs_manager=device == manager) for device in tables}

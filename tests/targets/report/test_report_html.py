@@ -20,6 +20,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets.report import render_pictures, render_report
+from supercloud.targets.report.data import PAGE_NAMES
 from supercloud.topology import Fabric as Wiring
 
 VOID = {"meta", "input", "link", "br"}
@@ -106,10 +107,12 @@ def test_links_are_given_as_the_rules_of_the_topology(plan: Plan, page: str) -> 
         assert isinstance(wiring, Wiring)
         assert [group["count"] for group in fabric["groups"]] == [group.count for group in wiring.link_groups]
         assert {group["rule"] for group in fabric["groups"]} <= {"node", "reserved", "tier", "ring"}
+        fields = {name: field for field, name in PAGE_NAMES.items()}
         for given, group in zip(fabric["groups"], wiring.link_groups, strict=True):
             for name, value in given.items():
                 if name not in ("name", "source", "target", "rule", "count"):
-                    assert value == (list(map(list, group.places)) if name == "places" else getattr(group, name))
+                    field = getattr(group, fields.get(name, "leaf_ports" if name == "places" else name))
+                    assert value == (list(map(list, field)) if name == "places" else field)
 
 
 def test_every_picture_is_a_file_of_its_own(plan: Plan) -> None:

@@ -1,7 +1,7 @@
 """Every cable of a switched network, as columns: both ends, its length from where racks stand, its kind.
 
 Columnar all the way: links come as arrays from the topology, ends and lengths are arithmetic on them, kinds are
-chosen for all cables between two sets of devices at once. ``cables_of`` is the only way in.
+chosen for all cables between two sets of devices at once. ``build_cable_table`` is the only way in.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class CablingParts:
     def list_cables(
         self, near_cage: str, far_cage: str, network: str, speed: Rate, links: int, split: int
     ) -> tuple[Cable, ...]:
-        """Cables that join a cage of a switch or machine (``one``, ``switch:osfp``) to another, simplest first.
+        """Cables that join a cage of a switch or machine (``near_cage``, ``switch:osfp``) to another, simplest first.
 
         ``links`` is how many links both cages have in common: all of them, or 1 where they part ways.
         """
@@ -48,7 +48,8 @@ class CablingParts:
         )
 
     def can_join(self, cable: Cable, near_cage: str, far_cage: str, network: str, speed: Rate, links: int) -> bool:
-        """Whether a cable joins the cages: ``one`` is the side of the machines, where it may have several tails."""
+        """Whether a cable joins the cages: ``near_cage`` is the side of the machines, where it may have several
+        tails."""
         if network not in cable.networks or speed not in (cable.speed, *cable.lower):
             return False
         if cable.tails > 1:

@@ -29,7 +29,7 @@ def count_usable_addresses(cidr: str, reserved: int) -> int:
 
 
 def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapping[str, int]) -> CloudNetwork:
-    """The network for these zones; ``needs`` is how many addresses each zone must have for nodes and hosts."""
+    """The network for these zones; ``address_needs`` is how many addresses each zone must have for nodes and hosts."""
     declared = inputs.spec.network
     access = declared.access
     if declared.id or declared.subnets:

@@ -19,7 +19,7 @@ def get_capacity_zone(capacity: Capacity) -> str | None:
 def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
     """Zones in order: the site's, else those that pools and capacity name, else the region's first.
 
-    ``wanted`` is how many a managed service needs; further ones are added until there are so many: of the user's
+    ``zone_count`` is how many a managed service needs; further ones are added until there are so many: of the user's
     subnets where their zones are said, else of the region. They have subnets, and no nodes unless a pool names them.
     """
     spec = inputs.spec
@@ -68,7 +68,7 @@ def select_pool_zones(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ...
 
 
 def count_required_zones(inputs: CloudInputs, deployment_zones: int) -> int:
-    """Zones that managed services ask for: a control plane, a database, a file system in ``deployments`` zones."""
+    """Zones that managed services ask for: a control plane, a database, a file system in ``deployment_zones`` zones."""
     declared = inputs.spec.scheduler
     wanted = [1, deployment_zones]
     if isinstance(declared, KubernetesScheduler):

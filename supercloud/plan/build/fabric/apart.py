@@ -26,8 +26,8 @@ def build_joined_leaves(
     """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.
 
     ``down`` is the ports of a leaf for nodes; empty means that the nodes are spread evenly over the fewest leaves, of
-    which none has more than ``most`` nodes. Of several leaves each keeps ``peers`` ports for the other one of its pair.
-    Raises TopologyError.
+    which none has more than ``max_leaf_nodes`` nodes. Of several leaves each keeps ``peer_ports`` ports for the other
+    one of its pair. Raises TopologyError.
     """
     asked = sum(ask.ports for ask in to_port_requests(reserved))
     leaves = 1

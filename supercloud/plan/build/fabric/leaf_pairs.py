@@ -26,8 +26,8 @@ def build_with_peer_ports(
     """What ``build`` makes of the fabric; where its leaves have no ports for ``peer_links``, the wiring with the fewest
     switches among those with smaller leaves, of equal ones that with the largest leaves.
 
-    ``radix`` is that of a leaf, ``domain`` the nodes of a scale-up domain, which stay on one leaf. Leaves whose size
-    the spec gives stay as they are. Raises TopologyError.
+    ``radix`` is that of a leaf, ``domain_nodes`` the nodes of a scale-up domain, which stay on one leaf. Leaves whose
+    size the spec gives stay as they are. Raises TopologyError.
     """
     try:
         return build(fabric)

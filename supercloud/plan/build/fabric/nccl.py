@@ -60,7 +60,7 @@ def build_fabric_settings(plan: Plan, fabric: FabricPlan, pool: PoolPlan) -> dic
             found["NCCL_IB_GID_INDEX"] = str(adapters.gid_index)
     elif fabric.kind == "infiniband" and fabric.tiers:
         found["NCCL_IB_PKEY"] = _PKEY_INDEX
-    if getattr(fabric.wiring, "rails_are_disjoint", False):
+    if getattr(fabric.wiring, "has_disjoint_rails", False):
         found["NCCL_CROSS_NIC"] = "0"
     return found
 

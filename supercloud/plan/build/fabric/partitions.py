@@ -5,7 +5,7 @@ one of them is a full member (bit 15). A program that chooses no key takes the o
 (NCCL_IB_PKEY), and IPoIB's first interface with everything that is addressed by it, such as LNet and WEKA.
 
 What the subnet manager is told is a list of rules (``PartitionRule``). The file it reads and the tables that it
-programs (``port_keys``) both follow from that list, so that the two cannot differ.
+programs (``build_port_keys``) both follow from that list, so that the two cannot differ.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def select_fewest_switches(
     small: SmallFabric, build_separate: Callable[[], Wiring], spines: int | None, min_leaves: int | None
 ) -> Wiring:
     """The arrangement with the fewest switches, with so many spines and at least so many leaves where that is asked;
-    the wiring with rails ``apart`` where none takes fewer. Raises TopologyError."""
+    the wiring of ``build_separate`` where none takes fewer. Raises TopologyError."""
     refusal: TopologyError | None = None
     usual: Wiring | None = None
     try:

@@ -40,8 +40,8 @@ class UnitLayout:
 def list_unit_layouts(
     nodes: int, fabric: Fabric, reference_unit: ScalableUnit, leaf_nodes: int, oversubscription: float
 ) -> list[UnitLayout]:
-    """The units that may be built of a maker's ``design``, whose leaves have ``block`` nodes; ``ratio`` is the
-    oversubscription of a leaf. What the spec says of tiers and pods is kept."""
+    """The units that may be built of a maker's ``reference_unit``, whose leaves have ``leaf_nodes`` nodes;
+    ``oversubscription`` is the oversubscription of a leaf. What the spec says of tiers and pods is kept."""
     leaves, full = -(-nodes // leaf_nodes), -(-reference_unit.nodes // leaf_nodes)
     whole = reference_unit.nodes % leaf_nodes == 0 and leaves % full == 0
     if leaves <= full:  # one unit
@@ -65,7 +65,7 @@ def select_wiring(
     """What ``build`` makes of the best of these units: the maker's ``printed`` ones where they can be built, else those
     with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
 
-    Where neither spec nor maker says what a pod is (``pods_open``), pods have as many units as take the fewest
+    Where neither spec nor maker says what a pod is (``can_change_pods``), pods have as many units as take the fewest
     switches. Raises TopologyError, that of the first, where none can be built.
     """
     found: list[tuple[UnitLayout, Wiring]] = []

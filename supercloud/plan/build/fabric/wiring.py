@@ -60,8 +60,8 @@ def build_wiring(
     min_units: int | None = None,
     links: int = 0,
 ) -> Wiring:
-    """The wiring of a declared fabric: ``cage`` ports share a cage of a leaf; ``least`` leaves of a fat tree are built
-    at least, or units of rails; ``links`` further links end on the topmost switches. Raises TopologyError."""
+    """The wiring of a declared fabric: ``cage_ports`` ports share a cage of a leaf; ``min_units`` leaves of a fat tree
+    are built at least, or units of rails; ``links`` further links end on the topmost switches. Raises TopologyError."""
     sized = bool(fabric.su or fabric.leaf_down)
     domain = _domain(machine, role)
 

@@ -131,7 +131,7 @@ def build_node_group(
     """Racks of one pool: whole rack products, the number per rack that was declared, that of the reference
     architecture, or as many as fit.
 
-    ``circuits`` is what those of a rack carry: it ends the filling, and is no limit to a number that was declared.
+    ``circuit_power`` is what those of a rack carry: it ends the filling, and is no limit to a number that was declared.
     """
     machine = pool.machine
     used = power = compute_node_power(machine)

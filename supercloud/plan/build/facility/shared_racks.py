@@ -65,7 +65,7 @@ def build_shared_group(
     context: RackingContext,
     declared_racks: int | None = None,
 ) -> RackGroup | None:
-    """Racks of things of different size, shared out evenly by number; ``declared`` racks where that is enough."""
+    """Racks of things of different size, shared out evenly by number; ``declared_racks`` racks where that is enough."""
     tall = [run for run in runs if run.units > rack.units]
     path = "facility.management" if kind == "network" else "facility.rack"
     for run in tall:

@@ -61,7 +61,7 @@ _MOUNT = "mounts.supercloud.dev/"
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGER_NAME = "supercloud"
-"""Value of ``MANAGED_BY`` on everything made by jobs or rendered."""
+"""Value of ``MANAGED_BY_LABEL`` on everything made by jobs or rendered."""
 JOB_LABEL = "supercloud.dev/job"
 """Label of a job's objects and pods: what the job is called in the cluster, also by all tasks of an array."""
 OBJECT_LABEL = "supercloud.dev/object"

@@ -2,7 +2,7 @@
 
 Every design is ``servers = max(minimum, capacity / usable of one, read / read of one, write / write of one)``; the
 products differ in what of a server is usable. The numbers (parity, reserves, minima) are those of the catalog's
-``storage`` files, with their sources. To add a product: a function here, a line in ``_DESIGNS``, a design in
+``storage`` files, with their sources. To add a product: a function here, a line in ``_DESIGN_BUILDERS``, a design in
 ``storage_model``.
 """
 

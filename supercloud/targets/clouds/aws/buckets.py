@@ -48,7 +48,8 @@ def publish_bundles(context: BuildContext, bucket: s3.Bucket) -> list[pulumi.Res
 def _create_bucket(
     context: BuildContext, name: str, bucket_name: str | None = None, is_versioned: bool = True
 ) -> s3.Bucket:
-    """The bucket, ``own`` being a name of the user's, and what guards it, all of which stays when the bucket does."""
+    """The bucket, ``bucket_name`` being a name of the user's, and what guards it, all of which stays when the bucket
+    does."""
     key = f"bucket-{name}"
     bucket = s3.Bucket(
         context.name_child(key, "bucket"),

@@ -80,7 +80,7 @@ def allow_traffic(
 ) -> None:
     """Let members of ``source`` open connections to members of ``target`` on ``ports`` (``988`` or ``1018-1023``).
 
-    ``outward`` is False where ``source`` may talk to anything anyway.
+    ``needs_egress`` is False where ``source`` may talk to anything anyway.
     """
     first, _, last = ports.partition("-")
     name = f"{key}-{protocol}-{ports}"

@@ -56,7 +56,8 @@ _ALLOWED_SYSCTLS = [
 
 
 def build_rules(extra_capabilities: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Each rule with what is said where it does not hold. ``more``: capabilities that may be added besides."""
+    """Each rule with what is said where it does not hold. ``extra_capabilities``: capabilities that may be added
+    besides."""
     added = [*_ALLOWED_CAPABILITIES, *extra_capabilities]
     hosts = [
         f"c.?{handler}.?{way}.?host.orValue('') == ''"

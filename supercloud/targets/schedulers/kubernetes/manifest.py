@@ -35,7 +35,7 @@ def build_object(
     annotations: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> Object:
-    """An object with its metadata; ``rest`` is what follows it (``spec=``, ``data=``, ``rules=`` …)."""
+    """An object with its metadata; ``fields`` is what follows it (``spec=``, ``data=``, ``rules=`` …)."""
     metadata: Object = {"name": name}
     if namespace:
         metadata["namespace"] = namespace

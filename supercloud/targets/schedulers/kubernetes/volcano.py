@@ -25,7 +25,8 @@ _PRIORITY_VALUES = {"low": 0, "normal": 500, "high": 1000}
 
 
 def build_files(plan: Plan) -> dict[str, list[Object]]:
-    """Queues and, where we know the wiring, HyperNodes. On a cloud Volcano finds them (:func:`discovery`)."""
+    """Queues and, where we know the wiring, HyperNodes. On a cloud Volcano finds them
+    (:func:`build_discovery_configuration`)."""
     volcano = require_kubernetes_plan(plan).volcano
     assert volcano is not None, "a plan whose Volcano release is unknown has an error finding"
     found = {"queues": list(_build_queues(plan, volcano.queues))}

@@ -6,7 +6,7 @@ One module a file or a family of files: ``settings`` (slurm.conf), ``nodes``, ``
 
 Versions differ by data (``catalog/data/slurm``), not by code: to support a new one, write its file of keys and
 abilities. To add a setting, add it to the mapping of its subject; where only some releases know the key, ask
-``lines.knows``.
+``lines.has_key``.
 """
 
 from __future__ import annotations

@@ -80,7 +80,8 @@ def render_gres_lines(
 ) -> Iterator[str]:
     """Lines of gres.conf for one pool.
 
-    A node that has ``counted`` its own cores need not have those of the catalog: it is not told which are near.
+    A node that has ``has_counted_cores`` its own cores need not have those of the catalog: it is not told which are
+    near.
     """
     accelerator = pool.accelerator
     if accelerator is None or not count_accelerator_units(pool):

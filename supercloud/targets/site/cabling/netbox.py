@@ -94,7 +94,8 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
 
 
 def _format_csv(head: str, rows: Iterable[Sequence[object]]) -> str:
-    """NetBox takes cells as they are: ``_device_type`` writes names as cells do, so that both files have the same."""
+    """NetBox takes cells as they are: ``_render_device_type`` writes names as cells do, so that both files have the
+    same."""
     return format_csv(head.split(","), rows)
 
 

@@ -2,7 +2,7 @@
 
 LLDP says only what one device hears, so an output is a file named after the device (``train-0001.json``) or a folder
 of such files; a file may also hold several, as ``{"device": {...}}`` or tables after their prompts. A new form of JSON
-is a function here and a line in ``_FORMS``, a new table a line in ``neighbour_tables``.
+is a function here and a line in ``_TABLE_FORMATS``, a new table a line in ``neighbour_tables``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ __all__ = ["render_switch", "render_routing", "render_tier"]
 
 
 def render_routing(switch: SwitchView, underlay: Underlay, has_addresses: bool = True) -> str:
-    """frr.conf of a switch; ``addresses`` says whether FRR also gives the ports theirs."""
+    """frr.conf of a switch; ``has_addresses`` says whether FRR also gives the ports theirs."""
     return render_template(
         "roce/frr.conf.j2",
         head=format_header(switch.name, "!"),
