@@ -312,10 +312,13 @@ def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
     """One driver serves all of them, so that its pods would find no node, and install.sh would wait in vain."""
     own = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "second", "in-band"]}
     stores = (store("weka"), store("weka", name="other", mount="/other", fabric="second"))
-    fabrics = (COMPUTE, STORAGE, STORAGE | {"name": "second", "role": "storage"}, IN_BAND)
+    fabrics = (COMPUTE, STORAGE, SECOND, IN_BAND)
     plan = site(*stores, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES)
     (found,) = of_check(plan, "kubernetes-weka-driver")
     assert found.level == "error" and "no pool mounts scratch and other" in found.problem
+    assert found.hint == "name one network in 'fabric' of storage[0] and storage[1]"
+    together = tuple(item | {"fabric": "storage"} for item in stores)
+    assert not site(*together, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES).errors
     both = own | {"fabrics": [*own["fabrics"], "storage"]}
     for pools, used in (([NODES, both], stores), ([NODES, own], stores[:1])):
         assert not of_check(site(*used, fabrics=fabrics, pools=pools, scheduler=KUBERNETES), "kubernetes-weka-driver")
