@@ -45,12 +45,12 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A mount that hides a folder of the system."""
     for index, item in enumerate(plan.spec.storage):
-        if item.mount and is_reserved(item.mount):
+        if item.mount and is_reserved(item.mount, catalog):
             yield Finding(
                 "storage-mount-reserved",
                 "error",
                 f"storage[{index}].mount",
-                f"{item.mount} belongs to the operating system or the scheduler",
+                f"{item.mount} belongs to the operating system, the scheduler or other software of nodes",
                 f"mount it at /{item.name}",
             )
 
