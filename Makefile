@@ -43,8 +43,10 @@ test-real: .venv/.dev
 
 test-real-all: .venv/.dev
 	@date +%s >.venv/.began
+	@git describe --always --dirty --abbrev=12 >.venv/.commit 2>/dev/null || echo unknown >.venv/.commit
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target real-slurm real-others
-	@{ printf '# What the last whole run of the tests on real parts took\n\n'; \
+	@{ printf '# What the last whole run of the tests on real parts took\n\nCommit %s, begun on %s.\n\n' \
+		"$$(cat .venv/.commit)" "$$(date --utc --date="@$$(cat .venv/.began)" +%F)"; \
 		$(BIN)/python tests/real/history.py table "$$(cat .venv/.began)"; } >tests/real/RESULTS.md
 
 # a test on a real part that fails has one more attempt, and is listed as flaky

@@ -50,6 +50,7 @@ from .slurm_packages import SlurmPackages
 from .storage import StorageProduct, StorageTiers
 from .storage_service import StorageService
 from .switch import Switch
+from .system_folders import SystemFolders
 from .thermal import Cdu, Coolant, HeatRejection, ThermalClass
 
 __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
@@ -71,6 +72,7 @@ _SINGULAR_NAMES = {
     "slurm": "release of Slurm",
     "slurm-packages": "family of Slurm packages",
     "switches": "switch",
+    "system-folders": "set of folders",
     "thermal-classes": "thermal-class",
     "ups": "UPS",
     "volcano": "release of Volcano",
@@ -113,6 +115,7 @@ KINDS: dict[str, type[CatalogEntry]] = {
     "storage-services": StorageService,
     "storage-tiers": StorageTiers,
     "switches": Switch,
+    "system-folders": SystemFolders,
     "thermal-classes": ThermalClass,
     "ups": Ups,
     "transceivers": Transceiver,

@@ -12,6 +12,7 @@ a row in ``PRODUCTS``.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 from .measure import PRODUCTS, Quantity
@@ -83,8 +84,19 @@ class Rate(Quantity):
     @property
     def bytes_text(self) -> str:
         """The rate in bytes per second, as storage is spoken of: ``500 GB/s``."""
-        best = next((u for u in ("TB/s", "GB/s", "MB/s", "kB/s") if abs(self.base) >= self.units[u]), "B/s")
-        return f"{float(self.base / self.units[best]):.6g} {best}"
+        unit = self._choose_bytes_unit()
+        return f"{float(self.base / self.units[unit]):.6g} {unit}"
+
+    @property
+    def minimum_bytes_text(self) -> str:
+        """``bytes_text`` rounded up: what reads it and gives so much gives no less than the rate."""
+        unit = self._choose_bytes_unit()
+        number = self.base / self.units[unit]
+        step = Fraction(10) ** (len(str(int(number))) - 6)  # the last of the six digits that are written
+        return f"{float(ceil(number / step) * step):.6g} {unit}"
+
+    def _choose_bytes_unit(self) -> str:
+        return next((unit for unit in ("TB/s", "GB/s", "MB/s", "kB/s") if abs(self.base) >= self.units[unit]), "B/s")
 
 
 class Power(Quantity):

@@ -43,7 +43,8 @@ Priority = Annotated[int, IntegerRange(0, 7)]
 Mtu = Annotated[int, IntegerRange(1280, 9216)]
 
 _MAX_SERVICE_LINKS = 1_000_000
-"""Of a fabric, those between machines of a pair included: each is a row of cabling, and more would take seconds."""
+"""Of services and the manager of a fabric, those between machines of a pair included: each is a row of cabling, and
+more would take seconds."""
 
 
 class Switches(Model):
@@ -292,11 +293,16 @@ class Fabric(Model):
 
     @model_validator(mode="after")
     def _check_link_count(self) -> Fabric:
-        links = {item.name: item.count * (item.links + item.peer_links) for item in self.services}
+        links = {f"services: {item.name}": item.count * (item.links + item.peer_links) for item in self.services}
+        if self.manager:
+            appliances = self.manager.links if self.manager.appliances is None else self.manager.appliances
+            links["manager"] = self.manager.links + appliances * self.manager.peer_links
         if sum(links.values()) > _MAX_SERVICE_LINKS:
             largest = max(links, key=links.__getitem__)
+            counted = "appliances" if largest == "manager" else "machines (count)"
             raise ValueError(
-                f"services: {sum(links.values())} links in all, {links[largest]} of them of {largest!r}; a fabric has "
-                f"at most {_MAX_SERVICE_LINKS}. Take fewer machines (count) or fewer links of each (links, peer_links)"
+                f"{largest}: {sum(links.values())} links of services and manager in all, {links[largest]} of them of "
+                f"this; a fabric has at most {_MAX_SERVICE_LINKS}. Take fewer {counted} or fewer links of each (links, "
+                "peer_links)"
             )
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -47,7 +47,8 @@ def to_port_requests(reserved: PortReservation) -> tuple[PortRequest, ...]:
 class _LeafPorts:
     """The ports of one leaf that neither nodes nor uplinks have, the last ones first.
 
-    Ports are taken from ``free`` only after all that need cages have theirs, so ``free_cages`` is not told of them.
+    Ports are taken from ``free`` only after all that need cages have theirs: ``free_cages`` is not told of them, and
+    ``free`` is computed from the cages that are left.
     """
 
     def __init__(self, number: int, first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> None:
@@ -60,27 +61,36 @@ class _LeafPorts:
         )
         self.partial: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
+        self.used_cages: set[int] = set()
+        """Cages that were taken, whole or in part."""
 
     @cached_property
     def free(self) -> list[int]:
         """Free ports; the last one is taken first."""
-        return [port for port in range(self.low, self.room) if port not in self.kept]
+        free = (port for port in range(self.low, self.room) if port not in self.kept)
+        return [port for port in free if port // self.cage not in self.used_cages]
 
     @cached_property
     def free_cages(self) -> dict[int, None]:
         """Cages of which no port is taken, in the order of taking."""
-        cages = range(self.room // self.cage - 1, -(-self.low // self.cage) - 1, -1)
-        first, last = self.kept.start // self.cage, -(-self.kept.stop // self.cage)
-        return {number: None for number in cages if not (self.kept and first <= number < last)}
+        cages, kept = _find_cages(self.low, self.room, self.cage, self.kept)
+        return {number: None for number in reversed(cages) if number not in kept}
 
     def take_cage(self, ports: int) -> list[int]:
         """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
         number = next(iter(self.free_cages))
         del self.free_cages[number]
+        self.used_cages.add(number)
         whole = [number * self.cage + at for at in range(self.cage)]
-        self.free = [port for port in self.free if port not in whole]
         self.partial += whole[:-ports]
         return whole[-ports:]
+
+
+def _find_cages(first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> tuple[range, range]:
+    """The whole cages of a leaf from port ``first_free`` on, and those that have ports of ``kept_ports``."""
+    first = -(-first_free // cage_ports)
+    kept = range(kept_ports.start // cage_ports, -(-kept_ports.stop // cage_ports)) if kept_ports else range(0)
+    return range(first, max(usable_ports // cage_ports, first)), kept
 
 
 class ReservedPorts(NamedTuple):
@@ -131,25 +141,52 @@ class ReservedLinks(LinkGroup):
 
 def check_reserved(ports: ReservedPorts) -> None:
     """Raises NoFreePortsError if there are too few ports, or too few whole cages where those are asked for."""
-    hosts, units, asks, room, _, _ = ports
-    count, total = sum(ask.ports for ask in asks), count_free_ports(ports)
-    if total < count:
-        raise _build_no_free_ports_error(hosts, units, count, room, total)
-    if whole := tuple(ask for ask in asks if ask.ports_per_cage > 1):  # these choose first, and only they can fail
-        assign_reserved_ports(ports._replace(asks=whole))
+    hosts, units, requests, room, _, _ = ports
+    needed, total = sum(map(_count_taken_ports, requests)), count_free_ports(ports)
+    if total < needed:
+        raise _build_no_free_ports_error(ports, needed, total)
+    free_cages = None
+    for request in sorted(
+        (item for item in requests if item.ports_per_cage > 1), key=lambda item: -item.ports_per_cage
+    ):
+        wanted = -(-request.ports // request.ports_per_cage)  # these choose first, and only they can fail
+        free_cages = (_count_free_cages(ports) if free_cages is None else free_cages) - wanted
+        if free_cages < 0:
+            raise _build_no_free_cages_error(hosts, request, -free_cages)
+
+
+def _count_taken_ports(request: PortRequest) -> int:
+    """Ports that nothing else can have: a cable that fills a cage leaves none of them, though one may carry no link."""
+    return -(-request.ports // request.ports_per_cage) * request.ports_per_cage
 
 
 def count_free_ports(ports: ReservedPorts) -> int:
-    """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane.
+    """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane."""
+    room, kept = ports.room, ports.kept
+    return _sum_leaves(ports, lambda low: room - low - len(range(max(low, kept.start), min(room, kept.stop))))
+
+
+def _count_free_cages(ports: ReservedPorts) -> int:
+    """Cages of which no port is taken or kept, on all leaves of a plane."""
+
+    def count_in_leaf(low: int) -> int:
+        cages, kept = _find_cages(low, ports.room, ports.cage, ports.kept)
+        return len(cages) - len(range(max(cages.start, kept.start), min(cages.stop, kept.stop)))
+
+    return _sum_leaves(ports, count_in_leaf)
+
+
+def _sum_leaves(ports: ReservedPorts, count: Callable[[int], int]) -> int:
+    """The sum over the leaves of a plane that have ports left; ``count`` is given how many ports of a leaf nodes have.
 
     Leaves of equal occupancy are counted at once: a search for a size that fits asks this of thousands of networks.
     """
-    hosts, units, _, room, _, kept = ports
+    hosts, units, room = ports.hosts, ports.units, ports.room
     blocks = -(-hosts.unit_nodes // hosts.block_nodes)
 
     def count_in_leaf(nodes: int) -> int:
         low = nodes * hosts.nics_per_leaf
-        return room - low - len(range(max(low, kept.start), min(room, kept.stop))) if low < room else 0
+        return count(low) if low < room else 0
 
     def count_in_unit(nodes: int) -> int:
         full, rest = divmod(nodes, hosts.block_nodes)
@@ -221,14 +258,7 @@ def _take_cages(node_links: NodeLinks, leaves: Sequence[_LeafPorts], request: Po
         able = _select_leaves(leaves, "free_cages", -(-(request.ports - len(found)) // request.ports_per_cage))
         if not able:
             lacking = -(-(request.ports - len(found)) // request.ports_per_cage)
-            raise NoFreePortsError(
-                f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are wanted "
-                "for cables that fill a "
-                f"cage, {lacking} more than {node_links.leaves} leaves have free",
-                "take fewer nodes or services, larger leaves, or cables that take one port",
-                lacking * request.ports_per_cage,
-                node_links.nics,
-            )
+            raise _build_no_free_cages_error(node_links, request, lacking)
         for leaf in able:
             found += [(leaf.number, port) for port in leaf.take_cage(request.ports_per_cage)]
     return found[: request.ports]
@@ -253,16 +283,24 @@ def _take_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int
     return found
 
 
-def _build_no_free_ports_error(
-    node_links: NodeLinks, units: int, count: int, usable_ports: int, free_ports: int
-) -> NoFreePortsError:
-    lacking = max(count - free_ports, 1)
-    fewer = node_links.nodes - -(-lacking // node_links.nics)
+def _build_no_free_cages_error(node_links: NodeLinks, request: PortRequest, lacking: int) -> NoFreePortsError:
     return NoFreePortsError(
-        f"{count} reserved links need {count} free leaf ports, but {node_links.nodes} nodes with {node_links.nics} "
-        "ports "
-        f"each leave {free_ports} free on {node_links.leaves} leaves with {usable_ports} ports for them",
+        f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are wanted for cables "
+        f"that fill a cage, {lacking} more than {node_links.leaves} leaves have free",
+        "take fewer nodes or services, larger leaves, or cables that take one port",
+        lacking * request.ports_per_cage,
+        node_links.nics,
+    )
+
+
+def _build_no_free_ports_error(ports: ReservedPorts, needed: int, free_ports: int) -> NoFreePortsError:
+    hosts, links = ports.hosts, sum(request.ports for request in ports.asks)
+    lacking = max(needed - free_ports, 1)
+    fewer = hosts.nodes - -(-lacking // hosts.nics)
+    return NoFreePortsError(
+        f"{links} reserved links need {needed} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports each "
+        f"leave {free_ports} free on {hosts.leaves} leaves with {ports.room} ports for them",
         f"take {fewer} nodes, or smaller units (su)" if fewer > 0 else "take larger leaves",
         lacking,
-        node_links.nics,
+        hosts.nics,
     )

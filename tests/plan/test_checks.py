@@ -70,10 +70,27 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/opt/weka", "/var/spool/slurmd"])
+OF_SOFTWARE = [
+    "/opt/amazon",
+    "/opt/aws/amazon-cloudwatch-agent/bin",
+    "/opt/rocm",
+    "/opt/rocm-7.0.0/lib",
+    "/opt/habanalabs",
+]
+
+
+@pytest.mark.parametrize(
+    "mount", ["/etc", "/tmp/shared", "/opt/cni/bin", "/opt/weka", "/opt/mellanox", "/var/spool/slurmd", *OF_SOFTWARE]
+)
 def test_folders_of_the_system_are_no_mounts(mount: str) -> None:
     found = planned(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" in {finding.check for finding in found}
+
+
+@pytest.mark.parametrize("mount", ["/opt/data", "/opt/rocmdata", "/scratch/opt/rocm"])
+def test_other_folders_are_mounts(mount: str) -> None:
+    found = planned(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
+    assert "storage-mount-reserved" not in {finding.check for finding in found}
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

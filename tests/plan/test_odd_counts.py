@@ -161,3 +161,10 @@ def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> Non
     switches, (problem,) = found(spines=2)
     assert f"takes {switches} switches with spines: 2 in each pod, {fewest} without" in problem and switches > fewest
     assert not found(spines=2, tiers=3)[1]
+
+
+def test_spines_that_are_an_error_are_not_warned_of_as_well() -> None:
+    """The error names the number that does, the warning another cure for the same number."""
+    plan = planned(pools=train("mi300x-8gpu", 600), fabrics=[ROCE | {"spines": 8}])
+    said = [item.check for item in plan.findings if item.path == "fabrics[0].spines"]
+    assert said == ["fabric-tiers"]

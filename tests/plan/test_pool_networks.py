@@ -9,6 +9,7 @@ from plan.test_resolve import planned
 from plan.test_storage_networks import COMPUTE, IN_BAND, MANAGEMENT
 
 from supercloud.errors import Finding
+from supercloud.plan.checks import rebuild
 from supercloud.plan.model.plan import Plan
 
 TEN = {"name": "b", "machine": "dgx-h200", "nodes": 10}
@@ -58,6 +59,32 @@ def test_a_network_that_is_full_is_not_advised() -> None:
     assert finding.hint.startswith("declare a network with role: in-band for b")
 
 
+def test_pools_that_do_not_fit_together_are_tried_in_parts() -> None:
+    """With 20 nodes the switch has ports for a few more: those of the small pool, not of 100. What is advised works."""
+    small = TEN | {"name": "c", "nodes": 2, "fabrics": ["compute"]}
+    nodes = {"name": "a", "machine": "dgx-h100", "nodes": 20, "fabrics": ["compute", "in-band"]}
+    fabrics = [COMPUTE, IN_BAND | {"tiers": 1}]
+    large = TEN | {"nodes": 100, "fabrics": ["compute"]}
+    findings = found(planned(pools=[nodes, large, small], fabrics=fabrics))
+    assert [item.hint.split(",")[0] for item in findings] == [
+        "declare a network with role: in-band for b",
+        "add in-band to pools[2].fabrics",
+    ]
+    followed = planned(pools=[nodes, large, small | {"fabrics": ["compute", "in-band"]}], fabrics=fabrics)
+    assert [item.path for item in found(followed)] == ["pools[1].fabrics"] and len(followed.errors) == 1
+
+
+def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan of more nodes than are planned for a hint is made once: of the first network, which is full."""
+    monkeypatch.setattr(rebuild, "_NODES", 1)
+    full, other = IN_BAND | {"tiers": 1, "exits": 23}, IN_BAND | {"name": "other", "role": "in-band"}
+    (finding,) = found(site(COMPUTE, full, other, joined=["compute"]))
+    assert finding.hint.startswith("try in-band or other in pools[1].fabrics (not all was tried, as the plan is large)")
+    monkeypatch.undo()
+    (finding,) = found(site(COMPUTE, full, other, joined=["compute"]))
+    assert finding.hint.startswith("add other to pools[1].fabrics")
+
+
 @pytest.mark.parametrize(
     ("fabrics", "joined"),
     [
@@ -80,3 +107,19 @@ def test_leaves_that_join_need_uplink_ports() -> None:
     assert "joins by 2 links, and nvidia-sn4600c has no uplink ports beside the 64 for nodes" in error.problem
     assert "or put the pools onto the network that is joined" in error.hint
     assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
+
+
+def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
+    """An SN2201 has 4: with fewer links nothing is wrong. To leave the management network out is no cure."""
+
+    def look(links: int) -> Plan:
+        management = MANAGEMENT | {"joins": {"fabric": "in-band", "links": links}}
+        joined = ["compute", "in-band", "management"]
+        return site(COMPUTE, IN_BAND, management, joined=joined)
+
+    (error,) = look(5).errors
+    assert "joins by 5 links, and nvidia-sn2201 has 4 uplink ports" in error.problem
+    assert error.hint == (
+        "set joins: {fabric: in-band, links: 4}, or take a switch with 5 of them (uplink_ports in the catalog)"
+    )
+    assert not look(4).errors

@@ -141,6 +141,51 @@ def test_a_pool_is_advised_what_lets_it_reach_the_store() -> None:
     assert hints["pools[2].fabrics"].startswith("set storage[0].fabric: in-band, or suppress")
 
 
+SECOND = STORAGE | {"name": "second", "role": "storage"}
+
+
+def test_no_store_is_taken_from_a_pool_that_has_it() -> None:
+    """Two small pools would gain by another network, and the large one would lose the store."""
+    small = [NODES | {"name": name, "nodes": 2, "fabrics": ["compute", "second", "in-band"]} for name in "bc"]
+    first = STORAGE | {"role": "storage"}
+    plan = site(store(), fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small])
+    hints = [item.hint for item in of_check(plan, "storage-clients")]
+    assert len(hints) == 2 and all("set storage[0].fabric: in-band" in hint and "second" not in hint for hint in hints)
+    # servers that need another network get one that takes nobody's way: on in-band all pools are
+    wrong = store(machine="cpu-6740e")
+    (found,) = of_check(
+        site(wrong, fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small]), "storage-unwired"
+    )
+    assert found.hint.startswith("set storage[0].fabric: in-band")
+
+
+def test_what_is_advised_for_a_store_does_not_depend_on_the_others() -> None:
+    """One of two stores on a network has servers without a port there: it is not reached with that network either."""
+    near = store(name="near", mount="/near")
+    far = store(machine="cpu-6740e", name="far", mount="/far")
+    apart = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "in-band"]}
+    hints = []
+    for stores in ((near, far), (far, near)):
+        found = of_check(site(*stores, pools=[NODES, apart]), "storage-clients")
+        hints.append({item["name"]: "add storage" in one.hint for item, one in zip(stores, found, strict=True)})
+    assert hints == [{"near": True, "far": False}] * 2
+
+
+def test_a_pool_keeps_its_cure_beside_one_that_does_not_fit() -> None:
+    """12 nodes and 8 servers take 20 ports or more of the only switch: 4 nodes fit beside them, 100 do not."""
+    full = STORAGE | {"tiers": 1}
+    small, large = (
+        NODES | {"name": name, "nodes": nodes, "fabrics": ["compute", "in-band"]}
+        for name, nodes in (("b", 4), ("c", 100))
+    )
+    plan = site(store(), fabrics=(COMPUTE, full, IN_BAND), pools=[NODES, large, small])
+    hints = {item.path: item.hint for item in of_check(plan, "storage-clients")}
+    assert hints["pools[2].fabrics"].startswith("add storage to pools[2].fabrics")
+    assert "add storage" not in hints["pools[1].fabrics"]
+    cured = small | {"fabrics": ["compute", "storage", "in-band"]}
+    assert not site(store(), fabrics=(COMPUTE, full, IN_BAND), pools=[NODES, large, cured]).errors
+
+
 def test_many_pools_that_lack_the_same_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
@@ -267,10 +312,13 @@ def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
     """One driver serves all of them, so that its pods would find no node, and install.sh would wait in vain."""
     own = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "second", "in-band"]}
     stores = (store("weka"), store("weka", name="other", mount="/other", fabric="second"))
-    fabrics = (COMPUTE, STORAGE, STORAGE | {"name": "second", "role": "storage"}, IN_BAND)
+    fabrics = (COMPUTE, STORAGE, SECOND, IN_BAND)
     plan = site(*stores, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES)
     (found,) = of_check(plan, "kubernetes-weka-driver")
     assert found.level == "error" and "no pool mounts scratch and other" in found.problem
+    assert found.hint == "name one network in 'fabric' of storage[0] and storage[1]"
+    together = tuple(item | {"fabric": "storage"} for item in stores)
+    assert not site(*together, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES).errors
     both = own | {"fabrics": [*own["fabrics"], "storage"]}
     for pools, used in (([NODES, both], stores), ([NODES, own], stores[:1])):
         assert not of_check(site(*used, fabrics=fabrics, pools=pools, scheduler=KUBERNETES), "kubernetes-weka-driver")

@@ -343,7 +343,26 @@ storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
         for item in look(", throughput: {read: 1 GB/s, write: 1 GB/s}").findings
         if item.check == "storage-throughput-low"
     ]
-    assert low.hint.endswith(f"set tier: {named[0]}")
+    assert low.hint.endswith(f"set tier: {named[0]} in place of throughput")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"throughput": {"read": "1 GB/s", "write": "1 GB/s"}}, {"throughput_per_tib": "1 GB/s", "capacity": "1 TiB"}],
+)
+def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[str, Any]) -> None:
+    """65 nodes are to read thirds of a GB/s: rounded down, what was advised was said to be too little."""
+
+    def look(store: dict[str, Any]) -> tuple[list[str], list[str]]:
+        plan = planned(catalog, store, pools=train("dgx-b200", 65))
+        return [one.hint for one in plan.findings if one.check == "storage-throughput-low"], list(map(str, plan.errors))
+
+    hints, errors = look(asked)
+    (way,) = (name for name in asked if name.startswith("throughput"))
+    assert len(hints) == 2 and not errors and all(f"set tier: good in place of {way}" in hint for hint in hints)
+    read, write = (" ".join(hint.replace(",", "").split()[3:5]) for hint in hints)
+    assert look({"throughput": {"read": read, "write": write}}) == ([], [])
+    assert look({"tier": "good"}) == ([], [])
 
 
 def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog: Catalog) -> None:

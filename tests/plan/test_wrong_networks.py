@@ -45,6 +45,12 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "16 links of a node, 8 more than the 8",
         spec(ROCE | {"rails": 8, "planes": 2}),
     ),
+    "planes that join": (
+        "fabric-planes",
+        "fabrics[0].planes",
+        "compute has 2 planes: leaves that join storage are switches of one network",
+        spec(COMPUTE | {"planes": 2, "joins": {"fabric": "storage", "links": 2}}, COMPUTE | {"name": "storage"}),
+    ),
     "too few spines": ("fabric-fit", "fabrics[0]", "do not fit", spec(ROCE | {"spines": 3})),
     "spines that would take a core": (
         "fabric-tiers",

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -127,3 +128,9 @@ def test_algebra(a: int, b: int, c: int) -> None:
 @pytest.mark.parametrize("text", ["2 PiB", "80 GiB", "100 GB", "1 TB", "1.5 TB", "512 B", "81920 MiB"])
 def test_sizes_are_shown_as_they_are_spoken_of(text: str) -> None:
     assert str(Size(text)) == text.replace("81920 MiB", "80 GiB")
+
+
+@given(st.fractions(min_value=8, max_value=10**17))
+def test_a_rate_is_rounded_up_where_it_has_to_be_reached(number: Fraction) -> None:
+    rate = Rate.from_base(number)
+    assert rate <= Rate(rate.minimum_bytes_text) <= rate * Fraction(100_001, 100_000)

@@ -119,6 +119,15 @@ def test_ten_million_links_are_refused() -> None:
         Fabric.model_validate({"name": "a", "kind": "roce", "peer_links": 10_000_000})
 
 
+def test_links_of_the_manager_count_as_those_of_services() -> None:
+    fabric = {"name": "a", "kind": "roce", "manager": {"links": 8, "appliances": 976, "peer_links": 1024}}  # 999,432
+    Fabric.model_validate(fabric)
+    service = {"services": [{"name": "b", "count": 500, "links": 2}]}
+    for wrong in (fabric | service, fabric | {"manager": {"links": 2048, "peer_links": 1024}}):
+        with pytest.raises(ValidationError, match="manager: .* Take fewer appliances"):
+            Fabric.model_validate(wrong)
+
+
 @pytest.mark.parametrize("interface", ["ib0 $(id)", "ib0;id", "ib0\nib1", "a" * 16])
 def test_an_interface_has_the_name_of_one(interface: str) -> None:
     with pytest.raises(ValidationError):

@@ -5,12 +5,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from supercloud.topology import TopologyError, build_fat_tree, build_rail_optimized
-from supercloud.topology.reserved import PortRequest, ReservedLinks, count_free_ports
+from supercloud.topology.reserved import (
+    PortRequest,
+    ReservedLinks,
+    assign_reserved_ports,
+    check_reserved,
+    count_free_ports,
+)
 
 asks = st.lists(
     st.builds(
-        lambda cages, kind: PortRequest(cages * 2, True, 2) if kind == 2 else PortRequest(cages, kind == 1),
-        st.integers(1, 9),
+        lambda cages, kind: PortRequest(cages, True, 2) if kind == 2 else PortRequest(cages, kind == 1),
+        st.integers(1, 18),
         st.integers(0, 2),
     ),
     min_size=1,
@@ -41,8 +47,10 @@ def test_every_place_is_free_and_kinds_keep_apart(nodes, reserved, uplinks, rail
         mine = places[start : start + ask.ports]
         owners |= dict.fromkeys(mine, index)
         if ask.ports_per_cage == 2:
-            for one, two in zip(mine[::2], mine[1::2], strict=True):
+            for one, two in zip(mine[::2], mine[1::2], strict=False):
                 assert one[0] == two[0] and one[1] // 2 == two[1] // 2 and one[1] % 2 == 0
+            unused = {(leaf, port ^ 1) for leaf, port in mine} - set(mine)
+            assert len(unused) == ask.ports % 2 and not unused & {*places, *other}, "the other end of its last cable"
         start += ask.ports
     # a splitter shares a cage with nothing straight while a clean cage is left anywhere
     taken = other | set(places)
@@ -94,3 +102,41 @@ def test_free_ports_are_counted_as_they_are(nodes, uplinks, rails, first, kept):
     leaf = fabric.get_tier("leaf")
     every = {(number, port) for number in range(leaf.count) for port in set(range(ports.room)) - set(ports.kept)}
     assert count_free_ports(ports) == len(every - {(link.target, link.target_port) for link in fabric.link_groups[0]})
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 140),
+    st.sampled_from([None, 20, 24, 25]),
+    st.booleans(),
+    st.integers(0, 30),
+    st.integers(0, 9),
+    st.lists(
+        st.builds(PortRequest, st.integers(1, 60), st.just(True), st.sampled_from([2, 4])), min_size=1, max_size=3
+    ),
+    st.sampled_from([2, 4]),
+)
+def test_cages_that_are_counted_are_found(nodes, uplinks, rails, first, kept, wanted, cage):
+    """Whether there are enough is counted for many sizes of a fabric; they are placed once, and then each is there."""
+    build = build_rail_optimized if rails else build_fat_tree
+    shape = {"rails": 2} if rails else {"nics": 2}
+    try:
+        fabric = build(
+            nodes, radix=64, down=32, uplinks=uplinks, reserved=[PortRequest(1)], cage_ports=cage, tiers=2, **shape
+        )
+    except TopologyError:
+        assume(False)
+    group = next(group for group in fabric.link_groups if isinstance(group, ReservedLinks))
+    asks = tuple(ask for ask in wanted if ask.ports_per_cage <= cage)
+    ports = group.ports._replace(asks=asks, kept=range(first, first + kept) if kept else range(0))
+    needed = sum(-(-ask.ports // ask.ports_per_cage) * ask.ports_per_cage for ask in asks)
+    assume(asks and count_free_ports(ports) >= needed)
+
+    def refusal(ask):
+        try:
+            ask(ports)
+        except TopologyError as error:
+            return str(error)
+        return ""
+
+    assert refusal(check_reserved) == refusal(assign_reserved_ports)

@@ -134,11 +134,13 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A declared number of spines under core switches that takes more switches than none; ``tiers: 3`` says that it is
-    meant."""
+    meant. Where it takes more tiers as well, ``fabric-tiers`` is the error."""
+    refused = {item.path for item in plan.findings if item.check == "fabric-tiers"}
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
         if (
             fabric is None
+            or f"fabrics[{index}].spines" in refused
             or declared.spines is None
             or declared.tiers is not None
             or len(fabric.tiers) != TIERS_WITH_CORE

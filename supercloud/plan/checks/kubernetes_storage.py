@@ -21,13 +21,14 @@ def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         clients = {index: {pool.name for pool in list_client_pools(plan, index)} for index in stores}
         if len(stores) > 1 and not set.intersection(*clients.values()):
             names = " and ".join(plan.storage[index].name for index in stores)
+            places = " and ".join(f"storage[{index}]" for index in stores)
             yield Finding(
                 "kubernetes-weka-driver",
                 "error",
                 f"storage[{stores[-1]}].fabric",
                 f"no pool mounts {names}: the driver of volumes on demand is one for all WEKA file systems, and finds "
                 "no node where it can mount them",
-                "put a pool on the networks of all of them, or declare them on one network",
+                f"name one network in 'fabric' of {places}",
             )
 
 

@@ -8,7 +8,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan, PoolPlan
-from .rebuild import find_working, replan
+from .rebuild import assign_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -62,8 +62,8 @@ def _format_path(plan: Plan, pool: PoolPlan) -> str:
 
 
 def _find_cures(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
-    """The hint for each pool, by its name. What is added is tried for all pools of a machine at once: each trial takes
-    a plan, and together is how hints are followed."""
+    """The hint for each pool, by its name. What is added is tried for all pools of a machine at once, and for fewer of
+    them where that does not work."""
     alike: dict[str, list[PoolPlan]] = {}
     for pool, _ in apart:
         alike.setdefault(pool.machine.name, []).append(pool)
@@ -77,20 +77,27 @@ def _describe_cures(
 ) -> Iterator[tuple[PoolPlan, str]]:
     """A network that can be added to those of pools of one machine, tried on a plan; else what else there is to do."""
     role, by_hand = networks[0].role, "suppress this with a reason where they are cabled by hand"
-    machine, names = alike[0].machine, {pool.name for pool in alike}
+    machine = alike[0].machine
 
-    def is_planned_with(fabric: FabricPlan) -> bool:
+    def is_planned_with(added: dict[str, str]) -> bool:
         pools = tuple(
-            item.model_copy(update={"fabrics": (*item.fabrics, fabric.name)}) if item.name in names else item
+            item.model_copy(update={"fabrics": (*item.fabrics, added[item.name])}) if item.name in added else item
             for item in plan.spec.pools
         )
         return not replan(plan, catalog, plan.spec.model_copy(update={"pools": pools}))[1]
 
-    fitting = [item for item in networks if find_adapter(machine, role, item.kind, item.speed)]
-    found = find_working(plan, fitting, is_planned_with, 1)
+    fitting = [item.name for item in networks if find_adapter(machine, role, item.kind, item.speed)]
+    found, is_complete = assign_working(plan, alike, fitting, is_planned_with)
     for pool in alike:
-        if found:
-            yield pool, f"add {found[0].name} to {_format_path(plan, pool)}, or {by_hand}"
+        path = _format_path(plan, pool)
+        if pool.name in found:
+            yield pool, f"add {found[pool.name]} to {path}, or {by_hand}"
+        elif not is_complete:
+            yield (
+                pool,
+                f"try {' or '.join(fitting)} in {path} (not all was tried, as the plan is large), declare another "
+                f"network with role: {role} for {pool.name}, or {by_hand}",
+            )
         elif fitting or any(item.role == role for item in machine.adapters):
             yield pool, f"declare a network with role: {role} for {pool.name}, or {by_hand}"
         else:

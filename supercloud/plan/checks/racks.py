@@ -13,7 +13,7 @@ from ...spec.facility import Facility
 from ..model.plan import Plan, RackGroup, RackPlan
 from ..model.racks import FacilityPlan
 from .cures import find_rack_path, suggest_node_count
-from .rebuild import find_working, replan
+from .rebuild import explain_untried, find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -214,11 +214,13 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
         for rack in map(catalog.get_rack, catalog.list_names("racks"))
         if not any(_explain_refusal(rack, thing) for thing in things)
     ]
-    named = (
-        " or ".join(find_working(plan, fitting, is_planned_with, len(fitting)))
-        or "a rack that takes all of them, in a catalog overlay"
+    working = find_working(plan, fitting, is_planned_with, len(fitting))
+    if working:
+        return f"set facility.management.type: {' or '.join(working)}"
+    untried = explain_untried(plan, fitting)
+    return "set facility.management.type: a rack that takes all of them, in a catalog overlay" + (
+        f"; {untried}" if untried else ""
     )
-    return f"set facility.management.type: {named}"
 
 
 def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -12,14 +13,16 @@ from ...spec import ClusterSpec, Fabric
 from ..build.fabric.fabrics import build_fabrics
 from ..build.fabric.services import AttachedEquipment
 from ..build.problems import Problems
-from ..model.plan import FabricPlan, Plan
+from ..model.plan import FabricPlan, Plan, PoolPlan
 
-__all__ = ["find_working", "rebuild_fabric", "replan"]
+__all__ = ["assign_working", "explain_untried", "find_working", "rebuild_fabric", "replan"]
 
 T = TypeVar("T")
 
 # How many nodes and servers are planned anew, over all that is tried for one hint: so many take most of a second.
 _NODES = 2**17
+# How many parts of the pools of a machine are tried, where a change does not work for all of them together.
+_MAX_PARTS = 16
 
 # Checks that plan anew themselves; they are not run on what they plan.
 _PLANNING = (
@@ -40,8 +43,45 @@ def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool]
 
     Each trial takes a plan, so there are no more of them than are told, and fewer for a very large plan.
     """
-    trials = max(1, _NODES // (1 + sum(pool.nodes for pool in plan.pools) + sum(item.count for item in plan.servers)))
-    return list(islice(filter(works, islice(candidates, trials)), most))
+    return list(islice(filter(works, islice(candidates, _count_trials(plan))), most))
+
+
+def explain_untried(plan: Plan, names: Sequence[str]) -> str:
+    """What a hint says of the candidates that ``find_working`` left out; empty where it tried all of them."""
+    left = names[_count_trials(plan) :]
+    return f"{', '.join(left)} {'was' if len(left) == 1 else 'were'} not tried, as the plan is large" if left else ""
+
+
+def assign_working(
+    plan: Plan, pools: Iterable[PoolPlan], candidates: Sequence[T], works: Callable[[dict[str, T]], bool]
+) -> tuple[dict[str, T], bool]:
+    """A candidate for each of some pools of one machine, by the pool's name, such that all that are given work
+    together, as together is how hints are followed; and whether everything was tried.
+
+    All pools are tried at once with each candidate, then halves of those that do not work, the smallest pools first.
+    The number of trials is bounded as in ``find_working``.
+    """
+    names = [pool.name for pool in sorted(pools, key=lambda pool: pool.nodes)]
+    found: dict[str, T] = {}
+    queue = deque((candidate, names) for candidate in candidates)
+    trials = min(_count_trials(plan), len(queue) + _MAX_PARTS)
+    while queue and trials and len(found) < len(names):
+        candidate, group = queue.popleft()
+        group = [name for name in group if name not in found]
+        if not group:
+            continue
+        trials -= 1
+        tried = found | dict.fromkeys(group, candidate)
+        if works(tried):
+            found = tried
+        elif len(group) > 1:
+            half = len(group) // 2
+            queue += [(candidate, group[:half]), (candidate, group[half:])]
+    return found, not queue
+
+
+def _count_trials(plan: Plan) -> int:
+    return max(1, _NODES // (1 + sum(pool.nodes for pool in plan.pools) + sum(item.count for item in plan.servers)))
 
 
 def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:

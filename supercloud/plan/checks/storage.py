@@ -45,12 +45,12 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A mount that hides a folder of the system."""
     for index, item in enumerate(plan.spec.storage):
-        if item.mount and is_reserved(item.mount):
+        if item.mount and is_reserved(item.mount, catalog):
             yield Finding(
                 "storage-mount-reserved",
                 "error",
                 f"storage[{index}].mount",
-                f"{item.mount} belongs to the operating system or the scheduler",
+                f"{item.mount} belongs to the operating system, the scheduler or other software of nodes",
                 f"mount it at /{item.name}",
             )
 
@@ -99,12 +99,15 @@ def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowes
     """What the first of the stores has to give for all to give enough; its tier where that gives it."""
     store = plan.storage[stores[0]]
     needed = (getattr(store, side) or Rate(0, "b/s")) + lacking
-    ask = f"ask {store.name} for {needed.bytes_text}"
+    declared = plan.spec.storage[stores[0]]
+    ways = [way for way in ("tier", "throughput", "throughput_per_tib") if getattr(declared, way) is not None]
+    instead = f" in place of {ways[0]}" if ways else ""  # throughput is declared in one way
+    ask = f"ask {store.name} for {needed.minimum_bytes_text}" + f" of throughput{instead}" * (ways != ["throughput"])
     rates = dict(
         zip(("read", "write"), compute_tier_rates(lowest, list_client_pools(plan, stores[0]), catalog), strict=True)
     )
     by_tier = rates[side]
-    return f"{ask}, or set tier: {lowest}" if by_tier and by_tier >= needed else ask
+    return f"{ask}, or set tier: {lowest}{instead}" if by_tier and by_tier >= needed else ask
 
 
 def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
@@ -254,7 +257,7 @@ def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         if need is None or limit is None or need.write <= limit:
             continue
         share = 2 if need.is_background else 1
-        wanted = f"throughput: {{write: {need.write.bytes_text}}}"
+        wanted = f"throughput: {{write: {need.write.minimum_bytes_text}}}"
         if limit:
             seconds = ceil(need.size.base * 8 * share / limit.base)
             wanted = f"{'interval' if need.is_background else 'stall'}: {seconds} s, or {wanted}"

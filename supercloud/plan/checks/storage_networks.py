@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...catalog import Catalog, Machine
 from ...errors import Finding
@@ -11,7 +11,7 @@ from ..build.fabric.roles import ADAPTER_KINDS, find_adapter, find_client_adapte
 from ..build.storage.clients import declared_unreached, explain_fabric_only, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
-from .rebuild import find_working, replan
+from .rebuild import assign_working, explain_untried, find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -93,12 +93,14 @@ def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fa
         lacks = any(find_client_adapter(group.machine, declared) is None for group in groups)
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
         return ", or ".join([*networks, join + " and take servers with ports for it" * lacks])
-    serving = (name for name in catalog.list_names("machines") if _can_serve(catalog.get_machine(name), declared))
+    serving = [name for name in catalog.list_names("machines") if _can_serve(catalog.get_machine(name), declared)]
     machines = find_working(
         plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED
     )
     kinds = " or ".join(ADAPTER_KINDS[declared.kind])
     ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
+    if not machines and (untried := explain_untried(plan, serving)):
+        ports = f"{ports}; {untried}"
     return ", or ".join([*networks, f"take {' or '.join(machines)}" if machines else ports])
 
 
@@ -108,6 +110,8 @@ def _format_ports(machine: Machine) -> str:
 
 # Of a list in a hint.
 _MAX_LISTED = 3
+# By networks that are added to pools: the stores with ports for all of their servers, once that is planned.
+_WiredStores = dict[frozenset[tuple[str, str]], frozenset[int]]
 # Roles of networks that may carry a store, in the order of advising them.
 _STORAGE_ROLES = ("storage", "in-band", "compute")
 
@@ -130,8 +134,8 @@ def _replace_machine(store: Storage, machine: str, groups: list[ServerGroup]) ->
 
 
 def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
-    """Whether another declaration of a store lets no fewer pools reach it."""
-    return len(declared_unreached(_replace_store(spec, index, store), index)) <= len(declared_unreached(spec, index))
+    """Whether all pools that reach a store reach it with another declaration of it, too."""
+    return declared_unreached(_replace_store(spec, index, store), index) <= declared_unreached(spec, index)
 
 
 def _replace_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec:
@@ -140,75 +144,78 @@ def _replace_store(spec: ClusterSpec, index: int, store: Storage) -> ClusterSpec
 
 def _is_wired(plan: Plan, catalog: Catalog, index: int, spec: ClusterSpec) -> bool:
     """Whether another spec can be planned without new errors, with ports for all servers of the store."""
+    return index in _list_wired(plan, catalog, spec)
+
+
+def _list_wired(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> frozenset[int]:
+    """The stores with ports for all of their servers, where another spec can be planned without new errors."""
     found, errors = replan(plan, catalog, spec)
-    return not errors and not _list_unwired(found, index)
+    return frozenset(index for index in range(len(found.storage)) if not errors and not _list_unwired(found, index))
 
 
 def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools that do not reach a store: it is mounted on none of their nodes."""
     places = {pool.name: place for place, pool in enumerate(plan.spec.pools)}
-    known: dict[tuple[object, ...], bool] = {}
+    known: _WiredStores = {}
     for index, item in enumerate(plan.storage):
         fabric = find_client_fabric(plan.spec, item.fabric)
         pools = list_unreached_pools(plan, index)
+        cures = _list_client_cures(plan, catalog, index, fabric, pools, known) if fabric else {}
         for pool in pools if fabric else ():
             assert fabric is not None
             where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
             need = explain_fabric_only(plan, index, pool)
             way = f"and {need}" if need else "nor on a network that leads there"
-            alike = frozenset(one.name for one in pools if one.machine.name == pool.machine.name)
-            cures = _list_client_cures(plan, catalog, index, fabric, pool, alike, known)
             yield Finding(
                 "storage-clients",
                 "warning",
                 f"pools[{places[pool.name]}].fabrics",
                 f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that name it "
                 "do not run there",
-                ", or ".join([*cures, "suppress this with a reason where the pool does without it"]),
+                ", or ".join([*cures[pool.name], "suppress this with a reason where the pool does without it"]),
             )
 
 
 def _list_client_cures(
-    plan: Plan,
-    catalog: Catalog,
-    index: int,
-    fabric: Fabric,
-    pool: PoolPlan,
-    alike: frozenset[str],
-    known: dict[tuple[object, ...], bool],
-) -> list[str]:
-    """What lets a pool reach the store, tried on a plan; pools of the same machine are ``alike``, and tried at once.
+    plan: Plan, catalog: Catalog, index: int, fabric: Fabric, unreached: Sequence[PoolPlan], known: _WiredStores
+) -> dict[str, list[str]]:
+    """What lets each pool reach the store, by the pool's name, tried on plans: its network, tried for the pools of a
+    machine together, or another one for the store, over which no other pool loses it.
 
-    ``known`` has what was tried before, as many pools and stores lack the same.
+    ``known`` has what was tried before: pools may lack the network of several stores.
     """
     spec = plan.spec
-    changes: list[tuple[str, tuple[object, ...], ClusterSpec]] = []
-    if find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind):
+    places = {pool.name: place for place, pool in enumerate(spec.pools)}
+
+    def is_wired_with(added: dict[str, str]) -> bool:
         pools = tuple(
-            one.model_copy(update={"fabrics": (*one.fabrics, fabric.name)}) if one.name in alike else one
+            one.model_copy(update={"fabrics": (*one.fabrics, added[one.name])}) if one.name in added else one
             for one in spec.pools
         )
-        place = [one.name for one in spec.pools].index(pool.name)
-        add = f"add {fabric.name} to pools[{place}].fabrics"
-        changes.append((add, (fabric.name, alike), spec.model_copy(update={"pools": pools})))
-    for other in _list_others(plan, fabric):
-        store = spec.storage[index].model_copy(update={"fabric": other.name})
-        changes.append(
-            (f"set storage[{index}].fabric: {other.name}", (index, other.name), _replace_store(spec, index, store))
-        )
-    before = declared_unreached(spec, index)
-
-    def helps(changed: ClusterSpec) -> bool:
-        left = declared_unreached(changed, index)
-        return pool.name not in left and len(left) < len(before)
-
-    def works(change: tuple[str, tuple[object, ...], ClusterSpec]) -> bool:
-        _, key, changed = change
+        key = frozenset(added.items())
         if key not in known:
-            known[key] = _is_wired(plan, catalog, index, changed)
-        return known[key]
+            known[key] = _list_wired(plan, catalog, spec.model_copy(update={"pools": pools}))
+        return index in known[key]
 
-    return [cure for cure, _, _ in find_working(plan, [one for one in changes if helps(one[2])], works, _MAX_LISTED)]
+    added: set[str] = set()
+    for machine in {pool.machine.name: pool.machine for pool in unreached}.values():
+        if find_adapter(machine, get_fabric_role(fabric), fabric.kind):
+            alike = [pool for pool in unreached if pool.machine.name == machine.name]
+            added.update(assign_working(plan, alike, [fabric.name], is_wired_with)[0])
+    before = declared_unreached(spec, index)
+    changed: dict[str, tuple[ClusterSpec, frozenset[str]]] = {}
+    for other in _list_others(plan, fabric):
+        store = _replace_store(spec, index, spec.storage[index].model_copy(update={"fabric": other.name}))
+        left = declared_unreached(store, index)
+        if left < before:
+            changed[other.name] = store, left
+    networks = find_working(plan, changed, lambda name: _is_wired(plan, catalog, index, changed[name][0]), len(changed))
+    cures: dict[str, list[str]] = {}
+    for pool in unreached:
+        own = [f"add {fabric.name} to pools[{places[pool.name]}].fabrics"] if pool.name in added else []
+        own += [f"set storage[{index}].fabric: {name}" for name in networks if pool.name not in changed[name][1]]
+        cures[pool.name] = own[:_MAX_LISTED]
+    return cures
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:

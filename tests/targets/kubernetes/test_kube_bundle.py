@@ -153,17 +153,22 @@ def test_gitops_follows_the_same_order() -> None:
     ]
     charts = plan.scheduler.kubernetes.charts  # type: ignore[union-attr]
     assert len([item for item in gitops(bundle) if item["kind"] == "HelmRelease"]) == len(charts)
-    waves = [
-        int(item["metadata"]["annotations"]["argocd.argoproj.io/sync-wave"]) for item in gitops(BUNDLES["argocd"][1])
-    ]
-    names = [item["metadata"]["name"] for item in gitops(BUNDLES["argocd"][1])]
-    # charts choose nodes by labels, and Argo CD waits for a wave before it begins the next
-    assert [name.rpartition("-")[2] for name in names[:2]] == ["namespaces", "nodes"]
-    assert waves == sorted(set(waves)) and len(waves) == len(
-        BUNDLES["argocd"][0].scheduler.kubernetes.charts
-    ) + 1 + len(  # type: ignore[union-attr]
-        yaml.safe_load(BUNDLES["argocd"][1]["kustomization.yaml"])["resources"]
-    )
+
+
+def test_argocd_has_all_applications_and_tries_them_again() -> None:
+    """It begins them at once (waves order the objects of one Application): what comes too early is tried again."""
+    plan, bundle = BUNDLES["argocd"]
+    applications = {item["metadata"]["name"]: item for item in gitops(bundle)}
+    charts = {chart.name for chart in plan.scheduler.kubernetes.charts}  # type: ignore[union-attr]
+    folders = {"namespaces", *yaml.safe_load(bundle["kustomization.yaml"])["resources"]}
+    assert applications.keys() == charts | {f"{plan.name}-{folder}" for folder in folders}
+    for item in applications.values():
+        assert "annotations" not in item["metadata"]
+        retry = item["spec"]["syncPolicy"]["retry"]
+        assert retry["backoff"] == {"duration": "30s", "factor": 2, "maxDuration": "10m"}
+        seconds = sum(min(30 * 2**number, 600) for number in range(retry["limit"]))
+        assert 3600 <= seconds < 5400  # which INSTALL.md calls an hour
+    assert "argocd app sync" in bundle["INSTALL.md"]
 
 
 def test_a_cloud_has_no_control_plane_of_ours() -> None:

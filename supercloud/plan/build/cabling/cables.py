@@ -43,6 +43,19 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
     services = [build_service_devices(plan, fabric.role, item, locator) for item in fabric.services]
     tiers = [build_switch_devices(fabric, tier, locator) for tier in fabric.tiers]
     devices = [*nodes, *services, *tiers]
+    columns = _build_columns(plan, fabric, declared, wiring, devices, locator)
+    _require_distinct_ports(fabric, devices, columns, plan)
+    return select_cables(plan, fabric, declared, tuple(devices), *columns)
+
+
+def _build_columns(
+    plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[DeviceSet], locator: DeviceLocator
+) -> list[Ints]:
+    """Both ends of every link: set of devices, device and port of one end and of the other, and the lane of a port.
+
+    In a function of its own, since the groups' columns would take as much memory again for as long as they are kept.
+    """
+    nodes = devices[: len(devices) - len(fabric.services) - len(fabric.tiers)]
     sets = {item.kind: number for number, item in enumerate(devices) if item.kind in ("leaf", "spine", "core")}
     parts: list[tuple[Ints, ...]] = []
     for group in wiring.link_groups:
@@ -77,9 +90,7 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
             )
         parts.append(row)
     parts += _iter_extra_links(plan, fabric, declared, wiring, devices, sets, locator)
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    _require_distinct_ports(fabric, devices, columns, plan)
-    return select_cables(plan, fabric, declared, tuple(devices), *columns)
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _iter_extra_links(
@@ -121,7 +132,7 @@ def _iter_extra_links(
         upper = next((item for item in list_cabled_fabrics(plan) if item.name == declared.joins.fabric), None)
         if upper is None:
             raise InputError(f"fabrics: {fabric.name} joins {declared.joins.fabric!r}, which has no switches")
-        _check_uplink_ports(plan, fabric, leaf.radix, declared.joins.links)
+        _check_uplink_ports(plan, fabric, upper, leaf.radix, declared.joins.links)
         devices.append(build_switch_devices(upper, upper.tiers[-1], locator))
         device, link = _number_links(leaf.count, declared.joins.links)
         switch, port = _select_top_ports(plan, fabric, upper, len(device))
@@ -136,16 +147,20 @@ def _iter_extra_links(
         )
 
 
-def _check_uplink_ports(plan: Plan, fabric: FabricPlan, radix: int, links: int) -> None:
+def _check_uplink_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, radix: int, links: int) -> None:
     """Leaves that join another network do so by uplink ports of their own: all others face down."""
     switch = fabric.tiers[0].switch
-    if switch.uplink_ports < links:
-        index = [item.name for item in plan.spec.fabrics].index(fabric.name)
-        raise InputError(
-            f"fabrics[{index}]: each leaf of {fabric.name} joins by {links} links, and {switch.name} has "
-            f"{switch.uplink_ports or 'no'} uplink ports beside the {radix} for nodes; take a switch that has them "
-            "(uplink_ports in the catalog), or put the pools onto the network that is joined"
-        )
+    if switch.uplink_ports >= links:
+        return
+    index = [item.name for item in plan.spec.fabrics].index(fabric.name)
+    cures = [f"set joins: {{fabric: {upper.name}, links: {switch.uplink_ports}}}"] if switch.uplink_ports else []
+    cures.append(f"take a switch with {links} of them (uplink_ports in the catalog)")
+    if fabric.role == upper.role:  # a network of another role has adapters of its own: it cannot be left out
+        cures.append("put the pools onto the network that is joined")
+    raise InputError(
+        f"fabrics[{index}]: each leaf of {fabric.name} joins by {links} links, and {switch.name} has "
+        f"{switch.uplink_ports or 'no'} uplink ports beside the {radix} for nodes; {', or '.join(cures)}"
+    )
 
 
 def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:

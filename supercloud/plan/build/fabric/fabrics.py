@@ -147,6 +147,14 @@ def _build_fabric(
             f"take a divisor of {adapter.count}",
         )
         return None
+    if fabric.joins and planes > 1:
+        problems.add_error(
+            "fabric-planes",
+            f"{path}.planes",
+            f"{fabric.name} has {planes} planes: leaves that join {fabric.joins.fabric} are switches of one network",
+            "leave joins out",
+        )
+        return None
     rails = fabric.rails or adapter.count // planes
     if rails * planes > adapter.count:
         problems.add_error(

@@ -67,12 +67,12 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 ),
                 None,
             )
-            if is_reserved(mount) or clash:
+            if is_reserved(mount, catalog) or clash:
                 yield Finding(
                     "cloud-mount-local",
                     "error",
                     f"{path}.local",
-                    f"{declared.local} belongs to {clash or 'the operating system or the scheduler'}",
+                    f"{declared.local} belongs to {clash or 'the system or software of nodes'}",
                     "take a folder of its own, such as /scratch",
                 )
             inside = pool.machine.instance.local if pool.machine.instance else None

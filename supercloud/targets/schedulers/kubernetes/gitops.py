@@ -1,4 +1,4 @@
-"""Wrappers for a GitOps controller: the charts in their order, then the folders of objects in theirs."""
+"""Wrappers for a GitOps controller: the charts and the folders of objects. Flux applies them in their order."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from .manifest import Object, build_object, render_documents
 __all__ = ["render_argocd", "render_flux"]
 
 _FLUX, _ARGO = "flux-system", "argocd"
-# Charts choose nodes by labels: a controller that waits for a chart would wait for labels that come later.
-_BEFORE_CHARTS = ("nodes",)
 _NAME_RULE = NameRule(253, characters="a-z0-9-", starts="a-z0-9", ends="a-z0-9")
 _REPOSITORY_URL = "https://git.example.com/clusters.git"
 
@@ -93,7 +91,12 @@ def _format_source_name(repository: str) -> str:
 
 
 def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
-    """An Application for each chart and each stage, in waves."""
+    """An Application for each chart and each stage.
+
+    Argo CD begins all of them at once: waves order the objects of one Application only. Those that need what another
+    one brings fail, and are tried again for an hour: without an end, a commit that cures one would not be tried, as
+    the one that fails would go on.
+    """
     found: list[Object] = []
     sync: Object = {
         "automated": {"prune": True, "selfHeal": True},
@@ -101,14 +104,13 @@ def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
         "retry": {"limit": 10, "backoff": {"duration": "30s", "factor": 2, "maxDuration": "10m"}},
     }
 
-    def add_application(name: str, wave: int, source: Object, namespace: str) -> None:
+    def add_application(name: str, source: Object, namespace: str) -> None:
         found.append(
             build_object(
                 "argoproj.io/v1alpha1",
                 "Application",
                 name,
                 _ARGO,
-                annotations={"argocd.argoproj.io/sync-wave": str(wave)},
                 spec={
                     "project": "default",
                     "source": source,
@@ -121,18 +123,15 @@ def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
     def build_folder_source(path: str) -> Object:
         return {"repoURL": _REPOSITORY_URL, "targetRevision": "main", "path": path}
 
-    before = ["namespaces", *(stage for stage in stages if stage in _BEFORE_CHARTS)]
-    for wave, stage in enumerate(before):
-        add_application(f"{plan.name}-{stage}", wave, build_folder_source(stage), "default")
-    for wave, chart in enumerate(require_kubernetes_plan(plan).charts, start=len(before)):
+    add_application(f"{plan.name}-namespaces", build_folder_source("namespaces"), "default")
+    for chart in require_kubernetes_plan(plan).charts:
         source = {
             "repoURL": chart.repository.removeprefix("oci://"),
             "chart": chart.chart,
             "targetRevision": chart.version,
             "helm": {"releaseName": chart.name, "valuesObject": charts.build_values(plan, chart)},
         }
-        add_application(chart.name, wave, source, chart.namespace)
-    first = len(before) + len(require_kubernetes_plan(plan).charts)
-    for wave, stage in enumerate((stage for stage in stages if stage not in before), start=first):
-        add_application(f"{plan.name}-{stage}", wave, build_folder_source(stage), "default")
+        add_application(chart.name, source, chart.namespace)
+    for stage in stages:
+        add_application(f"{plan.name}-{stage}", build_folder_source(stage), "default")
     return {"applications.yaml": render_documents(plan.name, found)}
