@@ -73,7 +73,7 @@ def build_layout(
             f"r{index // per_row + 1:02d}-{index % per_row + 1:02d}",
             index // per_row,
             index % per_row,
-            content.kind,  # type: ignore[arg-type]
+            content.kind,
             content.rack,
             content.units,
             items,
