@@ -36,7 +36,7 @@ def store(
     import time
 
     from ..errors import InputError
-    from ..jobs.store import maintenance as upkeep
+    from ..jobs import maintenance as upkeep
     from ..jobs.store.database import locate_state_folder
     from ..jobs.store.store import open_default_store
 

@@ -23,7 +23,6 @@ from ..spec import JobSpec
 from ..spec.fleet import Connection
 from ..spec.tenant import TenantLimits
 from . import job_rules as support
-from .arguments import require_job_and_destination
 from .engines.base import (
     BindsTokens,
     ChecksReachability,
@@ -40,6 +39,7 @@ from .fleet.stack_outputs import read_connection_from_stack
 from .fleet.state import Fleet
 from .futures import as_completed, wait
 from .job import Job
+from .placement.arguments import require_job_and_destination
 from .placement.energy import compute_power_draw
 from .placement.place import Placement, place
 from .placement.steps.cost import compute_reserved_cost

@@ -38,9 +38,9 @@ from ..plan.model.plan import Plan
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from .api import submit
-from .arguments import require_destination
 from .fleet.state import Fleet
 from .job import Job
+from .placement.arguments import require_destination
 from .runtime import remote_call as remote
 from .runtime.remote_call import SCRIPT_MODULE, RemoteTraceback
 from .store.states import State

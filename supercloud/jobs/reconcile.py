@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import EngineError, InputError, StoreError, SupercloudError
+from ..primitives.responses import replace_surrogates
 from ..spec.fleet import Connection
 from .copies import describe_copies, find_copies, select_resubmitted
 from .engines.base import (
@@ -22,7 +23,6 @@ from .engines.base import (
     open_engine,
 )
 from .engines.identity import find_digests
-from .engines.responses import replace_surrogates
 from .engines.submission import Status, Submission, compute_spec_digest
 from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId

@@ -20,12 +20,12 @@ from .build.localities import build_localities
 from .build.network.networks import build_networks_plan
 from .build.physical import build_physical_plan
 from .build.pools import build_network_and_pools
-from .build.problems import Problems
 from .build.scheduling import build_scheduler_plan, build_tenants
 from .build.service_hosts import with_service_hosts
 from .build.storage.products import build_storage
 from .checks import run_checks
 from .model.plan import Plan, SitePlan
+from .model.problems import Problems
 
 __all__ = ["decide", "resolve"]
 

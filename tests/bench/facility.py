@@ -8,9 +8,9 @@ from pathlib import Path
 
 from supercloud.plan.build.facility.facility import build_facility_plan
 from supercloud.plan.build.facility.layout import build_layout
-from supercloud.plan.build.problems import Problems
 from supercloud.plan.checks import cooling, power, racks
 from supercloud.plan.model.plan import Plan
+from supercloud.plan.model.problems import Problems
 from supercloud.plan.publish.document import build_document
 from supercloud.plan.resolve import load_catalog, resolve
 from supercloud.spec.loader import loads

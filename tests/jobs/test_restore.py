@@ -15,6 +15,7 @@ from jobs.broker.fleets import fleet, job
 
 from supercloud.errors import EngineError, InputError, StoreError
 from supercloud.jobs import api
+from supercloud.jobs import maintenance as upkeep
 from supercloud.jobs.broker.loop import Reporter
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.base import SubmissionUnknownError
@@ -22,7 +23,6 @@ from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store import database
-from supercloud.jobs.store import maintenance as upkeep
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan

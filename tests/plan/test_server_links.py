@@ -12,8 +12,8 @@ import pytest
 import yaml
 from samples import ROOT
 
+from supercloud.plan.build.fabric.service_links import build_service_links
 from supercloud.plan.build.network.server_links import ServerEnd, iter_server_ends
-from supercloud.plan.build.network.service_links import build_service_links
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.document import build_document
 from supercloud.plan.resolve import resolve

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from ...errors import EngineError, UnknownNameError, UnusableEngine
-from .responses import replace_surrogates
+from ...primitives.responses import replace_surrogates
 from .submission import JobIdentity, Status, Submission
 
 if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 from ...errors import EngineError
+from ...primitives.responses import MAX_TIMESTAMP, MAX_UINT32, is_number, replace_surrogates
 from ..store.states import State
-from .responses import MAX_TIMESTAMP, MAX_UINT32, is_number, replace_surrogates
 
 __all__ = ["JobIdentity", "Status", "Submission", "compute_record_digest", "compute_spec_digest"]
 

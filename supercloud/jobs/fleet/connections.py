@@ -9,7 +9,7 @@ from ...spec.base import LocatedProblem
 from ...spec.document import Document, format_path
 from ...spec.fleet import Connection, FleetMember
 from ...spec.schedulers import find_shared_schedulers, find_unused_options
-from ..engines.kubernetes.kubeconfig import find_api_server
+from .kubeconfig import find_api_server
 
 __all__ = ["require_used_options", "require_distinct_schedulers"]
 

@@ -17,9 +17,9 @@ from ...catalog.reader import OVERLAY_VARIABLE
 from ...plan.model.plan import Plan, PoolPlan
 from ...spec import JobSpec
 from ...spec.fleet import FleetPolicy
-from ..arguments import require_job_and_destination
 from ..fleet.state import Cluster, Fleet
 from .answer import Placement, Refusal
+from .arguments import require_job_and_destination
 from .candidate import Candidate, iter_candidates
 from .objective import build_weights, compute_scores
 from .steps.feasibility import RefusalError

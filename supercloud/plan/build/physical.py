@@ -7,12 +7,12 @@ from pathlib import Path
 from ...catalog import Catalog
 from ...spec import ClusterSpec
 from ..model.plan import FabricPlan, FacilityPlan, PoolPlan, ServerGroup, SitePlan
+from ..model.problems import Problems
 from .fabric.fabrics import build_fabrics
 from .fabric.guids import with_guids
 from .fabric.roles import get_fabric_role
 from .fabric.services import AttachedEquipment
 from .facility.facility import build_facility_plan
-from .problems import Problems
 
 __all__ = ["build_physical_plan"]
 

@@ -13,8 +13,8 @@ from ...primitives.nodes import HostRange
 from ...primitives.quantity import Size
 from ...spec import ClusterSpec, Pool
 from ..model.plan import NetworkPlan, PoolPlan
+from ..model.problems import Problems
 from .cloud.domains import select_domain_nodes
-from .problems import Problems
 
 __all__ = ["build_network_and_pools"]
 

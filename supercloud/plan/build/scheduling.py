@@ -10,7 +10,7 @@ from ...errors import UnknownNameError
 from ...spec import ClusterSpec, SlurmScheduler
 from ...spec.scheduler import Host, Partition
 from ..model.plan import HostPlan, NetworkPlan, PoolPlan, SchedulerPlan, TenantPlan
-from .problems import Problems
+from ..model.problems import Problems
 
 __all__ = ["build_scheduler_plan", "build_tenants"]
 

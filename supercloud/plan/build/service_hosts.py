@@ -15,8 +15,8 @@ from ...spec import ClusterSpec, Fabric, SlurmScheduler
 from ...spec.fabric import Service
 from ...spec.facility import Facility, ServiceMachines
 from ...spec.scheduler import Host
+from ..model.problems import Problems
 from .fabric.roles import find_adapter, get_fabric_role
-from .problems import Problems
 
 __all__ = ["with_service_hosts"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ...catalog import Catalog
 from ...errors import Finding, InputError
 from ..build.cabling.mixed_optics import find_mixed_ports
-from ..build.cabling.parts import CablingParts
 from ..build.cabling.unknown import count_unknown_links
+from ..build.fabric.cabling_parts import CablingParts
 from ..model.plan import FabricPlan, Plan
 
 __all__ = ["CHECKS"]

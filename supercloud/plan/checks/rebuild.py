@@ -12,8 +12,8 @@ from ...errors import Finding
 from ...spec import ClusterSpec, Fabric
 from ..build.fabric.fabrics import build_fabrics
 from ..build.fabric.services import AttachedEquipment
-from ..build.problems import Problems
 from ..model.plan import FabricPlan, Plan, PoolPlan
+from ..model.problems import Problems
 
 __all__ = ["assign_working", "explain_untried", "find_working", "rebuild_fabric", "replan"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...catalog import Catalog
-from ..build.problems import Problems
 from ..build.storage.products import build_storage
 from ..model.plan import Plan
+from ..model.problems import Problems
 from ..model.storage import LustreDesign, StorageDesign
 
 __all__ = ["count_servers"]

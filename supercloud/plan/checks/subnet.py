@@ -11,7 +11,6 @@ from ...primitives.nodes import expand, fold
 from ...spec import Fabric as Declared
 from ...spec.fabric import SubnetManager
 from ...topology import Fabric as Wiring
-from ..build.fabric.nccl import list_collective_fabrics, list_rdma_devices
 from ..build.fabric.partitions import (
     build_partitions,
     compute_pkey,
@@ -25,6 +24,7 @@ from ..build.fabric.partitions import (
 from ..build.fabric.port_guids import iter_missing_guids
 from ..build.fabric.roles import find_client_fabric
 from ..build.kubernetes.fabrics import list_attachments
+from ..build.network.nccl import list_collective_fabrics, list_rdma_devices
 from ..model.plan import FabricPlan, Plan
 from .rebuild import replan
 

@@ -114,9 +114,9 @@ def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
 
 def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
     """Service, machine and port of it -> plane, side and number of the leaf, port of that, and end of a splitter."""
-    from ..build.network.service_links import (
-        build_service_links,
-    )  # numpy is loaded where links are counted out, not to plan
+    from ..build.fabric.service_links import (
+        build_service_links,  # numpy is loaded where links are counted out, not to plan
+    )
 
     hosts, ends = _find_node_links(fabric), build_service_links(fabric)
     if hosts is None or ends is None:

@@ -21,7 +21,6 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.engines import http as web
-from supercloud.jobs.engines import responses as answers
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.slurm import nodes, texts, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
@@ -31,6 +30,7 @@ from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.build.kubernetes.names import STARTS_ANNOTATION
 from supercloud.plan.model.plan import Plan
+from supercloud.primitives import responses as answers
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

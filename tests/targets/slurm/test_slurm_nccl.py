@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import supercloud as sc
-from supercloud.plan.build.fabric.nccl import build_nccl_settings
+from supercloud.plan.build.network.nccl import build_nccl_settings
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from ....errors import EngineError, UnusableEngine
+from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
 from .. import http as web
 from ..base import SubmissionUnknownError
-from ..responses import Shape, parse_json, parse_response, replace_surrogates
 from . import connection, shapes
 
 __all__ = ["ApiClient", "ClusterTransport", "ApiStatusError", "Transport"]

@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from ....catalog import Catalog
 from ....errors import EngineError
 from ....plan.build.kubernetes.names import DIGEST_ANNOTATION, JOB_LABEL, SPEC_DIGEST_ANNOTATION
+from ....primitives.responses import translate_errors
 from ....spec import JobSpec
 from ....spec.fleet import Connection
 from ...fleet.state import NodeState, WaitingJobs
@@ -21,7 +22,6 @@ from ...placement.place import Placement
 from ...store.states import State
 from ..array_status import aggregate_array_status
 from ..base import SubmissionUnknownError
-from ..responses import translate_errors
 from ..submission import Status, Submission
 from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..responses import ANY, BOOLEAN, OBJECT, TEXT, TEXT_MAP, Required, Shape, ValueType, is_whole
+from ....primitives.responses import ANY, BOOLEAN, OBJECT, TEXT, TEXT_MAP, Required, Shape, ValueType, is_whole
 
 __all__ = ["RESPONSE", "CREATED"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from ....errors import EngineError
+from ....primitives.responses import MAX_TIMESTAMP, iter_lines, parse_number
 from ...fleet.observations import NodeState, WaitingJobs
-from ..responses import MAX_TIMESTAMP, iter_lines, parse_number
 
 __all__ = [
     "NON_NODE_REASONS",

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import EngineError, UnusableEngine
+from ....primitives.responses import Shape, parse_json, parse_response, require_shape
 from ...fleet.observations import NodeState, WaitingJobs
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
@@ -27,7 +28,6 @@ from ...store.database import locate_state_folder
 from ...store.states import State
 from .. import http as web
 from ..base import SubmissionUnknownError
-from ..responses import Shape, parse_json, parse_response, require_shape
 from ..submission import Status, Submission
 from . import bodies, communication, copies, older, shapes
 from .reasons import describe_state

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..responses import MAX_TIMESTAMP, MAX_UINT32, TEXT, Required, Shape, ValueType, is_whole
+from ....primitives.responses import MAX_TIMESTAMP, MAX_UINT32, TEXT, Required, Shape, ValueType, is_whole
 
 __all__ = ["ACCOUNTS_RESPONSE", "JOBS_RESPONSE", "NODES_RESPONSE", "ERRORS_RESPONSE", "SUBMIT_RESPONSE"]
 

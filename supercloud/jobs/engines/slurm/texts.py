@@ -6,8 +6,8 @@ import re
 import time
 from collections.abc import Iterator
 
+from ....primitives.responses import MAX_TIMESTAMP, iter_lines, parse_number
 from ...store.states import State
-from ..responses import MAX_TIMESTAMP, iter_lines, parse_number
 from ..submission import JobIdentity, Status
 from . import copies
 from .commands import COMMENT_PREFIX

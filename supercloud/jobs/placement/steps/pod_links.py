@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from ....plan.build.fabric.nccl import find_collectives_file
 from ....plan.build.kubernetes.fabrics import FabricAttachment, build_nccl_environment, list_attachments
 from ....plan.build.kubernetes.names import (
     format_attachment_name,
@@ -17,6 +16,7 @@ from ....plan.build.kubernetes.names import (
     format_namespace_name,
     format_settings_name,
 )
+from ....plan.build.network.nccl import find_collectives_file
 from ....plan.model.plan import Plan, PoolPlan
 
 __all__ = ["PodLinks", "build_pod_links"]

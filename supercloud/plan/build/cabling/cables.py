@@ -16,7 +16,7 @@ from ....spec import Fabric as Declared
 from ....topology import Fabric as Wiring
 from ...model.cables import CableTable
 from ...model.plan import FabricPlan, Plan
-from ..network.service_links import build_service_links
+from ..fabric.service_links import build_service_links
 from .cabled import list_cabled_fabrics
 from .choice import select_cables
 from .ends import (

@@ -10,9 +10,9 @@ from ....primitives.quantity import Rate
 from ....spec import Fabric as Declared
 from ...model.cables import CableTable
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
+from ..fabric.cabling_parts import CablingParts
 from .cabled import network_of
 from .ends import RACK_UNIT_HEIGHT, DeviceSet
-from .parts import CablingParts
 
 __all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
 

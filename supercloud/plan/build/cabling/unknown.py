@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ....catalog import Switch
 from ....primitives.quantity import Rate
 from ...model.plan import FabricPlan, Plan, Service
+from ..fabric.cabling_parts import CablingParts
 from ..fabric.roles import find_adapter
-from .parts import CablingParts
 
 __all__ = ["UnknownLinks", "count_unknown_links"]
 

@@ -10,7 +10,7 @@ from ....errors import UnknownNameError
 from ....spec import ClusterSpec, KubernetesScheduler, SlurmScheduler
 from ....spec.scheduler import ServiceHosts
 from ...model.plan import PoolPlan
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["CloudInputs", "build_cloud_inputs", "find_machine"]
 

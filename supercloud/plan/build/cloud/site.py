@@ -12,7 +12,7 @@ from ....spec import ClusterSpec
 from ....spec.site import AwsSite
 from ...model.cloud import CloudHost, CloudNetwork, CloudPlan, CloudStorage, NodeGroup
 from ...model.plan import PoolPlan, StoragePlan
-from ..problems import Problems
+from ...model.problems import Problems
 from .cost import compute_cost
 from .given import CloudInputs, build_cloud_inputs
 from .groups import build_node_groups

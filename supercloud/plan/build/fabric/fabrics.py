@@ -10,8 +10,8 @@ from ....spec import ClusterSpec, Fabric
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError, build_torus
 from ...model.plan import FabricPlan, PoolPlan, SwitchTier
-from ..cabling.parts import CablingParts
-from ..problems import Problems
+from ...model.problems import Problems
+from .cabling_parts import CablingParts
 from .joins import list_joined
 from .port_owners import check_port_conflicts
 from .roles import find_adapter, get_fabric_role, is_routed

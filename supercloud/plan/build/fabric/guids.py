@@ -11,7 +11,7 @@ from ....primitives import ibnetdiscover
 from ....primitives.files import FileReadError, read_text
 from ....spec import ClusterSpec
 from ...model.plan import FabricPlan
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["parse_guids", "with_guids"]
 

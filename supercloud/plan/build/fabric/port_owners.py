@@ -7,7 +7,7 @@ from ....catalog.machine import Adapter
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ...model.plan import PoolPlan
-from ..problems import Problems
+from ...model.problems import Problems
 from .roles import ADAPTER_KINDS, find_adapter, get_fabric_role, has_same_ports
 
 __all__ = ["check_port_conflicts"]

@@ -13,8 +13,8 @@ from ....errors import UnknownNameError
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Fabric
 from ...model.plan import FabricPlan, Service
+from ...model.problems import Problems
 from ...model.storage import ServerGroup
-from ..problems import Problems
 from .roles import ADAPTER_KINDS, find_adapter, find_client_adapter, find_client_fabric, get_fabric_role, has_same_ports
 
 __all__ = ["AttachedEquipment", "build_services"]

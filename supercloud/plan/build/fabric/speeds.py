@@ -9,7 +9,7 @@ from ....catalog import Switch
 from ....catalog.machine import Adapter
 from ....primitives.quantity import Rate
 from ....spec import Fabric
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["FabricSpeeds", "compute_speeds"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ....spec import Fabric
 from ....topology import Fabric as Wiring
 from ....topology import TopologyError
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["TIERS_WITH_CORE", "check_spines", "select_spines"]
 

@@ -14,7 +14,7 @@ from ....topology import Fabric as Wiring
 from ....topology import TopologyError, build_clos, build_fat_tree, build_rail_optimized
 from ....topology.tiers import compute_max_down
 from ...model.plan import Service
-from ..problems import Problems
+from ...model.problems import Problems
 from .apart import build_joined_leaves
 from .leaf_pairs import build_with_peer_ports
 from .leaf_rules import build_grown, build_port_requests, count_max_switch_nodes, select_leaf_rule

@@ -26,7 +26,7 @@ from ....primitives.quantity import CarbonIntensity, Flow, Power, Temperature, T
 from ....spec.facility import Facility
 from ...model.hall import CoolingPlan, MachineGroup, PowerPlan
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
-from ..problems import Problems
+from ...model.problems import Problems
 from .electricity import find_fact
 from .files import read_hourly_file
 from .racking import compute_machine_heat, compute_node_power, compute_switch_heat, count_switch_boxes, get_switch_power

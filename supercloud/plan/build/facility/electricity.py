@@ -19,7 +19,7 @@ from ....facility import (
 from ....primitives.quantity import Power
 from ....spec.facility import Facility, PowerSupply
 from ...model.hall import PowerPlan
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = [
     "compute_carried_power",

@@ -23,7 +23,7 @@ from ....spec import ClusterSpec
 from ....spec.facility import Facility
 from ...model.hall import EnergyPlan, MachineGroup, ServiceGroup, SourcePlan, find_largest_power
 from ...model.plan import FabricPlan, FacilityPlan, PoolPlan, RackGroup, SitePlan
-from ..problems import Problems
+from ...model.problems import Problems
 from .cooling import build_cooling_plan
 from .electricity import (
     build_circuits,

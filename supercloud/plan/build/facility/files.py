@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from ....facility import WeatherError
 from ....primitives.files import FileReadError, read_bytes
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["read_hourly_file"]
 

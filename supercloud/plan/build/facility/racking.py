@@ -13,7 +13,7 @@ from ....primitives.quantity import Power
 from ....spec.facility import Facility, RackChoice
 from ...model.hall import MachineGroup
 from ...model.plan import FabricPlan, PoolPlan, RackGroup
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = [
     "RackingContext",

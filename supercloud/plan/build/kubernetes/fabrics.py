@@ -15,7 +15,7 @@ from typing import Literal
 from ....catalog.machine import Adapter
 from ....primitives.addresses import Block, compute_block_size
 from ...model.plan import FabricPlan, Plan, PoolPlan
-from ..fabric.nccl import build_fabric_settings, find_collectives_file
+from ..network.nccl import build_fabric_settings, find_collectives_file
 
 __all__ = [
     "FabricAttachment",

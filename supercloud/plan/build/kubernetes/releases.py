@@ -24,7 +24,7 @@ from ....spec import ClusterSpec
 from ....spec.scheduler import KubernetesScheduler
 from ...model.kubernetes import KubernetesPlan
 from ...model.plan import PoolPlan, SchedulerPlan
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["build_release_sort_key", "with_kubernetes"]
 

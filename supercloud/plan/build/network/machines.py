@@ -14,9 +14,9 @@ from ....primitives.addresses import AddressRun, Block, compute_block_size, coun
 from ....primitives.nodes import HostRange
 from ...model.network import BmcRun, MachineRun
 from ...model.plan import FabricPlan, NetworkPlan
+from ...model.problems import Problems
 from ...model.racks import FacilityPlan
 from ..fabric.roles import is_routed
-from ..problems import Problems
 from ..storage.servers import AddressAllocator
 
 __all__ = ["ManagementAllocators", "build_machine_runs", "iter_management_runs"]

@@ -11,8 +11,8 @@ from ....primitives.nodes import HostRange
 from ....spec import ClusterSpec
 from ...model.network import NetworksPlan
 from ...model.plan import PoolPlan
+from ...model.problems import Problems
 from ...model.storage import ServerGroup
-from ..problems import Problems
 
 __all__ = ["read_macs"]
 

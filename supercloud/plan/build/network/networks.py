@@ -27,11 +27,11 @@ from ...model.network import (
     parse_block,
 )
 from ...model.plan import FabricPlan, FacilityPlan, NetworkPlan, PoolPlan, SwitchTier
+from ...model.problems import Problems
 from ...model.storage import ServerGroup
 from ..fabric.lossless import build_qos_policy
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
-from ..problems import Problems
 from ..storage.servers import AddressAllocator
 from .adapter_qos import find_adapter_qos, iter_adapters
 from .machines import ManagementAllocators, build_machine_runs, iter_management_runs

@@ -17,7 +17,7 @@ from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
 from ...model.network import ServerLinks, Subnet
 from ...model.plan import FabricPlan
-from ..problems import Problems
+from ...model.problems import Problems
 from .server_links import count_server_addresses, iter_server_ends
 
 __all__ = ["split_block", "allocate_rail_blocks", "build_rail_subnets", "list_server_blocks", "compute_leaf_addresses"]

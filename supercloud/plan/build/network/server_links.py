@@ -15,7 +15,7 @@ from ....primitives.addresses import Block, compute_block_size
 from ....primitives.nodes import HostRange
 from ...model.network import ServerLinks
 from ...model.plan import FabricPlan, Service
-from ..problems import Problems
+from ...model.problems import Problems
 
 __all__ = ["ServerEnd", "iter_server_ends", "build_server_links", "count_server_addresses", "select_upper_half"]
 
@@ -138,7 +138,7 @@ def iter_server_ends(fabric: FabricPlan, links: Sequence[ServerLinks]) -> Iterat
     """Every link of every server of a fabric, group by group, server by server."""
     if not links:
         return
-    from .service_links import build_service_links  # numpy is loaded where links are counted out, not to plan
+    from ..fabric.service_links import build_service_links  # numpy is loaded where links are counted out, not to plan
 
     ends = build_service_links(fabric)
     assert ends is not None

@@ -13,8 +13,8 @@ from ....errors import UnknownNameError
 from ....primitives.quantity import Rate
 from ....spec import ClusterSpec, Storage
 from ...model.plan import NetworkPlan, PoolPlan, StoragePlan
+from ...model.problems import Problems
 from ..fabric.roles import find_client_fabric
-from ..problems import Problems
 from .clients import select_reaching_pools
 from .servers import AddressAllocator, compute_checkpoint_need, with_servers
 

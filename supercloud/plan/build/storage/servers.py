@@ -16,9 +16,9 @@ from ....primitives.quantity import Duration, Rate, Size
 from ....spec import Fabric, Storage
 from ....spec.base import MAX_MACHINES, MAX_RATE, MAX_STORED
 from ...model.plan import NetworkPlan, PoolPlan, StoragePlan
+from ...model.problems import Problems
 from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup
 from ..fabric.roles import find_client_adapter
-from ..problems import Problems
 from .designs import StorageRequirements, build_design
 
 __all__ = ["AddressAllocator", "require_server_count", "compute_checkpoint_need", "with_servers"]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.build.fabric.nccl import find_collectives_file
 from ....plan.build.kubernetes.fabrics import (
     FabricAttachment,
     build_nccl_environment,
@@ -21,6 +20,7 @@ from ....plan.build.kubernetes.names import (
     format_namespace_name,
     format_settings_name,
 )
+from ....plan.build.network.nccl import find_collectives_file
 from ....plan.model.plan import Plan, PoolPlan
 from .given import build_taints, has_host_driver, list_tenant_names, require_kubernetes_plan
 from .manifest import Object, build_object

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ....catalog.slurm_packages import SlurmPackageNames
-from ....plan.build.fabric.nccl import find_collectives_file
+from ....plan.build.network.nccl import find_collectives_file
 from ....plan.build.storage.clients import has_service_hosts, list_client_pools
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.templates import render_template

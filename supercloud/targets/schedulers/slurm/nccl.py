@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....plan.build.fabric.nccl import build_nccl_settings, find_collectives_file, list_collective_fabrics
+from ....plan.build.network.nccl import build_nccl_settings, find_collectives_file, list_collective_fabrics
 from ....plan.model.plan import Plan
 from .conf import format_header
 

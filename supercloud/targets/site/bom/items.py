@@ -11,7 +11,7 @@ import numpy as np
 from ....plan.build.cabling.cabled import list_cabled_fabrics, network_of
 from ....plan.build.cabling.cables import build_cable_table
 from ....plan.build.cabling.ends import DeviceLocator
-from ....plan.build.cabling.parts import CablingParts
+from ....plan.build.fabric.cabling_parts import CablingParts
 from ....plan.model.cables import CableTable
 from ....plan.model.plan import Plan, Service
 

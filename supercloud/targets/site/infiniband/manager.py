@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ....plan.build.fabric.nccl import list_rdma_devices
 from ....plan.build.fabric.partitions import manager_hosts
 from ....plan.build.fabric.port_guids import PortGuids
+from ....plan.build.network.nccl import list_rdma_devices
 from ....plan.model.plan import FabricPlan, Plan
 from ....primitives.bundle import File
 from ....primitives.templates import render_template

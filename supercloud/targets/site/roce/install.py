@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....plan.build.fabric.nccl import find_collectives_file
 from ....plan.build.network.adapter_qos import format_nodes_key, format_servers_key
+from ....plan.build.network.nccl import find_collectives_file
 from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan
 from ....primitives.templates import render_template

@@ -8,8 +8,8 @@ from __future__ import annotations
 import ipaddress
 from typing import Any
 
-from ....plan.build.fabric.nccl import find_collectives_file
 from ....plan.build.network.adapter_qos import format_nodes_key
+from ....plan.build.network.nccl import find_collectives_file
 from ....plan.model.network import Underlay
 from ....plan.model.plan import Plan, PoolPlan
 from ....primitives.bundle import File

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import EngineError, SupercloudError
+from ..errors import EngineError, SupercloudError
 
 __all__ = [
     "ANY",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from ....errors import InputError
-from ....spec.document import read_yaml
+from ...errors import InputError
+from ...spec.document import read_yaml
 
 __all__ = ["find_api_server"]
 

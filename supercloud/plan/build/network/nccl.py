@@ -8,8 +8,8 @@ src/misc/param.cc); HCCL of Gaudi and libraries of others read neither.
 from __future__ import annotations
 
 from ...model.plan import FabricPlan, Plan, PoolPlan
-from ..network.adapter_qos import format_nodes_key
-from .roles import find_adapter
+from ..fabric.roles import find_adapter
+from .adapter_qos import format_nodes_key
 
 __all__ = [
     "list_collective_fabrics",

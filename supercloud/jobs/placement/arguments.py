@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import require_type
-from ..spec import JobSpec
+from ...errors import require_type
+from ...spec import JobSpec
 
 __all__ = ["require_job_and_destination", "require_destination"]
 

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError, StoreError
-from ..runtime.epochs import build_engine_key
-from .database import Database, strip_advice
-from .presence import lock_exclusively
-from .records import JobRecord
-from .schema import MIGRATIONS
-from .states import FINAL_STATES
-from .store import Store, parse_records
+from ..errors import InputError, StoreError
+from .runtime.epochs import build_engine_key
+from .store.database import Database, strip_advice
+from .store.presence import lock_exclusively
+from .store.records import JobRecord
+from .store.schema import MIGRATIONS
+from .store.states import FINAL_STATES
+from .store.store import Store, parse_records
 
 __all__ = ["PruneResult", "back_up", "prune", "restore"]
 
@@ -299,7 +299,7 @@ def _prune_queue(folder: Path, ended_before: float) -> str:
     place = folder / "local/queue.db"
     if not place.exists():
         return ""
-    from ..engines.local.queue import Queue
+    from .engines.local.queue import Queue
 
     try:
         queue = Queue(place.parent)
