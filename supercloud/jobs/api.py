@@ -42,7 +42,7 @@ from .job import Job
 from .placement.arguments import require_job_and_destination
 from .placement.energy import compute_power_draw
 from .placement.place import Placement, place
-from .placement.steps.cost import compute_reserved_cost
+from .placement.spending import compute_reserved_cost
 from .reconcile import reconcile, submission_in_progress, submit_recorded
 from .runtime.epochs import parse_launch
 from .runtime.remote_call import READING_VARIABLE

@@ -23,10 +23,11 @@ from .engines.base import (
     open_engine,
 )
 from .engines.identity import find_digests
-from .engines.submission import Status, Submission, compute_spec_digest
+from .engines.submission import Submission, compute_spec_digest
 from .store.leases import LATE_ARRIVAL_WATCH, end_watch, has_expired, hold_lease, seconds_left
 from .store.processes import ProcessId
 from .store.states import State
+from .store.status import Status
 from .store.store import JobRecord, Store, can_continue
 
 __all__ = ["submit_recorded", "submission_in_progress", "reconcile"]

@@ -72,9 +72,9 @@ def submit_rate(folder: Path) -> float:
 def look(folder: Path) -> tuple[int, float]:
     """Engine calls and seconds of one reconciliation of many live jobs, each of which has news."""
     from supercloud.jobs.engines.base import open_engine
-    from supercloud.jobs.engines.submission import Status
     from supercloud.jobs.reconcile import reconcile
     from supercloud.jobs.store.states import State
+    from supercloud.jobs.store.status import Status
     from supercloud.jobs.store.store import Store
     from supercloud.spec.fleet import Connection
 

@@ -12,8 +12,8 @@ import pytest
 
 from supercloud.cli import output
 from supercloud.errors import Finding, InputError, OperationError
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
 EVIL = "a\x1b]0;title\x07\x1b[2J\r\x9b1mb\x7f\u202ec\x08"

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from supercloud.jobs.engines.array_status import aggregate_array_status
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 
 C, F, R, Q = (Status(state) for state in (State.COMPLETED, State.FAILED, State.RUNNING, State.QUEUED))
 

@@ -12,10 +12,11 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.looks import poll_connection
 from supercloud.jobs.engines.base import JobCopies
-from supercloud.jobs.engines.submission import JobIdentity, Status
+from supercloud.jobs.engines.submission import JobIdentity
 from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
 CONNECTION = '{"engine": "slurm"}'

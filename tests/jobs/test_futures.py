@@ -12,11 +12,11 @@ from supercloud.errors import EngineError, JobFailedError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs import futures as futures_module
 from supercloud.jobs.engines.fake import FakeEngine
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.futures import as_completed, wait
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store import database
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec

@@ -9,9 +9,10 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
-from supercloud.jobs.engines.submission import Status, Submission
+from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.reconcile import reconcile, submission_in_progress, submit_recorded
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
 ANOTHER_MACHINE = "4711 1 00000000-0000-0000-0000-000000000000 pid:[1]"

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from supercloud.errors import InputError, UnknownNameError
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.placement.steps.locality import LocalityRequest
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import JobRecord, Store
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from supercloud.errors import StoreError
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.schema import MIGRATIONS
 from supercloud.jobs.store.spending import compute_period_start
 from supercloud.jobs.store.states import LIVE_STATES, State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
 

@@ -15,12 +15,13 @@ from jobs.waiting import eventually
 
 from supercloud.jobs.engines.base import ENGINES
 from supercloud.jobs.engines.local.runs import Run
-from supercloud.jobs.engines.submission import Status, Submission
+from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.reconcile import reconcile, submission_in_progress, submit_recorded
 from supercloud.jobs.store import database, filesystems, leases
 from supercloud.jobs.store.database import Database
 from supercloud.jobs.store.processes import ProcessId, read_boot_id, read_namespace
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import Connection
 

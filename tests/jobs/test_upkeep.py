@@ -22,9 +22,9 @@ from supercloud.errors import InputError, StoreError, SupercloudError
 from supercloud.jobs import maintenance as upkeep
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.loop import Reporter
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
 DAMAGED = 60

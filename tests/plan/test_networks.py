@@ -9,7 +9,7 @@ import pytest
 import yaml
 from plan.test_resolve import planned, train
 
-from supercloud.plan.build.cabling.ends import list_switch_names
+from supercloud.plan.build.fabric.device_names import list_switch_names
 from supercloud.plan.model.network import NetworksPlan, Underlay
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ...spec import JobSpec
 from ..fleet.state import UNRESPONSIVE_REASON, Cluster, Fleet
 from ..placement.place import Placement, Refusal, place
-from ..placement.steps.cost import add_spending, compute_reserved_cost
+from ..placement.spending import add_spending, compute_reserved_cost
 from ..store.records import JobRecord
 from .limits import AllocationsByTenant, add_allocation, find_exceeded_limit
 from .room import allocate, close_pool, select_clusters

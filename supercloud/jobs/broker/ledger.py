@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..engines.submission import Status, Submission
+from ..engines.submission import Submission
 from ..placement.answer import Placement
 from ..store.processes import ProcessId
 from ..store.records import JobRecord
 from ..store.states import State
+from ..store.status import Status
 from ..store.store import Store
 
 __all__ = [

@@ -17,16 +17,16 @@ from ..api import open_engine, require_completable
 from ..engines.base import Engine, RecallsJobs, SubmissionUnknownError
 from ..engines.bounded_io import POLL_TIMEOUT
 from ..engines.identity import explain_mismatch
-from ..engines.submission import Status
 from ..fleet.state import Cluster, Fleet, ListsNodes, ObservationCache, barred_by
 from ..placement.energy import compute_power_draw
 from ..placement.place import Placement, place
-from ..placement.steps.cost import compute_reserved_cost
+from ..placement.spending import compute_reserved_cost
 from ..reconcile import submission_in_progress, submit_recorded
 from ..runtime.epochs import build_engine_key
 from ..store.records import JobRecord, build_unreadable_error
 from ..store.spending import compute_spending
 from ..store.states import State
+from ..store.status import Status
 from ..store.store import RECALLED_BEFORE_START, Store
 from . import ledger
 from .decide import RECENTLY_RECALLED, Hold, Move, Start, decide, rebalance

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..store.states import State
-from .submission import Status
+from ..store.status import Status
 
 __all__ = ["aggregate_array_status"]
 

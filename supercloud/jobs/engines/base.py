@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from ...errors import EngineError, UnknownNameError, UnusableEngine
 from ...primitives.responses import replace_surrogates
-from .submission import JobIdentity, Status, Submission
+from ..store.status import Status
+from .submission import JobIdentity, Submission
 
 if TYPE_CHECKING:  # a list of jobs must come quickly: it opens engines, and places nothing
     from ...spec import JobSpec

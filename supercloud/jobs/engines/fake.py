@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import EngineError
 from ..runtime.epochs import compute_previous_epoch, parse_launch
 from ..store.states import State
+from ..store.status import Status
 from .environment import build_job_environment
-from .submission import Status, Submission
+from .submission import Submission
 
 if TYPE_CHECKING:
     from ...spec import JobSpec

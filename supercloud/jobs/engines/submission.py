@@ -1,4 +1,4 @@
-"""What passes between the job API and an engine: a submission on the way in, a status on the way back."""
+"""What passes between the job API and an engine: what an engine is to do, and whose job it is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
-from ...errors import EngineError
-from ...primitives.responses import MAX_TIMESTAMP, MAX_UINT32, is_number, replace_surrogates
-from ..store.states import State
-
-__all__ = ["JobIdentity", "Status", "Submission", "compute_record_digest", "compute_spec_digest"]
+__all__ = ["JobIdentity", "Submission", "compute_record_digest", "compute_spec_digest"]
 
 
 class JobIdentity(NamedTuple):
@@ -93,36 +89,6 @@ def compute_record_digest(recorded: float) -> str:
     Empty for a job that no store has recorded.
     """
     return hashlib.sha256(repr(recorded).encode()).hexdigest()[:16] if recorded else ""
-
-
-@dataclass(frozen=True)
-class Status:
-    """What an engine says about a job. Raises :class:`EngineError` for a number that the job store does not hold."""
-
-    state: State
-    attempt: int = 0
-    """Which start of it, from 1; a job that was put back has a higher one. 0: the engine does not say."""
-    reason: str = ""
-    """Why it waits or how it ended, as a sentence."""
-    exit_code: int | None = None
-    started: float | None = None
-    """Seconds since 1970, as are all times here."""
-    ended: float | None = None
-
-    def __post_init__(self) -> None:
-        bounds = (
-            ("attempt", self.attempt, MAX_UINT32),
-            ("exit code", self.exit_code, MAX_UINT32),
-            ("start", self.started, MAX_TIMESTAMP),
-            ("end", self.ended, MAX_TIMESTAMP),
-        )
-        for name, value, most in bounds:
-            if value is not None and not is_number(value, -most, most):
-                raise EngineError(
-                    f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to {most}"
-                )
-        if (text := replace_surrogates(self.reason)) != self.reason:
-            object.__setattr__(self, "reason", text)
 
 
 def _format_stdin(text: str) -> str:

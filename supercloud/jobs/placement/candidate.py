@@ -27,7 +27,7 @@ from .objective import (
 )
 from .parallelism import Span, compute_block_sizes, compute_spans
 from .steps.accelerators import match_accelerator
-from .steps.cost import check_cost_limits
+from .steps.cost import JobCost, check_cost_limits
 from .steps.data import DataTransfer, compute_data_transfers
 from .steps.feasibility import (
     RefusalError,
@@ -130,7 +130,7 @@ def iter_candidates(
             topology=compute_topology_penalty(state.domains, lies, nodes),
             fragmentation=compute_fragmentation(lies, nodes, per_node, units.per_node),
         )
-        check_cost_limits(job, plan, fleet, terms, price, nodes)
+        check_cost_limits(job, plan, fleet, JobCost(price, nodes, terms.cost, terms.run_time))
         yield Candidate(
             replace(found, begin=begin, price=price, carbon=carbon),
             terms,

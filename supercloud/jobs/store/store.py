@@ -15,7 +15,6 @@ from types import TracebackType
 from typing import Self
 
 from ...errors import InputError, StoreError, UnknownNameError
-from ..engines.submission import Status
 from .database import Database, locate_state_folder
 from .presence import StoreLock
 from .private_files import require_own_folder
@@ -23,6 +22,7 @@ from .processes import ProcessId
 from .records import JobEvent, JobRecord
 from .schema import MIGRATIONS
 from .states import LIVE_STATES, State, can_follow
+from .status import Status
 
 __all__ = [
     "JobEvent",

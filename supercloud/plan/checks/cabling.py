@@ -88,7 +88,7 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         found = find_mixed_ports(fabric)
         if not found:
             continue
-        from ..build.cabling.ends import list_switch_names
+        from ..build.fabric.device_names import list_switch_names
 
         leaves = list_switch_names(fabric.name, "leaf", fabric.count_switches("leaf"))
         for name, ports in found.items():

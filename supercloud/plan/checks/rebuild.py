@@ -12,6 +12,7 @@ from ...errors import Finding
 from ...spec import ClusterSpec, Fabric
 from ..build.fabric.fabrics import build_fabrics
 from ..build.fabric.services import AttachedEquipment
+from ..build.pipeline import build_plan
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.problems import Problems
 
@@ -102,9 +103,8 @@ def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan |
 
 def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
     """The plan of another spec, and those of its errors which the plan has not: none means that the spec will do."""
-    from ..resolve import decide  # which imports the checks
 
-    found = decide(spec, catalog, plan.folder)
+    found = build_plan(spec, catalog, plan.folder)
     errors = _list_errors(found, catalog)
     known = {(item.check, item.path) for item in _list_errors(plan, catalog)} if errors else set()
     return found, [item for item in errors if (item.check, item.path) not in known]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...catalog import Cable
-from ..build.cabling.ends import DeviceSet
+from .devices import DeviceSet
 from .plan import FabricPlan
 
 __all__ = ["CableTable"]

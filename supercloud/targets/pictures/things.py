@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from ...plan.build.cabling.ends import list_service_names, list_switch_names
+from ...plan.build.fabric.device_names import list_service_names, list_switch_names
 from ...plan.model.hall import MachineGroup
 from ...plan.model.plan import Plan, RackItem, RackPlan
 

@@ -21,9 +21,10 @@ from supercloud.jobs.engines.base import CarriesDigests, Engine, FindsByKey, Rec
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
-from supercloud.jobs.engines.submission import Status, compute_spec_digest
+from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 

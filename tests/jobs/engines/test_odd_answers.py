@@ -24,9 +24,9 @@ from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.slurm import nodes, texts, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 from supercloud.plan.build.kubernetes.names import STARTS_ANNOTATION
 from supercloud.plan.model.plan import Plan

@@ -24,11 +24,11 @@ from supercloud.jobs import api
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.maintenance import prune
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec

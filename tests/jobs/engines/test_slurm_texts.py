@@ -10,8 +10,8 @@ from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
 from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_keys
-from supercloud.jobs.engines.submission import Status
 from supercloud.jobs.store.states import State
+from supercloud.jobs.store.status import Status
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 

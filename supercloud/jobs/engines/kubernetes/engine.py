@@ -20,9 +20,10 @@ from ....spec.fleet import Connection
 from ...fleet.state import NodeState, WaitingJobs
 from ...placement.place import Placement
 from ...store.states import State
+from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import SubmissionUnknownError
-from ..submission import Status, Submission
+from ..submission import Submission
 from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
 from .jobset import TTL_AFTER_FINISHED

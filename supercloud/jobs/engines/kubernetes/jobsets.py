@@ -8,7 +8,7 @@ from typing import Any
 from ....spec import JobSpec
 from ...placement.place import Placement
 from ...placement.steps.pods import PodRequirements
-from ..submission import Status
+from ...store.status import Status
 from .api import ApiClient, ApiStatusError
 from .jobset import API_VERSION, build_jobset
 from .status import build_status, has_failed, needs_pods

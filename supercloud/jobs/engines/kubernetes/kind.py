@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from ....spec import JobSpec
 from ...placement.place import Placement
 from ...placement.steps.pods import PodRequirements
-from ..submission import Status
+from ...store.status import Status
 from .api import ApiClient
 
 __all__ = ["JobKind"]

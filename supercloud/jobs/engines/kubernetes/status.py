@@ -9,7 +9,7 @@ from typing import Any
 
 from ....plan.build.kubernetes.names import STARTS_ANNOTATION
 from ...store.states import State
-from ..submission import Status
+from ...store.status import Status
 from .jobset import DISRUPTION_TARGET
 from .reasons import describe_pods, describe_workload
 

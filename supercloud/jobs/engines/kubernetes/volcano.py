@@ -19,8 +19,8 @@ from ....spec import JobSpec
 from ...placement.place import Placement
 from ...placement.steps.pods import PodRequirements
 from ...store.states import State
+from ...store.status import Status
 from ..retries import list_retried_exit_codes
-from ..submission import Status
 from .api import ApiClient
 from .container import PodFields, build_container
 from .jobset import TTL_AFTER_FINISHED, build_labels, build_pod_spec

@@ -15,11 +15,12 @@ from ....errors import EngineError
 from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ...store.states import State
+from ...store.status import Status
 from ..base import SubmissionUnknownError
 from ..environment import build_job_environment, compute_rendezvous_port
 from ..retries import list_retried_exit_codes
 from ..shebang import parse_shebang
-from ..submission import Status, Submission
+from ..submission import Submission
 from .bell import ensure_agent
 from .queue import Queue
 from .runs import build_log_path, build_result_path, build_script_path

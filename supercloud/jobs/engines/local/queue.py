@@ -15,8 +15,9 @@ from ...store.database import Database
 from ...store.private_files import create_private_folder
 from ...store.processes import read_boot_id
 from ...store.states import State
+from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..submission import Status, Submission
+from ..submission import Submission
 from .runs import RUNS
 
 __all__ = ["QueuedJob", "Queue", "Task", "parse_ref"]

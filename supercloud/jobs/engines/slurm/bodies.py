@@ -12,7 +12,8 @@ from typing import Any
 
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
-from ..submission import JobIdentity, Status
+from ...store.status import Status
+from ..submission import JobIdentity
 from . import copies, older
 from .commands import COMMENT_PREFIX
 from .nodes import NON_NODE_REASONS, classify_state, count_accelerators

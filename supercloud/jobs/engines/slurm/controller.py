@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ....errors import EngineError
 from ...fleet.observations import NodeState, WaitingJobs
-from ..submission import Status
+from ...store.status import Status
 from . import commands, copies, texts
 from . import nodes as listing
 from .runner import CommandResult, Runner

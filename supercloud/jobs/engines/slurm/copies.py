@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ...store.states import State
+from ...store.status import Status
 from ..base import JobCopies
-from ..submission import JobIdentity, Status
+from ..submission import JobIdentity
 
 __all__ = ["Row", "find_copies", "find_other_copies", "has_begun", "merge_copies", "order_of"]
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ....errors import EngineError, UnusableEngine
+from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError
-from ..submission import JobIdentity, Status, Submission
+from ..submission import JobIdentity, Submission
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal

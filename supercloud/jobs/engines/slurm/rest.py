@@ -26,9 +26,10 @@ from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ...store.database import locate_state_folder
 from ...store.states import State
+from ...store.status import Status
 from .. import http as web
 from ..base import SubmissionUnknownError
-from ..submission import Status, Submission
+from ..submission import Submission
 from . import bodies, communication, copies, older, shapes
 from .reasons import describe_state
 from .runner import CommandResult, LocalRunner

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from ....primitives.responses import MAX_TIMESTAMP, iter_lines, parse_number
 from ...store.states import State
-from ..submission import JobIdentity, Status
+from ...store.status import Status
+from ..submission import JobIdentity
 from . import copies
 from .commands import COMMENT_PREFIX
 from .reasons import describe_state

@@ -2,64 +2,73 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from math import ceil
 
 from ....plan.model.plan import Plan
 from ....spec import JobSpec
 from ....spec.tenant import Budget
 from ...fleet.state import Fleet
-from ..answer import Placement
-from ..objective import ObjectiveTerms
 from .feasibility import RefusalError
 from .shape import JobChange
 
-__all__ = ["check_cost_limits", "compute_reserved_cost", "add_spending"]
+__all__ = ["JobCost", "check_cost_limits"]
 
 
-def check_cost_limits(
-    job: JobSpec, plan: Plan, fleet: Fleet | None, terms: ObjectiveTerms, price: float | None, nodes: int
-) -> None:
+@dataclass(frozen=True)
+class JobCost:
+    """What a job would cost where it was placed."""
+
+    price: float | None
+    """USD an hour for all of its nodes; None where it is not known."""
+    nodes: int
+    total: float | None
+    """USD until its time limit; None where its price is not known."""
+    run_time: float
+    """Seconds until its time limit."""
+
+
+def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, cost: JobCost) -> None:
     """Raises :class:`RefusalError` where the job, or what is left to its tenant, does not allow the cost."""
     if (limit := job.place.max_price) is not None:
-        if price is None:
+        if cost.price is None:
             raise RefusalError(
                 "nobody knows its price, the job has a max_price",
                 f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
                 {"place.max_price": None},
             )
-        if price / nodes > limit.to("USD/h"):
+        if cost.price / cost.nodes > limit.to("USD/h"):
             raise RefusalError(
-                f"a node costs {price / nodes:.2f} USD/h, the job gives at most {limit}",
-                f"set place.max_price to {_format_cents(price / nodes)} USD/h",
-                {"place.max_price": f"{_format_cents(price / nodes)} USD/h"},
+                f"a node costs {cost.price / cost.nodes:.2f} USD/h, the job gives at most {limit}",
+                f"set place.max_price to {_format_cents(cost.price / cost.nodes)} USD/h",
+                {"place.max_price": f"{_format_cents(cost.price / cost.nodes)} USD/h"},
             )
     if job.budget is not None:
         if job.time_limit is None:
             raise RefusalError("a budget needs to know how long the job runs", "set time_limit")
-        if terms.cost is None:
+        if cost.total is None:
             raise RefusalError(
                 "nobody knows its price, the job has a budget",
                 f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
                 {"budget": None},
             )
-        if terms.cost > job.budget.to("USD"):
+        if cost.total > job.budget.to("USD"):
             raise RefusalError(
-                f"it would cost {terms.cost:.2f} USD until its time limit, the budget is {job.budget}",
-                f"set budget to {_format_cents(terms.cost)} USD, or a shorter time_limit",
-                {"budget": f"{_format_cents(terms.cost)} USD"},
+                f"it would cost {cost.total:.2f} USD until its time limit, the budget is {job.budget}",
+                f"set budget to {_format_cents(cost.total)} USD, or a shorter time_limit",
+                {"budget": f"{_format_cents(cost.total)} USD"},
             )
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
         if budget.tenant != job.tenant:
             continue
         left = budget.limit.to("USD") - (fleet.spent.get((budget.tenant, budget.per), 0.0) if fleet else 0.0)
-        cost = terms.cost if terms.cost is not None and job.time_limit else 0.0
-        if left <= 0 or cost > left:
-            would = f"; the job would cost {cost:.2f} USD" if cost else ""
+        total = cost.total if cost.total is not None and job.time_limit else 0.0
+        if left <= 0 or total > left:
+            would = f"; the job would cost {total:.2f} USD" if total else ""
             raise RefusalError(
                 f"tenant {budget.tenant} has {max(0.0, left):.2f} USD of its {budget.limit} left this "
                 f"{budget.per}{would}",
-                *_suggest_within_budget(budget, left, cost, terms.run_time, price),
+                *_suggest_within_budget(budget, left, total, cost.run_time, cost.price),
             )
 
 
@@ -77,16 +86,3 @@ def _suggest_within_budget(
 def _format_cents(amount: float) -> str:
     """Enough of them: rounded up to a cent."""
     return f"{ceil(amount * 100) / 100:.2f}"
-
-
-def compute_reserved_cost(job: JobSpec, placement: Placement) -> float | None:
-    """USD that a job may cost where it was placed, until its time limit; None where it has none, or no known price."""
-    if job.time_limit is None or placement.price is None:
-        return None
-    return placement.price * job.time_limit.to("h") + placement.egress
-
-
-def add_spending(fleet: Fleet, tenant: str, amount: float) -> Fleet:
-    """The fleet with so much more (or less) spent by a tenant, in every period."""
-    keys = {(budget.tenant, budget.per) for budget in fleet.spec.budgets if budget.tenant == tenant}
-    return replace(fleet, spent={**fleet.spent, **{key: fleet.spent.get(key, 0.0) + amount for key in keys}})

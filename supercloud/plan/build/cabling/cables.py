@@ -15,18 +15,12 @@ from ....errors import InputError
 from ....spec import Fabric as Declared
 from ....topology import Fabric as Wiring
 from ...model.cables import CableTable
+from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, Plan
 from ..fabric.service_links import build_service_links
 from .cabled import list_cabled_fabrics
 from .choice import select_cables
-from .ends import (
-    DeviceLocator,
-    DeviceSet,
-    build_external_device,
-    build_node_devices,
-    build_service_devices,
-    build_switch_devices,
-)
+from .ends import DeviceLocator, build_external_device, build_node_devices, build_service_devices, build_switch_devices
 
 __all__ = ["build_cable_table"]
 

@@ -9,10 +9,11 @@ from ....catalog import Cable
 from ....primitives.quantity import Rate
 from ....spec import Fabric as Declared
 from ...model.cables import CableTable
+from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, LayoutPlan, Plan, Service
 from ..fabric.cabling_parts import CablingParts
 from .cabled import network_of
-from .ends import RACK_UNIT_HEIGHT, DeviceSet
+from .ends import RACK_UNIT_HEIGHT
 
 __all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
 

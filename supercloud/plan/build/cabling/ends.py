@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,20 +9,18 @@ from numpy.typing import NDArray
 
 from ....catalog import Machine, Switch
 from ....primitives.quantity import Rate
-from ...model.network import SwitchRun
+from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, Plan, Service, SwitchTier
+from ..fabric.device_names import list_service_names, list_switch_names
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import find_adapter
 
 __all__ = [
-    "DeviceSet",
     "DeviceLocator",
     "build_node_devices",
     "build_external_device",
     "build_service_devices",
-    "list_service_names",
     "build_switch_devices",
-    "list_switch_names",
 ]
 
 # Rack units are 44.45 mm high (EIA-310).
@@ -31,62 +28,6 @@ RACK_UNIT_HEIGHT = 0.04445
 
 # Names of switches have at least so many digits, so that a growing tier renames none.
 _SWITCH_DIGITS = 3
-
-
-@dataclass(frozen=True)
-class DeviceSet:
-    """Equal devices of one kind; columns are as long as there are devices, or ports on one."""
-
-    kind: str
-    """node, leaf, spine, core, or the name of a service."""
-    model: str
-    """Machine, switch or product."""
-    side: str
-    """switch or machine: which bodies of transceivers fit."""
-    names: NDArray[Any]
-    ports: NDArray[Any]
-    """Name of each port, as it is printed on the device or shown by it."""
-    cages: NDArray[np.int64]
-    """Cage of each port."""
-    form_factors: tuple[str, ...]
-    """Form of the cage of each port; empty where it is not known."""
-    racks: NDArray[np.int64]
-    """Rack in the layout, -1 where it is not known."""
-    heights: NDArray[np.float64]
-    """Metres above the floor of the rack."""
-    first_number: int = 0
-    """Number of the first device within its kind, over all sets of the fabric."""
-    adapters: tuple[str, ...] = ()
-    """RDMA device behind each port of a machine."""
-    is_managed: bool = True
-    system_names: tuple[str, ...] = ()
-    """What the operating system calls each port: of a switch its interface, or on InfiniBand its number; of a machine
-    its RDMA device. Empty where nobody knows."""
-    port_aliases: tuple[str, ...] = ()
-    """What neighbours hear each port called, where that is another name."""
-    link_speed: Rate | None = None
-    """Of its links, where it is another one than the fabric's."""
-    switch_run: SwitchRun | None = None
-    """Switches of Ethernet: what knows the names of the ends of a port that is split."""
-
-    @property
-    def count(self) -> int:
-        return len(self.names)
-
-    def format_label(self, device: int, port: int) -> str:
-        """An end as it is printed on a label: ``train-0001:OSFP1P1``."""
-        return f"{self.names[device]}:{self.ports[port]}"
-
-    @property
-    def port_labels(self) -> tuple[str, ...]:
-        """Each port as a label has it: its name on the device, and what a switch's system calls it where that
-        differs."""
-        if self.side == "machine" or not self.system_names:
-            return tuple(self.ports)
-        return tuple(
-            port if system in (port, "") or system.isdigit() else f"{port} ({system})"
-            for port, system in zip(self.ports, self.system_names, strict=True)
-        )
 
 
 class DeviceLocator:
@@ -124,18 +65,6 @@ class DeviceLocator:
                 rack, height = self.locate(item_kind, name, count)
                 found = np.where(rack >= 0, rack, found[0]), np.where(rack >= 0, height, found[1])
         return found
-
-
-def list_switch_names(fabric: str, tier: str, count: int) -> list[str]:
-    """Host names of the switches of a tier, in the order of the topology: ``compute-leaf-001`` …"""
-    width = max(_SWITCH_DIGITS, len(str(count)))
-    return [f"{fabric}-{tier}-{number:0{width}d}" for number in range(1, count + 1)]
-
-
-def list_service_names(name: str, count: int) -> list[str]:
-    """Names of machines that are neither nodes nor servers of storage: ``mgmt-01`` …"""
-    width = max(2, len(str(count)))
-    return [f"{name}-{number:0{width}d}" for number in range(1, count + 1)]
 
 
 def build_switch_devices(fabric: FabricPlan, tier: SwitchTier, locator: DeviceLocator) -> DeviceSet:

@@ -135,7 +135,7 @@ def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:
 
 def list_service_hosts(service: Service) -> list[str]:
     """Names of the machines of a service."""
-    from ..cabling.ends import list_service_names
+    from .device_names import list_service_names
 
     return list(service.hosts or ()) or list_service_names(service.name, service.count)
 

@@ -17,7 +17,7 @@ from ...model.plan import FabricPlan, NetworkPlan
 from ...model.problems import Problems
 from ...model.racks import FacilityPlan
 from ..fabric.roles import is_routed
-from ..storage.servers import AddressAllocator
+from .address_allocator import AddressAllocator
 
 __all__ = ["ManagementAllocators", "build_machine_runs", "iter_management_runs"]
 

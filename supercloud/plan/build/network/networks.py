@@ -32,8 +32,8 @@ from ...model.storage import ServerGroup
 from ..fabric.lossless import build_qos_policy
 from ..fabric.node_numbers import compute_first_nodes
 from ..fabric.roles import is_routed
-from ..storage.servers import AddressAllocator
 from .adapter_qos import find_adapter_qos, iter_adapters
+from .address_allocator import AddressAllocator
 from .machines import ManagementAllocators, build_machine_runs, iter_management_runs
 from .macs import read_macs
 from .pool_places import compute_pool_starts

@@ -15,8 +15,9 @@ from ....spec import ClusterSpec, Storage
 from ...model.plan import NetworkPlan, PoolPlan, StoragePlan
 from ...model.problems import Problems
 from ..fabric.roles import find_client_fabric
+from ..network.address_allocator import AddressAllocator
 from .clients import select_reaching_pools
-from .servers import AddressAllocator, compute_checkpoint_need, with_servers
+from .servers import compute_checkpoint_need, with_servers
 
 __all__ = ["PARALLEL_KINDS", "lowest_rates", "build_storage", "tier_names", "compute_tier_rates"]
 

@@ -2,60 +2,31 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import cast
 
 from ....catalog import Catalog, Machine, StorageProduct
 from ....errors import UnknownNameError
-from ....primitives.addresses import AddressRun, Block, compute_block_size, count_block_hosts
+from ....primitives.addresses import AddressRun, count_block_hosts
 from ....primitives.nodes import HostRange
 from ....primitives.quantity import Duration, Rate, Size
 from ....spec import Fabric, Storage
 from ....spec.base import MAX_MACHINES, MAX_RATE, MAX_STORED
-from ...model.plan import NetworkPlan, PoolPlan, StoragePlan
+from ...model.plan import StoragePlan
 from ...model.problems import Problems
 from ...model.storage import CheckpointRequirement, LustreDesign, ServerGroup
 from ..fabric.roles import find_client_adapter
+from ..network.address_allocator import AddressAllocator
 from .designs import StorageRequirements, build_design
 
-__all__ = ["AddressAllocator", "require_server_count", "compute_checkpoint_need", "with_servers"]
+__all__ = ["require_server_count", "compute_checkpoint_need", "with_servers"]
 
 _HOST_DIGITS = 4
 _DEFAULT_CAPACITY = 1024
 # Part of the write throughput that checkpoints written beside training may take: the rest is the training's.
 _BACKGROUND_SHARE = Fraction(1, 2)
 _SERVER_ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd", "nfs": "nfs", "object": "object"}
-
-
-class AddressAllocator:
-    """Addresses for storage servers, from the top of a network downwards: no node or pool added renumbers them."""
-
-    def __init__(self, network: Block, used: Sequence[Block] = ()) -> None:
-        self.cidr = str(network)
-        self.end = int(network.broadcast_address) + 1
-        self.floor = max((int(block.broadcast_address) + 1 for block in used), default=int(network.network_address))
-
-    @classmethod
-    def from_network(cls, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> AddressAllocator:
-        """On the ordinary network, above service hosts and pools."""
-        try:
-            whole = ipaddress.IPv4Network(network.cidr)
-        except ValueError:  # said elsewhere
-            whole = ipaddress.IPv4Network("0.0.0.0/0")
-        return cls(whole, [network.management, *(pool.addresses.block for pool in pools)])
-
-    def allocate(self, hosts: int) -> ipaddress.IPv4Network | None:
-        """The next block for so many hosts; None where the network is full."""
-        least = compute_block_size(max(hosts, 1))
-        for size in (max(least, _DEFAULT_CAPACITY), least):
-            start = (self.end - size) // size * size
-            if start >= self.floor:
-                self.end = start
-                return ipaddress.IPv4Network((start, 32 - (size.bit_length() - 1)))
-        return None
 
 
 def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> CheckpointRequirement | None:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ....plan.build.cabling.cabled import network_of
-from ....plan.build.cabling.ends import RACK_UNIT_HEIGHT, DeviceSet
+from ....plan.build.cabling.ends import RACK_UNIT_HEIGHT
 from ....plan.model.cables import CableTable
+from ....plan.model.devices import DeviceSet
 from ....plan.model.plan import Plan
 from ....primitives.tables import escape_cell, format_csv, format_yaml
 from .table import append_lanes, iter_lane_names

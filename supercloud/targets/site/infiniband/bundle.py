@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ....plan.build.cabling.ends import list_switch_names
+from ....plan.build.fabric.device_names import list_switch_names
 from ....plan.build.fabric.partitions import find_manager_node, has_tenant_hosts, keeps_tenants_apart, manager_hosts
 from ....plan.build.fabric.subnet import list_routing_engines
 from ....plan.model.plan import FabricPlan, Plan

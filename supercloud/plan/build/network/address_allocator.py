@@ -1,0 +1,41 @@
+"""Addresses for machines that are no nodes, from the top of a network downwards."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from ....primitives.addresses import Block, compute_block_size
+from ...model.plan import NetworkPlan, PoolPlan
+
+__all__ = ["AddressAllocator"]
+
+_DEFAULT_CAPACITY = 1024
+
+
+class AddressAllocator:
+    """Addresses for storage servers, from the top of a network downwards: no node or pool added renumbers them."""
+
+    def __init__(self, network: Block, used: Sequence[Block] = ()) -> None:
+        self.cidr = str(network)
+        self.end = int(network.broadcast_address) + 1
+        self.floor = max((int(block.broadcast_address) + 1 for block in used), default=int(network.network_address))
+
+    @classmethod
+    def from_network(cls, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> AddressAllocator:
+        """On the ordinary network, above service hosts and pools."""
+        try:
+            whole = ipaddress.IPv4Network(network.cidr)
+        except ValueError:  # said elsewhere
+            whole = ipaddress.IPv4Network("0.0.0.0/0")
+        return cls(whole, [network.management, *(pool.addresses.block for pool in pools)])
+
+    def allocate(self, hosts: int) -> ipaddress.IPv4Network | None:
+        """The next block for so many hosts; None where the network is full."""
+        least = compute_block_size(max(hosts, 1))
+        for size in (max(least, _DEFAULT_CAPACITY), least):
+            start = (self.end - size) // size * size
+            if start >= self.floor:
+                self.end = start
+                return ipaddress.IPv4Network((start, 32 - (size.bit_length() - 1)))
+        return None
