@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -39,34 +39,43 @@ def asks_of(reserved: Reserved) -> tuple[Reserve, ...]:
 class _Leaf:
     """The ports of one leaf that neither nodes nor uplinks have, the last ones first.
 
-    Ports are taken from ``plain`` only after all that need cages have theirs, so ``clean`` is not told of them.
+    Ports are taken from ``plain`` only after all that need cages have theirs: ``clean`` is not told of them, and
+    ``plain`` is worked out from the cages that are left.
     """
 
     def __init__(self, number: int, low: int, room: int, cage: int, kept: range) -> None:
         self.number, self.low, self.room, self.cage, self.kept = number, low, room, cage, kept
         self.begun: list[int] = []
         """Ports left in cages that links which keep apart have begun."""
+        self.taken: set[int] = set()
+        """Cages that were taken whole or begun."""
 
     @cached_property
     def plain(self) -> list[int]:
         """Free ports; the last one is taken first."""
-        return [port for port in range(self.low, self.room) if port not in self.kept]
+        free = (port for port in range(self.low, self.room) if port not in self.kept)
+        return [port for port in free if port // self.cage not in self.taken]
 
     @cached_property
     def clean(self) -> dict[int, None]:
         """Cages of which no port is taken, in the order of taking."""
-        cages = range(self.room // self.cage - 1, -(-self.low // self.cage) - 1, -1)
-        first, last = self.kept.start // self.cage, -(-self.kept.stop // self.cage)
-        return {number: None for number in cages if not (self.kept and first <= number < last)}
+        cages, kept = _clean_cages(self.low, self.room, self.cage, self.kept)
+        return {number: None for number in reversed(cages) if number not in kept}
 
     def take_cage(self, ports: int) -> list[int]:
         """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
         number = next(iter(self.clean))
         del self.clean[number]
+        self.taken.add(number)
         whole = [number * self.cage + at for at in range(self.cage)]
-        self.plain = [port for port in self.plain if port not in whole]
         self.begun += whole[:-ports]
         return whole[-ports:]
+
+
+def _clean_cages(low: int, room: int, cage: int, kept: range) -> tuple[range, range]:
+    """The whole cages of a leaf above port ``low``, and those that have ports of ``kept``."""
+    return (range(-(-low // cage), max(room // cage, -(-low // cage))),
+            range(kept.start // cage, -(-kept.stop // cage)) if kept else range(0))  # fmt: skip
 
 
 class ReservedPorts(NamedTuple):
@@ -121,21 +130,41 @@ def check_reserved(ports: ReservedPorts) -> None:
     count, total = sum(ask.ports for ask in asks), count_free(ports)
     if total < count:
         raise _too_few(hosts, units, count, room, total)
-    if whole := tuple(ask for ask in asks if ask.together > 1):  # these choose first, and only they can fail
-        place_reserved(ports._replace(asks=whole))
+    left = None
+    for ask in sorted((ask for ask in asks if ask.together > 1), key=lambda ask: -ask.together):
+        wanted = -(-ask.ports // ask.together)  # these choose first, and only they can fail
+        left = (_count_cages(ports) if left is None else left) - wanted
+        if left < 0:
+            raise _too_few_cages(hosts, ask, -left)
 
 
 def count_free(ports: ReservedPorts) -> int:
-    """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane.
+    """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane."""
+    _, _, _, room, _, kept = ports
+    return _sum_leaves(ports, lambda low: room - low - len(range(max(low, kept.start), min(room, kept.stop))))
+
+
+def _count_cages(ports: ReservedPorts) -> int:
+    """Cages of which no port is taken or kept, on all leaves of a plane."""
+
+    def of_leaf(low: int) -> int:
+        cages, kept = _clean_cages(low, ports.room, ports.cage, ports.kept)
+        return len(cages) - len(range(max(cages.start, kept.start), min(cages.stop, kept.stop)))
+
+    return _sum_leaves(ports, of_leaf)
+
+
+def _sum_leaves(ports: ReservedPorts, count: Callable[[int], int]) -> int:
+    """The sum over all leaves of a plane of what there is on a leaf of which nodes have the first so many ports.
 
     Leaves of equal occupancy are counted at once: a search for a size that fits asks this of thousands of networks.
     """
-    hosts, units, _, room, _, kept = ports
+    hosts, units, room = ports.hosts, ports.units, ports.room
     blocks = -(-hosts.unit // hosts.block)
 
     def of_leaf(nodes: int) -> int:
         low = nodes * hosts.nics_per_side
-        return room - low - len(range(max(low, kept.start), min(room, kept.stop))) if low < room else 0
+        return count(low) if low < room else 0
 
     def of_unit(nodes: int) -> int:
         full, rest = divmod(nodes, hosts.block)
@@ -190,14 +219,7 @@ def _cages(hosts: NodeLinks, leaves: Sequence[_Leaf], ask: Reserve) -> list[tupl
     while len(found) < ask.ports:
         able = _first(leaves, "clean", -(-(ask.ports - len(found)) // ask.together))
         if not able:
-            lacking = -(-(ask.ports - len(found)) // ask.together)
-            raise NoFreePorts(
-                f"{-(-ask.ports // ask.together)} cages of {ask.together} ports are wanted for cables that fill a "
-                f"cage, {lacking} more than {hosts.leaves} leaves have free",
-                "take fewer nodes or services, larger leaves, or cables that take one port",
-                lacking * ask.together,
-                hosts.nics,
-            )
+            raise _too_few_cages(hosts, ask, -(-(ask.ports - len(found)) // ask.together))
         for leaf in able:
             found += [(leaf.number, port) for port in leaf.take_cage(ask.together)]
     return found[: ask.ports]
@@ -220,6 +242,16 @@ def _plain(leaves: Sequence[_Leaf], ports: int) -> list[tuple[int, int]]:
     while len(found) < ports and (able := _first(leaves, "begun", ports - len(found))):
         found += [(leaf.number, leaf.begun.pop(0)) for leaf in able]
     return found
+
+
+def _too_few_cages(hosts: NodeLinks, ask: Reserve, lacking: int) -> NoFreePorts:
+    return NoFreePorts(
+        f"{-(-ask.ports // ask.together)} cages of {ask.together} ports are wanted for cables that fill a "
+        f"cage, {lacking} more than {hosts.leaves} leaves have free",
+        "take fewer nodes or services, larger leaves, or cables that take one port",
+        lacking * ask.together,
+        hosts.nics,
+    )
 
 
 def _too_few(hosts: NodeLinks, units: int, count: int, room: int, total: int) -> NoFreePorts:

@@ -5,7 +5,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from supercloud.topology import TopologyError, fat_tree, rail_optimized
-from supercloud.topology.reserved import Reserve, ReservedLinks, count_free
+from supercloud.topology.reserved import Reserve, ReservedLinks, check_reserved, count_free, place_reserved
 
 asks = st.lists(
     st.builds(lambda cages, kind: Reserve(cages * 2, True, 2) if kind == 2 else Reserve(cages, kind == 1),
@@ -82,3 +82,30 @@ def test_free_ports_are_counted_as_they_are(nodes, uplinks, rails, first, kept):
     leaf = fabric.tier("leaf")
     every = {(number, port) for number in range(leaf.count) for port in set(range(ports.room)) - set(ports.kept)}
     assert count_free(ports) == len(every - {(link.target, link.target_port) for link in fabric.link_groups[0]})
+
+
+@settings(deadline=None)
+@given(st.integers(1, 140), st.sampled_from([None, 20, 24, 25]), st.booleans(), st.integers(0, 30), st.integers(0, 9),
+       st.lists(st.builds(Reserve, st.integers(1, 60), st.just(True), st.sampled_from([2, 4])), min_size=1, max_size=3),
+       st.sampled_from([2, 4]))  # fmt: skip
+def test_cages_that_are_counted_are_found(nodes, uplinks, rails, first, kept, wanted, cage):
+    """Whether there are enough is counted for many sizes of a fabric; they are placed once, and then each is there."""
+    build = rail_optimized if rails else fat_tree
+    shape = {"rails": 2} if rails else {"nics": 2}
+    try:
+        fabric = build(nodes, radix=64, down=32, uplinks=uplinks, reserved=[Reserve(1)], cage=cage, tiers=2, **shape)
+    except TopologyError:
+        assume(False)
+    group = next(group for group in fabric.link_groups if isinstance(group, ReservedLinks))
+    asks = tuple(ask for ask in wanted if ask.together <= cage)
+    ports = group.ports._replace(asks=asks, kept=range(first, first + kept) if kept else range(0))
+    assume(asks and count_free(ports) >= sum(ask.ports for ask in asks))
+
+    def refusal(ask):
+        try:
+            ask(ports)
+        except TopologyError as error:
+            return str(error)
+        return ""
+
+    assert refusal(check_reserved) == refusal(place_reserved)
