@@ -36,6 +36,19 @@ def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> Cab
     services = [service_devices(plan, fabric.role, item, spots) for item in fabric.services]
     tiers = [switch_devices(fabric, tier, spots) for tier in fabric.tiers]
     devices = [*nodes, *services, *tiers]
+    columns = _columns(plan, fabric, declared, wiring, devices, spots)
+    _refuse_shared(fabric, devices, columns, plan)
+    return choose(plan, fabric, declared, tuple(devices), *columns)
+
+
+def _columns(
+    plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[Devices], spots: Spots
+) -> list[Ints]:
+    """Both ends of every link: set of devices, device and port of one end and of the other, and the lane of a port.
+
+    In a function of its own, since the groups' columns would take as much memory again for as long as they are kept.
+    """
+    nodes = devices[: len(devices) - len(fabric.services) - len(fabric.tiers)]
     sets = {item.kind: number for number, item in enumerate(devices) if item.kind in ("leaf", "spine", "core")}
     parts: list[tuple[Ints, ...]] = []
     for group in wiring.link_groups:
@@ -56,9 +69,7 @@ def cables_of(plan: Plan, fabric: FabricPlan, spots: Spots | None = None) -> Cab
                    zero + sets[group.target_kind], target, target_port, zero)  # fmt: skip
         parts.append(row)
     parts += _more_links(plan, fabric, declared, wiring, devices, sets, spots)
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    _refuse_shared(fabric, devices, columns, plan)
-    return choose(plan, fabric, declared, tuple(devices), *columns)
+    return [np.concatenate(column) for column in zip(*parts, strict=True)]
 
 
 def _more_links(
