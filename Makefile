@@ -3,11 +3,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint test-real test-real-all real-slurm real-others bench bench-real format schemas golden clean
+.PHONY: help demo test lint docs test-real test-real-all real-slurm real-others bench bench-real format schemas golden clean
 
 help:
 	@echo "make demo       set up .venv, plan and render the examples, run a job on this machine"
 	@echo "make test       the hermetic tests"
+	@echo "make docs       the documentation, as pages in out/docs that are read without a network"
 	@echo "make lint       formatting, lint, types, floors, shell scripts"
 	@echo "make test-real  the essential tests on real daemons (root, Debian 12);  make test-real-all: all of them"
 	@echo "make bench      speed and size, as a table with ratios;  make bench-real: on real daemons (root)"
@@ -20,6 +21,10 @@ help:
 
 .venv/.dev: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+.venv/.docs: .venv/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 demo: .venv/.ready
@@ -35,6 +40,11 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	git ls-files '*.sh' '.ci/run' | xargs $(BIN)/shellcheck
+
+# a reference that is not there, a heading twice, a name that does not import: each is an error
+docs: .venv/.docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs out/docs
+	@echo "out/docs/index.html"
 
 # Two lanes side by side: Slurm labs wait more than they compute, the others build and compute.
 # test-real is what CI runs: the essential tests, without those that passed on this machine with the same inputs.
@@ -75,4 +85,4 @@ golden: .venv/.dev
 	$(BIN)/python -m pytest tests/targets/test_golden.py --write-generated
 
 clean:
-	rm -rf .venv out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv out dist docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

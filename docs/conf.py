@@ -1,0 +1,34 @@
+"""Settings of Sphinx. ``make docs`` builds the pages into out/docs; they are read without a network."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from generate import write_reference  # noqa: E402
+
+from supercloud import __version__  # noqa: E402
+
+project = "supercloud"
+release = version = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+html_theme = "furo"
+html_title = f"supercloud {release}"
+html_copy_source = False
+html_show_sourcelink = False
+exclude_patterns = ["_build"]
+myst_heading_anchors = 3
+myst_enable_extensions = ["colon_fence", "deflist"]
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "show-inheritance": False}
+copybutton_prompt_text = "$ "
+linkcheck_ignore = [r"https://example\.com.*"]
+
+
+def setup(app: Any) -> None:
+    """Write the pages of the reference that are made from the code before Sphinx reads the sources."""
+    write_reference(Path(app.srcdir) / "reference")

@@ -1,0 +1,140 @@
+"""Pages of the reference that are made from the code: fields of specs, the command line, checks and the catalog."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from supercloud.catalog import KINDS, Catalog
+from supercloud.plan.checks import CHECKS, format_check_name
+from supercloud.spec.explain import FieldDoc, FieldGroup, explain_field
+from supercloud.spec.schema import DOCUMENTS
+
+
+def write_reference(folder: Path) -> None:
+    """Write the generated pages; a page that has not changed keeps its date, so that Sphinx does not read it again."""
+    folder.mkdir(exist_ok=True)
+    pages = {name: _render_document(name) for name in DOCUMENTS}
+    pages |= {"cli": _render_commands(), "api": _render_api(), "checks": _render_checks(), "catalog": _render_catalog()}
+    for name, lines in pages.items():
+        path, text = folder / f"{name}.md", "\n".join(lines) + "\n"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)
+
+
+# -- fields -----------------------------------------------------------------------------------------------------------
+
+
+def _render_document(name: str) -> Iterator[str]:
+    """A page for one document: a section for each field that has fields, with a table of them."""
+    document = explain_field(name)
+    yield f"# The {name} spec\n\n{document.description}\n"
+    yield f"`supercloud explain {name}` prints the same on a terminal, `supercloud schema {name}` the JSON Schema.\n"
+    yield from _render_groups(name, document, set())
+
+
+def _render_groups(document: str, parent: FieldDoc, seen: set[str]) -> Iterator[str]:
+    """``seen`` has the paths that have a section: forms of one field may share fields (the hosts of schedulers)."""
+    for group in parent.children:
+        if parent.path:
+            form = f", `{group.condition}`" if group.condition else ""
+            yield f"({_build_anchor(document, parent.path, group)})=\n"
+            yield f"## `{parent.path}`{form}\n\n{(form and group.description) or parent.description}\n"
+        yield "| field | type | default | description |\n|---|---|---|---|"
+        yield from (_render_field(document, item) for item in group.fields)
+        yield ""
+    for group in parent.children:
+        for item in group.fields:
+            if item.children and item.path not in seen:
+                seen.add(item.path)
+                yield from _render_groups(document, item, seen)
+
+
+def _build_anchor(document: str, path: str, group: FieldGroup) -> str:
+    form = group.condition.removeprefix("kind: ")
+    return f"{document}.{path}" + (f".{form}" if form else "")
+
+
+def _render_field(document: str, item: FieldDoc) -> str:
+    name = f"`{item.name}`"
+    if item.children:
+        name = f"[{name}](#{_build_anchor(document, item.path, item.children[0])})"
+    default = "required" if item.is_required else f"`{item.default}`" if item.default else ""
+    return _format_row(name, item.type, default, item.description)
+
+
+def _format_row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("<", "&lt;") for cell in cells) + " |"
+
+
+# -- command line -----------------------------------------------------------------------------------------------------
+
+
+def _render_commands() -> Iterator[str]:
+    import typer.main
+
+    from supercloud.cli import app
+
+    group: Any = typer.main.get_command(app)
+    yield f"# The command line\n\n{group.help}\n\nExit codes: 0 done, 1 the work failed, 2 the input is wrong.\n"
+    for name, command in group.commands.items():
+        context = command.make_context(name, [], resilient_parsing=True)
+        usage = " ".join(command.collect_usage_pieces(context))
+        yield f"## `supercloud {name}`\n\n{inspect.cleandoc(command.help or '')}\n"
+        yield f"```console\n$ supercloud {name} {usage}\n```\n"
+        rows = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+        if rows:
+            yield "| argument or option | description |\n|---|---|"
+            for parameter in rows:
+                flags = ", ".join(f"`{flag}`" for flag in parameter.opts) if parameter.param_type_name == "option" else ""
+                yield _format_row(flags or f"`{parameter.name.upper()}`", getattr(parameter, "help", "") or "")
+            yield ""
+        if command.epilog:
+            yield f"{command.epilog}\n"
+
+
+# -- Python -----------------------------------------------------------------------------------------------------------
+
+
+def _render_api() -> Iterator[str]:
+    import supercloud
+
+    yield "# The Python API\n\nThe public names of `import supercloud as sc`; everything else may change.\n"
+    for name in supercloud.__all__:
+        found = getattr(supercloud, name)
+        kind = "autoclass" if inspect.isclass(found) else "autofunction"
+        yield f"```{{eval-rst}}\n.. {kind}:: {found.__module__}.{found.__qualname__}\n```\n"
+
+
+# -- checks and catalog -----------------------------------------------------------------------------------------------
+
+
+def _render_checks() -> Iterator[str]:
+    yield "# Checks\n"
+    yield (
+        "`supercloud check` runs all of them on a plan. A finding names its check in brackets; `suppress` in the cluster "
+        "spec accepts the findings of a check, with a reason.\n"
+    )
+    yield "| check | finds |\n|---|---|"
+    for check in sorted(CHECKS, key=format_check_name):
+        yield _format_row(f"`{format_check_name(check)}`", _first_paragraph(inspect.getdoc(check) or ""))
+
+
+def _render_catalog() -> Iterator[str]:
+    catalog = Catalog.load_default()
+    yield "# The catalog\n"
+    yield "Facts with their sources. `supercloud catalog KIND NAME` prints all that is known of one entry.\n"
+    for kind in KINDS:
+        names = catalog.list_names(kind)
+        yield f"## {kind}\n\n{_first_paragraph(inspect.getdoc(KINDS[kind]) or '')}\n"
+        yield f"{_join_codes(names)}\n"
+
+
+def _join_codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.partition("\n\n")[0].split()).replace("``", "`")
