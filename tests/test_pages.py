@@ -1,0 +1,59 @@
+"""The documentation is true: its files and commands run in the order of a page, and print what the page shows.
+
+Of a page ``docs/**/*.md``: a block below ``<!-- file: NAME -->`` is that file; in blocks of ``console`` lines after ``$``
+are commands and the others what they print (``--write-generated`` writes it anew); blocks of ``python`` are run. Blocks of
+``sh`` need what a test has not (an account, a cluster) and are not run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from samples import ROOT
+
+PAGES = sorted(path for path in (ROOT / "docs").glob("**/*.md") if path.parent.name != "reference" and path.name != "demo.md")
+_BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```\n", re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+def test_a_page_shows_what_happens(page: Path, tmp_path: Path, write_generated: bool) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SUPERCLOUD"))}
+    env = kept | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "SUPERCLOUD_STATE": str(tmp_path / ".state"),
+        "NO_COLOR": "1",
+        "COLUMNS": "120",
+    }
+    text = page.read_text()
+    shown = _BLOCK.sub(lambda block: _run_block(block, tmp_path, env), text)
+    if write_generated:
+        page.write_text(shown)
+    assert shown == page.read_text()
+
+
+def _run_block(block: re.Match[str], folder: Path, env: Mapping[str, str]) -> str:
+    """What the block should be."""
+    if block["file"]:
+        (folder / block["file"]).write_text(block["text"])
+    elif block["kind"] == "python":
+        _run([sys.executable, "-W", "error", "-c", block["text"]], folder, env)
+    elif block["kind"] == "console":
+        lines = []
+        for command in re.findall(r"^\$ (.+(?:\\\n.+)*)$", block["text"], re.M):
+            lines += [f"$ {command}", *_run(["sh", "-c", command], folder, env).splitlines()]
+        return "```console\n" + "".join(f"{line.rstrip()}\n" for line in lines) + "```\n"
+    return block[0]
+
+
+def _run(command: list[str], folder: Path, env: Mapping[str, str]) -> str:
+    ran = subprocess.run(
+        command, cwd=folder, env=dict(env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
+    )
+    assert ran.returncode in (0, 2), ran.stdout
+    return ran.stdout.replace(f"{folder}/", "")
