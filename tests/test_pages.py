@@ -1,8 +1,8 @@
-"""The documentation is true: its files and commands run in the order of a page, and print what the page shows.
+"""The README and the documentation are true: files and commands of a page run in order, and print what it shows.
 
-Of a page ``docs/**/*.md``: a block below ``<!-- file: NAME -->`` is that file; in blocks of ``console`` lines after ``$``
-are commands and the others what they print (``--write-generated`` writes it anew); blocks of ``python`` are run. Blocks of
-``sh`` need what a test has not (an account, a cluster) and are not run.
+A block below ``<!-- file: NAME -->`` is that file. In blocks of ``console`` lines after ``$`` are commands, and the others what
+they print (``--write-generated`` writes them). Blocks of ``python`` are run. Blocks of ``sh`` are not: they need an account
+or a cluster.
 """
 
 from __future__ import annotations
@@ -17,11 +17,15 @@ from pathlib import Path
 import pytest
 from samples import ROOT
 
-PAGES = sorted(path for path in (ROOT / "docs").glob("**/*.md") if path.parent.name != "reference" and path.name != "demo.md")
+PAGES = [ROOT / "README.md"] + sorted(
+    path
+    for path in (ROOT / "docs").glob("**/*.md")
+    if path.parent.name != "reference" and path.name != "demo.md"  # made from the code; tests/test_docs.py
+)
 _BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```\n", re.S)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT / "docs")))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_shows_what_happens(page: Path, tmp_path: Path, write_generated: bool) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SUPERCLOUD"))}
     env = kept | {

@@ -46,7 +46,7 @@ app = typer.Typer(
     cls=CommandGroup,
     help="Declare an AI supercomputer once; plan it, render its configuration, run jobs on it.",
     epilog="Start with: supercloud init cluster.yaml · Variables: SUPERCLOUD_STATE, SUPERCLOUD_SECRETS, "
-    "SUPERCLOUD_CATALOG, SUPERCLOUD_SLURM_ADDRESS, SUPERCLOUD_PROXY (see the README)",
+    "SUPERCLOUD_CATALOG, SUPERCLOUD_SLURM_ADDRESS, SUPERCLOUD_PROXY (see docs/how-to/commands.md)",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -92,7 +92,7 @@ def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None
     assert [tier.count for tier in usual.fabrics[0].tiers] == [8, 4]
 
 
-# The first example is its machines and nothing else; what it lacks is shown by the plan in README.md.
+# The first example is its machines and nothing else; what it lacks is shown by the plan in docs/demo.md.
 @pytest.mark.parametrize("path", EXAMPLES[1:], ids=lambda path: path.parent.name)
 def test_examples_have_a_port_for_its_subnet_manager(path: Any) -> None:
     assert not [item for item in resolve(load(path)).findings if item.check == "subnet-manager-port"]

@@ -62,10 +62,10 @@ def make(machine: Machine, target: str) -> str:
 
 def test_the_two_commands_of_the_readme_run_for_a_new_user(machine: Machine) -> None:
     shown = make(machine, "demo")
-    readme = (ROOT / "README.md").read_text()
+    page = (ROOT / "docs/demo.md").read_text()
     assert (
         shown.strip()
-        == readme.split("<!-- demo:begin -->\n```console\n$ make demo\n", 1)[1]
+        == page.split("<!-- demo:begin -->\n```console\n$ make demo\n", 1)[1]
         .split("\n```\n<!-- demo:end -->", 1)[0]
         .strip()
     )
