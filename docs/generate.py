@@ -88,7 +88,8 @@ def _render_commands() -> Iterator[str]:
         if rows:
             yield "| argument or option | description |\n|---|---|"
             for parameter in rows:
-                flags = ", ".join(f"`{flag}`" for flag in parameter.opts) if parameter.param_type_name == "option" else ""
+                is_option = parameter.param_type_name == "option"
+                flags = _join_codes(parameter.opts) if is_option else ""
                 yield _format_row(flags or f"`{parameter.name.upper()}`", getattr(parameter, "help", "") or "")
             yield ""
         if command.epilog:
@@ -114,8 +115,8 @@ def _render_api() -> Iterator[str]:
 def _render_checks() -> Iterator[str]:
     yield "# Checks\n"
     yield (
-        "`supercloud check` runs all of them on a plan. A finding names its check in brackets; `suppress` in the cluster "
-        "spec accepts the findings of a check, with a reason.\n"
+        "`supercloud check` runs all of them on a plan. A finding names its check in brackets; `suppress` in the "
+        "cluster spec accepts the findings of a check, with a reason.\n"
     )
     yield "| check | finds |\n|---|---|"
     for check in sorted(CHECKS, key=format_check_name):

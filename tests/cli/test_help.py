@@ -57,7 +57,8 @@ def commands() -> Iterator[tuple[str, str]]:
     for verb in COMMANDS:
         epilog = import_module(f"supercloud.cli.{verb.replace('-', '_')}").EPILOG
         yield from ((verb, found) for found in re.findall(r"supercloud [^\u00b7&]+", epilog))
-    for page in (ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md")), *sorted(ROOT.glob("examples/*/README.md"))):
+    pages = [page for page in ROOT.glob("docs/**/*.md") if page.parent.name != "reference"]
+    for page in (ROOT / "README.md", *sorted(pages), *sorted(ROOT.glob("examples/*/README.md"))):
         text = page.read_text()
         shown = re.findall(r"`(supercloud [^`]*\.[^`]*)`", text) + re.findall(r"(?m)^\$ (supercloud .*)$", text)
         for line in shown:
