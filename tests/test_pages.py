@@ -1,8 +1,8 @@
 """The README and the documentation are true: files and commands of a page run in order, and print what it shows.
 
 A block below ``<!-- file: NAME -->`` is that file. In blocks of ``console`` lines after ``$`` are commands, and the
-others their output (``--write-generated`` writes it). Blocks of ``python`` are run. Blocks of ``sh`` are not: they need an
-account or a cluster.
+others their output (``--write-generated`` writes it). Blocks of ``python`` are run. Blocks of ``sh`` are not: they need
+an account or a cluster.
 """
 
 from __future__ import annotations
