@@ -266,7 +266,7 @@ class Fabric(Model):
     peer_links: PairLinks = 0
     """Links between the two leaves of a pair, where a node has one port on each (multi-chassis link aggregation)."""
     exits: Links = 0
-    """Links from the topmost switches to the building's network."""
+    """Links from the topmost switches to the building's network, to each plane in turn."""
     joins: FabricInterconnect | None = None
     """Another fabric whose topmost switches the leaves of this one have links to, instead of spines of their own."""
     cabling: Cabling | None = None
