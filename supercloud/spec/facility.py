@@ -218,8 +218,8 @@ class Facility(Model):
     """Air and liquid cooling, heat rejection and weather."""
     energy: EnergySupply = EnergySupply()
     """Price and carbon of energy."""
-    pue: Number | None = None
-    """Facility energy over IT energy, where it is known."""
+    pue: Annotated[Number, Field(ge=1.0)] | None = None
+    """Facility energy over IT energy, where it is known: 1 is the least, as IT energy is a part of it."""
     racks_per_row: Count | None = None
     """Racks side by side in one row; empty means a usual number."""
     floor: Mass | None = None
