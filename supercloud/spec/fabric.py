@@ -254,7 +254,8 @@ class Fabric(Model):
     racks_per_pod: Count | None = None
     """Clos only: racks under one set of cluster switches."""
     oversubscription: Oversubscription = Oversubscription()
-    """Bandwidth into a tier from below over bandwidth that leaves it upwards."""
+    """Bandwidth into a tier from below over bandwidth that leaves it upwards; empty means 1, or on a storage network
+    the uplinks that the machine's reference design gives."""
     dims: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
     """Torus only: nodes along each dimension."""
     manager: SubnetManager | None = None

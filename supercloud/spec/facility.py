@@ -99,8 +99,8 @@ class PowerSupply(Model):
 
     budget: Power | None = None
     """IT power of the hall."""
-    feeds: SmallCount = 2
-    """Independent feeds (A, B, …)."""
+    feeds: SmallCount | None = None
+    """Independent feeds (A, B, …); empty means 2, or 3 where the redundancy is 3N/2."""
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
     """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None
