@@ -16,9 +16,12 @@ import supercloud as sc
 plan = sc.resolve(sc.load("cluster.yaml"))
 nodes: int = plan.nodes
 sc.render(plan, target="slurm").write("out")
+job = sc.JobSpec(name="hello", command=["hostname"], time_limit="2 h", accelerators={"count": 8})
+print(sc.submit(job, plan, engine="local").result())
 sc.load(pth="cluster.yaml")
+sc.JobSpec(nme="hello")
 """
-"""Of a user, with a misspelt argument."""
+"""Of a user, with two misspelt arguments at the end."""
 
 
 def run(*command: object, **options: object) -> str:
@@ -51,7 +54,10 @@ def test_the_wheel_renders(tmp_path: Path) -> None:
     assert (out / "slurm" / "slurm.conf").is_file()
     (packages / "borrowed.pth").write_text("\n".join(borrowed))
     (tmp_path / "user.py").write_text(_PROGRAM)
+    (tmp_path / "mypy.ini").write_text("[mypy]\nplugins = pydantic.mypy\n")
     types = [sys.executable, "-m", "mypy", "--strict", "--python-executable", venv / "bin/python", "user.py"]
     checked = subprocess.run([str(part) for part in types], capture_output=True, text=True, cwd=tmp_path)
     wrong = [line for line in checked.stdout.splitlines() if ": error: " in line]
-    assert len(wrong) == 1 and 'user.py:6: error: Unexpected keyword argument "pth"' in wrong[0], checked.stdout
+    assert 'user.py:8: error: Unexpected keyword argument "pth"' in wrong[0], checked.stdout
+    assert all(line.startswith("user.py:9: error: ") for line in wrong[1:]), checked.stdout
+    assert any('Unexpected keyword argument "nme"' in line for line in wrong[1:]), checked.stdout

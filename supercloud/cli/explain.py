@@ -5,12 +5,15 @@ from __future__ import annotations
 import shutil
 import textwrap
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .options import JsonOption
 from .output import print_json, print_note, print_result
+
+if TYPE_CHECKING:
+    from ..spec.explain import FieldDoc
 
 EPILOG = "Example: supercloud explain facility.power · next: supercloud explain --recursive job"
 
@@ -23,18 +26,36 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Print a field of a spec: type, unit, default, example and the fields below it."""
-    from ..spec.explain import explain_field, iter_fields
+    from ..spec.explain import explain_forms, iter_fields
 
-    found = explain_field(path)
+    forms = explain_forms(path)
     if as_json:
-        print_json(asdict(found))
+        others = {"other_forms": [asdict(item) for item in forms[1:]]} if len(forms) > 1 else {}
+        print_json(asdict(forms[0]) | others)
         return
-    if recursive:
-        for child in iter_fields(found):
-            depth = child.path.count(".") - (found.path.count(".") + 1 if found.path else 0)
-            print_result(f"{'  ' * depth}{child.name} <{child.type}>")
-        return
-    print_result(f"{found.path or path} <{found.type}>{' (required)' if found.is_required else ''}")
+    for number, found in enumerate(forms):
+        if recursive:
+            if found.condition:
+                print_result(f"where {found.condition}:")
+            for child in iter_fields(found):
+                depth = child.path.count(".") - (found.path.count(".") + 1 if found.path else 0)
+                where = f" (where {child.condition})" if child.condition else ""
+                print_result(f"{'  ' * depth}{child.name} <{child.type}>{where}")
+            continue
+        if number:
+            print_result("")
+        _print_field(found, path)
+    below = next(
+        (child for found in forms for group in found.children for child in group.fields if child.children), None
+    )
+    if below and not recursive:
+        document = "" if path.split(".")[0] not in ("fleet", "job") else f"{path.split('.')[0]}."
+        print_note(f"next: supercloud explain {document}{below.path}")
+
+
+def _print_field(found: FieldDoc, path: str) -> None:
+    where = f" where {found.condition}" if found.condition else ""
+    print_result(f"{found.path or path} <{found.type}>{' (required)' if found.is_required else ''}{where}")
     _print_text(found.description, "  ")
     for label, value in (("default", found.default), ("example", found.example)):
         if value:
@@ -46,9 +67,6 @@ def explain(
             notes = "required" if child.is_required else f"default {child.default}" if child.default else ""
             print_result(f"  {child.name} <{child.type}>{f' ({notes})' if notes else ''}")
             _print_text(child.description, "      ")
-    if below := next((child for group in found.children for child in group.fields if child.children), None):
-        document = "" if path.split(".")[0] not in ("fleet", "job") else f"{path.split('.')[0]}."
-        print_note(f"next: supercloud explain {document}{below.path}")
 
 
 def _print_text(text: str, indent: str) -> None:

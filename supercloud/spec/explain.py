@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import UnknownNameError
 from .schema import DOCUMENTS, build_schema
 
-__all__ = ["FieldDoc", "FieldGroup", "explain_field", "iter_fields"]
+__all__ = ["FieldDoc", "FieldGroup", "explain_field", "explain_forms", "iter_fields"]
 
 _SCALARS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
 
@@ -40,6 +40,8 @@ class FieldDoc:
     """As it would be written; empty where nothing or null is the default."""
     example: str = ""
     children: tuple[FieldGroup, ...] = field(default=(), repr=False)
+    condition: str = ""
+    """What selects this form of a field that has several (``scheduler.kind: slurm``); empty where it has one only."""
 
     @property
     def name(self) -> str:
@@ -47,31 +49,52 @@ class FieldDoc:
 
 
 def explain_field(path: str = "cluster") -> FieldDoc:
-    """A field by its path: ``facility.power``, ``pools[0].capacity``, ``job.place``; a document by its name.
+    """A field by its path, the first of its forms where it has several (``explain_forms``)."""
+    return explain_forms(path)[0]
+
+
+def explain_forms(path: str = "cluster") -> tuple[FieldDoc, ...]:
+    """All forms of a field by its path: ``facility.power``, ``pools[0].capacity``, ``job.place``; a document by its
+    name. A field has several where its mapping has, such as ``scheduler.controllers``, and they differ.
 
     The first word may name the document (cluster, fleet, job); without it the path is one of the cluster's. Raises
     UnknownNameError with the nearest name where there is no such field.
     """
     parts = [part for part in re.sub(r"\[\d*\]", "", path).split(".") if part]
     document = parts.pop(0) if parts and parts[0] in DOCUMENTS else "cluster"
-    found = _describe_document(document)
+    forms: tuple[FieldDoc, ...] = (_describe_document(document),)
     for part in parts:
-        children = {child.name: child for group in reversed(found.children) for child in group.fields}
+        children = _collect_children(forms)
         if part not in children:
-            raise UnknownNameError(f"field of {found.path or document}", part, children)
-        found = children[part]
-    return found
+            raise UnknownNameError(f"field of {forms[0].path or document}", part, children)
+        forms = children[part]
+    return forms
 
 
 def iter_fields(parent: FieldDoc) -> Iterator[FieldDoc]:
-    """All fields below a field or document, each after its parent."""
-    seen: set[str] = set()
-    for group in parent.children:
-        for child in group.fields:
-            if child.path not in seen:
-                seen.add(child.path)
-                yield child
-                yield from iter_fields(child)
+    """All fields below a field or document, each after its parent, and each form of those that have several."""
+    for forms in _collect_children((parent,)).values():
+        for child in forms:
+            yield child
+            yield from iter_fields(child)
+
+
+def _collect_children(parents: Iterable[FieldDoc]) -> dict[str, tuple[FieldDoc, ...]]:
+    """The forms of each field below all forms of one, by its name. Forms that do not differ are one."""
+    conditions: dict[str, dict[FieldDoc, list[str]]] = {}
+    for parent in parents:
+        for group in parent.children:
+            own = f"{parent.path}.{group.condition}".lstrip(".") if group.condition else ""
+            condition = " and ".join(item for item in (parent.condition, own) if item)
+            for child in group.fields:
+                conditions.setdefault(child.name, {}).setdefault(child, []).append(condition)
+    return {
+        name: tuple(
+            replace(child, condition=" or ".join(filter(None, own))) if len(forms) > 1 else child
+            for child, own in forms.items()
+        )
+        for name, forms in conditions.items()
+    }
 
 
 def _describe_document(name: str) -> FieldDoc:

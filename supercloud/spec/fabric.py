@@ -254,7 +254,8 @@ class Fabric(Model):
     racks_per_pod: Count | None = None
     """Clos only: racks under one set of cluster switches."""
     oversubscription: Oversubscription = Oversubscription()
-    """Bandwidth into a tier from below over bandwidth that leaves it upwards."""
+    """Bandwidth into a tier from below over bandwidth that leaves it upwards; empty means 1, or on a storage network
+    the uplinks that the machine's reference design gives."""
     dims: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
     """Torus only: nodes along each dimension."""
     manager: SubnetManager | None = None
@@ -266,7 +267,7 @@ class Fabric(Model):
     peer_links: PairLinks = 0
     """Links between the two leaves of a pair, where a node has one port on each (multi-chassis link aggregation)."""
     exits: Links = 0
-    """Links from the topmost switches to the building's network."""
+    """Links from the topmost switches to the building's network, to each plane in turn."""
     joins: FabricInterconnect | None = None
     """Another fabric whose topmost switches the leaves of this one have links to, instead of spines of their own."""
     cabling: Cabling | None = None

@@ -99,8 +99,8 @@ class PowerSupply(Model):
 
     budget: Power | None = None
     """IT power of the hall."""
-    feeds: SmallCount = 2
-    """Independent feeds (A, B, …)."""
+    feeds: SmallCount | None = None
+    """Independent feeds (A, B, …); empty means 2, or 3 where the redundancy is 3N/2."""
     redundancy: Literal["N", "N+1", "2N", "3N/2"] = "N"
     """What must go on after the loss of one feed: N nothing, the others everything."""
     voltage: Voltage | None = None
@@ -218,8 +218,8 @@ class Facility(Model):
     """Air and liquid cooling, heat rejection and weather."""
     energy: EnergySupply = EnergySupply()
     """Price and carbon of energy."""
-    pue: Number | None = None
-    """Facility energy over IT energy, where it is known."""
+    pue: Annotated[Number, Field(ge=1.0)] | None = None
+    """Facility energy over IT energy, where it is known: 1 is the least, as IT energy is a part of it."""
     racks_per_row: Count | None = None
     """Racks side by side in one row; empty means a usual number."""
     floor: Mass | None = None

@@ -129,8 +129,8 @@ class Secret(Model):
 class PlacementSpec(Model):
     """Where the job may go, and what to prefer."""
 
-    minimize: Literal["cost", "carbon", "wait"] = "cost"
-    """What placement minimizes among the places that fit."""
+    minimize: Literal["cost", "carbon", "wait"] | None = None
+    """What placement minimizes among the places that fit; empty means as the fleet's policy (``policy.minimize``)."""
     clusters: Literal["any"] | tuple[Name, ...] = "any"
     """Clusters of the fleet that may be used."""
     pools: tuple[Name, ...] = ()

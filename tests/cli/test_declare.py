@@ -174,7 +174,11 @@ def test_schema(cli: Cli) -> None:
 
 def test_explain_prints_a_field_and_those_below_it(cli: Cli) -> None:
     code, out, err = cli("explain", "facility.power")
-    assert code == 0 and "budget <power, such as 120 kW>" in out and "feeds <whole number, 1 to 256> (default 2)" in out
+    assert (
+        code == 0
+        and "budget <power, such as 120 kW>" in out
+        and "redundancy <one of N, N+1, 2N, 3N/2> (default N)" in out
+    )
     assert not err, "nothing is below its fields"
     code, out, err = cli("explain", "job.place", "--recursive")
     assert code == 0 and "max_price <price, such as 60 USD/h>" in out.splitlines()

@@ -73,6 +73,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 OF_SOFTWARE = [
     "/opt/amazon",
     "/opt/aws/amazon-cloudwatch-agent/bin",
+    "/opt/amdgpu/share",
     "/opt/rocm",
     "/opt/rocm-7.0.0/lib",
     "/opt/habanalabs",
@@ -87,7 +88,7 @@ def test_folders_of_the_system_are_no_mounts(mount: str) -> None:
     assert "storage-mount-reserved" in {finding.check for finding in found}
 
 
-@pytest.mark.parametrize("mount", ["/opt/data", "/opt/rocmdata", "/scratch/opt/rocm"])
+@pytest.mark.parametrize("mount", ["/opt/data", "/opt/amdgpudata", "/opt/rocmdata", "/scratch/opt/rocm"])
 def test_other_folders_are_mounts(mount: str) -> None:
     found = planned(storage=[{"name": "a", "kind": "nfs", "mount": mount}]).findings
     assert "storage-mount-reserved" not in {finding.check for finding in found}

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from plan.test_resolve import planned, train
 
+from supercloud.plan.build.cabling.cables import build_cable_table
 from supercloud.plan.build.fabric.device_names import list_switch_names
 from supercloud.plan.model.network import NetworksPlan, Underlay
 from supercloud.plan.model.plan import Plan
@@ -364,6 +366,34 @@ def test_bridged_networks_without_a_way_to_a_router_are_found(
     assert "(service, " in found.get("fabrics[0].exits", "(service, ")
     text = render(plan, "ethernet")["INSTALL.md"]
     assert ("no link of the plan leads to it" in text) == ("exits" not in in_band | management)
+
+
+@pytest.mark.parametrize(
+    ("in_band", "management", "missed"),
+    [
+        ({"exits": 1}, 1, {"fabrics[0].exits": "exits: 2", "fabrics[1].joins.links": "links: 2"}),
+        ({"exits": 1}, 2, {"fabrics[0].exits": "exits: 2"}),
+        ({"exits": 2}, 1, {"fabrics[1].joins.links": "links: 2"}),
+        ({"exits": 2}, 2, {}),
+        ({"exits": 2, "tiers": 2, "spines": 2, "leaf_up": 4}, 2, {}),
+        ({}, 2, {"fabrics[0].exits": "(2 at least, one for each plane)"}),
+    ],
+)
+def test_each_plane_of_a_bridged_network_needs_an_exit_and_a_joining_link(
+    in_band: dict[str, Any], management: int, missed: dict[str, str]
+) -> None:
+    """A node whose first link failed moved to a plane without its gateway, and the plan had no finding."""
+    pools = train("dgx-b200", 4)
+    pools[0]["fabrics"] = ["in-band", "management"]
+    joins = {"joins": {"fabric": "in-band", "links": management}}
+    plan = planned(pools=pools, fabrics=[IN_BAND | in_band | {"planes": 2}, MANAGEMENT | joins])
+    assert not plan.errors, plan.errors
+    hints = {item.path: item.hint for item in plan.findings if item.check == "network-exits"}
+    assert hints.keys() == missed.keys() and all(missed[path] in hint for path, hint in hints.items())
+    fabric = next(item for item in plan.fabrics if item.name == "in-band")
+    table, top = build_cable_table(plan, fabric), fabric.tiers[-1]
+    switches = table.source[table.target_set == len(table.devices) - 1] if "exits" in in_band else np.array([])
+    assert len(set(switches // (top.count // 2))) == min(2, in_band.get("exits", 0))
 
 
 def test_routed_networks_need_no_exits() -> None:

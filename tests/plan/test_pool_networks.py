@@ -74,6 +74,39 @@ def test_pools_that_do_not_fit_together_are_tried_in_parts() -> None:
     assert [item.path for item in found(followed)] == ["pools[1].fabrics"] and len(followed.errors) == 1
 
 
+def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
+    """The switch has ports for 10 more nodes: those of one machine or those of the other."""
+    nodes = {"name": "a", "machine": "dgx-h100", "nodes": 20, "fabrics": ["compute", "in-band"]}
+    others = [
+        {"name": name, "machine": machine, "nodes": 10, "fabrics": ["compute"]}
+        for name, machine in (("b", "dgx-h100"), ("d", "dgx-h200"))
+    ]
+    fabrics = [COMPUTE, IN_BAND | {"tiers": 1, "exits": 2}]
+    hints = [item.hint for item in found(planned(pools=[nodes, *others], fabrics=fabrics))]
+    assert hints[0].startswith("add in-band to pools[1].fabrics")
+    assert hints[1].startswith("declare a network with role: in-band for d")
+    followed = planned(pools=[nodes, others[0] | {"fabrics": ["compute", "in-band"]}, others[1]], fabrics=fabrics)
+    assert [item.path for item in followed.errors] == ["pools[2].fabrics"]
+
+
+def test_no_more_parts_are_tried_where_the_smallest_pool_alone_does_not_work() -> None:
+    """Nor after as many as are tried over a check: each takes a plan."""
+    plan = planned(pools=[TEN | {"name": f"b{number}", "nodes": 9 + number} for number in range(20)])
+    tried: list[list[str]] = []
+
+    def works(added: dict[str, str]) -> bool:
+        tried.append(sorted(added))
+        return False
+
+    budget = rebuild.TrialBudget()
+    assert rebuild.assign_working(plan, plan.pools, ["in-band"], works, budget, {}) == ({}, True)
+    assert [len(names) for names in tried] == [20, 1] and tried[1] == ["b0"]
+    for _ in range(20):
+        rebuild.assign_working(plan, plan.pools, ["in-band"], works, budget, {})
+    assert len(tried) == 21 + 16 and budget.parts == 0
+    assert rebuild.assign_working(plan, plan.pools, ["in-band"], works, budget, {}) == ({}, False)
+
+
 def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of more nodes than are planned for a hint is made once: of the first network, which is full."""
     monkeypatch.setattr(rebuild, "_NODES", 1)

@@ -186,6 +186,20 @@ def test_a_pool_keeps_its_cure_beside_one_that_does_not_fit() -> None:
     assert not site(store(), fabrics=(COMPUTE, full, IN_BAND), pools=[NODES, large, cured]).errors
 
 
+def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
+    """The only switch has ports for 4 more nodes of one machine or for 6 of another, not for both."""
+    full = STORAGE | {"tiers": 1, "manager": {"links": 2}}
+    nodes, *others = (
+        {"name": name, "machine": machine, "nodes": count, "fabrics": ["compute"]}
+        for name, machine, count in (("a", "dgx-h100", 20), ("b", "dgx-h100", 4), ("d", "dgx-h200", 6))
+    )
+    joined = [item | {"fabrics": ["compute", "storage"]} for item in (nodes, *others)]
+    for known in (others, [others[0]], [others[1]]):
+        found = of_check(site(store(), fabrics=(COMPUTE, full), pools=[joined[0], *known]), "storage-clients")
+        assert ["add storage" in item.hint for item in found] == [True, False][: len(known)]
+    assert site(store(), fabrics=(COMPUTE, full), pools=joined).errors
+
+
 def test_many_pools_that_lack_the_same_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 

@@ -71,6 +71,23 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "no fabric is called 'inband'",
         joined(fabric="inband", links=2),
     ),
+    "a torus that joins": (
+        "fabric-joins",
+        "fabrics[2].joins",
+        "management is a torus, which has no switches",
+        spec(
+            COMPUTE,
+            IN_BAND,
+            MANAGEMENT | {"shape": "torus", "dims": [4, 2], "joins": {"fabric": "in-band", "links": 2}},
+            nodes=8,
+        ),
+    ),
+    "a torus with exits": (
+        "fabric-shape",
+        "fabrics[0].exits",
+        "compute is a torus, which has no switches",
+        spec(ROCE | {"shape": "torus", "dims": [8, 8], "exits": 2}),
+    ),
     "joins itself": ("fabric-joins", "fabrics[2].joins.fabric", "joins itself", joined(fabric="management", links=2)),
     "joins another kind": (
         "fabric-joins",

@@ -84,6 +84,16 @@ def test_more_than_can_be_planned_is_refused_by_the_language(case: str) -> None:
     assert path in [finding.path for finding in caught.value.findings], caught.value.findings
 
 
+@pytest.mark.parametrize(("pue", "is_possible"), [(0.3, False), (0.999, False), (1, True), (1.0, True), (1.2, True)])
+def test_a_facility_takes_at_least_the_energy_of_its_it(pue: float, is_possible: bool) -> None:
+    text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"rack": {"type": "eia-48u"}, "pue": pue}})
+    if is_possible:
+        assert loads(text)
+        return
+    with pytest.raises(SpecError, match=r"facility\.pue: .* is less than 1"):
+        loads(text)
+
+
 @pytest.mark.parametrize("capacity", ["1000 EB", "800 EiB"])
 @pytest.mark.parametrize("example", ["07-storage", "11-aws-ultraserver"])
 def test_a_file_system_of_more_servers_than_can_be_planned_is_one_finding(example: str, capacity: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from supercloud.errors import UnknownNameError
-from supercloud.spec.explain import explain_field, iter_fields
+from supercloud.spec.explain import explain_field, explain_forms, iter_fields
 from supercloud.spec.schema import DOCUMENTS
 
 
@@ -23,7 +23,7 @@ def test_every_field_is_found_by_its_path(document):
 def test_a_field_tells_its_unit_bounds_default_and_choices():
     power = {child.name: child for child in explain_field("facility.power").children[0].fields}
     assert power["budget"].type == "power, such as 120 kW" and power["budget"].example == "120 kW"
-    assert (power["feeds"].type, power["feeds"].default) == ("whole number, 1 to 256", "2")
+    assert (power["feeds"].type, power["feeds"].default) == ("whole number, 1 to 256", "")
     assert power["redundancy"].type == "one of N, N+1, 2N, 3N/2"
     assert explain_field("scheduler").is_required and not explain_field("network").is_required
 
@@ -32,6 +32,30 @@ def test_forms_of_a_field_stand_apart():
     conditions = [group.condition for group in explain_field("pools[0].capacity").children]
     assert {"kind: spot", "kind: reservation"} <= set(conditions)
     assert explain_field("scheduler.partitions.max_time").type == "duration, such as 24 h"
+
+
+@pytest.mark.parametrize(
+    ("path", "conditions"),
+    [
+        ("scheduler.controllers", ["scheduler.kind: slurm", "scheduler.kind: kubernetes"]),
+        ("scheduler.version", ["scheduler.kind: slurm", "scheduler.kind: kubernetes"]),
+        ("scheduler.partitions", [""]),
+    ],
+)
+def test_all_forms_of_a_field_are_told_with_what_selects_them(path, conditions):
+    """Only the first was, with its default: that of Slurm where the scheduler is Kubernetes."""
+    forms = explain_forms(path)
+    assert [form.condition for form in forms] == conditions
+    assert len({(form.default, form.description, form.children) for form in forms}) == len(conditions)
+    parent = explain_field(path.rpartition(".")[0])
+    assert [item for item in iter_fields(parent) if item.path == path] == list(forms)
+
+
+def test_defaults_that_depend_on_other_fields_are_described():
+    """The printed default did not count: the fleet's policy and the redundancy decide."""
+    for path, words in (("job.place.minimize", "policy.minimize"), ("facility.power.feeds", "3 where the redundancy")):
+        found = explain_field(path)
+        assert not found.default and words in found.description
 
 
 def test_an_unknown_field_is_answered_with_the_nearest():

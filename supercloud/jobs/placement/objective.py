@@ -48,7 +48,7 @@ class ObjectiveTerms:
 
 def build_weights(job: JobSpec, policy: FleetPolicy) -> Mapping[str, float]:
     """How much each term counts: what is minimized 1, a wait a quarter, others nothing, unless somebody says so."""
-    minimize = job.place.minimize if "minimize" in job.place.model_fields_set else policy.minimize
+    minimize = job.place.minimize or policy.minimize
     weights: dict[str, float] = {"cost": 0.0, "carbon": 0.0, "wait": 0.25, "topology": 0.0, "fragmentation": 0.0}
     weights[minimize] = 1.0
     if job.place.carbon == "prefer-low":

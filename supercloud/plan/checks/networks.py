@@ -9,7 +9,7 @@ from ...catalog import Catalog, NetworkOs
 from ...errors import Finding
 from ...primitives.addresses import Block
 from ...primitives.nodes import HostRange
-from ..build.fabric.joins import list_joined
+from ..build.fabric.joins import list_joined, select_top_switches
 from ..build.fabric.roles import get_fabric_role, is_routed
 from ..build.network.bridge_needs import describe_missing_feature
 from ..build.network.vlans import LAST_VLAN, build_vlans, list_own_vlans
@@ -159,7 +159,7 @@ def _find_bridged_fabrics(plan: Plan) -> dict[str, FabricPlan]:
 
 
 def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Bridged networks of several subnets that no router joins: their switches only bridge."""
+    """Bridged networks of several subnets, or planes of them, that no router joins: their switches only bridge."""
     bridged, vlans = _find_bridged_fabrics(plan), build_vlans(plan)
     declared = {fabric.name: fabric for fabric in plan.spec.fabrics}
     joined: dict[str, list[str]] = {}
@@ -179,9 +179,52 @@ def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"fabrics[{list(declared).index(last)}].exits",
                 f"no link of {' and '.join(names)} leads to a router: the {len(subnets)} subnets ({listed}) are VLANs "
                 "of their own, and a machine in one reaches none in another",
-                "set exits to as many links to the building's router, which has the gateways' addresses, or cable a "
-                "router by hand and suppress this with a reason",
+                "set exits to as many links to the building's router, which has the gateways' addresses"
+                f"{_describe_least_exits(bridged[last])}, or cable a router by hand and suppress this with a reason",
             )
+    yield from _iter_missed_planes(plan, bridged)
+
+
+def _describe_least_exits(fabric: FabricPlan) -> str:
+    return f" ({fabric.planes} at least, one for each plane)" if fabric.planes > 1 else ""
+
+
+def _iter_missed_planes(plan: Plan, bridged: dict[str, FabricPlan]) -> Iterator[Finding]:
+    """Planes of bridged networks that have no exit, or no link of a network that joins. Nodes use one plane at a time,
+    and nothing but exits joins planes: a node whose link in another plane fails has no gateway there."""
+    for index, declared in enumerate(plan.spec.fabrics):
+        fabric = bridged.get(declared.name)
+        if fabric and declared.exits and (missed := _list_missed_planes(fabric, declared.exits)):
+            yield Finding(
+                "network-exits",
+                "warning",
+                f"fabrics[{index}].exits",
+                f"no link of {missed} of {fabric.name} leads to a router: a node that uses its link there, as it does "
+                "when its other links fail, reaches neither its gateway nor the nodes that use another plane",
+                f"set exits: {fabric.planes}, or cable a router to each plane by hand and suppress this with a reason",
+            )
+        upper = bridged.get(declared.joins.fabric) if declared.joins else None
+        if fabric and upper and declared.joins:
+            leaves, switch = fabric.tiers[0].count, fabric.tiers[0].switch
+            if missed := _list_missed_planes(upper, leaves * declared.joins.links):
+                links = -(-upper.planes // leaves)
+                larger = f" and take leaves with {links} uplink ports" if links > switch.uplink_ports else ""
+                yield Finding(
+                    "network-exits",
+                    "warning",
+                    f"fabrics[{index}].joins.links",
+                    f"no link of {fabric.name} leads to {missed} of {upper.name}: where the other planes fail, "
+                    f"{fabric.name} is reached from nowhere",
+                    f"set joins: {{fabric: {upper.name}, links: {links}}}{larger}, or suppress this with a reason",
+                )
+
+
+def _list_missed_planes(fabric: FabricPlan, links: int) -> str:
+    """The planes, in words, whose topmost switches none of so many links ends at; empty where there is none."""
+    per_plane = fabric.tiers[-1].count // max(1, fabric.planes)
+    reached = {switch // per_plane for switch in select_top_switches(fabric, links).tolist()}
+    missed = [str(plane + 1) for plane in range(fabric.planes) if plane not in reached]
+    return f"plane{'s' * (len(missed) > 1)} {', '.join(missed)}" if missed else ""
 
 
 def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ..build.fabric.roles import find_adapter
 from ..model.plan import FabricPlan, Plan, PoolPlan
-from .rebuild import assign_working, replan
+from .rebuild import TrialBudget, add_fabrics, assign_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -62,32 +62,41 @@ def _format_path(plan: Plan, pool: PoolPlan) -> str:
 
 
 def _find_cures(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
-    """The hint for each pool, by its name. What is added is tried for all pools of a machine at once, and for fewer of
-    them where that does not work."""
+    """The hint for each pool, by its name. What is added is tried for all pools of a machine at once, together with
+    what was found for those of other machines, and for fewer of them where that does not work."""
     alike: dict[str, list[PoolPlan]] = {}
     for pool, _ in apart:
         alike.setdefault(pool.machine.name, []).append(pool)
-    return {
-        pool.name: hint for pools in alike.values() for pool, hint in _describe_cures(plan, catalog, pools, apart[0][1])
-    }
+    budget, added = TrialBudget(), dict[str, str]()
+    hints: dict[str, str] = {}
+    for pools in alike.values():
+        hints.update(
+            (pool.name, hint) for pool, hint in _describe_cures(plan, catalog, pools, apart[0][1], budget, added)
+        )
+    return hints
 
 
 def _describe_cures(
-    plan: Plan, catalog: Catalog, alike: list[PoolPlan], networks: list[FabricPlan]
+    plan: Plan,
+    catalog: Catalog,
+    alike: list[PoolPlan],
+    networks: list[FabricPlan],
+    budget: TrialBudget,
+    added: dict[str, str],
 ) -> Iterator[tuple[PoolPlan, str]]:
-    """A network that can be added to those of pools of one machine, tried on a plan; else what else there is to do."""
+    """A network that can be added to those of pools of one machine, tried on a plan; else what else there is to do.
+
+    ``added`` has what was found for pools of other machines, and gets what is found here.
+    """
     role, by_hand = networks[0].role, "suppress this with a reason where they are cabled by hand"
     machine = alike[0].machine
 
     def is_planned_with(added: dict[str, str]) -> bool:
-        pools = tuple(
-            item.model_copy(update={"fabrics": (*item.fabrics, added[item.name])}) if item.name in added else item
-            for item in plan.spec.pools
-        )
-        return not replan(plan, catalog, plan.spec.model_copy(update={"pools": pools}))[1]
+        return not replan(plan, catalog, add_fabrics(plan.spec, added))[1]
 
     fitting = [item.name for item in networks if find_adapter(machine, role, item.kind, item.speed)]
-    found, is_complete = assign_working(plan, alike, fitting, is_planned_with)
+    found, is_complete = assign_working(plan, alike, fitting, is_planned_with, budget, added)
+    added.update(found)
     for pool in alike:
         path = _format_path(plan, pool)
         if pool.name in found:

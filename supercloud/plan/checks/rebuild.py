@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
@@ -16,13 +17,21 @@ from ..build.pipeline import build_plan
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.problems import Problems
 
-__all__ = ["assign_working", "explain_untried", "find_working", "rebuild_fabric", "replan"]
+__all__ = [
+    "TrialBudget",
+    "add_fabrics",
+    "assign_working",
+    "explain_untried",
+    "find_working",
+    "rebuild_fabric",
+    "replan",
+]
 
 T = TypeVar("T")
 
 # How many nodes and servers are planned anew, over all that is tried for one hint: so many take most of a second.
 _NODES = 2**17
-# How many parts of the pools of a machine are tried, where a change does not work for all of them together.
+# How many parts of the pools of a machine are tried over a check, where changes do not work for all of them together.
 _MAX_PARTS = 16
 
 # Checks that plan anew themselves; they are not run on what they plan.
@@ -53,36 +62,66 @@ def explain_untried(plan: Plan, names: Sequence[str]) -> str:
     return f"{', '.join(left)} {'was' if len(left) == 1 else 'were'} not tried, as the plan is large" if left else ""
 
 
+@dataclass
+class TrialBudget:
+    """How many parts of the pools of a machine may yet be tried for all hints of one check."""
+
+    parts: int = _MAX_PARTS
+
+
 def assign_working(
-    plan: Plan, pools: Iterable[PoolPlan], candidates: Sequence[T], works: Callable[[dict[str, T]], bool]
+    plan: Plan,
+    pools: Iterable[PoolPlan],
+    candidates: Sequence[T],
+    works: Callable[[dict[str, T]], bool],
+    budget: TrialBudget,
+    assigned: Mapping[str, T],
 ) -> tuple[dict[str, T], bool]:
     """A candidate for each of some pools of one machine, by the pool's name, such that all that are given work
-    together, as together is how hints are followed; and whether everything was tried.
+    together, and with what is ``assigned`` to pools of other machines, as together is how hints are followed; and
+    whether everything was tried.
 
-    All pools are tried at once with each candidate, then halves of those that do not work, the smallest pools first.
-    The number of trials is bounded as in ``find_working``.
+    All pools are tried at once with each candidate. Where that does not work, the smallest pool is tried alone, as no
+    larger one on the same networks works where it does not, then halves of the others. The number of trials is
+    bounded as in ``find_working``, that of parts by the ``budget`` of the check.
     """
-    names = [pool.name for pool in sorted(pools, key=lambda pool: pool.nodes)]
+    sorted_pools = sorted(pools, key=lambda pool: pool.nodes)
+    networks = {pool.name: frozenset(pool.fabrics) for pool in sorted_pools}
     found: dict[str, T] = {}
-    queue = deque((candidate, names) for candidate in candidates)
-    trials = min(_count_trials(plan), len(queue) + _MAX_PARTS)
-    while queue and trials and len(found) < len(names):
-        candidate, group = queue.popleft()
-        group = [name for name in group if name not in found]
+    failed: set[tuple[int, frozenset[str]]] = set()
+    queue = deque((number, list(networks), False) for number in range(len(candidates)))
+    trials = _count_trials(plan)
+    while queue and len(found) < len(networks):
+        number, group, is_part = queue.popleft()
+        group = [name for name in group if name not in found and (number, networks[name]) not in failed]
         if not group:
             continue
+        if not trials or (is_part and not budget.parts):
+            return found, False
         trials -= 1
-        tried = found | dict.fromkeys(group, candidate)
-        if works(tried):
+        budget.parts -= is_part
+        tried = found | dict.fromkeys(group, candidates[number])
+        if works({**assigned, **tried}):
             found = tried
         elif len(group) > 1:
-            half = len(group) // 2
-            queue += [(candidate, group[:half]), (candidate, group[half:])]
-    return found, not queue
+            half = (len(group) + 1) // 2
+            queue += [(number, part, True) for part in (group[:1], group[1:half], group[half:])]
+        else:
+            failed.add((number, networks[group[0]]))
+    return found, True
 
 
 def _count_trials(plan: Plan) -> int:
     return max(1, _NODES // (1 + sum(pool.nodes for pool in plan.pools) + sum(item.count for item in plan.servers)))
+
+
+def add_fabrics(spec: ClusterSpec, added: Mapping[str, str]) -> ClusterSpec:
+    """The spec with a further network for each of some pools, by the pool's name."""
+    pools = (
+        item.model_copy(update={"fabrics": (*item.fabrics, added[item.name])}) if item.name in added else item
+        for item in spec.pools
+    )
+    return spec.model_copy(update={"pools": tuple(pools)})
 
 
 def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:

@@ -11,7 +11,7 @@ from ...catalog import Catalog
 from ...errors import Finding
 from ...spec import Fabric as Declared
 from ...topology import Fabric as Wiring
-from ..build.fabric.joins import list_joined
+from ..build.fabric.joins import list_joined, select_top_switches
 from ..build.fabric.roles import is_routed
 from ..model.plan import FabricPlan, Plan
 from .rebuild import rebuild_fabric, replan
@@ -141,11 +141,12 @@ def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared],
             join = declared[other_name].joins
             if join and join.fabric == name and other_name not in names:
                 names.append(other_name)
-                for link in range(other.tiers[0].count * join.links):
+                switches = select_top_switches(fabric, other.tiers[0].count * join.links)
+                for link, switch in enumerate(switches.tolist()):
                     domain.add_link(
                         other_name,
                         _find_bridge(declared[other_name], other, 0, link // join.links),
-                        _find_bridge(declared[name], fabric, -1, link % fabric.tiers[-1].count),
+                        _find_bridge(declared[name], fabric, -1, switch),
                     )
     return domain
 

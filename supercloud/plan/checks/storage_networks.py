@@ -11,7 +11,7 @@ from ..build.fabric.roles import ADAPTER_KINDS, find_adapter, find_client_adapte
 from ..build.storage.clients import declared_unreached, explain_fabric_only, list_unreached_pools
 from ..model.plan import FabricPlan, Plan, PoolPlan
 from ..model.storage import ServerGroup
-from .rebuild import assign_working, explain_untried, find_working, replan
+from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -157,10 +157,11 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools that do not reach a store: it is mounted on none of their nodes."""
     places = {pool.name: place for place, pool in enumerate(plan.spec.pools)}
     known: _WiredStores = {}
+    budget = TrialBudget()
     for index, item in enumerate(plan.storage):
         fabric = find_client_fabric(plan.spec, item.fabric)
         pools = list_unreached_pools(plan, index)
-        cures = _list_client_cures(plan, catalog, index, fabric, pools, known) if fabric else {}
+        cures = _list_client_cures(plan, catalog, index, fabric, pools, known, budget) if fabric else {}
         for pool in pools if fabric else ():
             assert fabric is not None
             where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
@@ -177,10 +178,17 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _list_client_cures(
-    plan: Plan, catalog: Catalog, index: int, fabric: Fabric, unreached: Sequence[PoolPlan], known: _WiredStores
+    plan: Plan,
+    catalog: Catalog,
+    index: int,
+    fabric: Fabric,
+    unreached: Sequence[PoolPlan],
+    known: _WiredStores,
+    budget: TrialBudget,
 ) -> dict[str, list[str]]:
     """What lets each pool reach the store, by the pool's name, tried on plans: its network, tried for the pools of a
-    machine together, or another one for the store, over which no other pool loses it.
+    machine together and with what was found for other machines, or another one for the store, over which no other pool
+    loses it.
 
     ``known`` has what was tried before: pools may lack the network of several stores.
     """
@@ -188,20 +196,19 @@ def _list_client_cures(
     places = {pool.name: place for place, pool in enumerate(spec.pools)}
 
     def is_wired_with(added: dict[str, str]) -> bool:
-        pools = tuple(
-            one.model_copy(update={"fabrics": (*one.fabrics, added[one.name])}) if one.name in added else one
-            for one in spec.pools
-        )
         key = frozenset(added.items())
         if key not in known:
-            known[key] = _list_wired(plan, catalog, spec.model_copy(update={"pools": pools}))
+            known[key] = _list_wired(plan, catalog, add_fabrics(spec, added))
         return index in known[key]
 
-    added: set[str] = set()
+    added: dict[str, str] = {}
+    untried: set[str] = set()
     for machine in {pool.machine.name: pool.machine for pool in unreached}.values():
         if find_adapter(machine, get_fabric_role(fabric), fabric.kind):
             alike = [pool for pool in unreached if pool.machine.name == machine.name]
-            added.update(assign_working(plan, alike, [fabric.name], is_wired_with)[0])
+            found, is_complete = assign_working(plan, alike, [fabric.name], is_wired_with, budget, added)
+            added.update(found)
+            untried.update(pool.name for pool in alike if not (is_complete or pool.name in found))
     before = declared_unreached(spec, index)
     changed: dict[str, tuple[ClusterSpec, frozenset[str]]] = {}
     for other in _list_others(plan, fabric):
@@ -212,7 +219,10 @@ def _list_client_cures(
     networks = find_working(plan, changed, lambda name: _is_wired(plan, catalog, index, changed[name][0]), len(changed))
     cures: dict[str, list[str]] = {}
     for pool in unreached:
-        own = [f"add {fabric.name} to pools[{places[pool.name]}].fabrics"] if pool.name in added else []
+        path = f"pools[{places[pool.name]}].fabrics"
+        own = [f"add {fabric.name} to {path}"] if pool.name in added else []
+        if pool.name in untried:
+            own = [f"try {fabric.name} in {path} (not all was tried, as the plan is large)"]
         own += [f"set storage[{index}].fabric: {name}" for name in networks if pool.name not in changed[name][1]]
         cures[pool.name] = own[:_MAX_LISTED]
     return cures

@@ -17,6 +17,7 @@ from ....topology import Fabric as Wiring
 from ...model.cables import CableTable
 from ...model.devices import DeviceSet
 from ...model.plan import FabricPlan, Plan
+from ..fabric.joins import select_top_switches
 from ..fabric.service_links import build_service_links
 from .cabled import list_cabled_fabrics
 from .choice import select_cables
@@ -160,8 +161,8 @@ def _check_uplink_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, radix
 def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:
     """The switch and port of each of so many further links of ``fabric`` on the topmost switches of ``upper``.
 
-    The switches take turns, each gives its last free port. Links to the building come first, then those of other
-    networks in the order they are declared. Raises InputError where ports run out.
+    The switches take turns (``select_top_switches``), each gives its last free port. Links to the building come first,
+    then those of other networks in the order they are declared. Raises InputError where ports run out.
     """
     wiring = upper.wiring
     assert isinstance(wiring, Wiring)
@@ -190,7 +191,7 @@ def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: 
                 break
             before += -(-count // top.count)
     link = np.arange(links)
-    switch, turn = link % top.count, link // top.count + before
+    switch, turn = select_top_switches(upper, links), link // top.count + before
     free = top.radix - used.sum(axis=1)
     lacking = int((turn >= free[switch]).sum())
     if lacking:

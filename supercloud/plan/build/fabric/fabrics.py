@@ -24,6 +24,8 @@ __all__ = ["build_fabrics"]
 
 _SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
 _NO_EQUIPMENT = AttachedEquipment()
+# Settings that take ports of switches.
+_SWITCH_SETTINGS = ("exits", "joins", "manager", "peer_links", "services")
 _CABLE_KEYS = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
 
@@ -342,6 +344,16 @@ def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Proble
 def _build_torus_fabric(
     fabric: Fabric, path: str, names: tuple[str, ...], nodes: int, adapter: Adapter, problems: Problems
 ) -> FabricPlan | None:
+    unusable = [key for key in _SWITCH_SETTINGS if getattr(fabric, key)]
+    for key in unusable:
+        problems.add_error(
+            "fabric-joins" if key == "joins" else "fabric-shape",
+            f"{path}.{key}",
+            f"{fabric.name} is a torus, which has no switches: {key} cannot be cabled",
+            f"remove {key}, or choose another shape",
+        )
+    if unusable:
+        return None
     if fabric.dims is None:
         problems.add_error(
             "fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]"

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _NO_POWER = Power(0, "W")
+_USUAL_FEEDS = 2
 
 
 def find_fact(kind: str, name: str | None, path: str, catalog: Catalog, problems: Problems) -> CatalogEntry | None:
@@ -53,7 +54,7 @@ def find_power_shelf(facility: Facility, catalog: Catalog, problems: Problems) -
 def count_feeds(supply: PowerSupply) -> int:
     """How many feeds there are: as declared, or the least the scheme takes where nobody said."""
     scheme = SCHEMES[supply.redundancy]
-    return supply.feeds if "feeds" in supply.model_fields_set else max(supply.feeds, scheme.min_feeds)
+    return max(_USUAL_FEEDS, scheme.min_feeds) if supply.feeds is None else supply.feeds
 
 
 def build_circuits(
