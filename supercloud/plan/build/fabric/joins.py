@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from ....spec import Fabric
 from ...model.plan import FabricPlan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["list_joined", "select_top_switches"]
 
@@ -28,6 +30,8 @@ def list_joined(fabrics: Iterable[Fabric], name: str) -> list[str]:
 def select_top_switches(fabric: FabricPlan, links: int) -> NDArray[np.int64]:
     """The topmost switch that each of so many links from elsewhere ends at: one of each plane in turn, so that as few
     links as there are planes reach all of them."""
+    import numpy as np  # planning alone does without
+
     count, planes = fabric.tiers[-1].count, max(1, fabric.planes)
     turn = np.arange(links) % count
     return turn % planes * (count // planes) + turn // planes
