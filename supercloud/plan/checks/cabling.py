@@ -73,8 +73,8 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-reach",
                 "error",
                 f"{path}.cabling.media",
-                f"{int(short.sum())} of {table.count} links of {fabric.name} are longer than {', '.join(media)} reaches "
-                f"({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
+                f"{int(short.sum())} of {table.count} links of {fabric.name} are longer than {', '.join(media)} "
+                f"reaches ({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
                 "allow a kind that reaches further, or move the racks of switches closer",
             )
 

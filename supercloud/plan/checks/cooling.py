@@ -264,8 +264,8 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-flow",
             "error",
             "facility.cooling.flow",
-            f"{loop.heat} at a rise of {loop.temperature_rise} requires {loop.flow}, {loop.flow - declared.flow} over the "
-            f"available {declared.flow}",
+            f"{loop.heat} at a rise of {loop.temperature_rise} requires {loop.flow}, {loop.flow - declared.flow} "
+            f"over the available {declared.flow}",
             f"provide {loop.flow}" + (f", or set a rise of {float(step):.3g} K" if step else ""),
         )
     if loop.temperature_rise is None or not loop.heat or loop.flow is None:
@@ -281,8 +281,7 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 "facility.cooling.step",
                 f"a rise of {loop.temperature_rise} gives {given} per kW, {asked - given} less than "
-                f"{machine.name} "
-                f"requires ({asked})",
+                f"{machine.name} requires ({asked})",
                 f"set a rise of at most {float(loop.temperature_rise.base * given.base / asked.base):.3g} K",
             )
 
@@ -381,8 +380,8 @@ def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-weather",
             "warning",
             "facility.cooling.rejection",
-            f"in {hot} of {heat.weather_hours} hours the outdoor temperature is above {heat.outdoor_limit}, the limit at which a "
-            f"{heat.rejection.name} supplies {declared.supply}",
+            f"in {hot} of {heat.weather_hours} hours the outdoor temperature is above {heat.outdoor_limit}, the "
+            f"limit at which a {heat.rejection.name} supplies {declared.supply}",
             "raise the supply temperature, or add a chiller for these hours",
         )
 

@@ -50,8 +50,9 @@ def fabric_rack_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "fabric-rack-apart",
             "note",
             f"pools[{index}].machine",
-            f"{text} of the {group.count} racks of {pool.name} are connected to the {product.management_switches} management "
-            "switches that come with each rack: they are in no cable list and have no addresses in this plan",
+            f"{text} of the {group.count} racks of {pool.name} are connected to the {product.management_switches} "
+            "management switches that come with each rack: they are in no cable list and have no addresses in this "
+            "plan",
             f"connect the {product.management_switches * group.count} switches of the racks by hand",
         )
 
@@ -101,8 +102,7 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             f"fabrics[{index}]",
             f"{spine.count} {spine.name} switches connect the {leaf.count} leaves of {fabric.name} by "
             f"{fabric.link_counts['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink "
-            "ports of "
-            f"each {leaf.switch.name} remain unused",
+            f"ports of each {leaf.switch.name} remain unused",
             f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
         )

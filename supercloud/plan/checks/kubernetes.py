@@ -195,7 +195,8 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-tenant-limits",
                     "note",
                     f"{path}.limits.jobs",
-                    f"Kubernetes queues do not count running jobs: the limit of {tenant.limits.jobs} for {tenant.name} is not enforced",
+                    f"Kubernetes queues do not count running jobs: the limit of {tenant.limits.jobs} for "
+                    f"{tenant.name} is not enforced",
                     "limit accelerators, nodes or submitted jobs",
                 )
             if tenant.limits.max_time and facts.volcano:

@@ -66,8 +66,8 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-devices",
                     "warning",
                     f"{path}.slicing",
-                    f"the device plugin of {plan.site.kind} partitions and shares accelerators only as configured in its "
-                    "node group: objects in the cluster cannot change it",
+                    f"the device plugin of {plan.site.kind} partitions and shares accelerators only as configured in "
+                    "its node group: objects in the cluster cannot change it",
                     "configure the same slicing in the node group at the provider",
                 )
             elif (
@@ -90,7 +90,8 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-devices",
                     "warning",
                     "scheduler.version",
-                    f"without dynamic resource allocation jobs on {pool.name} cannot share memory over scale-up domains",
+                    f"without dynamic resource allocation jobs on {pool.name} cannot share memory over scale-up "
+                    "domains",
                     f"set scheduler.version to {newer} or later",
                 )
 
@@ -334,7 +335,8 @@ def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "kubernetes-labels",
                         "error",
                         f"pools[{index}].features[{position}]",
-                        f"{name!r} is not a valid label value: at most 63 characters that start and end with a letter or digit",
+                        f"{name!r} is not a valid label value: at most 63 characters that start and end with a "
+                        "letter or digit",
                         "rename it",
                     )
         for pool in plan.pools:

@@ -199,8 +199,9 @@ def _iter_missed_planes(plan: Plan, bridged: dict[str, FabricPlan]) -> Iterator[
                 "network-exits",
                 "warning",
                 f"fabrics[{index}].exits",
-                f"no link of {missed} of {fabric.name} leads to a router: a node that uses its link in that plane, as it does "
-                "when its other links fail, can reach neither its gateway nor the nodes that use another plane",
+                f"no link of {missed} of {fabric.name} leads to a router: a node that uses its link in that plane, "
+                "as it does when its other links fail, can reach neither its gateway nor the nodes that use another "
+                "plane",
                 f"set exits: {fabric.planes}, or cable a router to each plane by hand and suppress this with a reason",
             )
         upper = bridged.get(declared.joins.fabric) if declared.joins else None
@@ -242,8 +243,7 @@ def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             f"fabrics[{positions[run.fabric]}].{key}",
             f"{run.network_os.title} runs on switches of {', '.join(run.network_os.vendors)}, the {run.tier.name} "
-            "switches are "
-            f"{run.switch.name} of {run.switch.vendor}",
+            f"switches are {run.switch.name} of {run.switch.vendor}",
             f"use {able or 'another switch'}, omit it to use the preinstalled operating system, or extend "
             f"vendors of {run.network_os.name} in a catalog overlay",
         )
@@ -335,7 +335,8 @@ def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "network-unused",
                     "warning",
                     f"fabrics[{index}].{key}",
-                    f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} applies to routed networks only"
+                    f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} applies to routed "
+                    "networks only"
                     if bridged
                     else f"{fabric.name} is {fabric.kind}: {key!r} applies to roce and ethernet only",
                     "remove it, or make the fabric 'kind: roce'" if bridged else "remove it",

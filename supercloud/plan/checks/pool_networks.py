@@ -104,8 +104,8 @@ def _describe_cures(
         elif not is_complete:
             yield (
                 pool,
-                f"try {' or '.join(fitting)} in {path} (not all were tested because the plan is large), declare another "
-                f"network with role: {role} for {pool.name}, or {by_hand}",
+                f"try {' or '.join(fitting)} in {path} (not all were tested because the plan is large), declare "
+                f"another network with role: {role} for {pool.name}, or {by_hand}",
             )
         elif fitting or any(item.role == role for item in machine.adapters):
             yield pool, f"declare a network with role: {role} for {pool.name}, or {by_hand}"

@@ -45,8 +45,8 @@ def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-headroom",
             "warning",
             "facility.power.budget",
-            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of the budget of {hall.power_budget}: less than "
-            f"{_MIN_HEADROOM:.0%}",
+            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of the budget of {hall.power_budget}: less "
+            f"than {_MIN_HEADROOM:.0%}",
             "raise the budget, or suppress this with a reason",
         )
 
@@ -119,8 +119,9 @@ def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-supplies",
             "warning",
             f"pools[{index}].machine",
-            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; distributed {split} over {over}, "
-            f"{left} remain after the loss of one, {supplies.needed - left} too few{short}: not {scheme} at full load",
+            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; distributed {split} over "
+            f"{over}, {left} remain after the loss of one, {supplies.needed - left} too few{short}: not {scheme} at "
+            "full load",
             _suggest_feeds(supplies.count, supplies.needed, paths, scheme)
             + "cap the machines' power, or suppress this with a reason",
         )
@@ -192,8 +193,7 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "note",
                 find_rack_path(plan, group),
                 f"unknown capacity of the {circuits.count} circuits of a rack of {_describe_group(group)}: they "
-                "are not "
-                "checked",
+                "are not checked",
                 "set facility.power: {voltage: …, circuit: …}",
             )
             continue
@@ -280,8 +280,10 @@ def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-swing",
             "error",
             "facility.power.swing_limit",
-            f"{swing} change simultaneously, {swing - supply.swing_limit} over the maximum step of {supply.swing_limit}",
-            f"smooth the load in the machines or with storage at the racks, or use a supply that supports steps of {swing}",
+            f"{swing} change simultaneously, {swing - supply.swing_limit} over the maximum step of "
+            f"{supply.swing_limit}",
+            "smooth the load in the machines or with storage at the racks, or use a supply that supports steps of "
+            f"{swing}",
         )
 
 

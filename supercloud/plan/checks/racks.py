@@ -64,13 +64,14 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "facility.rack",
                 f"a rack with {what} draws {group.fullest_power}, "
                 f"{group.fullest_power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
-                f"{suggest_node_count(plan, group, group.power, limit) or 'put less equipment into a rack'}, or use another "
-                "rack",
+                f"{suggest_node_count(plan, group, group.power, limit) or 'put less equipment into a rack'}, or use "
+                "another rack",
             )
 
 
 def rack_weight(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks of switches or servers that are heavier than their frame supports; racks of nodes are never filled that far."""
+    """Racks of switches or servers that are heavier than their frame supports; racks of nodes are never filled that
+    far."""
     for group in plan.facility.racks if plan.facility else ():
         load = group.rack.max_load if group.rack and not group.pool else None
         if load and group.weight and group.weight > load:
@@ -303,7 +304,8 @@ def _explain_refusal(rack: Rack, thing: Machine | Switch) -> str:
             f"{thing.name} is {_WIDTH_NAMES[mount]}, a {rack.name} supports {_format_words(rack.mounts, _WIDTH_NAMES)}"
         )
     if rack.feeds and feed and feed not in rack.feeds:
-        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, a {rack.name} feeds by {_format_words(rack.feeds, _FEED_NAMES)}"
+        feeds = _format_words(rack.feeds, _FEED_NAMES)
+        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, a {rack.name} supports {feeds}"
     return ""
 
 

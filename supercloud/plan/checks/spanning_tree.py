@@ -86,8 +86,8 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "note",
             f"fabrics[{index}]",
             f"{found.blocked[item.name]} of {found.links[item.name]} links between switches of {item.name} carry "
-            f"no traffic: switches have links to {tops.count} {tops.name} switches that are not a pair, and the spanning "
-            "tree leaves one path active",
+            f"no traffic: switches have links to {tops.count} {tops.name} switches that are not a pair, and the "
+            "spanning tree leaves one path active",
             hints[upper].tell(upper, item.name),
         )
 
@@ -167,7 +167,10 @@ class _Cure(NamedTuple):
         """The hint of a finding at the network ``place``."""
         settings, of = self.settings, f" on {network}" if network != place else ""
         if settings is None:
-            return f"neither one pair of leaves, nor one spine, nor kind: roce can be planned for {network} with its other settings"
+            return (
+                f"neither one pair of leaves, nor one spine, nor kind: roce can be planned for {network} with its "
+                "other settings"
+            )
         text = " and ".join(f"{key}: {value}" for key, value in settings.items() if value)
         if "kind" in settings:
             return f"set {text}{of}, which is routed and uses every link"

@@ -47,7 +47,8 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "note",
                 f"storage[{index}]",
                 f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are unknown: {script} uses "
-                f"interfaces that are already named {format_interface_name(fabric, 0)} … there, and fails if there are none",
+                f"interfaces that are already named {format_interface_name(fabric, 0)} … there, and fails if there "
+                "are none",
                 "name them (systemd.link), add adapters[].devices to a catalog overlay, or set interface",
             )
 

@@ -80,7 +80,8 @@ def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: lis
 
 
 def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
-    """Networks and machines with which the servers are connected, each tried on a plan; otherwise the required ports."""
+    """Networks and machines with which the servers are connected, each tried on a plan; otherwise the required
+    ports."""
     store = plan.spec.storage[index]
 
     def is_wired_with(changed: Storage) -> bool:

@@ -58,7 +58,8 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "storage-limits",
                     "error",
                     f"storage[{index}]",
-                    f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the maximum of {most:.0f} of {item.kind}",
+                    f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the maximum of {most:.0f} of "
+                    f"{item.kind}",
                     f"{cure}, or declare two file systems",
                 )
 
@@ -164,7 +165,8 @@ def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "storage-nfs",
             "warning" if short else "note",
             f"storage[{index}].servers",
-            f"{item.name} has {design.servers} servers, but an export is on one server: clients mount the first, the others "
+            f"{item.name} has {design.servers} servers, but an export is on one server: clients mount the first, the "
+            "others "
             "are standby" + (f"; the first alone provides {', '.join(short)}" if short else ""),
             "use a larger server, several file systems, or a parallel file system" if short else "set count: 1",
         )

@@ -115,8 +115,8 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-manager-port",
                 "warning",
                 path,
-                f"all {ports} switch ports of {fabric.name} are in use: none is free for the host of its subnet manager, and "
-                "without a subnet manager no port becomes active",
+                f"all {ports} switch ports of {fabric.name} are in use: none is free for the host of its subnet "
+                "manager, and without a subnet manager no port becomes active",
                 _suggest_manager_port(plan, catalog, path),
             )
 
@@ -166,7 +166,8 @@ def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | No
 
 
 def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Partitions of tenants of unknown tenants, of hosts that are not on the fabric, or with the key of another partition."""
+    """Partitions of unknown tenants, of hosts that are not on the fabric, or with the key of another
+    partition."""
     tenants = {tenant.name for tenant in plan.spec.tenants}
     for path, fabric, declared in _iter_subnets(plan):
         yield from _check_keys(path, declared)
@@ -283,8 +284,8 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "subnet-reach",
                     "warning",
                     f"{path}.partitions",
-                    f"{len(twice)} nodes of {item.name} also belong to {owners[twice[0]]}, whose key is at index 0 on them: "
-                    f"{_fold_hosts(twice)}",
+                    f"{len(twice)} nodes of {item.name} also belong to {owners[twice[0]]}, whose key is at index 0 "
+                    f"on them: {_fold_hosts(twice)}",
                     f"jobs of {item.name} must set NCCL_IB_PKEY to the index of 0x{item.pkey:04x} (see GUIDE.md of "
                     "the target infiniband), or assign each node to one tenant",
                 )
@@ -293,7 +294,8 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-reach",
                 "warning",
                 path,
-                f"no server is on {fabric.name}: nodes are limited members of its default partition and cannot reach anything",
+                f"no server is on {fabric.name}: nodes are limited members of its default partition and cannot reach "
+                "anything",
                 _server_cure(plan, declared),
             )
         if not is_default_first(fabric, declared) and _list_served_hosts(fabric):
@@ -302,8 +304,8 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "note",
                 path,
                 f"{', '.join(_list_served_hosts(fabric))}: tenants reach these machines over {fabric.name} in the "
-                "default "
-                "partition, which is not at index 0 of the nodes: nodes have their addresses on child interfaces of it",
+                "default partition, which is not at index 0 of the nodes: nodes have their addresses on child "
+                "interfaces of it",
                 "declare a separate storage fabric (role: storage), which needs no child interfaces",
             )
 
@@ -376,7 +378,8 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{path}.partitions",
                     f"pods of {pool.name} get functions of ports (SR-IOV), each with its own GUID, which is in "
                     "no partition of a tenant",
-                    "allocate whole nodes to tenants of the pool (no slicing), or let ib-kubernetes with UFM add their GUIDs",
+                    "allocate whole nodes of the pool to tenants (no slicing), or let ib-kubernetes with UFM add "
+                    "their GUIDs",
                 )
 
 

@@ -146,7 +146,8 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Capacity of two pools with one identifier but different machines, kinds or zones: an identifier has one of each."""
+    """Capacity of two pools with one identifier but different machines, kinds or zones: an identifier has one of
+    each."""
     for _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, tuple[str, tuple[str, str, str | None]]] = {}
         for path, declared, _ in iter_pools(plan):
@@ -204,7 +205,8 @@ def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-capacity-most",
                     "warning",
                     f"{path}.capacity",
-                    f"{declared.nodes} nodes, but its capacity has at most {sum(known)} ({' and '.join(map(str, known))})",
+                    f"{declared.nodes} nodes, but its capacity has at most {sum(known)} "
+                    f"({' and '.join(map(str, known))})",
                     "add capacity, or another capacity type",
                 )
 
@@ -235,8 +237,8 @@ def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-capacity-zone",
                     "warning",
                     f"{path}.capacity",
-                    f"its capacity is in {len(bound)} zones ({', '.join(bound)}), but a fabric never spans zones: nodes "
-                    "in different zones cannot reach each other over it",
+                    f"its capacity is in {len(bound)} zones ({', '.join(bound)}), but a fabric never spans zones: "
+                    "nodes in different zones cannot reach each other over it",
                     "use capacity in one zone, or declare a pool for each",
                 )
 

@@ -117,8 +117,8 @@ def cloud_subnet_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-subnet-zones",
                     "warning",
                     "network.subnets",
-                    f"{item.name} ({item.product}) has one address per zone, and the zones of {len(unknown)} subnets are "
-                    "not specified: two in one zone are rejected",
+                    f"{item.name} ({item.product}) has one address per zone, and the zones of {len(unknown)} subnets "
+                    "are not specified: two in one zone are rejected",
                     "write them as {id: …, zone: …}",
                 )
 

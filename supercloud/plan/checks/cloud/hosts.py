@@ -103,7 +103,8 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-tags",
                 "error",
                 "tags",
-                f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} reserved ones: {limit.value} {limit.what} are allowed",
+                f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} reserved ones: {limit.value} {limit.what} are "
+                "allowed",
                 f"keep at most {limit.value - _RESERVED_TAG_COUNT}",
             )
         known: dict[str, str] = {}

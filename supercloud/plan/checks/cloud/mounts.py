@@ -120,7 +120,8 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-bucket-name",
                     "error",
                     place,
-                    f"{item.import_from!r} is neither an object store of this cluster nor a bucket that {service.name} can read",
+                    f"{item.import_from!r} is neither an object store of this cluster nor a bucket that "
+                    f"{service.name} can read",
                     f"use one of {', '.join(objects)}" if objects else f"use {service.link_scheme}://bucket/prefix",
                 )
             else:

@@ -44,7 +44,7 @@ def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     path,
                     f"{net} is public address space",
-                    f"use a part of {',  '.join(provider.network.ranges)}",
+                    f"use a part of {', '.join(provider.network.ranges)}",
                 )
 
 

@@ -16,8 +16,8 @@ _SELF_RULES = 1
 def count_security_rules(plan: Plan) -> Iterator[tuple[str, int, str]]:
     """(protected resource, rules in the direction with more rules, path in the spec) of each group.
 
-    Machines communicate with each other and, if the network is isolated, with each service and file system by a separate
-    rule. Servers of a parallel file system communicate with each other and with the machines.
+    Machines communicate with each other and, if the network is isolated, with each service and file system by a
+    separate rule. Servers of a parallel file system communicate with each other and with the machines.
     """
     cloud = plan.cloud
     if cloud is None:

@@ -28,8 +28,8 @@ def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cloud-provider",
             "warning",
             "site.kind",
-            f"resources of {kind} are not supported yet: no network, machines or storage are planned, priced or created "
-            f"(supported: {',  '.join(known)})",
+            f"resources of {kind} are not supported yet: no network, machines or storage are planned, priced or "
+            f"created (supported: {', '.join(known)})",
             "the scheduler's configuration is rendered: supercloud render; create the machines yourself",
         )
 

@@ -124,7 +124,8 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-throughput",
                 "note",
                 f"{path}.throughput",
-                f"{service.name} does not offer {most.bytes_text}: {product.throughput.bytes_text} would be provisioned",
+                f"{service.name} does not offer {most.bytes_text}: {product.throughput.bytes_text} would be "
+                "provisioned",
                 f"set {product.throughput.bytes_text}",
             )
 
