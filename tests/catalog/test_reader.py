@@ -75,7 +75,7 @@ def test_names_in_a_folder_that_is_no_overlay_are_not_shown(tmp_path: Path) -> N
 
 
 def test_overlay_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="is no folder"):
+    with pytest.raises(CatalogError, match="is not a directory"):
         Catalog([tmp_path / "nowhere"])
 
 
@@ -116,9 +116,9 @@ def test_a_file_is_a_mapping(tmp_path: Path) -> None:
 
 
 def test_unknown_name_offers_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match="no machine is called 'dgx-h10'.*dgx-h100"):
+    with pytest.raises(UnknownNameError, match="unknown machine 'dgx-h10'.*dgx-h100"):
         Catalog().get_machine("dgx-h10")
-    with pytest.raises(UnknownNameError, match="no switch is called 'nvidia-qm970'.*nvidia-qm9700"):
+    with pytest.raises(UnknownNameError, match="unknown switch 'nvidia-qm970'.*nvidia-qm9700"):
         Catalog().get_switch("nvidia-qm970")
 
 

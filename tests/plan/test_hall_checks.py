@@ -134,7 +134,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
                 "sources": [{"name": "sun", "kind": "on-site", "share": 0.5, "power": "1 MW", "capacity_factor": 0.12}]
             }
         },
-        "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun give",
+        "688.98 kW on average, 568.98 kW over the 120 kW that 1 MW of sun provide",
         "set share: 0.087",
     ),
     "floor": (
@@ -188,7 +188,7 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "cooling-method",
         "error",
         {"kind": "air"},
-        "its racks by air: 918.72 kW have no way out",
+        "its racks by air: 918.72 kW cannot be removed",
         "set facility.cooling.kind: direct-liquid",
     ),
     "no way out through doors": (
@@ -202,10 +202,10 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "cooling-cdu",
         "error",
         {"cdu": "nvidia-qualified", "cdus": 2, "zone": 6},
-        "in zone 1: with 1 failed 1 of 2 are left (600 kW of 689.04 kW, 89.04 kW short",
+        "in zone 1: with 1 failed, 1 of 2 needed units remain (600 kW of 689.04 kW, 89.04 kW short",
         "set cdus: 3",
     ),
-    "no rise": ("cooling-flow", "error", {"step": "0 K"}, "carries no heat", "10 K"),
+    "no rise": ("cooling-flow", "error", {"step": "0 K"}, "removes no heat", "10 K"),
     "few units": (
         "cooling-cdu",
         "error",
@@ -261,7 +261,7 @@ def test_what_has_no_cold_plates_stands_no_denser_than_air_takes(tmp_path: Path)
     assert network.heat.liquid.base == 0 and network.power.to("kW") <= 50 and not of(plan, "cooling-density")
     pools = [{"name": "train", "machine": "dgx-b200", "nodes": 8}]
     plan = hall(tmp_path, pools=pools, fabrics=[], rack=DGX, cooling={"kind": "direct-liquid"})
-    assert "gives 57.2 kW to the air, 7.2 kW over the 50 kW" in of(plan, "cooling-density")[0]
+    assert "releases 57.2 kW to the air, 7.2 kW over the 50 kW" in of(plan, "cooling-density")[0]
 
 
 def test_racks_of_one_hall_are_cooled_in_their_own_way(tmp_path: Path) -> None:
@@ -394,8 +394,8 @@ def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": weather(tmp_path, 12)}
     plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)
     (said,) = of(plan, "cooling-limit-unknown")
-    assert said.startswith("not known: the approach of coolit-chx2000, and so up to which temperature outdoors a dry-")
-    assert said.endswith("cooler is enough, nor how many hours are free")
+    assert said.startswith("not known: approach of coolit-chx2000, and so up to which temperature outdoors a dry-")
+    assert said.endswith("cooler is enough, nor the hours of free cooling")
     del cooling["supply"]
     (said,) = of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-limit-unknown")
     assert "not known: the temperature of the supply" in said

@@ -203,7 +203,7 @@ def test_any_hall_is_cured_by_what_its_findings_name(
 def test_shelves_that_no_rack_gets_are_said() -> None:
     data = hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
     (said,) = (finding for finding in findings(data) if finding.check == "power-shelf-unused")
-    assert said.problem == "no rack gets a delta-orv3-18kw: dgx-h100 has supplies of its own"
+    assert said.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"
     bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # nobody sourced its supplies
     for rack, wrong in (("orv3-44ou", False), ("eia-48u", True)):
         data = hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}

@@ -91,7 +91,7 @@ def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
     """4+2 supplies: one of three circuits may go, one of two may not."""
     assert not of(h100(tmp_path), "power-supplies")
     (said,) = of(hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
-    assert "split 3+3 over 2 feeds the loss of one leaves 3, 1 too few: 9.9 kW of 10.2 kW, 300 W short" in said
+    assert "split 3+3 over 2 feeds , 3 remain after the loss of one, 1 too few: 9.9 kW of 10.2 kW, 300 W short" in said
 
 
 # -- DGX B200, RA-11334-001 V08 ---------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_four_b200_in_a_rack(tmp_path: Path) -> None:
         plan, "power-circuit"
     )
     (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
-    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that the loss of a feed leaves" in said
+    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that remain after the loss of a feed" in said
 
 
 # -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------

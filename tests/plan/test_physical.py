@@ -218,7 +218,7 @@ def test_servers_without_a_port_for_their_network() -> None:
     assert not plan.errors and links == {"compute-manager": 2, "home-nfs": 4}
     (said,) = planned(text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE).errors
     assert (said.check, said.path) == ("storage-unwired", "storage[3].fabric")
-    assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (no adapter of it is known)"
+    assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
 
 
 def test_a_plan_without_a_network_for_them_says_so() -> None:
@@ -255,7 +255,7 @@ def test_cables_that_do_not_plug_are_said() -> None:
         ("peers: qsfp28-dac", "peers: nvidia-mfs1s99"),
     )
     said = {item.path: item for item in plan.errors}
-    assert said["fabrics[2].cabling.peers"].problem == "no cable is called 'nvidia-mfs1s99'"
+    assert said["fabrics[2].cabling.peers"].problem == "unknown cable 'nvidia-mfs1s99'"
     assert said["fabrics[2].cabling.nodes"].problem == (
         "nvidia-mfp7e10 does not join qsfp112 of dgx-h100 and qsfp28 of nvidia-sn4600c on ethernet at 100 Gb/s"
     )

@@ -70,7 +70,7 @@ def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management
     found = about(plan, "rack-accepts-unknown")
     assert [(item.level, item.path) for item in found] == [("note", path) for path in paths]
     for item, name in zip(found, ("mi325x-8gpu", "nvidia-sn5600"), strict=False):
-        assert item.problem.startswith(f"not known: how {name} is mounted or fed")
+        assert item.problem.startswith(f"unknown: how {name} is mounted or fed")
 
 
 def test_switches_servers_and_service_machines_are_compared_too() -> None:

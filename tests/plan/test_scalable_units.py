@@ -187,7 +187,7 @@ def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> Non
             if "before the others" in hint:
                 assert not list_split(order[::-1], NDR), (order, hint)
             else:
-                assert hint.endswith("with a fabric of its own"), hint
+                assert hint.endswith("with a separate fabric"), hint
                 name = hint.split()[2]
                 apart = [pool | {"fabrics": ["own" if pool["name"] == name else "compute"]} for pool in order]
                 plan = planned(pools=apart, fabrics=[NDR, NDR | {"name": "own", "role": "compute"}])

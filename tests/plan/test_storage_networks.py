@@ -113,7 +113,7 @@ def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
         hints[name] = found.hint
     assert "see storage-unwired" in hints["ports"]
     assert hints["machines"].startswith("set storage[0].servers")
-    assert hints["name"].startswith("name the fabric in storage[].fabric")
+    assert hints["name"].startswith("set the fabric in storage[].fabric")
 
 
 def mixed(*stores: dict[str, Any], **changes: Any) -> Plan:
@@ -330,7 +330,7 @@ def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
     plan = site(*stores, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES)
     (found,) = of_check(plan, "kubernetes-weka-driver")
     assert found.level == "error" and "no pool mounts scratch and other" in found.problem
-    assert found.hint == "name one network in 'fabric' of storage[0] and storage[1]"
+    assert found.hint == "set one network in 'fabric' of storage[0] and storage[1]"
     together = tuple(item | {"fabric": "storage"} for item in stores)
     assert not site(*together, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES).errors
     both = own | {"fabrics": [*own["fabrics"], "storage"]}

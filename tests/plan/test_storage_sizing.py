@@ -226,7 +226,7 @@ BAD = {
     "storage-value": ({"capacity": "-3 TB", "servers": {"machine": "flash-24"}}, "-3 TB is not above zero"),
     "storage-nfs": (
         {"kind": "nfs", "capacity": "1 PB", "servers": {"machine": "flash-24"}},
-        "5 servers, an export lives on one: clients mount the first, the others stand by; it alone gives "
+        "5 servers, but an export is on one server: clients mount the first, the others stand by; it alone gives "
         "245.8 TB of 1 PB",
     ),
     "storage-usual": (
@@ -343,7 +343,7 @@ storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
         for item in look(", throughput: {read: 1 GB/s, write: 1 GB/s}").findings
         if item.check == "storage-throughput-low"
     ]
-    assert low.hint.endswith(f"set tier: {named[0]} in place of throughput")
+    assert low.hint.endswith(f"set tier: {named[0]} instead of throughput")
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[
 
     hints, errors = look(asked)
     (way,) = (name for name in asked if name.startswith("throughput"))
-    assert len(hints) == 2 and not errors and all(f"set tier: good in place of {way}" in hint for hint in hints)
+    assert len(hints) == 2 and not errors and all(f"set tier: good instead of {way}" in hint for hint in hints)
     read, write = (" ".join(hint.replace(",", "").split()[3:5]) for hint in hints)
     assert look({"throughput": {"read": read, "write": write}}) == ([], [])
     assert look({"tier": "good"}) == ([], [])

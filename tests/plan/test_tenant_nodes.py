@@ -111,7 +111,7 @@ def test_without_tenants_there_is_no_account_to_name() -> None:
 def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     (found,) = strangers(with_partitions({"name": "fast", "pools": ["pa"]}))
     assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")
-    assert "the Slurm partition fast lets jobs of beta run on 4 nodes of alpha (pa-[0001-0004])" in found.problem
+    assert "the Slurm partition fast allows jobs of beta on 4 nodes of alpha (pa-[0001-0004])" in found.problem
     assert found.hint == "set accounts: [alpha] there"
     assert not strangers(with_partitions({"name": "fast", "pools": ["pa"], "accounts": ["alpha"]}))
     assert not strangers(with_partitions({"name": "free", "pools": ["all"]}))

@@ -61,14 +61,14 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "spines of a tree that would take a core": (
         "fabric-tiers",
         "fabrics[0].spines",
-        "without this number 24 in 2 tiers do",
+        "without it 24 in 2 tiers do",
         spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63),
     ),
     "too many spines": ("fabric-fit", "fabrics[0]", "do not spread evenly over 1000", spec(ROCE | {"spines": 1000})),
     "joins nothing": (
         "unknown-name",
         "fabrics[2].joins.fabric",
-        "no fabric is called 'inband'",
+        "unknown fabric 'inband'",
         joined(fabric="inband", links=2),
     ),
     "a torus that joins": (
@@ -127,13 +127,13 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "no such tenant": (
         "unknown-name",
         "fabrics[0].partitions[0].tenant",
-        "no tenant is called 'zz'",
+        "unknown tenant 'zz'",
         spec(COMPUTE | {"partitions": [{"tenant": "zz"}]}, **TENANTS),
     ),
     "hosts that are not there": (
         "subnet-partitions",
         "fabrics[0].partitions[0].hosts",
-        "6 of its hosts are not on compute, the first is train-0065",
+        "6 of its hosts are not on compute, such as train-0065",
         spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[0065-0070]"}]}, **TENANTS),
     ),
     "hosts that are no hosts": (
@@ -152,7 +152,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "a pool like management ports": (
         "network-name-twice",
         "pools[0].name",
-        "bmc-train-0001 would be the management port of train, and a node of bmc-train",
+        "bmc-train-0001 would be the name of the management port of train and of a node of bmc-train",
         spec(
             COMPUTE,
             pools=[
@@ -208,7 +208,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "machines like switches": (
         "network-name-twice",
         "facility.machines[0].name",
-        "compute-leaf-001 would be a machine of compute-leaf, and a leaf switch of compute",
+        "compute-leaf-001 would be the name of a machine of compute-leaf and of a leaf switch of compute",
         spec(COMPUTE, facility={"machines": [{"name": "compute-leaf", "machine": "management-server", "count": 120}]}),
     ),
 }
@@ -298,7 +298,7 @@ def test_links_slower_than_the_adapters_are_said() -> None:
     gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
     slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
     (said,) = (item for item in findings(spec(slow, pools=gaudi)) if item.check == "fabric-slow")
-    assert "links of compute run at 100 Gb/s, 100 Gb/s below what the adapters give (200 Gb/s)" in said.problem
+    assert "links of compute run at 100 Gb/s, 100 Gb/s below the speed of the adapters (200 Gb/s)" in said.problem
     assert "nvidia-sn5600" in said.hint and "set speed: 100 Gb/s" in said.hint
     for cured in (ROCE, slow | {"speed": "100 Gb/s"}):
         assert not [item for item in findings(spec(cured, pools=gaudi)) if item.check == "fabric-slow"]
@@ -312,7 +312,7 @@ def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
         if item.check.startswith("cable")
     )
     assert (said.check, said.path) == ("cable-unknown", "fabrics[0].cabling.media")
-    assert "512 of 512 links of compute have no cable: the catalog knows no aoc that joins osfp" in said.problem
+    assert "512 of 512 links of compute have no cable: the catalog has no aoc that joins osfp" in said.problem
     assert not [
         item
         for item in findings(spec(COMPUTE | {"cabling": {"media": ["aoc", "fibre"]}}, nodes=32, **hall))

@@ -341,7 +341,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-network-given",
         "error",
         "network.subnets[1]",
-        "subnet-1 is named twice",
+        "duplicate subnet subnet-1",
         {"network": {"id": "vpc-1", "subnets": ["subnet-1", "subnet-1"]}},
     ),
     (

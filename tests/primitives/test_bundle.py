@@ -117,7 +117,7 @@ def test_failing_midway_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.M
     assert os.listdir(tmp_path) == ["out"]
 
 
-@pytest.mark.parametrize("held", ["the working folder", "the spec", "the home folder", "a repository"])
+@pytest.mark.parametrize("held", ["the working directory", "the spec", "the home directory", "a repository"])
 def test_force_never_replaces_more_than_an_output_folder(
     held: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +126,7 @@ def test_force_never_replaces_more_than_an_output_folder(
     spec.write_text("name: a")
     if held == "the working folder":
         monkeypatch.chdir(spec.parent)
-    elif held == "the home folder":
+    elif held == "the home directory":
         monkeypatch.setenv("HOME", str(spec.parent))
     elif held == "a repository":
         (place / ".git").mkdir()

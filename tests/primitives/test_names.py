@@ -55,7 +55,7 @@ def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
         ("ab", "2 characters"),
         ("a" * 64, "64 characters"),
         ("My_Bucket", "'M', '_'"),
-        ("-abc", "begins with '-'"),
+        ("-abc", "starts with '-'"),
         ("abc-", "ends with '-'"),
         ("xn--abc", "xn--"),
         ("abc-s3alias", "-s3alias"),
