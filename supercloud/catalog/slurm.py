@@ -61,6 +61,10 @@ class SlurmRelease(CatalogEntry):
     """One release series."""
 
     keys: SlurmKeys
+    lists: dict[Text, tuple[tuple[Text, ...], ...]]
+    """Keys of slurm.conf whose value is a list of items, separated by commas, that apply together -> groups of items of
+    which only one applies. Keys whose value is one of several modes, or a combination that only makes sense as a whole
+    (PreemptMode, HealthCheckNodeState), are not among them."""
     abilities: SlurmAbilities
     upgrades_from: tuple[Text, ...] = ()
     """Oldest release whose state it reads, where that is known."""

@@ -115,8 +115,10 @@ class SlurmScheduler(Model):
     managed_database: Flag = False
     """Clouds only: whether accounting uses a database managed by the cloud."""
     options: dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$", max_length=64)], Text] = {}
-    """Additional keys of slurm.conf, unchanged; they override rendered keys. A key that the release does not support is
-    a finding."""
+    """Additional keys of slurm.conf; they override rendered keys. Items of list-valued keys, such as
+    SlurmctldParameters, SchedulerParameters, PrologFlags or PrivateData, are added to the rendered items; an item of
+    the same name (``bf_window=…``) is replaced. A key that the release does not support, or that other rendered files
+    depend on (SlurmctldPort, AuthType, StateSaveLocation …), is a finding."""
 
     @model_validator(mode="after")
     def _check_names(self) -> SlurmScheduler:

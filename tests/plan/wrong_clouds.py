@@ -203,7 +203,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {"scheduler": slurm(machine="m6i.large"), "pools": [pool(nodes=300)]},
     ),
     (
-        "cloud-slurm-options",
+        "slurm-option-owned",
         "error",
         "scheduler.options.ResumeProgram",
         "ResumeProgram",

@@ -7,20 +7,10 @@ from collections.abc import Iterator
 from ...catalog import Catalog, SlurmRelease
 from ...errors import Finding
 from ...spec import SlurmScheduler
+from ..build.slurm_options import iter_owned_items, iter_owned_options, list_item_names
 from ..model.plan import Plan, PoolPlan
 
-__all__ = ["CHECKS", "MANAGED_OPTIONS", "find_pool_path", "iter_slurm"]
-
-# Keys of slurm.conf that have a field in the spec.
-MANAGED_OPTIONS = {
-    "ClusterName": "name",
-    "SlurmctldHost": "scheduler.controllers",
-    "NodeName": "pools",
-    "NodeSet": "pools",
-    "PartitionName": "scheduler.partitions",
-    "DownNodes": "pools",
-    "FrontendName": "pools",
-}
+__all__ = ["CHECKS", "find_pool_path", "iter_slurm"]
 
 # HealthCheckInterval has 16 bits.
 _MAX_SECONDS = 65535
@@ -39,17 +29,27 @@ def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
 
 
 def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A key set by hand that has a field in the spec."""
+    """A key set by hand on which other rendered files depend, or that has a field in the spec."""
     for slurm, _ in iter_slurm(plan):
-        owned = {key.lower(): place for key, place in MANAGED_OPTIONS.items()}
-        for key in slurm.options:
-            if key.lower() in owned:
+        given = {key.lower(): key for key in slurm.options}
+        for option in iter_owned_options(plan):
+            if key := given.get(option.key.lower()):
                 yield Finding(
                     "slurm-option-owned",
                     "error",
                     f"scheduler.options.{key}",
-                    f"{key} is derived from the spec and cannot be set by hand",
-                    f"set {owned[key.lower()]}",
+                    f"{key} cannot be set by hand: {option.reason}",
+                    option.hint,
+                )
+        for item in iter_owned_items(plan):
+            key = given.get(item.key.lower())
+            if key and item.item in list_item_names(slurm.options[key]):
+                yield Finding(
+                    "slurm-option-owned",
+                    "error",
+                    f"scheduler.options.{key}",
+                    f"{item.item} in {key} cannot be set by hand: {item.reason}",
+                    item.hint,
                 )
 
 

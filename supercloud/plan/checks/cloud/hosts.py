@@ -1,4 +1,4 @@
-"""Checks of service machines of clouds, tags, budget, and Slurm options that a cloud set-up owns."""
+"""Checks of service machines of clouds, tags and budget."""
 
 from __future__ import annotations
 
@@ -9,24 +9,11 @@ from typing import cast
 from ....catalog import Catalog, Prices
 from ....errors import Finding
 from ....primitives.quantity import Size
-from ....spec import SlurmScheduler
 from ...build.cloud.cost import HOURS_PER_MONTH
 from ...model.plan import Plan
 from .given import iter_cloud_facts, iter_pools
 
-__all__ = ["CHECKS", "CLOUD_MANAGED_OPTIONS"]
-
-CLOUD_MANAGED_OPTIONS = (
-    "MaxNodeCount",
-    "ResumeFailProgram",
-    "ResumeProgram",
-    "SlurmctldParameters",
-    "SlurmUser",
-    "SuspendExcNodes",
-    "SuspendProgram",
-    "TreeWidth",
-)
-"""Keys of slurm.conf on which dynamic nodes depend."""
+__all__ = ["CHECKS"]
 
 # Tags of resources in addition to the user's: name, cluster, pool, group.
 _RESERVED_TAG_COUNT = 4
@@ -74,24 +61,6 @@ def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "use a larger machine, or omit it",
                 )
                 break
-
-
-def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Options set by hand that dynamic nodes depend on."""
-    for _ in iter_cloud_facts(plan, catalog):
-        declared = plan.spec.scheduler
-        if not isinstance(declared, SlurmScheduler):
-            continue
-        owned = {key.lower() for key in CLOUD_MANAGED_OPTIONS}
-        for key in declared.options:
-            if key.lower() in owned:
-                yield Finding(
-                    "cloud-slurm-options",
-                    "error",
-                    f"scheduler.options.{key}",
-                    f"{key} is set automatically for dynamic nodes and cannot be set by hand on a cloud",
-                    "omit it",
-                )
 
 
 def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -221,7 +190,6 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 CHECKS = (
     cloud_arch,
     cloud_controller_memory,
-    cloud_slurm_options,
     cloud_tags,
     cloud_disk,
     cloud_budget,

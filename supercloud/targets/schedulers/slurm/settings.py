@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ....plan.build.slurm_options import REPLACED_OPTIONS, merge_list
 from ....plan.model.plan import Plan
 from .conf import ConfigWriter, Settings, Value, join_items
 from .given import has_dynamic_nodes, require_slurm_release, require_slurm_spec
@@ -42,18 +43,28 @@ _LARGE_CLUSTER_NODES = 2000
 
 
 def render_setting_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
-    """Lines under headings; what the user set by hand comes last and replaces ours."""
-    options = require_slurm_spec(plan).options
-    by_hand = {key.lower() for key in options}
+    """Lines under headings. What the user set by hand replaces ours and comes last; items of list-valued keys are added
+    to ours."""
+    given = {key.lower(): (key, value) for key, value in require_slurm_spec(plan).options.items()}
+    replaced = {
+        key.lower() for option, keys in REPLACED_OPTIONS.items() if option.lower() in given for key in keys
+    } - given.keys()
+    lists = {key.lower(): alternatives for key, alternatives in require_slurm_release(plan).lists.items()}
     for heading, settings in build_sections(plan, writer):
-        ours = {key: value for key, value in settings.items() if key.lower() not in by_hand}
+        ours: dict[str, Value] = {}
+        for key, value in settings.items():
+            name = key.lower()
+            if name in given and name in lists and isinstance(value, str):
+                ours[key] = merge_list(value, given.pop(name)[1], lists[name])
+            elif name not in given and name not in replaced:
+                ours[key] = value
         if found := writer.format_settings("slurm", ours):
             yield from ("", f"# {heading}", *found)
-    if options:
+    if given:
         yield from (
             "",
             "# scheduler.options of the spec",
-            *writer.format_settings("slurm", dict(sorted(options.items()))),
+            *writer.format_settings("slurm", dict(sorted(given.values()))),
         )
 
 

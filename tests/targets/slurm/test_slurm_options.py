@@ -1,0 +1,236 @@
+"""``scheduler.options``: keys that other rendered files depend on are refused, items of lists are added to ours."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from slurm_plans import CATALOG, RELEASES, TENANTS, gb200, h100, records, setting
+from slurm_plans import plan as onprem
+
+from supercloud.plan.build.slurm_options import OWNED_ITEMS, OWNED_OPTIONS, iter_owned_items, iter_owned_options
+from supercloud.plan.model.plan import Plan
+from supercloud.plan.resolve import resolve
+from supercloud.spec import ClusterSpec
+from supercloud.targets import render
+
+# Values of slurm.conf that other files have too, but that no daemon has to find there: folders of the system.
+_SYSTEM_PATHS = {"/bin/true", "/usr/sbin/reboot"}
+
+
+def aws(version: str = "25.11", **scheduler: object) -> Plan:
+    return resolve(
+        ClusterSpec.model_validate(
+            {
+                "name": "cloudy",
+                "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a"]},
+                "scheduler": {"kind": "slurm", "version": version, **scheduler},
+                "pools": [{"name": "train", "machine": "p5.48xlarge", "nodes": 4}],
+                "tenants": TENANTS,
+            }
+        ),
+        CATALOG,
+    )
+
+
+@cache
+def clusters() -> dict[str, Plan]:
+    """One cluster for each place and for each condition that a key depends on."""
+    pools = [gb200(imex=True), h100(nodes=8)]
+    return {
+        "onprem": onprem("25.11", pools, tenants=TENANTS, scheduler={"controllers": [{"name": "a"}, {"name": "b"}]}),
+        "onprem-old": onprem("23.11", pools, tenants=TENANTS),
+        "aws": aws(),
+    }
+
+
+@cache
+def files_of(name: str) -> dict[str, str]:
+    """All text that is rendered from the plan for the scheduler, by target and path."""
+    plan = clusters()[name]
+    targets = ("slurm", "boot") if plan.cloud else ("slurm",)
+    bundles = {target: render(plan, target) for target in targets}
+    return {
+        f"{target}/{path}": bundle[path]
+        for target, bundle in bundles.items()
+        for path in bundle
+        if isinstance(bundle[path], str)
+    }
+
+
+def owned_keys(plan: Plan) -> set[str]:
+    return {item.key.lower() for item in (*iter_owned_options(plan), *iter_owned_items(plan))}
+
+
+@pytest.mark.parametrize("name", ["onprem", "onprem-old", "aws"])
+def test_a_path_that_another_file_repeats_is_of_an_owned_key(name: str) -> None:
+    """An option that moves such a path leaves the other file behind."""
+    files = files_of(name)
+    others = {path: text for path, text in files.items() if path != "slurm/slurm.conf"}
+    repeated: dict[str, list[str]] = {}
+    for record in records(files["slurm/slurm.conf"]):
+        for key, value in record.items():
+            for path in set(re.findall(r"(?<![\w.])/[\w./-]+", value)) - _SYSTEM_PATHS:
+                where = [other for other, text in others.items() if re.search(rf"{re.escape(path)}(?![\w.-])", text)]
+                if where:
+                    repeated.setdefault(key, []).append(f"{path} in {where[0]}")
+    assert {"statesavelocation", "slurmdspooldir"} <= repeated.keys()
+    assert not {key: found for key, found in repeated.items() if key not in owned_keys(clusters()[name])}
+
+
+# What depends on each key: a plan, a file of it, and text in that file that is wrong with another value.
+EVIDENCE = {
+    "ClusterName": ("onprem", "slurm/accounts.sh", "pod1"),
+    "NodeName": ("onprem", "slurm/node-facts.txt", "train-"),
+    "NodeSet": ("onprem", "slurm/slurm.conf", "NodeName=train-"),
+    "DownNodes": ("onprem", "slurm/slurm.conf", "NodeName=train-"),
+    "FrontendName": ("onprem", "slurm/slurm.conf", "NodeName=train-"),
+    "PartitionName": ("onprem", "slurm/slurm.conf", "PartitionName=train"),
+    "SlurmctldHost": ("onprem", "slurm/INSTALL.md", "--conf-server 10."),
+    "ControlMachine": ("onprem", "slurm/INSTALL.md", "--conf-server 10."),
+    "ControlAddr": ("onprem", "slurm/INSTALL.md", "--conf-server 10."),
+    "BackupController": ("onprem", "slurm/INSTALL.md", "--conf-server 10."),
+    "BackupAddr": ("onprem", "slurm/INSTALL.md", "--conf-server 10."),
+    "SlurmctldPort": ("onprem", "slurm/INSTALL.md", '--conf-server 10.0.0.11,10.0.0.12"'),
+    "SlurmUser": ("onprem", "slurm/slurmdbd.conf", "SlurmUser=slurm"),
+    "SlurmdUser": ("onprem", "slurm/prolog.sh", "runs as root"),
+    "StateSaveLocation": ("onprem", "slurm/INSTALL.md", "/var/spool/slurmctld"),
+    "SlurmdSpoolDir": ("onprem", "slurm/health-check.sh", "/var/spool/slurmd"),
+    "AuthType": ("onprem", "slurm/slurmdbd.conf", "AuthType=auth/munge"),
+    "CredType": ("onprem", "slurm/INSTALL.md", "munge.key"),
+    "CryptoType": ("onprem", "slurm/INSTALL.md", "munge.key"),
+    "AuthAltTypes": ("onprem", "slurm/slurmdbd.conf", "AuthAltTypes=auth/jwt"),
+    "ProctrackType": ("onprem", "slurm/cgroup.conf", "ConstrainDevices=yes"),
+    "SelectType": ("onprem", "slurm/gres.conf", "Name=gpu"),
+    "TopologyPlugin": ("onprem-old", "slurm/topology.conf", "BlockName="),
+    "HealthCheckInterval": ("onprem", "slurm/slurm.conf", "HealthCheckProgram="),
+    "JobContainerType": ("onprem-old", "slurm/job_container.conf", "BasePath="),
+    "NamespaceType": ("onprem", "slurm/job_container.conf", "BasePath="),
+    "SwitchType": ("onprem", "slurm/slurm.conf", "SwitchParameters=imex_channel_count"),
+    "AccountingStorageType": ("onprem", "slurm/INSTALL.md", "systemctl restart slurmdbd"),
+    "AccountingStorageHost": ("onprem", "slurm/slurmdbd.conf", "DbdHost=a"),
+    "AccountingStoragePort": ("onprem", "slurm/slurmdbd.conf", "DbdHost="),
+    "AccountingStoragePass": ("onprem", "slurm/slurmdbd.conf", "AuthType=auth/munge"),
+    "PriorityType": ("onprem", "slurm/accounts.sh", "fairshare"),
+    "PreemptType": ("onprem", "slurm/accounts.sh", "preempt"),
+    "MaxNodeCount": ("aws", "slurm/cloud-nodes.conf", "train-"),
+    "ResumeFailProgram": ("aws", "boot/resume-fail.sh", "scale.sh"),
+    "ResumeProgram": ("aws", "boot/resume.sh", "scale.sh"),
+    "SuspendExcNodes": ("aws", "boot/scale.sh", "SuspendExcNodes"),
+    "SuspendProgram": ("aws", "boot/suspend.sh", "scale.sh"),
+    "TreeWidth": ("aws", "boot/scale.sh", "NodeAddr"),
+    "SlurmctldLogFile": ("aws", "", "/var/log/slurm/slurmctld.log"),
+    "SlurmdLogFile": ("aws", "", "/var/log/slurm/slurmd.log"),
+}
+
+
+def test_every_owned_key_has_evidence() -> None:
+    assert EVIDENCE.keys() == {item.key for item in OWNED_OPTIONS}
+
+
+@pytest.mark.parametrize("key", EVIDENCE)
+def test_another_file_depends_on_an_owned_key(key: str) -> None:
+    name, file, text = EVIDENCE[key]
+    assert key.lower() in owned_keys(clusters()[name])
+    if file:
+        assert re.search(re.escape(text), files_of(name)[file], re.IGNORECASE)
+    else:
+        from supercloud.targets.clouds.aws import log_agent
+
+        assert text in log_agent.__dict__["_LOG_FILES"]
+
+
+@pytest.mark.parametrize("item", OWNED_ITEMS, ids=lambda item: f"{item.key}-{item.item}")
+def test_owned_items_are_of_keys_that_are_lists(item: object) -> None:
+    for release in RELEASES:
+        assert getattr(item, "key") in CATALOG.get_slurm(release).lists
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "hint"),
+    [
+        ("AuthType", "auth/none", "set scheduler.auth"),
+        ("credtype", "auth/none", "set scheduler.auth"),
+        ("SlurmctldPort", "7000", "omit it"),
+        ("SlurmctldHost", "x", "set scheduler.controllers"),
+        ("SlurmUser", "root", "omit it"),
+        ("StateSaveLocation", "/x", "omit it"),
+        ("AuthAltParameters", "disable_token_creation,jwt_key=/x", "omit it"),
+        ("AccountingStorageEnforce", "none", "omit it"),
+    ],
+)
+def test_an_owned_key_is_an_error_everywhere(key: str, value: str, hint: str) -> None:
+    for plan in (onprem("23.11", tenants=TENANTS, scheduler={"options": {key: value}}), aws(options={key: value})):
+        [finding] = [item for item in plan.findings if item.check == "slurm-option-owned"]
+        assert (finding.level, finding.path, finding.hint) == ("error", f"scheduler.options.{key}", hint)
+
+
+def test_keys_of_parts_that_the_spec_leaves_out_are_free() -> None:
+    options = {
+        "AccountingStorageType": "accounting_storage/slurmdbd",
+        "AccountingStorageHost": "db.example",
+        "PreemptType": "preempt/partition_prio",
+        "SlurmdPort": "7001",
+    }
+    plan = onprem("25.11", scheduler={"accounting": False, "options": options})
+    assert not plan.errors
+    assert setting(render(plan, "slurm")["slurm.conf"], "AccountingStorageHost") == "db.example"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_items_are_added_to_what_nodes_need(release: str) -> None:
+    """SlurmctldParameters: idle_on_node_suspend took the place of enable_configless, and no node could join."""
+    options = {
+        "slurmctldparameters": "idle_on_node_suspend,node_reg_mem_percent=90",
+        "PrologFlags": "X11",
+        "LaunchParameters": "enable_nss_slurm",
+        "GresTypes": "license",
+        "SchedulerParameters": "bf_max_job_test=50,defer",
+        "SelectTypeParameters": "CR_Socket_Memory",
+        "PrivateData": "nodes",
+        "TaskPlugin": "task/affinity",
+    }
+    for plan in (onprem(release, scheduler={"options": options}), aws(release, options=options)):
+        assert not [item for item in plan.errors if item.path.startswith("scheduler.options")]
+        text = render(plan, "slurm")["slurm.conf"]
+        found = {key: str(setting(text, key)).split(",") for key in options}
+        parameters = found["slurmctldparameters"]
+        assert {"enable_configless", "idle_on_node_suspend", "node_reg_mem_percent=90"} == set(parameters)
+        assert found["PrologFlags"] == ["Alloc", "Contain", "X11"]
+        assert found["LaunchParameters"] == ["use_interactive_step", "enable_nss_slurm"]
+        assert found["GresTypes"] == ["gpu", "license"]
+        assert {"bf_max_job_test=50", "defer", "nohold_on_prolog_fail"} <= set(found["SchedulerParameters"])
+        assert "bf_max_job_test=1000" not in found["SchedulerParameters"]
+        assert found["SelectTypeParameters"] == ["CR_CORE_DEFAULT_DIST_BLOCK", "CR_Socket_Memory"], (
+            "one of them applies"
+        )
+        assert {"accounts", "jobs", "usage", "users", "nodes"} <= set(found["PrivateData"])
+        assert found["TaskPlugin"] == ["task/cgroup", "task/affinity"]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_values_that_slurm_would_ignore_beside_ours_replace_them(release: str) -> None:
+    options = {"PropagateResourceLimits": "NONE", "PrologEpilogTimeout": "60"}
+    text = render(onprem(release, scheduler={"options": options}), "slurm")["slurm.conf"]
+    assert setting(text, "PropagateResourceLimits") == "NONE" and setting(text, "PrologEpilogTimeout") == "60"
+    for key in ("PropagateResourceLimitsExcept", "PrologTimeout", "EpilogTimeout"):
+        assert setting(text, key) is None
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_lists_are_keys_of_the_release(release: str) -> None:
+    found = CATALOG.get_slurm(release)
+    assert found.lists.keys() <= set(found.keys.slurm)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_rendered_values_with_several_items_are_lists_or_known_not_to_be(release: str) -> None:
+    """A key that is rendered as a list and missing in the release's data would be replaced as a whole."""
+    modes = {"healthchecknodestate"}  # the states together say which nodes are checked
+    lists = {key.lower() for key in CATALOG.get_slurm(release).lists}
+    for plan in (onprem(release, [gb200(imex=True), h100()], tenants=TENANTS), aws(release)):
+        for record in records(render(plan, "slurm")["slurm.conf"]):
+            [*keys] = record
+            if len(keys) == 1 and "," in record[keys[0]]:
+                assert keys[0] in lists | modes, record
