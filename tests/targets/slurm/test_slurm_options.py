@@ -9,14 +9,22 @@ import pytest
 from slurm_plans import CATALOG, RELEASES, TENANTS, gb200, h100, records, setting
 from slurm_plans import plan as onprem
 
-from supercloud.plan.build.slurm_options import OWNED_ITEMS, OWNED_OPTIONS, iter_owned_items, iter_owned_options
+from supercloud.plan.build.slurm_options import (
+    OWNED_ITEMS,
+    OWNED_OPTIONS,
+    OwnedItem,
+    iter_owned_items,
+    iter_owned_options,
+)
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
 from supercloud.targets import render
+from supercloud.targets.clouds.aws.log_agent import LOG_FILES
 
-# Values of slurm.conf that other files have too, but that no daemon has to find there: folders of the system.
-_SYSTEM_PATHS = {"/bin/true", "/usr/sbin/reboot"}
+# Paths in slurm.conf that other files have too, for which Slurm may have others: commands of the system, and a program
+# that is installed, and run by INSTALL.md and prolog.sh, whichever program Slurm runs in intervals.
+_FREE_PATHS = {"/bin/true", "/usr/sbin/reboot", "/etc/slurm/health-check.sh"}
 
 
 def aws(version: str = "25.11", **scheduler: object) -> Plan:
@@ -37,7 +45,7 @@ def aws(version: str = "25.11", **scheduler: object) -> Plan:
 @cache
 def clusters() -> dict[str, Plan]:
     """One cluster for each place and for each condition that a key depends on."""
-    pools = [gb200(imex=True), h100(nodes=8)]
+    pools = [gb200(), h100(nodes=8, fabrics=[])]
     return {
         "onprem": onprem("25.11", pools, tenants=TENANTS, scheduler={"controllers": [{"name": "a"}, {"name": "b"}]}),
         "onprem-old": onprem("23.11", pools, tenants=TENANTS),
@@ -71,7 +79,7 @@ def test_a_path_that_another_file_repeats_is_of_an_owned_key(name: str) -> None:
     repeated: dict[str, list[str]] = {}
     for record in records(files["slurm/slurm.conf"]):
         for key, value in record.items():
-            for path in set(re.findall(r"(?<![\w.])/[\w./-]+", value)) - _SYSTEM_PATHS:
+            for path in set(re.findall(r"(?<![\w.])/[\w./-]+", value)) - _FREE_PATHS:
                 where = [other for other, text in others.items() if re.search(rf"{re.escape(path)}(?![\w.-])", text)]
                 if where:
                     repeated.setdefault(key, []).append(f"{path} in {where[0]}")
@@ -103,7 +111,7 @@ EVIDENCE = {
     "AuthAltTypes": ("onprem", "slurm/slurmdbd.conf", "AuthAltTypes=auth/jwt"),
     "ProctrackType": ("onprem", "slurm/cgroup.conf", "ConstrainDevices=yes"),
     "SelectType": ("onprem", "slurm/gres.conf", "Name=gpu"),
-    "TopologyPlugin": ("onprem-old", "slurm/topology.conf", "BlockName="),
+    "TopologyPlugin": ("onprem-old", "slurm/topology.conf", "SwitchName="),
     "HealthCheckInterval": ("onprem", "slurm/slurm.conf", "HealthCheckProgram="),
     "JobContainerType": ("onprem-old", "slurm/job_container.conf", "BasePath="),
     "NamespaceType": ("onprem", "slurm/job_container.conf", "BasePath="),
@@ -136,15 +144,13 @@ def test_another_file_depends_on_an_owned_key(key: str) -> None:
     if file:
         assert re.search(re.escape(text), files_of(name)[file], re.IGNORECASE)
     else:
-        from supercloud.targets.clouds.aws import log_agent
-
-        assert text in log_agent.__dict__["_LOG_FILES"]
+        assert text in LOG_FILES
 
 
 @pytest.mark.parametrize("item", OWNED_ITEMS, ids=lambda item: f"{item.key}-{item.item}")
-def test_owned_items_are_of_keys_that_are_lists(item: object) -> None:
+def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
     for release in RELEASES:
-        assert getattr(item, "key") in CATALOG.get_slurm(release).lists
+        assert item.key in CATALOG.get_slurm_release(release).lists
 
 
 @pytest.mark.parametrize(
@@ -220,7 +226,7 @@ def test_values_that_slurm_would_ignore_beside_ours_replace_them(release: str) -
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_lists_are_keys_of_the_release(release: str) -> None:
-    found = CATALOG.get_slurm(release)
+    found = CATALOG.get_slurm_release(release)
     assert found.lists.keys() <= set(found.keys.slurm)
 
 
@@ -228,8 +234,8 @@ def test_lists_are_keys_of_the_release(release: str) -> None:
 def test_rendered_values_with_several_items_are_lists_or_known_not_to_be(release: str) -> None:
     """A key that is rendered as a list and missing in the release's data would be replaced as a whole."""
     modes = {"healthchecknodestate"}  # the states together say which nodes are checked
-    lists = {key.lower() for key in CATALOG.get_slurm(release).lists}
-    for plan in (onprem(release, [gb200(imex=True), h100()], tenants=TENANTS), aws(release)):
+    lists = {key.lower() for key in CATALOG.get_slurm_release(release).lists}
+    for plan in (onprem(release, [gb200(), h100(fabrics=[])], tenants=TENANTS), aws(release)):
         for record in records(render(plan, "slurm")["slurm.conf"]):
             [*keys] = record
             if len(keys) == 1 and "," in record[keys[0]]:
