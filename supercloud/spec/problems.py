@@ -38,7 +38,10 @@ def build_findings(
     only its owner can read: if it has no field of the model at all, keys that do not look like field names are not
     shown.
     """
-    found = [(_resolve_path(item["loc"], data), item) for item in error.errors(include_url=False)[:_MAX_EXAMINED]]
+    found = [
+        (_resolve_path(item["loc"], data, item["type"] == "missing"), item)
+        for item in error.errors(include_url=False)[:_MAX_EXAMINED]
+    ]
     found.sort(key=lambda pair: find_line(pair[0]))
     around = {place[:depth] for place, _ in found for depth in range(len(place))}
     is_meant = not isinstance(data, Mapping) or any(name in data for name in _iter_field_names(model))
@@ -126,12 +129,13 @@ def _is_kind_of(data: Mapping[str, Any], model: type[BaseModel]) -> bool:
     return info is None or not get_args(info.annotation) or data.get("kind") in get_args(info.annotation)
 
 
-def _resolve_path(location: tuple[str | int, ...], data: Any) -> DocumentPath:
-    """Drop the parts of a pydantic location that are union members instead of keys of the data."""
+def _resolve_path(location: tuple[str | int, ...], data: Any, is_missing: bool) -> DocumentPath:
+    """Drop the parts of a pydantic location that are union members instead of keys of the data. Only the last part of
+    the location of a missing field is no key of the data and no union member."""
     place: list[str | int] = []
     here: Any = data
     for index, part in enumerate(location):
-        last = index == len(location) - 1
+        last = is_missing and index == len(location) - 1
         if isinstance(here, Mapping) and isinstance(part, str) and (part in here or last) and part != "[key]":
             place.append(part)
             here = here.get(part)

@@ -12,6 +12,8 @@ from .base import (
     DuplicateNameError,
     Flag,
     IntegerRange,
+    LocatedProblem,
+    LocatedProblemsError,
     Model,
     Name,
     ReleaseText,
@@ -126,8 +128,21 @@ class SlurmScheduler(Model):
             raise DuplicateNameError(f"duplicate partition {twice!r}")
         for twice in find_duplicates(self.controllers):
             raise DuplicateNameError(f"duplicate controller {twice!r}")
-        if sum(partition.default for partition in self.partitions) > 1:
-            raise ValueError("more than one partition is the default")
+        defaults = [index for index, partition in enumerate(self.partitions) if partition.default]
+        if len(defaults) > 1:
+            first = ("partitions", defaults[0], "default")
+            raise LocatedProblemsError(
+                [
+                    LocatedProblem(
+                        ("partitions", index, "default"),
+                        first,
+                        f"{self.partitions[index].name} is the default partition in addition to "
+                        f"{self.partitions[defaults[0]].name}",
+                        "keep default: true in one partition",
+                    )
+                    for index in defaults[1:]
+                ]
+            )
         return self
 
 
@@ -165,8 +180,18 @@ class KubernetesScheduler(Model):
     def _check_names(self) -> KubernetesScheduler:
         for twice in find_duplicates(self.controllers):
             raise DuplicateNameError(f"duplicate controller {twice!r}")
-        for twice in sorted({name for name in self.levels if self.levels.count(name) > 1}):
-            raise ValueError(f"levels: duplicate level {twice!r}")
+        if repeated := [index for index, name in enumerate(self.levels) if name in self.levels[:index]]:
+            raise LocatedProblemsError(
+                [
+                    LocatedProblem(
+                        ("levels", index),
+                        ("levels", self.levels.index(self.levels[index])),
+                        f"duplicate level {self.levels[index]!r}",
+                        "remove it",
+                    )
+                    for index in repeated
+                ]
+            )
         return self
 
 

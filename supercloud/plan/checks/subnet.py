@@ -26,7 +26,7 @@ from ..build.fabric.roles import find_client_fabric
 from ..build.kubernetes.fabrics import list_attachments
 from ..build.network.nccl import list_collective_fabrics, list_rdma_devices
 from ..model.plan import FabricPlan, Plan
-from .rebuild import replan
+from .rebuild import find_working, replan
 
 __all__ = ["CHECKS"]
 
@@ -133,12 +133,46 @@ def _suggest_manager_port(plan: Plan, catalog: Catalog, path: str) -> str:
     ports = f"set manager: {{links: {_MANAGER_LINKS}}} (a leaf port for each of two hosts)"
     if error:
         return f"{ports}; to have ports for it, {error.hint}"
-    before, after = (
-        next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _iter_subnets(found) if at == path), 0)
-        for found in (plan, tried)
-    )
-    price = f"; this requires {after} switches instead of {before}, fewer nodes do not" if after > before else ""
+    before, after = _count_switches(plan, path), _count_switches(tried, path)
+    price = ""
+    if after > before:
+        price = f"; this requires {after} switches instead of {before}"
+        price += "".join(f", but {item}" for item in _list_smaller_pools(plan, catalog, path, fabrics, before))
     return f"{ports}, or declare the hosts in services (racks and power: facility.machines){price}"
+
+
+def _count_switches(plan: Plan, path: str) -> int:
+    return next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _iter_subnets(plan) if at == path), 0)
+
+
+# How many nodes, or scale-up domains, fewer are tried.
+_MOST_FEWER = 8
+
+
+def _list_smaller_pools(
+    plan: Plan, catalog: Catalog, path: str, fabrics: tuple[Declared, ...], switches: int
+) -> list[str]:
+    """The number of nodes of the largest pool with which no further switches are required, tried on a plan; empty if
+    there is none."""
+    names = next((fabric.pools for at, fabric, _ in _iter_subnets(plan) if at == path), ())
+    pool = max((plan.get_pool(name) for name in names), key=lambda item: item.nodes, default=None)
+    if pool is None:
+        return []
+    step = pool.machine.domain_nodes
+
+    def works(nodes: int) -> bool:
+        pools = tuple(
+            item.model_copy(update={"nodes": nodes}) if item.name == pool.name else item for item in plan.spec.pools
+        )
+        spec = plan.spec.model_copy(update={"fabrics": fabrics, "pools": pools})
+        tried, errors = replan(plan, catalog, spec)
+        return not errors and _count_switches(tried, path) <= switches
+
+    first = pool.nodes - pool.nodes % step or pool.nodes
+    smaller = [first - step * number for number in range(_MOST_FEWER + 1)]
+    found = find_working(plan, [nodes for nodes in smaller if 0 < nodes < pool.nodes], works, 1)
+    of_pool = f" in {pool.name}" if len(names) > 1 else ""
+    return [f"with {nodes} nodes{of_pool} {switches} are enough" for nodes in found]
 
 
 def _with_manager_ports(fabric: Declared) -> Declared:
