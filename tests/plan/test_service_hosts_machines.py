@@ -113,3 +113,28 @@ def test_hosts_have_their_ports_on_one_ordinary_network() -> None:
     plan = planned(pools=pools, fabrics=networks, scheduler=SLURM, facility={"rack": {"type": "eia-48u"}})
     links = {fabric.name: {item.name: item.links for item in fabric.services} for fabric in plan.fabrics}
     assert links == {"in-band": {"ctl": 4, "db": 2}, "second": {}}
+
+
+@pytest.mark.parametrize("kind", ["slurm", "kubernetes"])
+def test_controllers_with_the_names_of_service_machines_are_these_machines(kind: str) -> None:
+    """Machines on the management network only have their own names there, which was an error for the controllers that
+    the hint of service-machines tells to name so."""
+    scheduler = {"kind": kind, "version": "25.11" if kind == "slurm" else "1.36", "controllers": [{"name": "ctl-01"}]}
+    machines = [{"name": "ctl", "machine": "management-server", "count": 2}]
+    alone = site(scheduler, machines=machines)
+    assert not alone.errors
+    [finding] = [item for item in alone.findings if item.check == "service-networks"]
+    assert finding.hint == "add {name: ctl, count: 2, links: 2} to the services of in-band"
+    assert not [item for item in alone.findings if item.check == "service-machines"]
+    assert alone.networks is not None
+    [run] = [item for item in alone.networks.bmcs if item.group == "ctl"]
+    scheduler["controllers"] = [{"name": "ctl-01", "address": run.addresses[0]}]
+    assert not site(scheduler, machines=machines).errors
+    scheduler["controllers"] = [{"name": "ctl-01", "address": run.addresses[1]}]
+    [error] = site(scheduler, machines=machines).errors
+    assert (error.check, error.path) == ("service-hosts", "scheduler.controllers[0].address")
+
+
+def test_a_controller_may_not_have_the_name_of_a_baseboard_controller() -> None:
+    scheduler = SLURM | {"machine": None, "database": None, "controllers": [{"name": "bmc-train-0001"}]}
+    assert [item.path for item in site(scheduler).errors] == ["scheduler.controllers[0].name"]

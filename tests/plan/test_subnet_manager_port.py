@@ -70,11 +70,29 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
     assert not cured.errors
     assert not [item for item in cured.findings if item.check == "subnet-manager-port"]
     (fabric,) = cured.fabrics
-    switches = re.search(r"takes (\d+) switches instead of (\d+)", finding.hint)
+    switches = re.search(r"requires (\d+) switches instead of (\d+)", finding.hint)
     counts = [sum(tier.count for tier in plan.fabrics[0].tiers) for plan in (cured, warned)]
     assert not switches or list(map(int, switches.groups())) == counts
     domain = cured.pools[0].machine.domain_nodes
     assert all(level.size % domain == 0 for level in fabric.wiring.levels if level.name == "su")
+
+
+def test_the_number_of_nodes_with_which_the_switches_stay_is_tried() -> None:
+    """That "fewer nodes do not" require more switches read as the opposite."""
+    changes = {"leaf_rails": 4, "spines": 4, "tiers": 2}
+    warned = plan_of("mi325x-8gpu", 32, **changes)
+    (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]
+    said = re.search(r"requires (\d+) switches instead of (\d+), but with (\d+) nodes (\d+) are enough$", finding.hint)
+    assert said
+    more, before, nodes, after = map(int, said.groups())
+    assert before == after < more and nodes < 32
+
+    def count(nodes: int) -> int:
+        advised = plan_of("mi325x-8gpu", nodes, manager={"links": 2}, **changes)
+        assert not advised.errors
+        return sum(tier.count for tier in advised.fabrics[0].tiers)
+
+    assert count(32) == more and count(nodes) == before and (nodes == 31 or count(nodes + 1) > before)
 
 
 def test_a_manager_without_links_is_advised_to_have_some() -> None:

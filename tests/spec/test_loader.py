@@ -11,6 +11,7 @@ from supercloud.errors import SpecError
 from supercloud.jobs.fleet.state import load_fleet_state
 from supercloud.spec.document import parse_yaml
 from supercloud.spec.loader import load, load_fleet, load_job, loads
+from supercloud.spec.problems import _resolve_path
 
 GOOD = """\
 name: pod1
@@ -25,6 +26,47 @@ def problems(text: str) -> list[tuple[int, str, str, str]]:
     with pytest.raises(SpecError) as caught:
         loads(text, "cluster.yaml")
     return [(item.line, item.path, item.problem, item.hint) for item in caught.value.findings]
+
+
+def test_several_default_partitions_have_the_path_of_the_second() -> None:
+    """The path had the member of the union: scheduler.slurm."""
+    text = """\
+name: pod1
+site: {kind: onprem, location: stockholm}
+scheduler:
+  kind: slurm
+  version: "25.11"
+  partitions:
+    - {name: a, pools: [train], default: true}
+    - {name: b, pools: [train]}
+    - {name: c, pools: [train], default: true}
+pools: [{name: train, machine: dgx-h100, nodes: 4}]
+"""
+    assert problems(text) == [
+        (
+            9,
+            "scheduler.partitions[2].default",
+            "c is the default partition in addition to a, at line 7",
+            "keep default: true in one partition",
+        )
+    ]
+
+
+def test_a_duplicate_level_has_its_path() -> None:
+    text = """\
+name: pod1
+site: {kind: onprem, location: stockholm}
+scheduler: {kind: kubernetes, version: "1.36", levels: [su, fabric, su]}
+pools: [{name: train, machine: dgx-h100, nodes: 4}]
+"""
+    assert problems(text) == [(3, "scheduler.levels[2]", "duplicate level 'su', at line 3", "remove it")]
+
+
+def test_a_path_has_no_member_of_a_union() -> None:
+    """The location of an error that a validator of a whole model raises ends with the member of the union."""
+    data = {"scheduler": {"kind": "slurm"}}
+    assert _resolve_path(("scheduler", "slurm"), data, False) == ("scheduler",)
+    assert _resolve_path(("scheduler", "slurm", "version"), data, True) == ("scheduler", "version")
 
 
 def test_everything_wrong_is_said_at_once_with_its_place() -> None:

@@ -19,7 +19,7 @@ from supercloud.plan.build.kubernetes.names import build_topology, format_level_
 from supercloud.plan.build.kubernetes.networks import build_cluster_networks
 from supercloud.plan.build.kubernetes.quota import split_by_fractions
 from supercloud.plan.model.plan import Plan
-from supercloud.targets import render
+from supercloud.targets import list_targets, render
 from supercloud.targets.schedulers.kubernetes.given import require_kubernetes_spec
 from supercloud.targets.schedulers.kubernetes.labels import build_label_table
 from supercloud.targets.schedulers.kubernetes.tenants import BLOCKED_RANGES_ANNOTATION
@@ -416,3 +416,15 @@ def test_a_rack_has_its_own_limit() -> None:
     assert found["RackPowerTrain"].endswith("> 45000") and "+ 4600" in found["RackPowerTrain"]
     assert found["SitePower"].endswith("> 2e+06")
     assert found["GpuXid79"] == "DCGM_FI_DEV_XID_ERRORS == 79"
+
+
+def test_the_guide_names_the_storage_target_where_it_is_rendered() -> None:
+    """Without servers in the plan there is no target storage, and the guide referred to it."""
+    store = {"name": "home", "kind": "nfs", "mount": "/home", "capacity": "64 TB"}
+    served = store | {"name": "work", "mount": "/work", "servers": {"machine": "management-server", "count": 1}}
+    for declared in ([store], [store, served]):
+        plan = planned({"storage": declared})
+        guide = render(plan, "kubernetes")["INSTALL.md"]
+        assert "- `/home`: the manual of your nfs (home): its servers are not in the plan" in guide
+        assert ("storage" in list_targets(plan)) == ("- `/work`: `storage/INSTALL.md`" in guide) == (len(declared) == 2)
+        assert ("storage/INSTALL.md" in guide) == (len(declared) == 2)

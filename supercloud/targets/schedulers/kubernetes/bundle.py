@@ -115,6 +115,7 @@ def _render_file(plan: Plan, template: str, folders: Iterable[str], **values: ob
         folders=list(folders),
         host_driven=fabrics.list_host_driver_pools(plan),
         partly_mounted=storage.partly_mounted(plan),
+        mounted=storage.list_mounted_storage(plan),
         rails=fabrics.build_rail_names(plan) if plan.site.kind == "onprem" else {},
         **values,
     )
