@@ -53,6 +53,22 @@ def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
 
 
+def slurm_option_duplicate(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two spellings of one key: Slurm compares keys without regard to case."""
+    for slurm, _ in iter_slurm(plan):
+        first: dict[str, str] = {}
+        for key in slurm.options:
+            other = first.setdefault(key.lower(), key)
+            if other != key:
+                yield Finding(
+                    "slurm-option-duplicate",
+                    "error",
+                    f"scheduler.options.{key}",
+                    f"{key} and {other} are the same key of slurm.conf, which ignores case",
+                    "keep one of them",
+                )
+
+
 def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Accelerators that Slurm cannot allocate, because their GRES name or their device files have no source."""
     for _ in iter_slurm(plan):
@@ -197,6 +213,7 @@ def slurm_shared_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 CHECKS = (
     slurm_gres,
     slurm_node_size,
+    slurm_option_duplicate,
     slurm_option_owned,
     slurm_preemption,
     slurm_reserve,

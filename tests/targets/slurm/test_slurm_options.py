@@ -240,3 +240,18 @@ def test_rendered_values_with_several_items_are_lists_or_known_not_to_be(release
             [*keys] = record
             if len(keys) == 1 and "," in record[keys[0]]:
                 assert keys[0] in lists | modes, record
+
+
+def test_two_spellings_of_a_key_are_an_error() -> None:
+    plan = onprem(scheduler={"options": {"KillWait": "30", "killwait": "60"}})
+    [finding] = plan.errors
+    assert (finding.check, finding.path) == ("slurm-option-duplicate", "scheduler.options.killwait")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_slurmdbd_conf_follows_what_both_must_have(release: str) -> None:
+    options = {"trackwckey": "yes"} | ({"TLSType": "tls/s2n"} if release >= "24.05" else {})
+    text = render(onprem(release, scheduler={"options": options}), "slurm")["slurmdbd.conf"]
+    assert setting(text, "TrackWCKey") == "yes"
+    assert setting(text, "TLSType") == options.get("TLSType")
+    assert setting(render(onprem(release), "slurm")["slurmdbd.conf"], "TrackWCKey") is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....plan.model.plan import Plan, TenantPlan
+from ....spec import SlurmScheduler
 from ....spec.tenant import Priority
 from .conf import Value, format_duration
 from .given import require_slurm_spec
@@ -16,6 +17,9 @@ __all__ = ["QOS_PRIORITIES", "Account", "build_accounts", "build_qos_levels", "b
 # largest; ``normal`` exists in every fresh database.
 QOS_PRIORITIES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
 
+# Keys that slurm.conf and slurmdbd.conf must agree on (slurmdbd.conf manual page), of those that a user may set.
+_SHARED_KEYS = ("TLSType", "TrackWCKey")
+
 
 def build_slurmdbd_settings(plan: Plan) -> dict[str, Value]:
     """slurmdbd.conf. The database is on the same host and knows the slurm user by its socket: there is no password."""
@@ -24,6 +28,7 @@ def build_slurmdbd_settings(plan: Plan) -> dict[str, Value]:
     return {
         "AuthType": "auth/slurm" if require_slurm_spec(plan).auth == "slurm" else "auth/munge",
         **build_token_settings(plan),
+        **_select_shared_options(require_slurm_spec(plan)),
         "DbdHost": host.name,
         "SlurmUser": "slurm",
         "LogFile": "/var/log/slurm/slurmdbd.log",
@@ -38,6 +43,12 @@ def build_slurmdbd_settings(plan: Plan) -> dict[str, Value]:
         "PurgeStepAfter": "6months",
         "PurgeSuspendAfter": "6months",
     }
+
+
+def _select_shared_options(slurm: SlurmScheduler) -> dict[str, Value]:
+    """Those of ``scheduler.options`` that slurmdbd.conf must have too, with the same value."""
+    given = {key.lower(): value for key, value in slurm.options.items()}
+    return {key: given[key.lower()] for key in _SHARED_KEYS if key.lower() in given}
 
 
 @dataclass(frozen=True)
