@@ -26,12 +26,7 @@ def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if plan.scheduler.kind == "kubernetes":
         taken[build_cluster_networks(plan).endpoint] = "the endpoint of the control plane"
     for path, host in _iter_hosts(plan):
-        for names, addresses, is_service in _iter_machines(plan):
-            if is_service and host.name in names:
-                # The host is this machine, which has no network but the management network.
-                if host.address in addresses and addresses[list(names).index(host.name)] != host.address:
-                    taken.setdefault(host.address, f"one of {names}")
-                continue
+        for names, addresses in _iter_machines(plan):
             if host.name in names:
                 yield Finding(
                     "service-hosts",
@@ -146,16 +141,13 @@ def _iter_hosts(plan: Plan) -> Iterator[tuple[str, HostPlan]]:
         yield "scheduler.database", database
 
 
-def _iter_machines(plan: Plan) -> Iterator[tuple[HostRange, AddressRun, bool]]:
-    """Names and addresses of machines, and whether they are service machines on the management network only, which
-    have their own names there."""
+def _iter_machines(plan: Plan) -> Iterator[tuple[HostRange, AddressRun]]:
     for pool in plan.pools:
-        yield pool.hosts, pool.addresses, False
+        yield pool.hosts, pool.addresses
     for group in plan.servers:
-        yield group.hosts, group.addresses, False
-    services = {item.name: item.hosts for item in (plan.networks.machines if plan.networks else ())}
+        yield group.hosts, group.addresses
     for run in plan.networks.bmcs if plan.networks else ():
-        yield run.names, run.addresses, services.get(run.group) == run.names
+        yield run.names, run.addresses
 
 
 def _explain_invalid_address(plan: Plan, text: str) -> str | None:

@@ -7,7 +7,7 @@ network blocks of their own. A group has room to grow, so that one machine more 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ....primitives.addresses import AddressRun, Block, compute_block_size, count_block_hosts
@@ -82,13 +82,18 @@ def build_machine_runs(
 
 
 def iter_management_runs(
-    machines: tuple[MachineRun, ...], hall: FacilityPlan | None, allocators: ManagementAllocators, problems: Problems
+    machines: tuple[MachineRun, ...],
+    scheduler_hosts: Collection[str],
+    hall: FacilityPlan | None,
+    allocators: ManagementAllocators,
+    problems: Problems,
 ) -> Iterator[BmcRun]:
     """The management ports of service machines of ours and of distribution units. What hangs on no other network has
-    its own name there."""
+    its own name there, except for hosts of the scheduler: their names belong to the addresses that it uses."""
     for item in machines:
         if item.is_managed:
-            prefix = f"bmc-{item.hosts.prefix}" if item.addresses else item.hosts.prefix
+            is_named = item.addresses is not None or any(name in item.hosts for name in scheduler_hosts)
+            prefix = f"bmc-{item.hosts.prefix}" if is_named else item.hosts.prefix
             block = allocators.machines.allocate(item.hosts.last)
             yield from _iter_run(item.name, item.hosts, prefix, block, allocators.machines.cidr, problems)
     pdus = hall.pdu_count if hall else 0

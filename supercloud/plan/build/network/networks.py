@@ -12,7 +12,7 @@ from ....catalog.contract import RoceProfile
 from ....errors import InputError, UnknownNameError
 from ....primitives.addresses import AddressRun, Block, allocate_blocks, compute_block_size
 from ....primitives.nodes import HostRange
-from ....spec import ClusterSpec, Fabric
+from ....spec import ClusterSpec, Fabric, SlurmScheduler
 from ....topology import Fabric as Wiring
 from ....topology.links import NodeLinks
 from ...model.network import (
@@ -81,7 +81,8 @@ def build_networks_plan(
     rooms = ManagementAllocators.from_block(quarters[3])
     server_bmcs = _allocate_blocks(rooms.servers, {group.name: group.count for group in servers}, problems)
     machines = build_machine_runs(network, fabrics, hall, problems)
-    managed = tuple(iter_management_runs(machines, hall, rooms, problems))
+    scheduler_hosts = _list_scheduler_hosts(spec)
+    managed = tuple(iter_management_runs(machines, scheduler_hosts, hall, rooms, problems))
     bmcs = _carve_blocks(quarters[0], {pool.name: pool.nodes for pool in pools}, "network.management", "BMCs", problems)
     tiers = {item.name: {tier.name: tier.count for tier in item.tiers} for item in switched}
     counts = {name: sum(count.values()) for name, count in tiers.items()}
@@ -359,3 +360,9 @@ def _find_network_os(
     return next((item for item in known if tier.switch.vendor in item.vendors), None) or next(
         (item for item in known if "*" in item.vendors), None
     )
+
+
+def _list_scheduler_hosts(spec: ClusterSpec) -> list[str]:
+    """Names of the controllers and of the database host."""
+    database = spec.scheduler.database if isinstance(spec.scheduler, SlurmScheduler) else None
+    return [host.name for host in (*spec.scheduler.controllers, *((database,) if database else ()))]
