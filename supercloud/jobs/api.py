@@ -167,10 +167,10 @@ def submit(
                 promised=compute_reserved_cost(job, placement),
             )
             mine = new and store.begin_submission(record.id)
-        try:
-            if mine and known_there:
+            if mine and known_there:  # in the same write: what is looked for later must carry the digest of this record
                 store.record_submitted(record.id, known_there)
-            elif mine:
+        try:
+            if mine and not known_there:
                 submit_recorded(store, open_engine(connection, store.folder), record.id, submission)
         except (SubmissionUnknownError, StoreError) as error:  # whoever repeats it without its key has it twice
             raise type(error)(

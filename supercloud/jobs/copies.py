@@ -12,7 +12,10 @@ from .engines.submission import JobIdentity, compute_record_digest, compute_spec
 from .store.records import JobRecord
 from .store.store import Store
 
-__all__ = ["describe_copies", "find_copies", "select_resubmitted"]
+__all__ = ["build_identity", "describe_copies", "describe_others", "find_copies", "select_resubmitted"]
+
+
+_MAX_NAMED = 5  # jobs in one message, the latest: a key may have been used every night
 
 
 def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[JobRecord]:
@@ -33,11 +36,11 @@ def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, Job
     asked = {record.ref: record for record in records if record.ref is not None}
     if not asked or not isinstance(engine, FindsCopies):
         return {}
-    found = engine.copies({ref: _build_identity(record) for ref, record in asked.items()})
+    found = engine.copies({ref: build_identity(record) for ref, record in asked.items()})
     return {asked[ref].id: copies for ref, copies in found.items()}
 
 
-def _build_identity(record: JobRecord) -> JobIdentity:
+def build_identity(record: JobRecord) -> JobIdentity:
     """What the engine keeps with the job of a record."""
     return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
 
@@ -54,6 +57,18 @@ def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool
             f"{_format_refs(copies.possible)} of the same key, which cancel leaves alone: it may be of another store"
         )
     return f"when it ended, {record.engine} still had {', and '.join(said)}"
+
+
+def describe_others(record: JobRecord, refs: Sequence[str]) -> str:
+    """What is said of jobs that an engine has under the key of a record which it did not submit; empty without any."""
+    if not refs:
+        return ""
+    is_one = len(refs) == 1
+    return (
+        f"{record.engine} has {_format_refs(refs[-_MAX_NAMED:])} of the key {record.engine_key}, "
+        f"{'which was' if is_one else 'which were'} submitted for another record (of another store, or forgotten by this "
+        f"one) or by an earlier version: {'it is' if is_one else 'they are'} left alone"
+    )
 
 
 def _format_refs(refs: Sequence[str]) -> str:

@@ -10,14 +10,16 @@ from dataclasses import replace
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..primitives.responses import replace_surrogates
 from ..spec.fleet import Connection
-from .copies import describe_copies, find_copies, select_resubmitted
+from .copies import build_identity, describe_copies, describe_others, find_copies, select_resubmitted
 from .engines.base import (
     Engine,
     FindsByKey,
     FindsCopies,
+    FindsSubmitted,
     JobCopies,
     SeesSubmissions,
     SubmissionUnknownError,
+    SubmittedJob,
     TakesLate,
     defect_of,
     open_engine,
@@ -144,20 +146,22 @@ def _late_arrival(engine: Engine) -> float:
     return engine.late_arrival if isinstance(engine, TakesLate) else 0.0
 
 
-def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float]) -> bool:
+def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float], others: str = "") -> bool:
     """Whether the scheduler may still take a submission that has ended and that it does not know yet; the record then
-    says so.
+    says so, and which ``others`` of its key are there.
     """
     if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
         return False
     try:
         left = seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
-        if left > 0 and (left == seconds or not record.reason.startswith(_LOOKED_FOR)):
+        is_news = left == seconds or not record.reason.startswith(_LOOKED_FOR) or others not in record.reason
+        if left > 0 and is_news:
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
             store.explain_submission(
                 record.id,
                 record.owner,
-                f"{_LOOKED_FOR} {until}, and then handed over again unless {record.engine} has it",
+                f"{_LOOKED_FOR} {until}, and then handed over again unless {record.engine} has it"
+                f"{'; ' if others else ''}{others}",
             )
     except StoreError:  # it is counted as soon as something can be written
         return True
@@ -182,23 +186,26 @@ def _recover_submissions(
     if not orphans:
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
-    found = _find_refs(engine, asked) if asked else {}
+    found = _find_submitted(engine, asked) if asked else {}
     open_ = [record.engine_key for record in asked if record.engine_key not in found]
     busy = _select_in_progress(engine, open_)
     for record in orphans:
-        ref = found.get(record.engine_key)
-        if ref is not None:
-            store.record_submitted(record.id, ref, record.launch)
-        elif record.state is State.PENDING or record.engine_key in found:
-            if _must_wait(store, engine, record, clock):
+        there = found.get(record.engine_key)
+        if there is not None and there.ref is not None:
+            store.record_submitted(record.id, there.ref, record.launch)
+        elif record.state is State.PENDING or there is not None:
+            others = describe_others(record, there.others) if there is not None else ""
+            if _must_wait(store, engine, record, clock, others):
                 continue
             with submission_in_progress(store, record.key):
                 if store.begin_submission(record.id, record.owner, record.lease):
+                    if others:
+                        store.add_note(record.id, others)
                     try:
                         submit_recorded(store, engine, record.id, Submission.from_json(record.submission))
                     except EngineError as error:
                         problems.append(error)
-        elif not isinstance(engine, FindsByKey):
+        elif not isinstance(engine, FindsSubmitted | FindsByKey):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
         elif record.engine_key in busy:
@@ -224,19 +231,24 @@ def _explain(store: Store, record: JobRecord, reason: str) -> None:
         store.explain_submission(record.id, record.owner, reason)
 
 
-def _find_refs(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:
-    """What the engine has under the keys of jobs. A job that was submitted for another spec is not theirs: the engine
-    refuses to take the key again, or takes it for a second job.
+def _find_submitted(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, SubmittedJob]:
+    """What the engine has of jobs, by their keys. A job that was submitted for another record or spec is not theirs:
+    the engine refuses to take the key again, or takes it for a second job.
     """
+    since = min(record.recorded for record in records)
+    if isinstance(engine, FindsSubmitted):
+        return engine.find_submitted([build_identity(record) for record in records], since)
     if not isinstance(engine, FindsByKey):
         return {}
-    since = min(record.recorded for record in records)
+    # an engine of another distribution that keeps no digests of records
     found = engine.find([record.engine_key for record in records], since)
     refs = [ref for ref in found.values() if ref is not None]
     digests = find_digests(engine, refs, since)
     wanted = {record.engine_key: compute_spec_digest(record.spec) for record in records}
     return {
-        key: None if ref is not None and digests.get(ref, wanted[key]) != wanted[key] else ref
+        key: SubmittedJob(None, (ref,))
+        if ref is not None and digests.get(ref, wanted[key]) != wanted[key]
+        else SubmittedJob(ref)
         for key, ref in found.items()
     }
 

@@ -31,13 +31,17 @@ __all__ = [
     "CarriesDigests",
     "ChecksReachability",
     "SupportsDependencies",
+    "EndsStarts",
     "Engine",
     "FindsByKey",
     "FindsCopies",
+    "FindsSubmitted",
+    "LocatesResults",
     "JobCopies",
     "KeepsResults",
     "RecallsJobs",
     "SeesSubmissions",
+    "SubmittedJob",
     "StreamsLogs",
     "TakesLate",
     "BindsTokens",
@@ -109,11 +113,45 @@ class FindsByKey(Protocol):
         """For each key submitted after ``since`` its ref, None when it is certainly not there; left out: who knows."""
 
 
+@dataclass(frozen=True)
+class SubmittedJob:
+    """What an engine has of a job whose submission got no answer."""
+
+    ref: str | None
+    """What it calls the job; None when it is certainly not there."""
+    others: Sequence[str] = ()
+    """Other jobs of the key: they carry the digest of another record, say of another store or of a job that this store
+    has forgotten, or none, because an earlier version submitted them. Nobody takes them for this job.
+    """
+
+
+@runtime_checkable
+class FindsSubmitted(Protocol):
+    """An engine that keeps the identity of a job with it, so that a job is found of which the store knows what it
+    submitted. :class:`FindsByKey` is for a store that has forgotten that.
+    """
+
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """For each of the jobs, which have different keys and were submitted after ``since``, what is there of it, by
+        its key; left out: who knows. A job is one of these only where key, spec and record are the same.
+        """
+
+
+@runtime_checkable
+class EndsStarts(Protocol):
+    """An engine that can tell the job of a start from another one that has got its ref since."""
+
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """End the job of a ref, and its copies, where they carry this identity. It is no error that the engine has
+        forgotten them, or that the ref is of another job by now, which is left alone.
+        """
+
+
 @runtime_checkable
 class TakesLate(Protocol):
     """An engine whose scheduler may still take a job some time after nobody waits for its answer any more, and which
-    may then have two jobs of one key: what :meth:`FindsByKey.find` does not see is submitted again only after that
-    time.
+    may then have two jobs of one key: what :meth:`FindsSubmitted.find_submitted` does not see is submitted again only
+    after that time.
     """
 
     late_arrival: float
@@ -181,6 +219,14 @@ class KeepsResults(Protocol):
 
     def read_result(self, key: str, offset: int) -> bytes:
         """A piece of it from a byte on; empty when there is no more (yet)."""
+
+
+@runtime_checkable
+class LocatesResults(Protocol):
+    """An engine that can name the place of a result, for messages."""
+
+    def describe_result(self, key: str) -> str:
+        """The file that :meth:`KeepsResults.read_result` reads, with its host where that is another one."""
 
 
 @runtime_checkable

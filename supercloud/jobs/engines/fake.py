@@ -21,8 +21,9 @@ from ...errors import EngineError
 from ..runtime.epochs import compute_previous_epoch, parse_launch
 from ..store.states import State
 from ..store.status import Status
+from .base import SubmittedJob
 from .environment import build_job_environment
-from .submission import Submission
+from .submission import JobIdentity, Submission
 
 if TYPE_CHECKING:
     from ...spec import JobSpec
@@ -67,7 +68,14 @@ class FakeEngine:
             begin = time.time() + float(submission.settings.get("begin", 0))
             self._write(
                 submission.key,
-                {"states": states, "attempt": 1, "taken": taken, "begin": begin, "spec": submission.spec},
+                {
+                    "states": states,
+                    "attempt": 1,
+                    "taken": taken,
+                    "begin": begin,
+                    "spec": submission.spec,
+                    "record": submission.identity.record,
+                },
             )
         self.submission_count += 1
         self.crash_hook("after")
@@ -76,6 +84,28 @@ class FakeEngine:
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Which of them were taken."""
         return {key: f"fake-{key}" if self._build_path(key).exists() else None for key in keys}
+
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """Those that were taken for the same record."""
+        found = {}
+        for identity in jobs:
+            ref = f"fake-{identity.key}"
+            there = self._read_identity(identity.key)
+            is_ours = there is not None and there.is_same_record(identity)
+            found[identity.key] = SubmittedJob(ref if is_ours else None, (ref,) if there and not is_ours else ())
+        return found
+
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """Let it end, if it is that of the same record."""
+        there = self._read_identity(ref.removeprefix("fake-"))
+        if there is not None and (there.is_same_record(start) or not there.record):
+            self.cancel(ref)
+
+    def _read_identity(self, key: str) -> JobIdentity | None:
+        if not self._build_path(key).exists():
+            return None
+        known = self._read(key)
+        return JobIdentity(key, str(known.get("spec", "")), str(known.get("record", "")))
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """Of those that were submitted with one."""

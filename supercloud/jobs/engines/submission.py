@@ -21,7 +21,7 @@ class JobIdentity(NamedTuple):
     record: str = ""
     """:func:`compute_record_digest` of its record; empty where an earlier version submitted it."""
 
-    def is_same_record(self, other: JobIdentity) -> bool:
+    def is_same_record(self, other: JobIdentity | None) -> bool:
         """Whether both jobs were certainly submitted for one record: one of them is the copy of the other."""
         return bool(self.record) and self == other
 

@@ -347,7 +347,7 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
     with pytest.raises(SubmissionUnknownError):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
-    monkeypatch.setattr(rest_module.RestController, "read_older_keys", lambda self, seconds: None)
+    monkeypatch.setattr(rest_module.RestController, "read_older_jobs", lambda self, seconds: None)
     assert not reconcile(store) and "looked for again until" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
@@ -740,7 +740,7 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
 ) -> None:
     """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://127.0.0.1:1")
-    assert not rest.controller.read_keys()
+    assert not rest.controller.read_jobs()
     with pytest.raises(EngineError, match="there is none"):
         cluster.list_nodes()
     assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)

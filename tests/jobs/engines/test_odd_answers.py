@@ -247,7 +247,7 @@ def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) 
     for read in (
         texts.parse_queue,
         texts.parse_accounts,
-        texts.parse_keys,
+        texts.parse_jobs,
         nodes.parse_ends,
         nodes.parse_waiting_jobs,
         lambda text: [*nodes.parse_nodes(text, {})],

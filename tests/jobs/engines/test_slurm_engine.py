@@ -10,9 +10,10 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult, LocalRunner
-from supercloud.jobs.engines.slurm.texts import parse_keys
+from supercloud.jobs.engines.slurm.texts import parse_jobs
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -48,7 +49,9 @@ DOWN = CommandResult(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to 
 
 
 def test_the_queue_is_asked_first(tmp_path: Path) -> None:
-    lost, gone = (parse_keys(recorded("queue-22.05.txt").stdout)[key] for key in ("lost", "lost-for-good"))
+    lost, gone = (
+        select_latest(parse_jobs(recorded("queue-22.05.txt").stdout))[key] for key in ("lost", "lost-for-good")
+    )
     both = engine(tmp_path, squeue=recorded("queue-lost-22.05.txt"), sacct=recorded("accounts-22.05.txt"))
     assert both.poll([lost])[lost].attempt == 2
     assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]

@@ -8,8 +8,9 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
+from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
-from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_keys
+from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_jobs
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 
@@ -24,7 +25,9 @@ def recorded(name: str) -> tuple[str, str, int]:
 
 def by_key(name: str, text: str) -> dict[str, list[Status]]:
     """Statuses in a listing by the key of the job; ids differ from one recording to the next."""
-    refs = parse_keys(recorded(f"found-{name}")[1]) | parse_keys(recorded(f"queue-{name}")[1])
+    refs = select_latest(parse_jobs(recorded(f"found-{name}")[1])) | select_latest(
+        parse_jobs(recorded(f"queue-{name}")[1])
+    )
     listed = texts.parse_queue(text) | texts.parse_accounts(text)
     return {key: listed[ref] for key, ref in refs.items() if ref in listed}
 
@@ -103,7 +106,7 @@ def test_the_accounts(release: str) -> None:
 
 @RELEASES
 def test_jobs_are_found_by_their_key(release: str) -> None:
-    queue, older = (parse_keys(recorded(f"{name}-{release}.txt")[1]) for name in ("queue", "found"))
+    queue, older = (select_latest(parse_jobs(recorded(f"{name}-{release}.txt")[1])) for name in ("queue", "found"))
     assert len(queue) == 14
     assert older.items() <= queue.items() and {"ok", "lost", "licensed"} <= set(older)
     runs = next(line for line in recorded(f"found-{release}.txt")[1].splitlines() if "lost-for-good" in line)
@@ -124,7 +127,7 @@ def test_refusals_have_a_next_step(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
 def test_what_makes_no_sense_is_left_out(text: str) -> None:
-    assert texts.parse_queue(text) == {} and parse_keys(text) == {}
+    assert texts.parse_queue(text) == {} and select_latest(parse_jobs(text)) == {}
     assert texts.parse_accounts(text) == {}
 
 
@@ -198,5 +201,5 @@ def test_numbers_that_no_counter_holds_are_an_error() -> None:
             texts.parse_accounts(f"7|FAILED|0:0|1|{time}|")
     with pytest.raises(EngineError, match="MinJobAge is"):
         texts.parse_min_job_age(f"MinJobAge = {'9' * 400} sec")
-    assert texts.parse_job_id("9" * 40) is None and texts.parse_keys(f"{'9' * 40}|supercloud:k") == {}
+    assert texts.parse_job_id("9" * 40) is None and select_latest(texts.parse_jobs(f"{'9' * 40}|supercloud:k")) == {}
     assert texts.parse_queue("\u00b2" + ROW[1:]) == {}

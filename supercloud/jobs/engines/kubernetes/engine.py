@@ -13,7 +13,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.build.kubernetes.names import DIGEST_ANNOTATION, JOB_LABEL, SPEC_DIGEST_ANNOTATION
+from ....plan.build.kubernetes.names import (
+    DIGEST_ANNOTATION,
+    JOB_LABEL,
+    KEY_ANNOTATION,
+    RECORD_DIGEST_ANNOTATION,
+    SPEC_DIGEST_ANNOTATION,
+)
 from ....primitives.responses import translate_errors
 from ....spec import JobSpec
 from ....spec.fleet import Connection
@@ -22,8 +28,8 @@ from ...placement.place import Placement
 from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..base import SubmissionUnknownError
-from ..submission import Submission
+from ..base import SubmissionUnknownError, SubmittedJob
+from ..submission import JobIdentity, Submission
 from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
 from .jobset import TTL_AFTER_FINISHED
@@ -100,7 +106,11 @@ class KubernetesEngine:
         word, kind = get_kind(body["apiVersion"])
         ref = JobRef(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
         meta.setdefault("annotations", {}).update(
-            {DIGEST_ANNOTATION: submission.digest, SPEC_DIGEST_ANNOTATION: submission.spec}
+            {
+                DIGEST_ANNOTATION: submission.digest,
+                SPEC_DIGEST_ANNOTATION: submission.spec,
+                RECORD_DIGEST_ANNOTATION: submission.identity.record,
+            }
         )
         self._refs.write(submission.key, ref, submission.digest)
         path = kind.build_path(ref.namespace)
@@ -190,11 +200,41 @@ class KubernetesEngine:
             there = self._find_object(ref) if ref else None
             if ref and there and _read_digest(there) == (self._refs.read_digest(key) or _read_digest(there)):
                 found[key] = str(ref.with_created(_read_creation_time(there)))
-            elif (
-                ref is None or -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
-            ):  # it would still be there, even if it had ended
+            elif ref is None or _is_kept_since(since):
                 found[key] = None
         return found
+
+    @_translate_errors
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """By the annotations of the objects: what lies here under a key may be of a job that the store has forgotten,
+        and an object of the same name of another store.
+        """
+        found: dict[str, SubmittedJob] = {}
+        for identity in jobs:
+            ref = self._refs.read(identity.key)
+            there = self._find_object(ref) if ref else None
+            if ref and there and _read_identity(there).is_same_record(identity):
+                found[identity.key] = SubmittedJob(str(ref.with_created(_read_creation_time(there))))
+            elif ref is None or there or _is_kept_since(since):
+                found[identity.key] = SubmittedJob(None, (f"{ref.namespace}/{ref.name}",) if ref and there else ())
+        return found
+
+    @_translate_errors
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """Delete the objects that carry its identity: another job of the same key has objects of the same names."""
+        known = JobRef.parse(ref)
+        for path, name in _iter_objects(ref):
+            try:
+                there = self.api.get(f"{path}/{name}")
+            except ApiStatusError as refusal:
+                if refusal.code != 404:
+                    raise
+                continue
+            identity = _read_identity(there)
+            is_earlier = not identity.record and known and _read_creation_time(there) == known.created
+            is_earlier = is_earlier and identity.may_be_same_job(start)
+            if identity.is_same_record(start) or is_earlier:
+                self._delete(path, name, {"uid": there["metadata"]["uid"]})
 
     @_translate_errors
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
@@ -316,6 +356,10 @@ class KubernetesEngine:
             self._gather_logs(spool, ref)
         return spool.read_result()[offset:]
 
+    def describe_result(self, key: str) -> str:
+        """The file that holds what the pods printed of it."""
+        return str(LogSpool(self._refs.build_folder_path(key)).result_path)
+
     def _gather_logs(self, spool: LogSpool, ref: JobRef) -> None:
         pods = self.api.iter_items(f"/api/v1/namespaces/{ref.namespace}/pods", labelSelector=f"{JOB_LABEL}={ref.name}")
         spool.gather(self.api, pods)
@@ -342,6 +386,16 @@ def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status]) -> Status | N
     if len(tasks) < len(ref.object_names) and -_MAX_CLOCK_SKEW < time.time() - ref.created < TTL_AFTER_FINISHED:
         tasks += [_DELETED_STATUS] * (len(ref.object_names) - len(tasks))
     return aggregate_array_status(tasks, max(1, ref.tasks))
+
+
+def _is_kept_since(since: float) -> bool:
+    """Whether what was created after a date would still be there, even if it had ended."""
+    return -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
+
+
+def _read_identity(resource: Json) -> JobIdentity:
+    names = (KEY_ANNOTATION, SPEC_DIGEST_ANNOTATION, RECORD_DIGEST_ANNOTATION)
+    return JobIdentity(*(_read_annotation(resource, name) for name in names))
 
 
 def _read_digest(resource: Json) -> str:

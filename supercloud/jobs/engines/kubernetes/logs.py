@@ -37,6 +37,11 @@ class LogSpool:
         self._file, self._marks, self._results = folder / "log", folder / "marks.json", folder / "results"
         self._mark = f"{RESULT_MARK} {folder.name} ".encode()  # of this job: its folder is called like its key
 
+    @property
+    def result_path(self) -> Path:
+        """The file of what jobs left, as lines."""
+        return self._results
+
     def gather(self, api: ApiClient, pods: Iterable[Json]) -> None:
         """Add what pods have printed since the last time; those that have not begun have nothing to say."""
         begun = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Running", "Succeeded", "Failed")]

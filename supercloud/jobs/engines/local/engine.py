@@ -16,11 +16,11 @@ from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ...store.states import State
 from ...store.status import Status
-from ..base import SubmissionUnknownError
+from ..base import SubmissionUnknownError, SubmittedJob
 from ..environment import build_job_environment, compute_rendezvous_port
 from ..retries import list_retried_exit_codes
 from ..shebang import parse_shebang
-from ..submission import Submission
+from ..submission import JobIdentity, Submission
 from .bell import ensure_agent
 from .queue import Queue
 from .runs import build_log_path, build_result_path, build_script_path
@@ -175,6 +175,26 @@ class LocalEngine:
         known = {key: self._queue.find(key) for key in keys}
         return {key: found.ref if found and not 0 < found.recorded < since else None for key, found in known.items()}
 
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """Those in the queue that were submitted for the same record."""
+        found = {}
+        for identity in jobs:
+            there = self._queue.find(identity.key)
+            is_ours = there is not None and there.submission.identity.is_same_record(identity)
+            found[identity.key] = SubmittedJob(
+                there.ref if there and is_ours else None, (there.ref,) if there and not is_ours else ()
+            )
+        return found
+
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """Ask the agent to end it, where the queue has it under this key for the same record."""
+        there = self._queue.find(start.key)
+        if there is None or there.ref != ref:
+            return
+        identity = there.submission.identity
+        if identity.is_same_record(start) or (not identity.record and identity.may_be_same_job(start)):
+            self.cancel(ref)
+
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the submissions in the queue."""
         return self._queue.find_digests(refs)
@@ -202,6 +222,10 @@ class LocalEngine:
     def read_result(self, key: str, offset: int) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names."""
         return private.read_own_file(build_result_path(self.folder, key), offset, _CHUNK_SIZE)
+
+    def describe_result(self, key: str) -> str:
+        """Its path."""
+        return str(build_result_path(self.folder, key))
 
 
 def _read_chunk(path: Path, offset: int) -> bytes:

@@ -21,11 +21,10 @@ from .texts import build_status, parse_comment
 
 __all__ = [
     "parse_accounts",
-    "parse_digests",
     "read_job_id",
     "is_owned_by",
     "has_key",
-    "parse_keys",
+    "parse_jobs",
     "parse_nodes",
     "parse_queue",
     "build_submission",
@@ -165,23 +164,9 @@ def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]
     return found
 
 
-def parse_keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Key -> id, the latest of a key; empty where the answer does not say the id of a job that carries the key."""
-    found: dict[str, str] = {}
-    for number, identity in _iter_comments(jobs):
-        found[identity.key] = max(found.get(identity.key, number), number, key=copies.order_of)
-    return found
-
-
-def parse_digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Id -> digest of the job's spec; jobs without one are left out."""
-    return {number: identity.spec for number, identity in _iter_comments(jobs) if identity.spec}
-
-
-def _iter_comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, JobIdentity]]:
-    for job in jobs:
-        if found := _parse_identity(job):
-            yield read_job_id(job), found
+def parse_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[copies.ListedJob]:
+    """The jobs that carry a key; the id is empty where the answer does not say it."""
+    return [(read_job_id(job), identity) for job in jobs if (identity := _parse_identity(job))]
 
 
 def _parse_identity(job: Mapping[str, Any]) -> JobIdentity | None:

@@ -27,16 +27,11 @@ class Controller(Protocol):
     def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
         """Jobs that the controller has forgotten; empty where nobody keeps accounts."""
 
-    def read_keys(self) -> Mapping[str, str]:
-        """Key -> id of the jobs the controller remembers."""
+    def read_jobs(self) -> Sequence[copies.ListedJob]:
+        """The jobs the controller remembers, with what they carry."""
 
-    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """The same from the accounts of the last seconds; None where nobody keeps any."""
-
-    def read_digests(self, seconds: int) -> Mapping[str, str]:
-        """Id -> digest of the spec, of the jobs in the queue and, where somebody keeps any, in the accounts of the last
-        seconds; jobs that carry none are left out.
-        """
 
     def get_retention(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
@@ -76,20 +71,14 @@ class CommandController:
                 found |= texts.parse_accounts(answer.stdout)
         return found
 
-    def read_keys(self) -> Mapping[str, str]:
+    def read_jobs(self) -> Sequence[copies.ListedJob]:
         """From the comments in the queue."""
-        return texts.parse_keys(self._run(commands.build_squeue()).stdout)
+        return texts.parse_jobs(self._run(commands.build_squeue()).stdout)
 
-    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """From comments and submission lines in the accounts."""
         answer = self.runner.run(commands.build_sacct_history(seconds))
-        return texts.parse_keys(answer.stdout) if answer.exit_code == 0 else None
-
-    def read_digests(self, seconds: int) -> Mapping[str, str]:
-        """From the same comments and submission lines."""
-        answer = self.runner.run(commands.build_sacct_history(seconds))
-        older = texts.parse_digests(answer.stdout) if answer.exit_code == 0 else {}
-        return older | texts.parse_digests(self._run(commands.build_squeue()).stdout)
+        return texts.parse_jobs(answer.stdout) if answer.exit_code == 0 else None
 
     def get_retention(self) -> float:
         """MinJobAge, less a minute for what is on its way."""

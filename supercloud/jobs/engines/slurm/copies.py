@@ -18,14 +18,46 @@ from ...store.status import Status
 from ..base import JobCopies
 from ..submission import JobIdentity
 
-__all__ = ["Row", "find_copies", "find_other_copies", "has_begun", "merge_copies", "order_of"]
+__all__ = [
+    "ListedJob",
+    "Row",
+    "find_copies",
+    "find_other_copies",
+    "has_begun",
+    "merge_copies",
+    "order_of",
+    "select_latest",
+    "select_live_starts",
+]
 
 Row = tuple[str, Status, JobIdentity | None]
+ListedJob = tuple[str, JobIdentity]
+"""The id of a job, empty where an answer does not say it, and what the job carries."""
 
 
 def order_of(number: str) -> tuple[int, str]:
     """What ids of jobs are sorted by, also an id that is empty because an answer does not say it: that is the first."""
     return len(number), number
+
+
+def select_latest(jobs: Iterable[ListedJob]) -> dict[str, str]:
+    """Key -> id, of several jobs of one key that of the latest; empty where none of them has an id."""
+    refs: dict[str, str] = {}
+    for number, identity in jobs:
+        refs[identity.key] = max(refs.get(identity.key, number), number, key=order_of)
+    return refs
+
+
+def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> list[str]:
+    """Ids of the jobs of one start that have not ended: the job of ``ref``, unless Slurm uses its id for another job by
+    now, and its copies. An earlier version wrote no digest of the record, so that the id and the key must do.
+    """
+    live = _collect_live(rows).get(start.key, {})
+    is_start = {
+        number: other.is_same_record(start) or (number == ref and not other.record and other.may_be_same_job(start))
+        for number, other in live.items()
+    }
+    return sorted((number for number in live if is_start[number]), key=order_of)
 
 
 def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ....errors import EngineError, UnusableEngine
 from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..base import JobCopies, SubmissionUnknownError
-from ..submission import JobIdentity, Submission
+from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
+from ..submission import JobIdentity, Submission, compute_record_digest
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
@@ -104,24 +104,73 @@ class SlurmEngine:
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Look for jobs by the key in their comment: in the queue, then in the accounts."""
-        busy = self.spool.find_pending_keys(keys)
-        settled = [key for key in keys if key not in busy]
-        if not settled:
+        if not (settled := self._select_settled(keys)):
             return {}
         told, before = self._read_recorded_refs(settled, since)
-        refs = {key: ref for key, ref in self.controller.read_keys().items() if ref not in before} | told
+
+        def select(jobs: Iterable[copies.ListedJob]) -> dict[str, str]:
+            return {key: ref for key, ref in copies.select_latest(jobs).items() if ref not in before}
+
+        return self._look_up(settled, since, select, told)[0]
+
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """The same for jobs whose comments carry the same digests; others of their keys are named."""
+        wanted = {identity.key: identity for identity in jobs}
+        if not (settled := self._select_settled(list(wanted))):
+            return {}
+        told, others = {}, dict[str, set[str]]()
+        for key, (answer, recorded) in self.spool.read_answers(settled).items():
+            if ref := texts.parse_job_id(answer):
+                if wanted[key].record and compute_record_digest(recorded) == wanted[key].record:
+                    told[key] = ref
+                else:
+                    others.setdefault(key, set()).add(ref)
+
+        def select(listed: Iterable[copies.ListedJob]) -> dict[str, str]:
+            return copies.select_latest(
+                (number, identity) for number, identity in listed if identity.is_same_record(wanted.get(identity.key))
+            )
+
+        refs, listed = self._look_up(settled, since, select, told)
+        for number, identity in listed:
+            mine = wanted.get(identity.key)
+            if mine and number not in ("", told.get(mine.key)) and not identity.is_same_record(mine):
+                others.setdefault(mine.key, set()).add(number)
+        return {
+            key: SubmittedJob(ref, tuple(sorted(others.get(key, ()), key=copies.order_of))) for key, ref in refs.items()
+        }
+
+    def _select_settled(self, keys: Sequence[str]) -> list[str]:
+        """Those of the keys that nobody is in the middle of submitting."""
+        busy = self.spool.find_pending_keys(keys)
+        return [key for key in keys if key not in busy]
+
+    def _look_up(
+        self,
+        keys: Sequence[str],
+        since: float,
+        select: Callable[[Iterable[copies.ListedJob]], dict[str, str]],
+        told: Mapping[str, str],
+    ) -> tuple[dict[str, str | None], list[copies.ListedJob]]:
+        """Key -> id, None where no job of it is there, nothing where nobody knows; with all jobs that were listed.
+
+        ``select`` takes the jobs that are meant from a listing, ``told`` has those that are known without one.
+        """
+        listed = list(self.controller.read_jobs())
+        refs = select(listed) | dict(told)
         certain = True
-        if not refs.keys() >= set(settled):
+        if not refs.keys() >= set(keys):
             # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
             # submitted only if it could not have forgotten it
             age = time.time() - since
-            older = self.controller.read_older_keys(max(0, int(age)) + 3600)
+            older = self.controller.read_older_jobs(max(0, int(age)) + 3600)
             # where the date was set back since, nobody knows how long ago it was submitted
             certain = age > -_MAX_CLOCK_SKEW and (older is not None or age < self.controller.get_retention())
-            refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
-        self.spool.discard([key for key in settled if key not in refs and certain])
+            refs = select(older or ()) | refs
+            listed += older or ()
+        self.spool.discard([key for key in keys if key not in refs and certain])
         # empty: a job of the key is there, and the answer does not say what Slurm calls it
-        return {key: refs.get(key) for key in settled if refs.get(key) != "" and (key in refs or certain)}
+        return {key: refs.get(key) for key in keys if refs.get(key) != "" and (key in refs or certain)}, listed
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
         """Those whose sbatch still has the lock of its script."""
@@ -129,7 +178,8 @@ class SlurmEngine:
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the comments of the jobs, in the queue and in the accounts."""
-        known = self.controller.read_digests(max(0, int(time.time() - since)) + 3600)
+        older = self.controller.read_older_jobs(max(0, int(time.time() - since)) + 3600) or ()
+        known = {number: identity.spec for number, identity in (*older, *self.controller.read_jobs()) if identity.spec}
         return {ref: known[number] for ref in refs if (number := _parse_ref(ref)[0]) in known}
 
     def _read_recorded_refs(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
@@ -171,6 +221,11 @@ class SlurmEngine:
         for copy in copies.find_other_copies(self.controller.rows(), _parse_ref(ref)[0]):
             self.controller.cancel(copy)
 
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """From the comments in the queue: Slurm uses an id again when it has counted to MaxJobId, or lost its state."""
+        for number in copies.select_live_starts(self.controller.rows(), _parse_ref(ref)[0], start):
+            self.controller.cancel(number)
+
     def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
         """From the comments in the queue: the controller never forgets a job that has not ended."""
         numbers = {_parse_ref(ref)[0]: identity for ref, identity in jobs.items()}
@@ -208,6 +263,10 @@ class SlurmEngine:
     def read_result(self, key: str, offset: int) -> bytes:
         """What it left in the file that SUPERCLOUD_RESULT names."""
         return self.spool.read_file(key, "result", offset)
+
+    def describe_result(self, key: str) -> str:
+        """Its path in the spool."""
+        return self.spool.describe_file(key, "result")
 
 
 def _may_have_arrived(answer: CommandResult) -> bool:

@@ -150,20 +150,14 @@ class RestController:
                 found.setdefault(number, []).extend(tasks)
         return found
 
-    def read_keys(self) -> Mapping[str, str]:
+    def read_jobs(self) -> Sequence[copies.ListedJob]:
         """From the comments of the jobs in the list."""
-        return bodies.parse_keys(self._list_own_jobs())
+        return bodies.parse_jobs(self._list_own_jobs())
 
-    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """From comments and submission lines in the accounts; None where they do not answer."""
         older = self._list_accounted_jobs(seconds)
-        return None if older is None else bodies.parse_keys(older)
-
-    def read_digests(self, seconds: int) -> Mapping[str, str]:
-        """From the same comments and submission lines."""
-        return bodies.parse_digests(self._list_accounted_jobs(seconds) or ()) | bodies.parse_digests(
-            self._list_own_jobs()
-        )
+        return None if older is None else bodies.parse_jobs(older)
 
     def _list_accounted_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
         """The user's jobs in the accounts; None where they do not answer."""

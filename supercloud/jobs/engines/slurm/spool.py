@@ -56,6 +56,9 @@ class Spool(Protocol):
     def read_file(self, key: str, name: str, offset: int) -> bytes:
         """A piece of a job's ``log`` or ``result``; empty where there is no more."""
 
+    def describe_file(self, key: str, name: str) -> str:
+        """Where that file lies, for messages."""
+
 
 class SharedSpool:
     """The state folder, on storage that the nodes see."""
@@ -115,6 +118,10 @@ class SharedSpool:
                 return file.read(_CHUNK_SIZE)
         except FileNotFoundError:
             return b""
+
+    def describe_file(self, key: str, name: str) -> str:
+        """Its path."""
+        return str(self.folder / key / name)
 
 
 # One submission per key, whatever breaks off: the lock is held by sbatch too, what it answered is kept, and a script
@@ -244,6 +251,10 @@ class RemoteSpool:
                 "to who submitted the job"
             )
         return done.stdout
+
+    def describe_file(self, key: str, name: str) -> str:
+        """Its path there, with the host."""
+        return f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name}"
 
 
 def _build_shell_command(text: str, *arguments: str) -> tuple[str, ...]:

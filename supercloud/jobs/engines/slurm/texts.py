@@ -16,8 +16,7 @@ from .reasons import describe_state
 
 __all__ = [
     "parse_accounts",
-    "parse_digests",
-    "parse_keys",
+    "parse_jobs",
     "parse_comment",
     "parse_min_job_age",
     "parse_queue",
@@ -114,31 +113,21 @@ def parse_min_job_age(text: str) -> float:
     return float(parse_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
 
 
-def parse_keys(text: str) -> dict[str, str]:
-    """Key -> id, from any of the listings that hold comments or submission lines; the latest job of a key counts."""
-    refs: dict[str, str] = {}
-    for number, identity in _iter_comments(text):
-        refs[identity.key] = max(refs.get(identity.key, number), number, key=copies.order_of)
-    return refs
-
-
-def parse_digests(text: str) -> dict[str, str]:
-    """Id -> digest of the job's spec, from the same listings; jobs without one are left out."""
-    return {number: identity.spec for number, identity in _iter_comments(text) if identity.spec}
-
-
 def parse_comment(text: str) -> JobIdentity | None:
     """What a comment or a submission line says of its job (:func:`commands.add_identity`); None: not one of ours."""
     match = re.search(re.escape(COMMENT_PREFIX) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16})(?::([0-9a-f]{16}))?)?", text)
     return JobIdentity(*(part or "" for part in match.groups())) if match else None
 
 
-def _iter_comments(text: str) -> Iterator[tuple[str, JobIdentity]]:
+def parse_jobs(text: str) -> list[copies.ListedJob]:
+    """Jobs with what they carry, from any of the listings that hold comments or submission lines."""
+    found = []
     for line in iter_lines(text, "Slurm"):
         ref, _, rest = line.partition("|")
         number = ref.strip().partition("_")[0]
         if _is_job_id(number) and (said := parse_comment(rest)):
-            yield number, said
+            found.append((number, said))
+    return found
 
 
 def build_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:

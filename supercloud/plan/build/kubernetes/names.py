@@ -24,6 +24,7 @@ __all__ = [
     "POOL_LABEL",
     "MANAGER_NAME",
     "QUEUE_LABEL",
+    "RECORD_DIGEST_ANNOTATION",
     "SECRETS_NAME",
     "SPEC_DIGEST_ANNOTATION",
     "STARTS_ANNOTATION",
@@ -74,6 +75,8 @@ DIGEST_ANNOTATION = "supercloud.dev/digest"
 """Annotation: which submission the object was made for, as another job may have the same key later."""
 SPEC_DIGEST_ANNOTATION = "supercloud.dev/spec-digest"
 """Annotation: which job spec was asked for, whoever submitted it and when."""
+RECORD_DIGEST_ANNOTATION = "supercloud.dev/record-digest"
+"""Digest of the record of a job object, of the store that submitted it."""
 NAME_ANNOTATION = "supercloud.dev/name"
 """Annotation: what its user calls the job."""
 TIME_LIMIT_ANNOTATION = "supercloud.dev/time-limit"
