@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import signal
@@ -177,3 +178,17 @@ def test_the_helper_is_good_shell_and_is_put_where_nodes_find_it(tmp_path: Path)
         helper.install(tmp_path / "deep/checkpoint")
     assert os.access(tmp_path / "deep/checkpoint", os.X_OK)
     assert (tmp_path / "deep/checkpoint").read_text() == TOOL.read_text()
+
+
+def test_the_former_place_and_names_are_those_of_now() -> None:
+    """Training scripts import them."""
+    sys.modules.pop("supercloud.jobs.fencing", None)
+    with pytest.warns(DeprecationWarning, match="supercloud.jobs.runtime.fencing"):
+        former = importlib.import_module("supercloud.jobs.fencing")
+    assert {name: getattr(former, name) for name in former.__all__} == {
+        "Fenced": FencedError,
+        "FencedError": FencedError,
+        "commit": fencing.commit,
+        "find_latest": fencing.find_latest,
+        "latest": fencing.find_latest,
+    }

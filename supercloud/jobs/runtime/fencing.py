@@ -3,9 +3,9 @@
 A node that Slurm has given up may go on running its tasks beside their next start. Every start has a higher epoch
 (``SUPERCLOUD_EPOCH``); what the old one still commits is refused, and what slips in between is never read.
 
-    checkpoint = fencing.latest()                     # where to go on from; None at the first start
+    checkpoint = fencing.find_latest()                # where to go on from; None at the first start
     with fencing.commit("step-1000") as folder:       # a fresh folder beside the checkpoints
-        save(model, folder / "model.pt")              # renamed when the block has ended; Fenced if we are no longer it
+        save(model, folder / "model.pt")              # renamed when the block has ended; FencedError if fenced off
 
 The files and rules are those of ``checkpoint.sh``, for programs in other languages: ``.epochs/EPOCH`` is made once, by
 link(2), and holds the name of the checkpoint that this start goes on from; a checkpoint is ``EPOCH-NUMBER-NAME``, put
