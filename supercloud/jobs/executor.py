@@ -35,9 +35,11 @@ from typing import Any, Self
 from ..catalog import Catalog
 from ..errors import InputError, JobFailedError
 from ..plan.model.plan import Plan
+from ..primitives.responses import replace_surrogates
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from .api import submit
+from .engines.base import LocatesResults
 from .fleet.state import Fleet
 from .job import Job
 from .placement.arguments import require_destination
@@ -67,15 +69,29 @@ class FunctionJob(Job):
         if not data:
             return self._build_failure()
         sys.modules.setdefault(SCRIPT_MODULE, sys.modules["__main__"])  # what its classes are called in an answer
-        kind, *rest = pickle.loads(data)
+        try:
+            kind, value, text = _parse_answer(data)
+        except Exception as problem:  # whatever the classes of the result do when they are read
+            return self._build_unreadable_error(problem)
         if kind == "returned":
-            self._value = rest[0]
+            self._value = value
             return None
-        error, text = rest
-        if error is None:
+        if value is None:
             return JobFailedError(f"{self._build_failure()}\n{text}", state, self.record.exit_code)
-        assert isinstance(error, BaseException)
-        error.__cause__ = RemoteTraceback(text)
+        value.__cause__ = RemoteTraceback(text)
+        return value  # type: ignore[no-any-return]
+
+    def _build_unreadable_error(self, problem: Exception) -> JobFailedError:
+        engine = self._open_engine()
+        place = f" in {engine.describe_result(self.record.engine_key)}" if isinstance(engine, LocatesResults) else ""
+        error = JobFailedError(
+            f"job {self.id} ({self.record.name}) ended as {self.record.state}, and its result{place} cannot be read "
+            f"here: {type(problem).__name__}: {replace_surrogates(str(problem))[:300]}; the file must be complete, and "
+            "the modules and classes of the result must be the same here as where the job ran",
+            self.record.state,
+            self.record.exit_code,
+        )
+        error.__cause__ = problem
         return error
 
 
@@ -141,6 +157,18 @@ class Executor:
             from .futures import wait as wait_for
 
             wait_for(self._calls)
+
+
+def _parse_answer(data: bytes) -> tuple[str, Any, str]:
+    """``returned`` with the value, or ``raised`` with the exception, or None where it cannot be pickled, and the
+    traceback. Raises whatever the pickle does, :class:`ValueError` where it holds something else.
+    """
+    match pickle.loads(data):
+        case ("returned", value):
+            return "returned", value, ""
+        case ("raised", (BaseException() | None) as error, str(text)):
+            return "raised", error, text
+    raise ValueError("it is not what a function left")
 
 
 def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

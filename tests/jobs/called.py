@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 
 class OnlyHere(Exception):
@@ -13,6 +14,28 @@ class OnlyHere(Exception):
 
     def __init__(self, one: int, two: int):
         super().__init__("only here")
+
+
+class Unpicklable(Exception):
+    """An exception of which a pickle cannot be made."""
+
+    def __reduce__(self) -> str:
+        raise RuntimeError("no pickle of it")
+
+
+class Unreadable:
+    """What can be pickled, and not read again; its error has half of a character."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return fail_with_surrogate, ()
+
+
+def fail_with_surrogate() -> None:
+    raise RuntimeError("bad state \ud800")
+
+
+def fail_unpicklable() -> None:
+    raise Unpicklable("text")
 
 
 def add(one: int, two: int = 2) -> int:
