@@ -15,7 +15,7 @@ from .copies import find_copies, select_resubmitted
 from .engines.base import Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
 from .reconcile import reconcile
-from .store.database import StoreLockedError
+from .store.database import StoreLockedError, strip_advice
 from .store.records import JobEvent, JobRecord
 from .store.states import State
 from .store.store import Store
@@ -161,8 +161,12 @@ class Job:
 
         Copies are there where an engine took a job again whose first submission got no answer. A job that has ended
         stays as it is, and so does one of the same key that was submitted for another record, say of another store.
+
+        Where the store cannot be written (a full disk) the engine is asked all the same; :class:`StoreError` then says
+        that it was, and what is not recorded.
         """
-        if self.get_state().is_final:
+        unrecorded = self._refresh_for_cancel()
+        if self.record.state.is_final:
             try:
                 self._cancel_copies()
             except (SupercloudError, OSError) as error:  # its cluster may be gone for good
@@ -180,10 +184,32 @@ class Job:
                 f"job {self.id} is being submitted; try again "
                 f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}"
             )
-        self.store.disable_requeue(self.id, "cancel was asked for")
-        self._open_engine().cancel(self.record.ref)
+        try:
+            self.store.disable_requeue(self.id, "cancel was asked for")
+        except StoreError as error:
+            unrecorded = error
+        try:
+            self._open_engine().cancel(self.record.ref)
+        except StoreError as error:  # the queue of this machine, which is on the same disk
+            raise StoreError(f"job {self.id} ({self.record.name}) is not asked to end: {error}") from error
         self._cancel_copies()
-        return self.get_state()
+        unrecorded = unrecorded or self._refresh_for_cancel()
+        if unrecorded:
+            again = ", or its broker may start it again" if self.record.fleet else ""
+            raise StoreError(
+                f"job {self.id} ({self.record.name}) was asked to end: {self.record.engine} has taken the request for "
+                f"{self.record.ref}; that is not recorded: {strip_advice(unrecorded)}. When the store can be written, "
+                f"run supercloud cancel {self.id} again{again}"
+            ) from unrecorded
+        return self.record.state
+
+    def _refresh_for_cancel(self) -> StoreError | None:
+        """Look how it is; returns why that cannot be written down. Raises what else is wrong."""
+        problems = [] if self.record.state.is_final else self._refresh()
+        for problem in problems:
+            if not isinstance(problem, StoreError):
+                raise problem
+        return next((problem for problem in problems if isinstance(problem, StoreError)), None)
 
     def _cancel_copies(self) -> None:
         """End the copies that a job has which was submitted more than once; of others no engine is asked."""

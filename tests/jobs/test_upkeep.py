@@ -87,6 +87,41 @@ def test_a_full_disk_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> Non
     assert done.stderr.count("the disk") == 1 and "Traceback" not in done.stderr
 
 
+UNWRITABLE = {
+    "full": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))",
+    "read-only": "import os; may = os.access; os.access = lambda path, mode: mode != os.W_OK and may(path, mode)",
+}
+
+
+@pytest.mark.parametrize("why", UNWRITABLE)
+@pytest.mark.parametrize("known", ["QUEUED", "RUNNING"])
+def test_a_job_is_cancelled_where_the_store_cannot_be_written(tmp_path: Path, why: str, known: str) -> None:
+    """Also where it was not yet known to run. Slurm's commands are stand-ins; scancel leaves an empty file."""
+    folder, commands = tmp_path / "state", tmp_path / "bin"
+    commands.mkdir()
+    row = f"5|RUNNING|None|0|0|1795213461|1795213461|supercloud:k:{16 * 'a'}:{16 * 'b'}|"
+    for name, does in (("squeue", f"echo '{row}'"), ("scancel", f": >{tmp_path}/ended-$1")):
+        (commands / name).write_text(f"#!/bin/sh\n{does}\n")
+        (commands / name).chmod(0o755)
+    with Store(folder) as store:
+        made, _ = store.record(key="k", name="job", spec="{}", connection='{"engine":"slurm"}', engine="slurm")
+        assert store.begin_submission(made.id)
+        store.record_submitted(made.id, "5")
+        if known == "RUNNING":
+            store.record_statuses({made.id: Status(State.RUNNING, 1, started=1795213461.0)})
+    done = subprocess.run(
+        [sys.executable, "-c", f"{UNWRITABLE[why]}; from supercloud.cli import main; main()", "cancel", "1"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SUPERCLOUD_STATE": str(folder), "PATH": f"{commands}:{os.environ['PATH']}"},
+    )
+    assert (tmp_path / "ended-5").exists(), done.stderr
+    assert done.returncode == StoreError.exit_code and "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "job 1 (job) was asked to end: slurm has taken the request for 5; that is not recorded: " in said, said
+    assert why in said and "run supercloud cancel 1 again" in said
+
+
 def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
