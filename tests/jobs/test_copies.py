@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -12,12 +12,15 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.looks import poll_connection
 from supercloud.jobs.engines.base import JobCopies
-from supercloud.jobs.engines.submission import JobIdentity
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import CommandResult
+from supercloud.jobs.engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
 from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
+from supercloud.spec.fleet import Connection
 
 CONNECTION = '{"engine": "slurm"}'
 
@@ -127,6 +130,51 @@ def test_a_copy_is_ended_where_nothing_can_be_written(
     assert not reconcile(store)
     fill_disk(store, monkeypatch)
     assert api.get(number, store).cancel() is State.COMPLETED and scheduler.ended == ["2"]
+
+
+class Slurm:
+    """Slurm's queue as id -> key and digest of the record, in which everything runs; it forgets what is not in it."""
+
+    def __init__(self, jobs: dict[str, tuple[str, str]]):
+        self.jobs, self.ended = jobs, list[str]()
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
+        if "scancel" in argv:
+            self.ended.append(argv[-1])
+            known = argv[-1] in self.jobs
+            return CommandResult(0, "") if known else CommandResult(1, "", "scancel: error: Invalid job id specified\n")
+        spec = compute_spec_digest("{}")
+        rows = (
+            f"{ref}|RUNNING|None|0|0|1795213461|1795213461|supercloud:{key}:{spec}:{record}|\n"
+            for ref, (key, record) in self.jobs.items()
+        )
+        return CommandResult(0, "".join(rows) if "squeue" in argv else "")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "ended"),
+    [
+        ({}, []),  # Slurm has forgotten it
+        ({"1": ("k", "")}, ["1"]),
+        ({"1": ("k", ""), "2": ("k", "")}, ["1", "2"]),  # with its copy
+        ({"1": ("k.e1", "")}, []),  # the id is of the next start of this job
+        ({"1": ("k", 16 * "0")}, []),  # the id is of another record
+        ({"1": ("other", 16 * "0"), "7": ("k", "")}, ["7"]),
+    ],
+)
+def test_a_start_that_was_given_up_is_known_by_its_key_and_record(
+    store: Store, monkeypatch: pytest.MonkeyPatch, jobs: dict[str, tuple[str, str]], ended: list[str]
+) -> None:
+    """Slurm uses ids again, and what it has forgotten has ended: nothing is left to be ended later."""
+    record = store.get(record_running(store, 1, fleet="all", retries=2))
+    mine = compute_record_digest(record.recorded)
+    slurm = Slurm({ref: (key, digest or mine) for ref, (key, digest) in jobs.items()})
+    engine = SlurmEngine(Connection(engine="slurm"), store.folder, slurm)
+    monkeypatch.setattr("supercloud.jobs.broker.looks.open_engine", lambda *_: engine)
+    ledger.abandon_launch(store, record, "no answer")
+    assert [item.key for item in ledger.list_abandoned(store)] == ["k"] and store.get(record.id).engine_key == "k.e1"
+    poll_connection(store, CONNECTION, [], [], ObservationCache(), [], 0.0)
+    assert slurm.ended == ended and not ledger.list_abandoned(store)
 
 
 @pytest.mark.parametrize("problem", [None, EngineError("no answer")])

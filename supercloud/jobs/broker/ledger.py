@@ -33,6 +33,8 @@ class AbandonedLaunch:
     job: int
     connection: str
     ref: str
+    key: str
+    """The key of that start; empty where an earlier version gave it up."""
 
 
 def assign(
@@ -115,8 +117,8 @@ def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
 
 def list_abandoned(store: Store) -> list[AbandonedLaunch]:
     """Starts that were given up and may still run."""
-    rows = store.read("SELECT id, job, connection, ref FROM abandoned ORDER BY id")
-    return [AbandonedLaunch(row["id"], row["job"], row["connection"], row["ref"]) for row in rows]
+    rows = store.read("SELECT id, job, connection, ref, key FROM abandoned ORDER BY id")
+    return [AbandonedLaunch(row["id"], row["job"], row["connection"], row["ref"], row["key"]) for row in rows]
 
 
 def delete_abandoned(store: Store, launch: AbandonedLaunch) -> None:

@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...errors import EngineError, SupercloudError
+from ...errors import EngineError, StoreError, SupercloudError
 from ...spec.fleet import Connection
-from ..engines.base import FindsByKey, open_engine
+from ..copies import build_identity
+from ..engines.base import EndsStarts, FindsByKey, open_engine
 from ..engines.identity import find_digests
 from ..fleet.state import Cluster, ObservationCache
 from ..reconcile import reconcile
@@ -79,6 +80,10 @@ def _cancel_abandoned(store: Store, connection: str) -> None:
     """End starts that were given up while their engine was silent."""
     for item in ledger.list_abandoned(store):
         if item.connection == connection:
-            with contextlib.suppress(EngineError):  # it is still silent
-                open_engine(Connection.model_validate_json(connection), store.folder).cancel(item.ref)
+            with contextlib.suppress(EngineError, StoreError):  # it is still silent, or its record cannot be read
+                engine = open_engine(Connection.model_validate_json(connection), store.folder)
+                if item.key and isinstance(engine, EndsStarts):
+                    engine.end_start(item.ref, build_identity(store.get(item.job))._replace(key=item.key))
+                else:
+                    engine.cancel(item.ref)
                 ledger.delete_abandoned(store, item)

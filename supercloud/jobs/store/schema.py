@@ -138,6 +138,12 @@ _DEPENDENCIES_MIGRATION = """
     )
     """
 
+# The key under which an abandoned start was submitted: the job's next start has another one, and engines use refs
+# again. It is empty for starts that an earlier version gave up.
+_ABANDONED_KEYS_MIGRATION = """
+    ALTER TABLE abandoned ADD COLUMN key TEXT NOT NULL DEFAULT ''
+    """
+
 MIGRATIONS = (
     _JOBS_MIGRATION,
     _BROKER_MIGRATION,
@@ -146,4 +152,5 @@ MIGRATIONS = (
     _LEASES_MIGRATION,
     _CHECKSUMS_MIGRATION,
     _DEPENDENCIES_MIGRATION,
+    _ABANDONED_KEYS_MIGRATION,
 )

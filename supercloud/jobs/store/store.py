@@ -419,9 +419,9 @@ class Store:
         """
         with self.transaction() as connection:
             connection.executemany(
-                "INSERT INTO abandoned (job, connection, ref) SELECT ?1, ?2, ?3 WHERE NOT EXISTS"
-                " (SELECT 1 FROM abandoned WHERE job = ?1 AND connection = ?2 AND ref = ?3)",
-                [(record.id, record.connection, ref) for ref in refs],
+                "INSERT INTO abandoned (job, connection, ref, key) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS"
+                " (SELECT 1 FROM abandoned WHERE job = ?1 AND connection = ?2 AND ref = ?3 AND key = ?4)",
+                [(record.id, record.connection, ref, record.engine_key) for ref in refs],
             )
 
     def cancel_held(self, job_id: int) -> bool:

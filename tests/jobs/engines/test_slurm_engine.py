@@ -140,6 +140,13 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
         engine(tmp_path, squeue=DOWN).find([key], now)
 
 
+def test_a_job_that_the_controller_has_forgotten_is_ended(tmp_path: Path) -> None:
+    gone = CommandResult(1, "", "scancel: error: Kill job error on job id 5: Invalid job id specified\n")
+    engine(tmp_path, scancel=gone, squeue=CommandResult(0, "")).cancel("5")
+    with pytest.raises(EngineError, match="Slurm does not answer"):
+        engine(tmp_path, scancel=DOWN).cancel("5")
+
+
 def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
     looking = engine(tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, ""))

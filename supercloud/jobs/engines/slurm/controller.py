@@ -14,6 +14,7 @@ from .runner import CommandResult, Runner
 
 __all__ = ["CommandController", "Controller"]
 
+_FORGOTTEN = "Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
 _TRANSIT_MARGIN = 60.0
 _MAX_IDS_PER_COMMAND = 8000  # ids in one command: its text must stay below the 128 KiB the system allows an argument
 
@@ -89,8 +90,10 @@ class CommandController:
         return list(texts.iter_queue_rows(self._run(commands.build_squeue()).stdout))
 
     def cancel(self, ref: str) -> None:
-        """By scancel."""
-        self._run(commands.build_cancel(ref))
+        """By scancel; a job that the controller has forgotten has ended."""
+        answer = self.runner.run(commands.build_cancel(ref))
+        if answer.exit_code and _FORGOTTEN not in answer.stderr:
+            raise _build_error(answer)
 
     def recall(self, ref: str) -> None:
         """By scancel, of pending jobs only."""
@@ -108,6 +111,10 @@ class CommandController:
     def _run(self, argv: Sequence[str]) -> CommandResult:
         answer = self.runner.run(argv)
         if answer.exit_code:
-            said = (answer.stderr or answer.stdout).strip().splitlines()
-            raise EngineError(f"Slurm does not answer: {said[-1] if said else 'no reason given'}")
+            raise _build_error(answer)
         return answer
+
+
+def _build_error(answer: CommandResult) -> EngineError:
+    said = (answer.stderr or answer.stdout).strip().splitlines()
+    return EngineError(f"Slurm does not answer: {said[-1] if said else 'no reason given'}")
