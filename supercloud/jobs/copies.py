@@ -66,8 +66,8 @@ def describe_others(record: JobRecord, refs: Sequence[str]) -> str:
     is_one = len(refs) == 1
     return (
         f"{record.engine} has {_format_refs(refs[-_MAX_NAMED:])} of the key {record.engine_key}, "
-        f"{'which was' if is_one else 'which were'} submitted for another record (of another store, or forgotten by this "
-        f"one) or by an earlier version: {'it is' if is_one else 'they are'} left alone"
+        f"{'which was' if is_one else 'which were'} submitted for another record (of another store, or forgotten by "
+        f"this one) or by an earlier version: {'it is' if is_one else 'they are'} left alone"
     )
 
 

@@ -402,6 +402,34 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
     assert Queue.ran == ["2", "3"]
 
 
+@pytest.mark.parametrize("kept", [3, 2, 1], ids=["another record", "an earlier version", "without digests"])
+@pytest.mark.parametrize("is_forgotten", [False, True], ids=["another store", "forgotten"])
+def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
+    address: str, plan: Plan, store: Store, tmp_path: Path, kept: int, is_forgotten: bool
+) -> None:
+    """Two records of one key and an equal spec: the second is looked for, and submitted itself in the end."""
+    at = Connection(engine="slurm", via=address)
+    with Store(tmp_path / "other") as other:
+        api.submit(job(), plan, engine=at, key="k", store=store if is_forgotten else other)
+    Scheduler.jobs[0]["comment"] = ":".join(Scheduler.jobs[0]["comment"].split(":")[: kept + 1])
+    if is_forgotten:
+        with store.transaction() as database:
+            database.execute("DELETE FROM events")
+            database.execute("DELETE FROM jobs")
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(job(), plan, engine=at, key="k", store=store)
+    Scheduler.refusing = False
+    assert not reconcile(store)
+    [record] = store.select()
+    assert (record.ref, record.state) == (None, State.SUBMITTING)
+    said = "slurm has job 1 of the key k, which was submitted for another record"
+    assert said in record.reason and "it is left alone" in record.reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (store.get(record.id).ref, len(Scheduler.jobs), Scheduler.ended) == ("2", 2, [])
+    assert [event.note for event in store.list_events(record.id) if said in event.note]
+
+
 class Queue:
     """A controller and its commands: jobs as number -> state, all of one key; it forgets and ends what it is told."""
 
@@ -668,6 +696,29 @@ def test_the_last_object_of_an_array_is_there_only_with_all_others(
     assert cluster.find(["k"], time.time()) == {"k": None}
     ref = submitted(cluster, array=4)
     assert len(Scheduler.objects) == 4 and cluster.find(["k"], time.time()) == {"k": ref}
+
+
+def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_killed(
+    cluster: KubernetesEngine, address: str
+) -> None:
+    """What lies here under the key is of a job that the store has forgotten."""
+    submitted(cluster)
+    again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}"))
+    [found] = cluster.find_submitted([again.identity], time.time()).values()
+    assert found.ref is None and len(found.others) == 1 and found.others[0].startswith("llm/job-")
+    with pytest.raises(EngineError, match="is there already, for another job"):
+        cluster.submit(again)
+    assert len(Scheduler.objects) == 1
+
+
+def test_a_start_is_ended_only_where_its_objects_are_there(cluster: KubernetesEngine) -> None:
+    ref = submitted(cluster)
+    again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213461.25, spec=compute_spec_digest("{}"))
+    cluster.end_start(ref, replace(again, recorded=1795213999.5).identity)
+    assert not Scheduler.ended
+    cluster.end_start(ref, again.identity)
+    assert len(Scheduler.ended) == 1 and not Scheduler.objects
+    cluster.end_start(ref, again.identity)
 
 
 # -- this machine ------------------------------------------------------------------------------------------------------

@@ -21,9 +21,10 @@ from jobs.engines.test_slurm_commands import NASTY
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
-from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.base import SubmissionUnknownError, SubmittedJob
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
+from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.maintenance import prune
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.reconcile import reconcile
@@ -102,6 +103,20 @@ def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, jo
     assert far.submit(prepared) == far.submit(prepared) == "41"
     assert far.find(["k", "other"], time.time()) == {"k": "41", "other": None}
     assert (home / "submitted").read_text().count("\n") == 1
+
+
+def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path: Path, job: Make) -> None:
+    """Two stores may reach one home, and use one key."""
+    far = engine(tmp_path)
+    mine = replace(far.prepare(job(), AT, "k"), recorded=time.time(), spec=compute_spec_digest("{}"))
+    other = replace(mine, recorded=mine.recorded + 1)
+    far.submit(mine)
+    assert far.find_submitted([mine.identity], time.time()) == {"k": SubmittedJob("41")}
+    assert far.find_submitted([other.identity], time.time()) == {"k": SubmittedJob(None, ("41",))}
+    (home / ".supercloud/slurm/k/digest").unlink()  # as an earlier version left it
+    assert far.find_submitted([mine.identity], time.time()) == {"k": SubmittedJob(None, ("41",))}
+    with pytest.raises(EngineError, match="the key 'k' belongs to Slurm job 41 on login"):
+        far.submit(other)
 
 
 def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked(
