@@ -24,14 +24,14 @@ class Unpicklable(Exception):
 
 
 class Unreadable:
-    """What can be pickled, and not read again; its error has half of a character."""
+    """What can be pickled, and not read again."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return fail_with_surrogate, ()
+        return refuse_to_be_read, ()
 
 
-def fail_with_surrogate() -> None:
-    raise RuntimeError("bad state \ud800")
+def refuse_to_be_read() -> None:
+    raise RuntimeError("bad state")
 
 
 def fail_unpicklable() -> None:

@@ -67,7 +67,7 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
         (pickle.dumps(["returned"]), "not what a function left"),
         (pickle.dumps(5), "not what a function left"),
         (pickle.dumps(("raised", called.OnlyHere(1, 2), "text")), "missing 1 required positional argument"),
-        (pickle.dumps(("returned", called.Unreadable())), "bad state \\?"),
+        (pickle.dumps(("returned", called.Unreadable())), "bad state"),
     ],
     ids=range(9),
 )

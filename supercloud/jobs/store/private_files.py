@@ -86,8 +86,11 @@ def read_own_file(path: Path, offset: int, size: int) -> bytes:
             raise EngineError(
                 f"{path} is not read: it belongs to {_describe_user(found.st_uid)}, not to who submitted the job"
             )
-        file.seek(offset)
-        return file.read(size)
+        try:
+            file.seek(offset)
+            return file.read(size)
+        except OSError as error:
+            raise EngineError(f"{path} is not read: {error.strerror}") from None
 
 
 def _describe_user(user: int) -> str:
