@@ -121,7 +121,7 @@ try:
     print("Answer", answer.exit_code, answer.stdout, answer.stderr)
 except EngineError as error:
     print(type(error).__name__, error)
-print({identity.key: number for number, identity in service.read_jobs()} if sys.argv[1] != "lost" else "")
+print({{identity.key: number for number, identity in service.read_jobs()}} if sys.argv[1] != "lost" else "")
 """
 
 
