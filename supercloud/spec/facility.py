@@ -26,6 +26,7 @@ from .base import (
     Model,
     Name,
     Number,
+    PositiveRatio,
     Ratio,
     Text,
     find_duplicates,
@@ -107,9 +108,9 @@ class PowerSupply(Model):
     """Line-to-line voltage of the three-phase supply."""
     circuit: Current | None = None
     """Breaker of the circuit of one rack PDU."""
-    continuous: Annotated[Ratio, Field(gt=0)] = 0.8
+    continuous: PositiveRatio = 0.8
     """Part of a breaker's rating that may be drawn all the time: 0.8 in North America (NEC 210.20)."""
-    power_factor: Annotated[Ratio, Field(gt=0)] = 1.0
+    power_factor: PositiveRatio = 1.0
     """Of the machines; 1 gives the most a circuit can carry."""
     feed: Power | None = None
     """What each feed carries."""
@@ -119,7 +120,7 @@ class PowerSupply(Model):
     """Power shelf in the catalog, for racks whose machines hang on a busbar."""
     ups: Text | None = None
     """UPS in the catalog; empty means none is counted."""
-    distribution: Annotated[Ratio, Field(gt=0)] | None = None
+    distribution: PositiveRatio | None = None
     """Efficiency of transformers and cables between the meter and the racks; empty means not known."""
     swing: Ratio | None = None
     """Part of the nodes' power that comes and goes at once, as synchronous training does between its phases."""
@@ -169,11 +170,11 @@ class EnergySource(Model):
     """Name in reports."""
     kind: Literal["grid", "contract", "on-site"]
     """The grid, a contract (power purchase agreement), or generation on the site."""
-    share: Annotated[Ratio, Field(gt=0)]
+    share: PositiveRatio
     """Of the energy of a year."""
     power: Power | None = None
     """The most it gives at once."""
-    capacity_factor: Annotated[Ratio, Field(gt=0)] | None = None
+    capacity_factor: PositiveRatio | None = None
     """Part of ``power`` that it gives on average over a year, as sun and wind give a part; empty means all of it."""
     price: UnitPrice | None = None
     """Price of energy from it."""

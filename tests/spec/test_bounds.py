@@ -159,3 +159,10 @@ def test_an_address_that_is_none_is_refused(via: str) -> None:
     with pytest.raises(ValidationError, match="is no address"):
         Connection(engine="slurm", via=via)
     assert Connection(engine="slurm", via="https://[::1]:6820").via
+
+
+@pytest.mark.parametrize("field", ["distribution", "continuous", "power_factor"])
+def test_a_factor_by_which_power_is_divided_is_not_nearly_zero(field: str) -> None:
+    text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"power": {field: 5e-324}}})
+    with pytest.raises(SpecError, match=rf"facility\.power\.{field}: "):
+        loads(text)
