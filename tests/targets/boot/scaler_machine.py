@@ -96,10 +96,10 @@ class Scaler(BootMachine):
             return [str(self.here / _PROGRAMS[arguments[0]]), arguments[1]]
         return [str(self.bin / "python3"), str(self.here / "scaler"), *arguments]
 
-    def start(self, *arguments: str, **env: str) -> subprocess.Popen[str]:
+    def begin_call(self, *arguments: str, **env: str) -> subprocess.Popen[bytes]:
         """One call that is not waited for."""
-        pipe = subprocess.PIPE
-        return subprocess.Popen(self.command(*arguments), env=self.env | env, text=True, stdout=pipe, stderr=pipe)
+        silent = subprocess.DEVNULL
+        return subprocess.Popen(self.command(*arguments), env=self.env | env, stdout=silent, stderr=silent)
 
     def call(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         """One call, to its end."""
@@ -115,7 +115,8 @@ class Scaler(BootMachine):
 
     @property
     def log(self) -> str:
-        return (self.root / "var/log/slurm/scale.log").read_text()
+        path = self.root / "var/log/slurm/scale.log"
+        return path.read_text() if path.exists() else ""
 
     def record(self, node: str) -> str:
         path = self.state / "nodes" / node
