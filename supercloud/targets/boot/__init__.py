@@ -46,6 +46,9 @@ A provider is ``templates/boot/clouds/<name>.sh.j2``: these functions, and no ot
 ``cloud_users PROGRAM``                  makes the SDKs of users ask that program
 =======================================  ==========================================================================
 
+``boot.sh`` and the scaler call them: the package ``scaler`` in this folder goes into the bundle as it stands, and is
+told of the groups in ``scale.json``. Slurm starts it through ``resume.sh``, ``suspend.sh`` and ``resume-fail.sh``.
+
 ``cloud_instances`` is also asked for hosts of the roles database and login (``members.txt``): their machines carry the
 same tag as those of groups. These and nodes get the key of all daemons from the controller when they join: ``keys.py``
 says who gets it and why that is safe. ``metadata.sh`` is the first thing that runs: it closes the metadata service of

@@ -1,7 +1,8 @@
-"""Tables that the programs read: groups in the order in which they are tried, file systems and where they go."""
+"""Tables and settings that the programs read: groups of the cloud, file systems and where they go."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from ...errors import InputError
@@ -9,24 +10,44 @@ from ...plan.model.cloud import CloudPlan, MountRule
 from ...plan.model.plan import Plan, StoragePlan
 
 __all__ = [
-    "render_group_lines",
     "render_key_recipient_lines",
     "render_metadata_lines",
     "render_mount_lines",
+    "render_scaler_settings",
     "require_mount_rule",
     "list_mounted_storage",
 ]
 
 _KEY_RECIPIENT_ROLES = ("database", "login")
 """Roles of hosts that the controller gives the daemons' key to, besides nodes."""
+_SCALER_TIMES = {"pass_interval": 15, "capacity_retry": 300, "node_retry": 600}
+"""Seconds: between passes; for which a group without capacity is left alone; for which a node that did not join stays
+down."""
 
 
-def render_group_lines(plan: Plan) -> Iterator[str]:
-    """A row a group."""
+def render_scaler_settings(plan: Plan, head: str) -> str:
+    """``scale.json``, what the scaler is told (:mod:`.scaler.settings`): its times and a row a group.
+
+    Args:
+        plan: A plan with a cloud.
+        head: Who made the file. JSON has no comments, so it is a value that the scaler does not read.
+    """
     assert plan.cloud is not None
-    yield "# group, pool, rank within the pool, most instances, instances that come together, least instances"
-    for group in plan.cloud.groups:
-        yield f"{group.key} {group.pool} {group.rank} {group.max_nodes} {group.domain_nodes} {group.min_nodes}"
+    rows = [
+        {
+            "key": group.key,
+            "pool": group.pool,
+            "rank": group.rank,
+            "max_instances": group.max_nodes,
+            "domain_instances": group.domain_nodes,
+            "min_instances": group.min_nodes,
+        }
+        for group in plan.cloud.groups
+    ]
+    values = {"comment": head.removeprefix("# "), **_SCALER_TIMES}
+    fields = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()]
+    groups = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    return "{" + ",\n".join([*fields, f'"groups": [\n{groups}\n]']) + "}\n"
 
 
 def render_key_recipient_lines(plan: Plan) -> Iterator[str]:

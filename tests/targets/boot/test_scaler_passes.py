@@ -1,76 +1,11 @@
-"""The scaler, run pass by pass against a Slurm and a cloud that are files."""
+"""The scaler, run pass by pass against a Slurm and a cloud that are files: what it does, and in which order."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from boot_machines import BootMachine, plan
-
-OFF = "network:root:off"
-SLURM = r"""
-becomes() { sed -i "s/^\(NodeName=$node X=1 State=\)[^ ]*/\1IDLE+CLOUD+$1/" "$CLOUD/nodes"; }
-case "$1 $2" in
-"-o show") [ -s "$CLOUD/nodes" ] || { echo "scontrol: No nodes in the system"; exit 1; }; cat "$CLOUD/nodes" ;;
-"show hostnames")
-    [[ $3 =~ ^(.*)\[([0-9]+)-([0-9]+)\]$ ]] || { echo "$3"; exit; }
-    for ((n = 10#${BASH_REMATCH[2]}; n <= 10#${BASH_REMATCH[3]}; n++)); do
-        printf '%s%04d\n' "${BASH_REMATCH[1]}" $n
-    done
-    ;;
-"show hostlist") echo "$3" ;;
-update*)
-    [[ $* =~ NodeName=([^ ]*) ]] && node=${BASH_REMATCH[1]}
-    [[ $* != *POWER_DOWN_FORCE* ]] || becomes POWERED_DOWN
-    [[ $* != *State=POWER_UP* ]] || becomes POWERING_UP
-    ;;
-esac
-"""
-
-
-class Scaler(BootMachine):
-    """A controller whose Slurm is ``$CLOUD/nodes``."""
-
-    def __init__(self, folder: Path, version: str = "25.11"):
-        super().__init__(folder, "ctl1", plan(version))
-        self.steps("bundle")
-        (self.root / "var/log/slurm").mkdir(parents=True, exist_ok=True)
-        self.fake("scontrol", SLURM)
-        self.groups = ("train-spot", "train-on-demand", "block-capacity-block")
-        for line in (self.root / "opt/supercloud/boot/groups.txt").read_text().splitlines():
-            if not line.startswith("#"):
-                self.group(line.split()[0], 0)
-        self.nodes()
-        self.said.unlink()
-
-    def group(self, key: str, size: int, *instances: str) -> None:
-        (self.cloud / f"size-{key}").write_text(f"{size}\n")
-        (self.cloud / f"instances-{key}").write_text("".join(f"{item}\n" for item in instances))
-
-    def nodes(self, **states: str) -> None:
-        """``train_0001="ALLOCATED+CLOUD"``: the others are off."""
-        names = [f"train-{n:04d}" for n in range(1, 9)] + [f"block-{n:04d}" for n in range(1, 5)]
-        own = {name.replace("_", "-"): state for name, state in states.items()}
-        lines = [
-            f"NodeName={name} X=1 State={own.get(name, 'IDLE+CLOUD+POWERED_DOWN')} Y=State=x Topology={OFF}\n"
-            for name in names
-        ]
-        (self.cloud / "nodes").write_text("".join(lines))
-
-    def scale(self, *arguments: str, **env: str) -> list[str]:
-        """One call; what it did."""
-        self.said.unlink(missing_ok=True)
-        done = self.run(self.root / "opt/supercloud/boot/scale.sh", *arguments, **env)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return [line for line in self.asked if not line.startswith(("scontrol -o", "scontrol show"))]
-
-    @property
-    def log(self) -> str:
-        return (self.root / "var/log/slurm/scale.log").read_text()
-
-    def record(self, node: str) -> str:
-        path = self.root / "var/spool/slurmctld/cloud/nodes" / node
-        return path.read_text().strip() if path.exists() else ""
+from scaler_machine import OFF, SLURM, Scaler, join_two
 
 
 @pytest.fixture
@@ -111,17 +46,8 @@ def test_instances_become_nodes(scaler: Scaler) -> None:
     assert scaler.scale("pass") == []
 
 
-def joined(scaler: Scaler) -> None:
-    """Two nodes that work."""
-    up = "ALLOCATED+CLOUD+POWERING_UP"
-    scaler.nodes(train_0001=up, train_0002=up)
-    scaler.group("train-spot", 2, "i-1 10.0.0.1", "i-2 10.0.0.2")
-    scaler.scale("pass")
-    scaler.nodes(train_0001="ALLOCATED+CLOUD+DYNAMIC_NORM", train_0002="IDLE+CLOUD+DYNAMIC_NORM")
-
-
 def test_suspended_node_takes_its_own_instance(scaler: Scaler) -> None:
-    joined(scaler)
+    join_two(scaler)
     scaler.nodes(train_0001="ALLOCATED+CLOUD", train_0002="IDLE+CLOUD+POWERING_DOWN")
     did = scaler.scale("suspend", "train-0002")
     assert did == [
@@ -132,7 +58,7 @@ def test_suspended_node_takes_its_own_instance(scaler: Scaler) -> None:
 
 
 def test_vanished_instance_frees_its_node(scaler: Scaler) -> None:
-    joined(scaler)
+    join_two(scaler)
     scaler.group("train-spot", 1, "i-2 10.0.0.2")
     did = scaler.scale("pass")
     assert did == [
@@ -146,7 +72,7 @@ def test_vanished_instance_frees_its_node(scaler: Scaler) -> None:
 def test_older_releases_are_given_back_their_features(tmp_path: Path) -> None:
     scaler = Scaler(tmp_path, "22.05")
     features = "AvailableFeatures=train,h100,p5.48xlarge ActiveFeatures=train,h100,p5.48xlarge"
-    joined(scaler)
+    join_two(scaler)
     scaler.group("train-spot", 1, "i-2 10.0.0.2")
     assert scaler.scale("pass")[-1] == f"scontrol update NodeName=train-0001 NodeAddr=train-0001 {features}"
     scaler.nodes(train_0002="IDLE+CLOUD+POWERING_DOWN")
@@ -206,8 +132,8 @@ def test_a_size_that_nobody_asked_for_is_not_waited_for_for_ever(scaler: Scaler)
 
 
 def test_the_least_that_a_pool_has_is_never_switched_off(scaler: Scaler) -> None:
-    groups = scaler.root / "opt/supercloud/boot/groups.txt"
-    groups.write_text("train-spot train 0 8 1 2\ntrain-on-demand train 1 8 1 0\n")
+    on_demand = ("train-on-demand", "train", 1, 8, 1, 0)
+    scaler.groups(("train-spot", "train", 0, 8, 1, 2), on_demand)
     told = "scontrol update SuspendExcNodes=train-0001,train-0002"
     assert scaler.scale("pass") == [told]
     answer = 'case "$1 $2" in "show config") cat "$CLOUD/config"; exit ;; esac\n'
@@ -216,20 +142,20 @@ def test_the_least_that_a_pool_has_is_never_switched_off(scaler: Scaler) -> None
     assert scaler.scale("pass") == []
     (scaler.cloud / "config").write_text("SuspendExcNodes         = (null)\n")  # slurmctld began anew
     assert scaler.scale("pass") == [told]
-    groups.write_text(groups.read_text().replace("1 2", "1 0"))
+    scaler.groups(("train-spot", "train", 0, 8, 1, 0), on_demand)
     assert scaler.scale("pass") == []
     # a release that cannot be told says so once
     scaler.fake("scontrol", 'case "$1" in update) exit 1 ;; esac\n' + answer + SLURM)
-    groups.write_text("train-spot train 0 8 1 2\n")
+    scaler.groups(("train-spot", "train", 0, 8, 1, 2))
     scaler.scale("pass"), scaler.scale("pass")
-    assert scaler.log.count("this release of Slurm switches off train-0001,train-0002 too") == 1
+    assert scaler.log.count("this release of Slurm powers down train-0001,train-0002 too") == 1
 
 
 def test_no_group_has_more_than_it_may(scaler: Scaler) -> None:
     states = {f"block_{n:04d}": "ALLOCATED+CLOUD+POWERING_UP" for n in range(1, 5)}
     scaler.nodes(**states)
     assert [line.split()[-1] for line in scaler.scale("pass")] == ["4"]
-    joined(scaler)
+    join_two(scaler)
     assert not [line for line in scaler.scale("pass") if "block" in line]
 
 
@@ -250,7 +176,7 @@ def test_domains_keep_their_names_together(scaler: Scaler) -> None:
     nodes = scaler.root / "etc/slurm/cloud-nodes.conf"
     text = "NodeName=nvl-[0001-0002] Gres=gpu:4 Features=nvl Topology=network:root:off,scale-up:d1 State=CLOUD\n"
     nodes.write_text(text + text.replace("[0001-0002]", "[0003-0004]").replace(":d1", ":d2"))
-    (scaler.root / "opt/supercloud/boot/groups.txt").write_text("nvl-block nvl 0 4 2\n")
+    scaler.groups(("nvl-block", "nvl", 0, 4, 2, 0))
     up = "NodeName=nvl-000{} X=1 State=ALLOCATED+CLOUD+POWERING_UP Y=1\n"
     (scaler.cloud / "nodes").write_text("".join(up.format(number) for number in range(1, 5)))
     scaler.group("nvl-block", 4, "i-1 10.0.0.1", "i-2 10.0.0.2", "i-3 10.0.0.3", "i-4 10.0.0.4")
@@ -265,7 +191,7 @@ def test_domains_keep_their_names_together(scaler: Scaler) -> None:
 
 
 def test_whole_domains_are_asked_for(scaler: Scaler) -> None:
-    (scaler.root / "opt/supercloud/boot/groups.txt").write_text("train-spot train 0 8 2\n")
+    scaler.groups(("train-spot", "train", 0, 8, 2, 0))
     scaler.nodes(train_0001="ALLOCATED+CLOUD+POWERING_UP")
     assert scaler.scale("pass") == ["resize train-spot 2"]
 
@@ -301,7 +227,7 @@ def test_reason_is_the_same_where_a_pass_is_first(scaler: Scaler) -> None:
 
 
 def test_silent_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
-    joined(scaler)
+    join_two(scaler)
     (scaler.cloud / "instances-train-spot").unlink()
     assert scaler.scale("pass") == [] and "train-spot: the cloud does not answer" in scaler.log
     scaler.fake("scontrol", 'echo "Unable to contact slurm controller"; exit 1')
@@ -309,6 +235,7 @@ def test_silent_slurm_or_cloud_changes_nothing(scaler: Scaler) -> None:
     assert scaler.record("train-0001") == "train-spot i-1"
 
 
-def test_usage(scaler: Scaler) -> None:
-    done = scaler.run(scaler.root / "opt/supercloud/boot/scale.sh", "grow")
-    assert done.returncode == 2 and "usage" in done.stderr
+@pytest.mark.parametrize("arguments", [(), ("grow",), ("resume",), ("pass", "train-0001")])
+def test_usage(scaler: Scaler, arguments: tuple[str, ...]) -> None:
+    done = scaler.call(*arguments)
+    assert done.returncode == 2 and "usage" in done.stderr and not scaler.asked
