@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Set the labels and taints of nodes from a table: python3 label_nodes.py FOLDER.
 
-The *.txt files of the folder contain lines of: prefix, first and last number, width, then key=value (a label) or key=value:effect
-(a taint). Nodes that are not in the table, and labels and taints of other keys, are left unchanged. In a pod it uses the
+The *.txt files of the folder contain lines of: prefix, first and last number, width, then key=value (a label) or
+key=value:effect
+(a taint). Nodes that are not in the table, and labels and taints of other keys, are left unchanged. In a pod it uses
+the
 pod's service account; elsewhere KUBE_SERVER, KUBE_TOKEN and KUBE_CA.
 """
 

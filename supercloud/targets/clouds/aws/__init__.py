@@ -1,4 +1,4 @@
-"""Amazon Web Services: from the plan to resources, on one screen."""
+"""Amazon Web Services: the order in which the plan's resources are created."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["build"]
 
 
 def build(context: BuildContext) -> ClusterOutputs:
-    """Register every resource of the plan and say what a user needs of them."""
+    """Register every resource of the plan and return the outputs for users."""
     context = context.with_provider(create_provider(context))
     network = create_network(context)
     walls = create_security_groups(context, network)
@@ -54,7 +54,7 @@ def _create_file_systems(
     published: list[pulumi.Resource],
     monitoring: Monitoring,
 ) -> dict[str, FileSystem]:
-    """File systems by name, of the provider's or on instances of our own."""
+    """Create file systems by name: managed ones, or on instances of the cluster."""
     found = {}
     for plan in context.cloud.storage:
         if plan.kind == "parallel":

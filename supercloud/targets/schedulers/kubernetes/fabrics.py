@@ -245,7 +245,8 @@ def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Obj
 
 
 def _build_nccl_settings(plan: Plan) -> Iterator[Object]:
-    """Yield settings as variables (``envFrom``) and as the library's file in /etc, in every namespace that runs jobs."""
+    """Yield settings as variables (``envFrom``) and as the library's file in /etc, in every namespace that runs
+    jobs."""
     for tenant in list_tenant_names(plan):
         for pool in plan.pools:
             if settings := build_nccl_environment(plan, pool):

@@ -22,7 +22,8 @@ _RDMA_FABRICS = ("infiniband", "roce", "efa")
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _PODS, _SERVICES, _CLAIMS = "supercloud-tenant-pods", "supercloud-tenant-services", "supercloud-tenant-claims"
 _ALLOWED_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
-"""Not ``ephemeral``: the controller creates its claim, of any class and size, which the role of tenants may not create."""
+"""Not ``ephemeral``: the controller creates its claim, of any class and size, which the role of tenants may not
+create."""
 _SPEC_CHANGED_CONDITION = {
     "name": "not-the-same",  # objects admitted before a rule existed may still be labelled, finish and be deleted
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
@@ -68,7 +69,8 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
         ),
     ]
     # controllers create claims from templates in tenants' objects (StatefulSets, Volcano jobs) with the controllers'
-    # permissions; administrators, and whatever applies these files, can also write quotas, which such controllers cannot
+    # permissions; administrators, and whatever applies these files, can also write quotas, which such controllers
+    # cannot
     writer = "authorizer.group('').resource('resourcequotas').namespace(request.namespace).check('create').allowed()"
     claims = [
         (
@@ -112,7 +114,8 @@ def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
 
 
 def _iter_host_network_resources(plan: Plan, pool: str) -> Iterator[str]:
-    """Yield the resources that pods on the host network of a pool request: its rails, or accelerators if rails have no name."""
+    """Yield the resources that pods on the host network of a pool request: its rails, or accelerators if rails have no
+    name."""
     found = plan.get_pool(pool)
     for reach in list_attachments(plan, found):
         if reach.needs_host_network:

@@ -21,7 +21,8 @@ _TEMPLATE_ANNOTATIONS_PATH = "spec.replicatedJobs[0].template.spec.template.meta
 def build_objects(plan: Plan) -> list[Object]:
     """Build the policy and its binding; none if the release does not support mutating policies.
 
-    It changes only JobSets of submitted jobs: in the write that resumes one, and in any other write that would change the
+    It changes only JobSets of submitted jobs: in the write that resumes one, and in any other write that would change
+    the
     count, which is kept. Rejecting a resumption is safe: the queue retries, whereas a start without its number might
     overwrite the data of another.
     """

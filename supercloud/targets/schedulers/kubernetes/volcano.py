@@ -64,7 +64,8 @@ def build_scheduler_configuration(plan: Plan) -> Object:
         # Without "enqueue", which admits no job while all nodes are allocated, so that nothing would be preempted.
         "actions": "allocate, preempt, reclaim, backfill",
         # One tier, so that a victim must be allowed by all plugins: none within a queue's deserved share (capacity).
-        # Without the two settings on gangs, gangs would never be preempted; a gang that loses a pod restarts as a whole.
+        # Without the two settings on gangs, gangs would never be preempted; a gang that loses a pod restarts as a
+        # whole.
         "tiers": [
             {
                 "plugins": [
@@ -130,9 +131,11 @@ def _format_resources(resources: dict[str, int]) -> dict[str, str]:
 
 
 def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterator[Object]:
-    """Yield HyperNodes: the innermost level of a pool selects nodes by label, every further one the groups below by name.
+    """Yield HyperNodes: the innermost level of a pool selects nodes by label, every further one the groups below by
+    name.
 
-    Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is a single HyperNode.
+    Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is a single
+    HyperNode.
     """
     chains = [(pool, build_topology(plan, pool).levels) for pool in plan.pools]
     tiers = compute_label_tiers(plan)

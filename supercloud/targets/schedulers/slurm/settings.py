@@ -151,7 +151,8 @@ def _build_timeout_settings(plan: Plan, writer: ConfigWriter) -> dict[str, Value
         "UnkillableStepTimeout": 600,
         # of a node that is powered up or rebooted: large machines start slowly
         "ResumeTimeout": 1800,
-        # messages reach all nodes in two hops; cloud nodes are contacted directly, as they may not resolve each other's names
+        # messages reach all nodes in two hops; cloud nodes are contacted directly, as they may not resolve each
+        # other's names
         "TreeWidth": 65533 if has_dynamic_nodes(plan) else max(32, math.isqrt(max(plan.nodes - 1, 0)) + 1),
     }
 

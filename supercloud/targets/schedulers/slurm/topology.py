@@ -46,7 +46,8 @@ def select_default_locality(plan: Plan) -> Locality:
 
 
 def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
-    """Return the locality of a partition: the kind that it or the cluster requests, else the first that covers all its nodes.
+    """Return the locality of a partition: the kind that it or the cluster requests, else the first that covers all its
+    nodes.
 
     Blocks come first: they cover only nodes with scale-up domains.
     """
@@ -60,7 +61,8 @@ def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
 
 
 def select_blocks(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
-    """Return the blocks that the release supports: some releases do not start if a block has fewer nodes than the others."""
+    """Return the blocks that the release supports: some releases do not start if a block has fewer nodes than the
+    others."""
     groups, base = locality.levels[0].groups, _compute_base_size(locality)
     return groups if release.abilities.short_blocks else tuple(item for item in groups if len(item.hosts) == base)
 
