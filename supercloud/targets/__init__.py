@@ -1,8 +1,7 @@
 """The targets, which render a plan as files.
 
 A target is a function ``render(plan) -> Bundle``. To add one, write its module (or folder) and add it to ``TARGETS``;
-if
-it does not apply to every plan, also to ``_CONDITIONS``. Modules are imported on first use.
+if it does not apply to every plan, also to ``_CONDITIONS``. Modules are imported on first use.
 """
 
 from __future__ import annotations

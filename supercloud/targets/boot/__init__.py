@@ -37,8 +37,8 @@ A provider is ``templates/boot/clouds/<name>.sh.j2`` with these functions; every
 ``cloud_size GROUP``                     prints the desired number of instances
 ``cloud_resize GROUP NUMBER``            returns 3 and prints the reason if there is no capacity
 ``cloud_instances GROUP``                prints ``id address`` of starting and running instances, ``-`` for no address
-``cloud_domains GROUP``                  ``id domain`` of each whose scale-up domain is known; asked for groups whose
-                                         machines come together
+``cloud_domains GROUP``                  ``id domain`` of each whose scale-up domain is known; called for groups whose
+                                         machines are started together
 ``cloud_refused GROUP SINCE``            prints the reason if the cloud could not start instances since then
 ``cloud_terminate GROUP INSTANCE``       terminates it and shrinks the group, unless it has its minimum size
 ``cloud_credentials TENANT USER``        prints credentials of the role of users (``$USERS``) for an SDK's credential
@@ -47,9 +47,9 @@ A provider is ``templates/boot/clouds/<name>.sh.j2`` with these functions; every
 =======================================  ==========================================================================
 
 ``cloud_instances`` is also called for hosts of the roles database and login (``members.txt``): their machines have the
-same tag as those of groups. These and nodes get the daemons' key from the controller when they join: see ``keys.py``
-for
-the conditions and the reasons. ``metadata.sh`` runs first: it blocks the cloud's metadata service for users.
+same tag as those of groups. These and nodes get the daemons' key from the controller when they join: see
+``keys.py`` for the conditions and the reasons. ``metadata.sh`` runs first: it blocks the cloud's metadata service for
+users.
 
 Servers of a file system run a user's program, once, as root and without arguments: it installs the software that only
 its vendor distributes and creates the cluster of servers. If it fails, it runs again at the next start. Its
@@ -70,14 +70,11 @@ nodes. The scaler creates all nodes of the plan in slurmctld (``scontrol create 
 nodes, jobs would be rejected at once. Slurm's power saving allocates jobs to powered-down nodes and calls
 ``resume.sh``; the scaler resizes groups and assigns a node name to each instance; the instance joins as a dynamic node
 (``slurmd -Z -N``). Lines with ``State=CLOUD`` in slurm.conf would not work: slurmd of 26.05 fails with "failed to
-create
-dynamic node" if its slurm.conf already has the node. An existing node keeps features and topology when it registers, so
-that it reports its location afterwards: ``scontrol update … Topology=`` in 25.05 and later, features in older releases.
-Never both: before 26.11 a node whose features alone are changed loses its place when it is powered off, and a
-multi-node
-job is rejected if too few nodes of the pool are in the tree. Slurm resets a powered-down node to the place with which
-it
-was created.
+create dynamic node" if its slurm.conf already has the node. An existing node keeps features and topology when it
+registers, so that it reports its location afterwards: ``scontrol update … Topology=`` in 25.05 and later, features in
+older releases. Never both: before 26.11 a node whose features alone are changed loses its place when it is powered off,
+and a multi-node job is rejected if too few nodes of the pool are in the tree. Slurm resets a powered-down node to the
+place with which it was created.
 """
 
 from __future__ import annotations

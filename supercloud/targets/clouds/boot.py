@@ -31,8 +31,8 @@ exec /bin/bash /var/lib/cloud/instance/scripts/start.sh guard
 --==--
 """
 """cloud-init runs the script last, when users may already be logged in; a boothook runs before the SSH server starts,
-once
-cloud-init has stored the preceding parts (docs.cloud-init.io, user data formats). It blocks the metadata service."""
+once cloud-init has stored the preceding parts (docs.cloud-init.io, user data formats). It blocks the metadata
+service."""
 _PLACEHOLDER = re.compile(r"@\{([a-z][a-z0-9_.-]*)\}")
 
 

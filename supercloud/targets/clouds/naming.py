@@ -1,8 +1,7 @@
 """Names of children: the component's name and a key of the plan, within the provider's limits.
 
 Physical names are set by Pulumi's autonaming, so that a replacement can exist at the same time as the replaced
-resource.
-It appends a dash and seven digits to the logical name, which must be short enough for that.
+resource. It appends a dash and seven digits to the logical name, which must be short enough for that.
 """
 
 from __future__ import annotations

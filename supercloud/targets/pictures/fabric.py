@@ -1,8 +1,7 @@
 """The picture of a fabric: rows of boxes, lines whose width shows the number of cables, text in a separate margin.
 
 Texts never overlap: text about a row is left of it, text in a box is scaled to the box, and everything that does not
-fit
-is in tooltips.
+fit is in tooltips.
 """
 
 from __future__ import annotations

@@ -43,10 +43,8 @@ def build_role_permissions(
     """All machines read the published bundles, write logs and accept sessions; the controller starts nodes.
 
     Only the controller reads the daemons' key, which allows acting as root of the cluster: it sends the key to the
-    other
-    machines when they join (``templates/boot/keys.py.j2``). Only the slurmdbd host reads the database password. Roles
-    of
-    machines have no access to data buckets, as root of any machine would have it too.
+    other machines when they join (``templates/boot/keys.py.j2``). Only the slurmdbd host reads the database password.
+    Roles of machines have no access to data buckets, as root of any machine would have it too.
     """
     common = _build_common_permissions(context, state, monitoring)
     password = _allow_password_access(secrets, database)

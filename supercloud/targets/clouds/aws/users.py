@@ -37,8 +37,7 @@ def create_user_role(
     """Create the role, and allow the roles of ``machines`` (by key) to assume it for a user.
 
     With tenants, the session tag ``tenant`` is the prefix in every data bucket that can be read and written; an
-    untagged
-    session has no access. Without tenants, all users have access to the complete data buckets.
+    untagged session has no access. Without tenants, all users have access to the complete data buckets.
     """
     data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
     takers: list[pulumi.Input[str]] = [role.arn for role in machines.values()]

@@ -108,8 +108,7 @@ def _build_network_operator_values(plan: Plan) -> Object:
 
 def _weka(plan: Plan) -> Object:
     """Its pods mount file systems themselves and never become ready on other nodes, so that they are restricted to
-    nodes
-    that mount all file systems which only some nodes mount: the driver does not distinguish them."""
+    nodes that mount all file systems which only some nodes mount: the driver does not distinguish them."""
     stores = weka_stores(plan)
     pools = {pool.name: pool for index in stores for pool in list_client_pools(plan, index)}
     taints = {item["key"] for pool in pools.values() for item in build_taints(plan, pool)}

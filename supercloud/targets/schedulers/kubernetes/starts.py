@@ -22,9 +22,8 @@ def build_objects(plan: Plan) -> list[Object]:
     """Build the policy and its binding; none if the release does not support mutating policies.
 
     It changes only JobSets of submitted jobs: in the write that resumes one, and in any other write that would change
-    the
-    count, which is kept. Rejecting a resumption is safe: the queue retries, whereas a start without its number might
-    overwrite the data of another.
+    the count, which is kept. Rejecting a resumption is safe: the queue retries, whereas a start without its number
+    might overwrite the data of another.
     """
     served = require_kubernetes_plan(plan).mutating_policies
     if served is None:

@@ -51,8 +51,7 @@ def _compute_default_shares(pools: list[PoolPlan]) -> dict[str, Value]:
 
     Slurm uses one of both defaults and never adds them; without the second one a job without a request would get all
     memory, and no accelerator of its node could be used. The shares of all accelerators never exceed the node:
-    otherwise
-    Slurm rejects whole-node jobs. The smallest share of all pools applies, as a job may run on any of them.
+    otherwise Slurm rejects whole-node jobs. The smallest share of all pools applies, as a job may run on any of them.
     """
     by_gpu = {pool.name: sum(count_accelerator_units(pool).values()) for pool in pools}
     accelerated = [pool for pool in pools if by_gpu[pool.name]]

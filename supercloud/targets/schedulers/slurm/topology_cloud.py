@@ -1,8 +1,7 @@
 """The topology of a cloud: a root under which every joining node reports its location, and scale-up domains by name.
 
 The network is discovered: Slurm creates the switches that nodes report. Domains are known in advance: the scaler
-assigns
-node names of one block to instances of one domain.
+assigns node names of one block to instances of one domain.
 """
 
 from __future__ import annotations

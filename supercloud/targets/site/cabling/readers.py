@@ -1,9 +1,8 @@
 """Discovery output of a running network: the text of ibnetdiscover, or LLDP neighbours.
 
 LLDP output contains the neighbours of one device, so that it is a file named after the device (``train-0001.json``) or
-a
-folder of such files; a file may also contain several devices, as ``{"device": {...}}`` or tables after their prompts. A
-new JSON format is a function here and a line in ``_PARSERS``, a new table a line in ``neighbour_tables``.
+a folder of such files; a file may also contain several devices, as ``{"device": {...}}`` or tables after their prompts.
+A new JSON format is a function here and a line in ``_PARSERS``, a new table a line in ``neighbour_tables``.
 """
 
 from __future__ import annotations
