@@ -14,7 +14,7 @@ from supercloud.spec.schema import DOCUMENTS
 
 
 def write_reference(folder: Path) -> None:
-    """Write the generated pages; an unchanged page keeps its modification time, so that Sphinx does not read it again."""
+    """Write the generated pages; an unchanged page is not written, so that Sphinx skips it."""
     folder.mkdir(exist_ok=True)
     pages = {name: _render_document(name) for name in DOCUMENTS}
     pages |= {"cli": _render_commands(), "api": _render_api(), "checks": _render_checks(), "catalog": _render_catalog()}
@@ -36,7 +36,7 @@ def _render_document(name: str) -> Iterator[str]:
 
 
 def _render_groups(document: str, parent: FieldDoc, seen: set[str]) -> Iterator[str]:
-    """Yield sections; ``seen`` has the paths with a section: forms of one field may share fields (hosts of schedulers)."""
+    """Yield sections; ``seen`` has the paths with a section: forms of one field may share fields."""
     for group in parent.children:
         if parent.path:
             form = f", `{group.condition}`" if group.condition else ""
@@ -115,8 +115,8 @@ def _render_api() -> Iterator[str]:
 def _render_checks() -> Iterator[str]:
     yield "# Checks\n"
     yield (
-        "`supercloud check` runs all of them on a plan. A finding has the name of its check in brackets; `suppress` in the "
-        "cluster spec suppresses the findings of a check, with a reason.\n"
+        "`supercloud check` runs all checks on a plan. A finding shows its check in brackets; `suppress` in the cluster "
+        "spec suppresses the findings of a check, with a reason.\n"
     )
     yield "| check | description |\n|---|---|"
     for check in sorted(CHECKS, key=format_check_name):

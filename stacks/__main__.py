@@ -1,4 +1,4 @@
-"""The stack of one cluster: the spec is in the stack's configuration, the outputs of the cluster are those of the stack."""
+"""The stack of one cluster: its configuration has the spec, its outputs are those of the cluster."""
 
 from pathlib import Path
 from typing import Any
