@@ -115,7 +115,7 @@ def _render_api() -> Iterator[str]:
 def _render_checks() -> Iterator[str]:
     yield "# Checks\n"
     yield (
-        "`supercloud check` runs all checks on a plan. A finding shows its check in brackets; `suppress` in the cluster "
+        "`supercloud check` runs all checks on a plan. A finding shows its check in brackets; `suppress` in a cluster "
         "spec suppresses the findings of a check, with a reason.\n"
     )
     yield "| check | description |\n|---|---|"
