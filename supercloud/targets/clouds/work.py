@@ -82,6 +82,10 @@ class BuildContext:
         """Return the logical name of a child; short enough for a physical name of its kind."""
         return format_logical_name(self.name, key, self.cloud.name_rules.get(kind))
 
+    def build_alias(self, key: str, kind: str = "") -> pulumi.Alias:
+        """Build the alias of a child that had another key before: an update then keeps the deployed resource."""
+        return pulumi.Alias(name=self.name_child(key, kind))
+
     def build_options(
         self, *, has_data: bool = False, is_critical: bool = False, **extra_options: Any
     ) -> pulumi.ResourceOptions:

@@ -145,12 +145,12 @@ def _create_state_volume(
         opts=context.build_options(has_data=True, ignore_changes=None if zone else ["availabilityZone"]),
     )
     ec2.VolumeAttachment(
-        context.name_child(f"{name}-state-attached"),
+        context.name_child(f"{name}-state-attachment"),
         device_name=STATE_DEVICE,
         instance_id=instance.id,
         volume_id=disk.id,
         stop_instance_before_detaching=True,
-        opts=context.build_options(delete_before_replace=True),
+        opts=context.build_options(delete_before_replace=True, aliases=[context.build_alias(f"{name}-state-attached")]),
     )
 
 

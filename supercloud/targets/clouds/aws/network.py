@@ -152,11 +152,11 @@ class _RouteBuilder:
         )
         self.table_ids.append(table.id)
         for member in members:
-            joined = ec2.RouteTableAssociation(
-                work.name_child(f"{member.key}-routes-joined"),
+            association = ec2.RouteTableAssociation(
+                work.name_child(f"{member.key}-routes-association"),
                 route_table_id=table.id,
                 subnet_id=self.subnets[member.key],
-                opts=work.build_options(),
+                opts=work.build_options(aliases=[work.build_alias(f"{member.key}-routes-joined")]),
             )
-            self.dependencies.append(joined)
+            self.dependencies.append(association)
         return table

@@ -35,13 +35,13 @@ def create_security_groups(context: BuildContext, network: Network) -> SecurityG
     cluster = create_security_group(context, network, "cluster", "Machines of the cluster")
     for rule, direction in ((vpc.SecurityGroupIngressRule, "in"), (vpc.SecurityGroupEgressRule, "out")):
         rule(
-            context.name_child(f"cluster-among-{direction}"),
+            context.name_child(f"cluster-internal-{direction}"),
             security_group_id=cluster.id,
             referenced_security_group_id=cluster.id,
             ip_protocol=_ALL_PROTOCOLS,
             description="Among machines of the cluster, EFA included",
             tags=context.build_tags(),
-            opts=context.build_options(),
+            opts=context.build_options(aliases=[context.build_alias(f"cluster-among-{direction}")]),
         )
     if not context.cloud.network.is_isolated:
         vpc.SecurityGroupEgressRule(
@@ -61,11 +61,11 @@ def create_security_groups(context: BuildContext, network: Network) -> SecurityG
 def create_security_group(context: BuildContext, network: Network, key: str, description: str) -> ec2.SecurityGroup:
     """Create a security group without rules."""
     return ec2.SecurityGroup(
-        context.name_child(f"{key}-walls", "security-group"),
+        context.name_child(f"{key}-sg", "security-group"),
         vpc_id=network.id,
         description=description,
         tags=context.build_tags(key),
-        opts=context.build_options(),
+        opts=context.build_options(aliases=[context.build_alias(f"{key}-walls", "security-group")]),
     )
 
 
