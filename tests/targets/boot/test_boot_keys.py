@@ -113,7 +113,7 @@ def test_an_instance_of_the_cluster_gets_the_key_until_it_has_it(service: Servic
     assert service.ask("/key", certificate)[0] == 200
 
 
-def test_whoever_is_no_instance_of_the_cluster_gets_nothing(service: Service) -> None:
+def test_only_instances_of_the_cluster_get_the_key(service: Service) -> None:
     certificate = service.certificate()
     for group in ("scratch-servers", "ctl1"):  # instances of the cloud, but none that the daemons run on
         service.instances(group, f"i-9\t{HOME}")

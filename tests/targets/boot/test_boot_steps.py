@@ -86,7 +86,7 @@ def test_place_is_asked_for_again(compute: BootMachine) -> None:
     assert "update NodeName=train-0003 Topology=network:root:nn-9" in compute.calls("scontrol")
 
 
-def test_what_ends_the_shell_itself_is_said(compute: BootMachine) -> None:
+def test_errors_of_the_shell_itself_are_logged(compute: BootMachine) -> None:
     """An unset variable is no command that fails."""
     compute.steps("identity")
     (compute.root / "etc/supercloud/node").write_text("LINE='Features=train'\n")
@@ -297,7 +297,7 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
         ("echo 'exit 1' >$BIN/scontrol", "FAILED join: the controller assigned no node name"),
     ],
 )
-def test_what_goes_wrong_is_said(compute: BootMachine, spoil: str, why: str) -> None:
+def test_failures_are_logged_with_their_reason(compute: BootMachine, spoil: str, why: str) -> None:
     compute.fake("apt-get", "exit 1")
     compute.run("-c", spoil, BIN=str(compute.bin))
     done = compute.begin()

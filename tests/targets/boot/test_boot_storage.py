@@ -96,7 +96,7 @@ def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
     assert not server.calls("hostnamectl")  # many servers, no name of one
 
 
-def test_token_is_told_to_nobody_else(server: BootMachine) -> None:
+def test_token_is_not_visible_to_others(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0
     told = done.stdout + done.stderr + log_of(server) + "\n".join(server.asked)
@@ -233,7 +233,7 @@ def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
     assert "scratch-1.trainer.internal/default cannot be mounted at /scratch: no route" in done.stderr
 
 
-def test_storage_that_nobody_knows_how_to_mount() -> None:
+def test_storage_without_a_mount_rule_is_rejected() -> None:
     plan = weka()
     assert plan.cloud is not None
     storage = tuple(replace(item, mount_rule=None) for item in plan.cloud.storage)

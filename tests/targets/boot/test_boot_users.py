@@ -32,7 +32,7 @@ def ask(machine: BootMachine, *tenant: str, uid: str = "1000") -> tuple[int, str
     return done.returncode, done.stdout + done.stderr
 
 
-def test_everybody_may_ask_and_only_for_the_own_tenants(login: BootMachine) -> None:
+def test_users_get_credentials_of_their_own_tenants_only(login: BootMachine) -> None:
     rule = login.root / "etc/sudoers.d/supercloud"
     assert rule.read_text().endswith("ALL ALL=(root:root) NOPASSWD: /opt/supercloud/boot/credentials.sh\n")
     assert os.stat(rule).st_mode & 0o777 == 0o440

@@ -523,7 +523,7 @@ def test_files_of_1600_switches() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_loading_merges_so_that_nobody_is_locked_out(dialect: str) -> None:
+def test_loading_merges_so_that_no_user_is_locked_out(dialect: str) -> None:
     """The files have no users or AAA of the site: whoever replaces a whole configuration with them is locked out."""
     bundle = render(plan_of(dialect), "roce")
     text = bundle["INSTALL.md"]
