@@ -68,7 +68,7 @@ def test_unknown_names_are_attribute_errors() -> None:
         ),
         (
             lambda: supercloud.render("cluster.yaml", "slurm"),
-            "render takes a plan, not the str 'cluster.yaml'; make one",
+            "render requires a plan, not the str 'cluster.yaml'; create one",
         ),
         (lambda: supercloud.build_document("cluster.yaml"), "document and diff take plans, not the str 'cluster.yaml'"),
         (

@@ -125,7 +125,7 @@ def test_lustre_is_reached_over_efa_where_it_is_large_enough_and_filled_from_its
         250,
     )
     assert system["efaEnabled"] is True and system["metadataConfiguration"] == {"mode": "AUTOMATIC"}
-    assert "prod-cluster-walls-id" in system["securityGroupIds"]
+    assert "prod-cluster-sg-id" in system["securityGroupIds"]
     link = found.one("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation").inputs
     assert link["dataRepositoryPath"] == "s3://prod-bucket-data-bucket"
     assert "efaEnabled" not in graph("a1").one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs

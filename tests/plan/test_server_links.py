@@ -235,7 +235,7 @@ def test_a_host_of_infiniband_works_its_addresses_out(tmp_path: Path) -> None:
     assert len(set(taken)) == len(taken)
     for host in ("train-0301", "nobody", "big-oss-0005", "train-2-0001"):
         refused = subprocess.run(["bash", str(script), "show", host], capture_output=True, text=True)
-        assert refused.returncode == 2 and "is no host of storage" in refused.stderr
+        assert refused.returncode == 2 and "is not a host of storage" in refused.stderr
     shellcheck = Path(sys.executable).with_name("shellcheck")
     checked = subprocess.run([str(shellcheck), str(script)], capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout

@@ -230,7 +230,7 @@ def test_no_plan_is_made_of_what_cannot_help(monkeypatch: pytest.MonkeyPatch) ->
     assert len(found) == 1 and len(made) == 1  # of in-band; c is not on compute either
 
 
-NO_WAY = "no network of the plan leads from there to the servers"
+NO_WAY = "no network of the plan connects them to the servers"
 ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
 
 
@@ -268,7 +268,7 @@ def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
     assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too." in slurm
     assert "- /home is mounted on nodes and login hosts." in slurm
     page = render(plan, "storage").files["INSTALL.md"].text
-    assert "Not `c-[0001-0004]`: no network of the plan leads from there" in page
+    assert "Not `c-[0001-0004]`: no network of the plan connects them to the servers" in page
     assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page
 
 

@@ -1,4 +1,4 @@
-"""All files: programs that are the same everywhere, tables of this cluster, user-data of each group and host."""
+"""All files of the bundle: common programs, tables of this cluster, user data of each group and host."""
 
 from __future__ import annotations
 
@@ -31,13 +31,14 @@ _PROGRAMS = (
 
 
 def render(plan: Plan) -> Bundle:
-    """The bundle for the plan's own cloud."""
+    """Render the bundle for the plan's cloud."""
     assert plan.cloud is not None, "a plan without a cloud"
     return render_boot_bundle(plan, render_template(f"boot/clouds/{plan.cloud.provider}.sh.j2"))
 
 
 def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
-    """The bundle with the functions of a provider given as shell text; ``templates/boot/clouds`` has those of each."""
+    """Render the bundle with a provider's functions as shell text; ``templates/boot/clouds`` has those of each
+    cloud."""
     assert plan.cloud is not None, "a plan without a cloud"
     head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"

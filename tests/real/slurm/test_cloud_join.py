@@ -266,12 +266,12 @@ def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
     lab.publish("slurm", lab.slurm)
 
     code, said = boots(lab, key=None)
-    assert code == 1 and "FAILED auth: the controller does not give the key: the cloud knows no instance" in said
+    assert code == 1 and "FAILED auth: the controller did not send the key: no instance" in said
 
     lab.run("mv /dev/nvidia1 /dev/away")
     code, said = boots(lab)
     lab.run("mv /dev/away /dev/nvidia1")
-    assert code == 1 and "FAILED devices: of 2 accelerators, these have no device: /dev/nvidia1" in said
+    assert code == 1 and "FAILED devices: missing devices of 2 accelerators: /dev/nvidia1" in said
 
 
 def test_wrong_key_does_not_join(lab: CloudLab) -> None:

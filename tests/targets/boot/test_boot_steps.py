@@ -86,12 +86,12 @@ def test_place_is_asked_for_again(compute: BootMachine) -> None:
     assert "update NodeName=train-0003 Topology=network:root:nn-9" in compute.calls("scontrol")
 
 
-def test_what_ends_the_shell_itself_is_said(compute: BootMachine) -> None:
+def test_errors_of_the_shell_itself_are_logged(compute: BootMachine) -> None:
     """An unset variable is no command that fails."""
     compute.steps("identity")
     (compute.root / "etc/supercloud/node").write_text("LINE='Features=train'\n")
     done = compute.steps("identity", "place")
-    assert done.returncode == 1 and "FAILED place: ended with code 1, see the line before" in done.stderr
+    assert done.returncode == 1 and "FAILED place: exited with 1, see the line above" in done.stderr
 
 
 def test_slurmd_command(compute: BootMachine) -> None:
@@ -119,7 +119,7 @@ def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> Non
     compute.fake("getent", "echo slurm:x:997:64030::/nonexistent:/usr/sbin/nologin")
     done = compute.steps("slurm_user")
     assert done.returncode == 1 and "FAILED slurm_user" in done.stderr
-    assert "have the numbers 997:64030" in done.stderr and "usermod -u 64030" in done.stderr
+    assert "UID:GID of slurm is 997:64030" in done.stderr and "usermod -u 64030" in done.stderr
     order = (compute.root / "opt/supercloud/boot/boot.sh").read_text()
     roles = re.findall(r"^(?:compute|controller|database|login)\) +steps=\((.*)\)", order, re.M)
     assert len(roles) == 4
@@ -269,7 +269,7 @@ def test_state_disk_with_something_on_it_is_left_alone(controller: BootMachine) 
     assert done.returncode == 1 and "is not blank: 0x438 ext4" in done.stderr
     controller.fake("wipefs", "exit 1")
     done = controller.steps("state")
-    assert done.returncode == 1 and "cannot be read" in done.stderr
+    assert done.returncode == 1 and "cannot read" in done.stderr
     assert not controller.calls("mkfs.ext4")
 
 
@@ -286,18 +286,18 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
         ("rm $CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz cannot be fetched"),
         ("echo x >$CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz is damaged"),
         ("rm $CLOUD/bucket/slurm/slurm.tar.gz", "FAILED bundle: slurm/slurm.tar.gz cannot be fetched"),
-        ("rm $CLOUD/secrets/auth", "FAILED auth: the controller does not give the key: it has none\n (503)"),
+        ("rm $CLOUD/secrets/auth", "FAILED auth: the controller did not send the key: it has none\n (503)"),
         ("echo QUJD >$CLOUD/secrets/auth", "FAILED auth: the key is shorter than 32 bytes"),
-        ("touch $CLOUD/given", "FAILED auth: the controller does not give the key: i-1 has it; if the disk of this"),
+        ("touch $CLOUD/given", "FAILED auth: the controller did not send the key: i-1 has it; if the disk of this"),
         ("echo 'exit 1' >$BIN/nft", "FAILED start: users can reach the metadata service of the cloud"),
-        ("rm $BOOT_ROOT/dev/nvidia5", "FAILED devices: of 8 accelerators, these have no device: /dev/nvidia5"),
+        ("rm $BOOT_ROOT/dev/nvidia5", "FAILED devices: missing devices of 8 accelerators: /dev/nvidia5"),
         ("echo 'echo slurm 19.05.1' >$BIN/slurmd", "FAILED release: slurmd is 19.05, the cluster has 25.11"),
         ("echo 'exit 1' >$BIN/modprobe", "FAILED mounts: this image has no Lustre client for its kernel"),
         ("echo 'exit 1' >$BIN/mount", "FAILED mounts: fs-1@tcp:/abcd cannot be mounted at /fsx"),
-        ("echo 'exit 1' >$BIN/scontrol", "FAILED join: the controller gave this instance no name"),
+        ("echo 'exit 1' >$BIN/scontrol", "FAILED join: the controller assigned no node name"),
     ],
 )
-def test_what_goes_wrong_is_said(compute: BootMachine, spoil: str, why: str) -> None:
+def test_failures_are_logged_with_their_reason(compute: BootMachine, spoil: str, why: str) -> None:
     compute.fake("apt-get", "exit 1")
     compute.run("-c", spoil, BIN=str(compute.bin))
     done = compute.begin()

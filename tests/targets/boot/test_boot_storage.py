@@ -96,7 +96,7 @@ def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
     assert not server.calls("hostnamectl")  # many servers, no name of one
 
 
-def test_token_is_told_to_nobody_else(server: BootMachine) -> None:
+def test_token_is_not_visible_to_others(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0
     told = done.stdout + done.stderr + log_of(server) + "\n".join(server.asked)
@@ -115,7 +115,7 @@ def test_program_is_run_once(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.cloud / "software/weka/install.sh").unlink()
     again = server.run(server.root / "opt/supercloud/start.sh")
-    assert again.returncode == 0 and "done before, from s3://software/weka/install.sh" in again.stdout
+    assert again.returncode == 0 and "already installed from s3://software/weka/install.sh" in again.stdout
     assert server.calls("ran") == ["0"]
 
 
@@ -131,9 +131,8 @@ def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> N
     program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
     done = server.begin()
     assert done.returncode == 1
-    assert (
-        "FAILED install: the program of s3://software/weka/install.sh ended with code 7: no licence for ***"
-        in log_of(server)
+    assert "FAILED install: the program of s3://software/weka/install.sh exited with 7: no licence for ***" in log_of(
+        server
     )
     assert "enable -q supercloud-boot" in server.calls("systemctl")
     program.write_text(PROGRAM)
@@ -163,7 +162,7 @@ def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
             "rm $CLOUD/secrets/weka-token; mkdir $CLOUD/secrets/weka-token",
             "the secret weka-token cannot be read: cat: ",
         ),
-        ("echo '#!/none' >$CLOUD/software/weka/install.sh", "install.sh ended with code 12"),
+        ("echo '#!/none' >$CLOUD/software/weka/install.sh", "install.sh exited with 12"),
     ],
 )
 def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) -> None:
@@ -195,7 +194,7 @@ def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
 def test_image_that_has_the_software(tmp_path: Path) -> None:
     machine = served(tmp_path, weka((), suppressed=True))
     done = machine.begin()
-    assert done.returncode == 0 and "nothing to install: the image has the software" in done.stdout
+    assert done.returncode == 0 and "nothing to install: the software is in the image" in done.stdout
 
 
 def client(folder: Path, plan: Plan) -> BootMachine:
@@ -234,9 +233,9 @@ def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
     assert "scratch-1.trainer.internal/default cannot be mounted at /scratch: no route" in done.stderr
 
 
-def test_storage_that_nobody_knows_how_to_mount() -> None:
+def test_storage_without_a_mount_rule_is_rejected() -> None:
     plan = weka()
     assert plan.cloud is not None
     storage = tuple(replace(item, mount_rule=None) for item in plan.cloud.storage)
-    with pytest.raises(InputError, match="storage scratch: the catalog does not say how weka-on-ec2 is mounted"):
+    with pytest.raises(InputError, match="storage scratch: the catalog does not specify how weka-on-ec2 is mounted"):
         render(replace(plan, cloud=replace(plan.cloud, storage=storage)), "boot")

@@ -61,7 +61,7 @@ def test_is_deterministic_and_lists_every_file(plan: Plan, bundle: Bundle) -> No
 
 
 @each
-def test_no_object_is_there_twice(plan: Plan, bundle: Bundle) -> None:
+def test_objects_are_unique(plan: Plan, bundle: Bundle) -> None:
     names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects_of(bundle)]
     assert len(names) == len(set(names))
 

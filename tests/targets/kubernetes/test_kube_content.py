@@ -179,7 +179,7 @@ def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     said = [
         rule["expression"]
         for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
-        if "hostNetwork is only for" in rule["message"]
+        if "hostNetwork is allowed only for" in rule["message"]
     ]
     assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 

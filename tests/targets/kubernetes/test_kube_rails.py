@@ -106,7 +106,7 @@ def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
     assert not by_kind(objects_of(render(unnamed, "kubernetes")), "IPPool")
 
 
-def test_rails_without_room_for_pods_are_said() -> None:
+def test_rails_without_pod_addresses_are_reported() -> None:
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/21"}]  # 256 addresses a rail, all of them for nodes
     plan = planned({"fabrics": fabrics})
     [finding] = [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
@@ -117,7 +117,7 @@ def test_rails_without_room_for_pods_are_said() -> None:
 
 
 @pytest.mark.parametrize("machine, model", [("gaudi3-8", "Gaudi 3"), ("mi355x-8gpu", "Pollara 400")])
-def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: str) -> None:
+def test_adapters_of_other_vendors_get_no_nvidia_driver(machine: str, model: str) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
     pools = [{"name": "train", "machine": machine, "nodes": 16, "fabrics": ["compute"]}]
     plan = planned({"pools": pools, "fabrics": [fabric]})

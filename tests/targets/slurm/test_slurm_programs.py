@@ -84,7 +84,7 @@ def _data(host: Host) -> dict[str, dict[str, dict[str, str]]]:
 def test_accounts_twice(database: Host) -> None:
     first = database.run("accounts.sh")
     assert first.returncode == 0, first.stderr
-    assert "vision: the limit on accelerators has to wait" in first.stderr
+    assert "vision: the limit on accelerators cannot be set yet" in first.stderr
     second = database.run("accounts.sh")
     assert (second.returncode, second.stdout) == (0, "nothing changed\n")
     path = Path(database.env["FAKE_SACCTMGR"])  # slurmctld has registered
@@ -343,12 +343,12 @@ def test_epilog_removes_nothing_else(job: Host) -> None:
     assert (job.folder / "scratch/7").exists()
 
 
-def test_epilog_lists_the_processes_of_a_user(job: Host) -> None:
-    function = re.search(r"^processes_of\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
+def test_epilog_lists_the_list_processes_a_user(job: Host) -> None:
+    function = re.search(r"^list_processes\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
     assert function is not None
 
     def list_processes(user: int) -> list[int]:
-        script = f"{function[0]}processes_of {user}\n"
+        script = f"{function[0]}list_processes {user}\n"
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
         assert not done.stderr
         return list(map(int, done.stdout.split()))

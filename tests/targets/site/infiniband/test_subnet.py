@@ -72,7 +72,7 @@ def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\n", "a 0x12345678901234567\n", "a b c 0x1\n"])
-def test_what_is_no_guid_is_an_error_with_its_line(text: str) -> None:
+def test_an_invalid_guid_is_an_error_with_its_line(text: str) -> None:
     with pytest.raises(InputError, match="guids:1: this line is not a name and a GUID"):
         parse_guids(text, "guids")
 

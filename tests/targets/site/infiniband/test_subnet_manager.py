@@ -48,7 +48,7 @@ def test_ufm_gets_its_own_files_and_nothing_that_starts_another_manager() -> Non
     own = {"compute/GUIDE.md", "compute/ipoib.sh", "compute/ipoib-compute.service"}
     assert {path for path in files if not path.startswith("compute/ufm/")} == own
     guide = files["compute/GUIDE.md"]
-    assert "UFM runs the subnet manager, and no other does" in guide and "start-opensm" not in guide
+    assert "UFM runs the only subnet manager" in guide and "start-opensm" not in guide
     conf = files["compute/ufm/opensm.conf"]
     assert "/etc/opensm" not in conf and "partition_config_file" not in conf and "sm_priority" not in conf
     assert "Default=0x7fff" in files["compute/ufm/partitions.conf.user_ext"]
@@ -143,7 +143,7 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
     ("text", "mode", "said"),
     [
         (None, 0o600, "is missing"),
-        ("0x1", 0o644, "others may read it"),
+        ("0x1", 0o644, "readable by other users"),
         ("0x0", 0o600, "and not 0"),
         ("secret", 0o600, "16 hexadecimal digits"),
     ],

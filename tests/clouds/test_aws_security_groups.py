@@ -31,7 +31,7 @@ def rules(found: Graph, token: str) -> set[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("name", SPECS)
 def test_efa_may_talk_among_the_machines_in_both_directions(name: str) -> None:
-    everything = ("prod-cluster-walls-id", "prod-cluster-walls-id", "-1")
+    everything = ("prod-cluster-sg-id", "prod-cluster-sg-id", "-1")
     assert everything in rules(graph(name), INGRESS) and everything in rules(graph(name), EGRESS)
 
 
@@ -44,16 +44,16 @@ def test_nothing_is_open_to_the_internet(name: str) -> None:
 
 def test_logins_are_reached_from_where_the_spec_says() -> None:
     found = graph("09-aws-slurm")
-    ssh = ("prod-access-walls-id", "203.0.113.0/24", "tcp:22-22")
+    ssh = ("prod-access-sg-id", "203.0.113.0/24", "tcp:22-22")
     assert ssh in rules(found, INGRESS)
-    assert "prod-access-walls-id" in found.one(HOST, "prod-login1").inputs["vpcSecurityGroupIds"]
-    assert "prod-access-walls-id" not in found.one(HOST, "prod-ctl1").inputs["vpcSecurityGroupIds"]
+    assert "prod-access-sg-id" in found.one(HOST, "prod-login1").inputs["vpcSecurityGroupIds"]
+    assert "prod-access-sg-id" not in found.one(HOST, "prod-ctl1").inputs["vpcSecurityGroupIds"]
     assert found.one("aws:ec2/eip:Eip", "prod-login1-address").inputs["instance"] == "prod-login1-id"
 
 
 def test_servers_of_lustre_and_their_clients_call_each_other() -> None:
     found = graph("09-aws-slurm")
-    scratch, machines = "prod-storage-scratch-walls-id", "prod-cluster-walls-id"
+    scratch, machines = "prod-storage-scratch-sg-id", "prod-cluster-sg-id"
     for ports in ("tcp:988-988", "tcp:1018-1023"):
         assert {(scratch, machines, ports), (scratch, scratch, ports), (machines, scratch, ports)} <= rules(
             found, INGRESS
@@ -66,13 +66,13 @@ def test_a_closed_network_has_no_way_to_the_internet() -> None:
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
     assert not [rule for rule in rules(found, EGRESS) if rule[1] == "0.0.0.0/0"]
-    prefixes = ("prod-cluster-walls-id", "prod-endpoint-s3-prefixListId", "tcp:443-443")
+    prefixes = ("prod-cluster-sg-id", "prod-endpoint-s3-prefixListId", "tcp:443-443")
     assert prefixes in rules(found, EGRESS)
     assert found.one("aws:eks/cluster:Cluster").inputs["vpcConfig"]["endpointPublicAccess"] is False
     for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint"):
         if entry.inputs["vpcEndpointType"] == "Interface":
             assert entry.inputs["privateDnsEnabled"] is True
-            assert entry.inputs["securityGroupIds"] == ["prod-endpoints-walls-id"]
+            assert entry.inputs["securityGroupIds"] == ["prod-endpoints-sg-id"]
 
 
 def test_private_endpoints_stand_where_nodes_are_once_a_zone() -> None:
@@ -90,8 +90,8 @@ def test_closed_machines_may_reach_their_storage_and_database() -> None:
         scheduler={"kind": "slurm", "version": "25.11", "managed_database": True},
         storage=[{"name": "home", "kind": "nfs", "product": "efs", "mount": "/home"}],
     )
-    out = {rule[1:] for rule in rules(found, EGRESS) if rule[0] == "prod-cluster-walls-id"}
-    assert {("prod-storage-home-walls-id", "tcp:2049-2049"), ("prod-database-walls-id", "tcp:3306-3306")} <= out
+    out = {rule[1:] for rule in rules(found, EGRESS) if rule[0] == "prod-cluster-sg-id"}
+    assert {("prod-storage-home-sg-id", "tcp:2049-2049"), ("prod-database-sg-id", "tcp:3306-3306")} <= out
 
 
 UNSCOPED = re.compile(r"[a-z0-9]+:Describe|(ssm|ssmmessages|ec2messages):")
@@ -158,8 +158,8 @@ def test_a_closed_network_of_the_users_reaches_its_buckets_through_an_endpoint_w
     }
     assert {item["vpcEndpointType"] for item in kinds.values()} == {"Interface"}  # its routes are not ours to change
     assert kinds["s3"]["privateDnsEnabled"] is True and kinds["s3"]["subnetIds"] == ["subnet-a", "subnet-b"]
-    out = {rule[1:] for rule in rules(found, EGRESS) if rule[0] == "prod-cluster-walls-id"}
-    assert out == {("prod-cluster-walls-id", "-1"), ("prod-endpoints-walls-id", "tcp:443-443")}
+    out = {rule[1:] for rule in rules(found, EGRESS) if rule[0] == "prod-cluster-sg-id"}
+    assert out == {("prod-cluster-sg-id", "-1"), ("prod-endpoints-sg-id", "tcp:443-443")}
 
 
 def test_an_object_carries_no_more_tags_than_one_may() -> None:
