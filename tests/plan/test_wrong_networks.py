@@ -64,7 +64,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "without this number 24 in 2 tiers do",
         spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63),
     ),
-    "too many spines": ("fabric-fit", "fabrics[0]", "do not spread evenly over 1000", spec(ROCE | {"spines": 1000})),
+    "too many spines": ("fabric-fit", "fabrics[0]", "cannot be spread evenly over 1000", spec(ROCE | {"spines": 1000})),
     "joins nothing": (
         "unknown-name",
         "fabrics[2].joins.fabric",

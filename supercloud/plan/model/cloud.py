@@ -44,14 +44,15 @@ class SubnetPlan:
     zone: str | None
     """None for an existing subnet of the user's, whose zone is set by the provider."""
     is_public: bool
-    """Whether the internet is reached directly; private subnets use a gateway, or have no access if the network is isolated."""
+    """Whether the internet is reached directly; private subnets use a gateway, or have no access in an isolated
+    network."""
     cidr: str | None
     """None for an existing subnet of the user's."""
     existing: str | None = None
     """Identifier of an existing subnet of the user's."""
     purpose: Literal["nodes", "public", "control"] = "nodes"
-    """``control``: for the interfaces of the managed control plane; no instance is placed there. Without such a subnet the
-    control plane uses the private ones."""
+    """``control``: for the interfaces of the managed control plane; no instance is placed there. Without such a subnet
+    the control plane uses the private ones."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,8 @@ class CloudInstall:
     source: str
     """``https://…`` or ``s3://bucket/key`` of a program that every server runs as root at first boot."""
     token: str | None = None
-    """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret store."""
+    """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret
+    store."""
 
 
 @dataclass(frozen=True)

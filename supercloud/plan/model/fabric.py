@@ -82,7 +82,8 @@ class Service:
 
 @dataclass(frozen=True)
 class FabricPlan:
-    """A network with its numbers of switches and cables; ``wiring`` enumerates the links where the spec owns the switches."""
+    """A network with its numbers of switches and cables; ``wiring`` enumerates the links, unless a provider owns
+    them."""
 
     name: str
     kind: str

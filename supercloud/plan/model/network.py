@@ -71,7 +71,7 @@ class Subnet:
 
 @dataclass(frozen=True, slots=True)
 class BmcRun:
-    """The management ports of a pool's nodes, of storage servers, of service machines or of power distribution units."""
+    """The management ports of a pool's nodes, of storage servers, of service machines or of PDUs."""
 
     group: str
     """Pool or group; ``pdu`` for power distribution units."""
@@ -170,7 +170,7 @@ class SwitchRun:
         return first + step * (number * self.planes + plane)
 
     def format_port_alias(self, index: int, split: int = 1, lane: int = 0) -> str:
-        """Name of a port (or of an end of a split port) as reported to neighbours by LLDP, where it differs; else empty."""
+        """Name of a port or of an end of a split port as neighbours see it by LLDP; empty where it is the same name."""
         if self.network_os is None:
             return ""
         if lane:
@@ -188,7 +188,7 @@ class SwitchRun:
         return self.network_os.format_port_name(self.switch, self.switch.cages, index // self.ports_per_cage)
 
     def format_port_name(self, index: int, split: int = 1, lane: int = 0) -> str:
-        """Name of a port in the switch's operating system, or of end ``lane`` (from 1) of a port that a splitter splits."""
+        """Name of a port in the switch's operating system; with ``lane`` (from 1), of that end of a split port."""
         if self.network_os is None:
             return str(index + 1)
         if lane:
@@ -213,8 +213,8 @@ class NodeLink(NamedTuple):
 class RailAddresses:
     """Addresses of node links: each leaf has a separate prefix, each of its ports two addresses of that prefix.
 
-    ``blocks`` contains one block for each plane and side (rail-optimized: rail), planes outermost. The lower address of a
-    link is the switch's.
+    ``blocks`` contains one block for each plane and side (rail-optimized: rail), planes outermost. The lower address of
+    a link is the switch's.
     """
 
     node_links: NodeLinks
@@ -266,7 +266,7 @@ class RailAddresses:
         return NodeLink(plane, nic, leaf, port, str(start + 1), str(start))
 
     def iter_links(self, node: int) -> Iterator[NodeLink]:
-        """All links of a node, plane by plane."""
+        """Return all links of a node, plane by plane."""
         return (
             self.build_link(node, nic, plane)
             for plane in range(self.node_links.planes)

@@ -172,7 +172,7 @@ class Level:
 class Locality:
     """The distance between nodes in one view. ``levels`` are ordered from the innermost outwards.
 
-    ``kind`` selects the scheduler's topology model: ``tree`` (any number of levels, all nodes under one root), ``block``
+    ``kind`` selects the scheduler's model of it: ``tree`` (any number of levels, all nodes under one root), ``block``
     (one level of equal scale-up domains), ``torus3d`` (``dims``; hosts row-major: the last dimension runs fastest),
     ``flat``.
     """
@@ -253,9 +253,9 @@ class Plan:
     tenants: tuple[TenantPlan, ...]
     max_time: Duration | None
     networks: NetworksPlan | None = None
-    """On-prem: every subnet, name, address and AS number."""
+    """On-prem: all subnets, names, addresses and AS numbers."""
     servers: tuple[ServerGroup, ...] = ()
-    """Machines that are no nodes of a pool: those of storage."""
+    """On-prem: storage servers."""
     cloud: CloudPlan | None = None
     """The cloud part of the plan; None on-prem."""
     findings: tuple[Finding, ...] = ()

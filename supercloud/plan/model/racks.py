@@ -28,7 +28,7 @@ class RackGroup:
     units: int
     """Rack units used in a full rack."""
     limited_by: str
-    """What limits the number of nodes: units, power, weight, declared, reference (the vendor's reference design), product."""
+    """What limits the number of nodes: units, power, weight, declared, reference (the vendor's design) or product."""
     kind: Literal["compute", "network", "storage"] = "compute"
     """``network`` racks also contain service machines."""
     weight: Mass | None = None
@@ -88,7 +88,7 @@ class RackGroup:
 
     @property
     def headroom(self) -> Power | None:
-        """Difference of the limit and the power of a full rack; None without a limit, or if part of the power is unknown."""
+        """Power limit less the power of a full rack; None without a limit, or if the power of a part is unknown."""
         return self.power_limit - self.power if self.power_limit and not self.is_power_lower_bound else None
 
 
@@ -175,7 +175,7 @@ class RackItem:
     """Index of the lowest item within its pool, tier or kind, from 0."""
     count: int
     unit: int
-    """Lowest rack unit of the first item, counted from 1 at the bottom; 0 for zero-U items (vertical PDUs, in-row CDUs)."""
+    """Lowest rack unit of the first item, from 1 at the bottom; 0 for zero-U items (vertical PDUs, in-row CDUs)."""
     height: int
     """Rack units of each item."""
 

@@ -62,7 +62,7 @@ class CheckpointRequirement:
 
 @dataclass(frozen=True)
 class StorageDesign:
-    """A file system on its servers: its capacity and throughput, and the requirement that determined the number of servers."""
+    """A file system on its servers: capacity, throughput, and the requirement that determined the number of servers."""
 
     servers: int
     """Number of data servers."""
