@@ -69,9 +69,6 @@ def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
                 path,
                 f"{text!r} is not a valid IPv4 network: {error}",
                 "use a form such as 10.0.0.0/16",
-                path,
-                f"{text!r} is not a valid IPv4 network: {error}",
-                "use a form such as 10.0.0.0/16",
             )
             good = False
             continue

@@ -62,9 +62,9 @@ class RackingContext:
 
 
 def compute_node_power(machine: Machine, unknown: list[str] | None = None) -> Power:
-    """Highest input power of one node: its part of the rack product, its own, or the least it may be.
+    """Maximum input power of one node: its part of the rack product, its own value, or its lower bound.
 
-    A rack product has switch trays, fans and shelves beside its nodes, so its power is more than theirs.
+    A rack product has switch trays, fans and shelves in addition to its nodes, so its power is more than theirs.
     """
     if machine.rack and machine.rack.power:
         return Power.from_base(machine.rack.power.base / machine.rack.nodes)
@@ -256,7 +256,7 @@ def _describe_excess(
 
 
 def _count_shelves(power: Power, context: RackingContext) -> int:
-    """Shelves of one rack: as many as required for its power, and for redundancy as many again (2N) or one more (others except N)."""
+    """Shelves of one rack: those its power requires; for redundancy twice as many (2N) or one more (others except N)."""
     assert context.shelf is not None
     needed = max(1, int(-(-power.base // context.shelf.power.base)) if context.shelf.power.base > 0 else 1)
     scheme = context.facility.power.redundancy

@@ -14,7 +14,7 @@ _DEFAULT_CAPACITY = 1024
 
 
 class AddressAllocator:
-    """Addresses for storage servers, from the top of a network downwards: adding nodes or pools does not renumber them."""
+    """Addresses for storage servers, from the top of a network downwards: nodes or pools added do not renumber them."""
 
     def __init__(self, network: Block, used: Sequence[Block] = ()) -> None:
         self.cidr = str(network)

@@ -1,4 +1,4 @@
-"""The hosts that serve DHCP and DNS: the scheduler's controllers. No DHCP server assigns their addresses, so they are static."""
+"""The hosts that serve DHCP and DNS: the scheduler's controllers, which have static addresses."""
 
 from __future__ import annotations
 

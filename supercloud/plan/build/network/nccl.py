@@ -1,4 +1,4 @@
-"""What NCCL is told of a pool's fabrics: RDMA devices, the entry of the P_Key table, the traffic class.
+"""NCCL settings for a pool's fabrics: RDMA devices, index in the P_Key table, traffic class.
 
 The variables: docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html. A file has them for a whole host: NCCL reads
 /etc/nccl.conf (same page), RCCL /etc/rccl.conf (rocm.docs.amd.com/projects/rccl, environment variables, and

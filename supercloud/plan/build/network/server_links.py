@@ -76,7 +76,7 @@ def _count_ports(service: Service) -> int:
 
 
 def _count_addresses(service: Service, servers: int, rails: int) -> int:
-    """Addresses of a group with space for a number of servers; ``rails`` of a flat network share its ports, 0 is routed."""
+    """Addresses of a group with space for more servers; ``rails`` of a flat network share its ports, 0 is routed."""
     if rails:
         return compute_block_size(servers * -(-_count_ports(service) // rails))
     return 2 * _round_up_to_power(servers) * _round_up_to_power(_count_ports(service))

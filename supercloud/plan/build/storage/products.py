@@ -63,9 +63,6 @@ def _compute_throughput(
             path,
             f"throughput is specified in {len(ways)} ways: {', '.join(ways)}",
             "keep one of them",
-            path,
-            f"throughput is specified in {len(ways)} ways: {', '.join(ways)}",
-            "keep one of them",
         )
     if storage.throughput:
         return storage.throughput.read, storage.throughput.write, "declared"
