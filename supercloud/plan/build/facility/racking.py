@@ -256,7 +256,7 @@ def _describe_excess(
 
 
 def _count_shelves(power: Power, context: RackingContext) -> int:
-    """Shelves of one rack: those its power requires; for redundancy twice as many (2N) or one more (others except N)."""
+    """Shelves of one rack: those for its power; for redundancy twice as many (2N) or one more (others except N)."""
     assert context.shelf is not None
     needed = max(1, int(-(-power.base // context.shelf.power.base)) if context.shelf.power.base > 0 else 1)
     scheme = context.facility.power.redundancy
