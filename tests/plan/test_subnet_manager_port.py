@@ -87,7 +87,7 @@ def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None
     (refused,) = plan_of("dgx-h100", 64, su=32, manager={"links": 2}).errors
     assert refused.hint == "set su: 22, or use 63 nodes"
     (refused,) = plan_of("dgx-gb300", 144, switch="nvidia-q3400-ra", leaf_down=72, manager={"links": 2}).errors
-    assert refused.hint == "set leaf_down: 54, or take 126 nodes"  # whole domains of 18
+    assert refused.hint == "set leaf_down: 54, or use 126 nodes"  # whole domains of 18
     usual = plan_of("dgx-h100", 31, manager={"links": 2})
     assert [tier.count for tier in usual.fabrics[0].tiers] == [8, 4]
 
