@@ -138,7 +138,7 @@ def test_leaves_that_join_need_uplink_ports() -> None:
     plan = site(COMPUTE, IN_BAND, own, joined=["compute", "own"], a=["compute", "in-band"])
     (error,) = plan.errors
     assert "joins by 2 links, and nvidia-sn4600c has no uplink ports in addition to the 64 for nodes" in error.problem
-    assert "or put the pools onto the network that is joined" in error.hint
+    assert "or connect the pools to the network that is joined" in error.hint
     assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
 
 
