@@ -21,7 +21,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "rack-fit",
         "error",
         {"rack": {"type": "eia-42u", "nodes": 6}},
-        "only 5 fit by units: 48 units of 42, 6 over",
+        "only 5 fit, limited by units: 48 units of 42, 6 over",
         "set nodes: 5",
     ),
     "too heavy": ("rack-fit", "error", {"rack": {"type": "orv3-44ou", "nodes": 11}}, "34.95 kg over", "set nodes: 5"),
@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "rack-fit",
         "error",
         {"rack": DGX, "management": {"racks": 2}},
-        "3 are needed, 1 more",
+        "3 are required, 1 more",
         "set racks: 3",
     ),
     "feed after a loss": (

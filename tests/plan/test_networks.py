@@ -181,7 +181,7 @@ def test_too_few_as_numbers() -> None:
     assert path == "fabrics[0].routing.asn_range"
     assert "has 5 AS numbers" in problem and "needs 10" in problem and "8 leaf" in problem
     plan = planned(fabrics=[ROCE | {"routing": {"asn_range": "65000-64000"}}], pools=train("dgx-h100", 64))
-    assert "no range" in problems(plan, "network-asn")[0][1]
+    assert "not a valid range" in problems(plan, "network-asn")[0][1]
 
 
 def test_fabrics_with_the_same_as_numbers() -> None:
@@ -194,7 +194,7 @@ def test_fabrics_with_the_same_as_numbers() -> None:
 def test_more_rails_than_subnets_fit() -> None:
     plan = planned(fabrics=[ROCE | {"subnet": "172.16.0.0/25"}], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-size")
-    assert path == "fabrics[0].subnet" and "holds 1 rails of 128 addresses, compute has 8 rails" in problem
+    assert path == "fabrics[0].subnet" and "has space for 1 rails of 128 addresses, but compute has 8 rails" in problem
     plan = planned(network={"fabrics": "172.16.0.0/24"}, fabrics=[ROCE], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-size")
     assert path == "network.fabrics" and "256 addresses" in problem and "compute 1024" in problem
@@ -292,14 +292,14 @@ def test_mac_addresses(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("train-0001,in-band", "2 columns"),
-        ("train-0065,in-band,02:00:00:00:00:02", "no node or server 'train-0065'"),
-        ("train-1,in-band,02:00:00:00:00:02", "no node or server 'train-1'"),
-        ("train-0001,storage,02:00:00:00:00:02", "no network 'storage'"),
-        ("train-0001,in-band,02:00:00:00:00", "no MAC address"),
-        ("train-0001,in-band,01:00:00:00:00:02", "no MAC address"),
-        ("train-0002,in-band,02:00:00:00:00:01", "belongs to train-0001 already"),
+        ("train-0065,in-band,02:00:00:00:00:02", "unknown node or server 'train-0065'"),
+        ("train-1,in-band,02:00:00:00:00:02", "unknown node or server 'train-1'"),
+        ("train-0001,storage,02:00:00:00:00:02", "unknown network 'storage'"),
+        ("train-0001,in-band,02:00:00:00:00", "not a unicast MAC address"),
+        ("train-0001,in-band,01:00:00:00:00:02", "not a unicast MAC address"),
+        ("train-0002,in-band,02:00:00:00:00:01", "already belongs to train-0001"),
         ("train-0001,in-band,02:00:00:00:00:02", "two MAC addresses on in-band"),
-        ("compute-leaf-009,switch,02:00:00:00:00:02", "no switch 'compute-leaf-009'"),
+        ("compute-leaf-009,switch,02:00:00:00:00:02", "unknown switch 'compute-leaf-009'"),
     ],
 )
 def test_wrong_mac_addresses(tmp_path: Path, line: str, said: str) -> None:

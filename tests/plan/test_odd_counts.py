@@ -125,7 +125,7 @@ def test_the_number_of_spines_of_a_hint_is_planned_with_as_few_tiers(more: dict[
     of = STORAGE | {"oversubscription": {"leaf": 1.5}} | more
     pools = [pool | {"fabrics": ["storage"]} for pool in train("dgx-h200", 100)]
     (error,) = planned(pools=pools, fabrics=[of]).errors
-    hint = re.fullmatch(r"set spines: (\d+), or leave it out", error.hint)
+    hint = re.fullmatch(r"set spines: (\d+), or omit it", error.hint)
     assert hint
     cured = fabric("dgx-h200", 100, of | {"spines": int(hint[1])})
     assert cured.count_switches("spine") == int(hint[1]) and not cured.count_switches("core")

@@ -280,8 +280,8 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     (said,) = [item for item in few.errors if item.check == "cable-reach"]
     assert (said.path, said.problem, said.hint) == (
         "fabrics[3]",
-        "4 of 4 links of management find no port in in-band: its 2 spine switches have 0 of 64 ports left",
-        "give in-band more or larger ones",
+        "4 of 4 links of management have no free port on in-band: its 2 spine switches have 0 of 64 ports left",
+        "use more or larger switches in in-band",
     )
 
 

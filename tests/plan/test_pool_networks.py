@@ -137,8 +137,8 @@ def test_leaves_that_join_need_uplink_ports() -> None:
     own = IN_BAND | {"name": "own", "role": "in-band", "exits": 0, "joins": {"fabric": "in-band", "links": 2}}
     plan = site(COMPUTE, IN_BAND, own, joined=["compute", "own"], a=["compute", "in-band"])
     (error,) = plan.errors
-    assert "joins by 2 links, and nvidia-sn4600c has no uplink ports beside the 64 for nodes" in error.problem
-    assert "or put the pools onto the network that is joined" in error.hint
+    assert "joins by 2 links, and nvidia-sn4600c has no uplink ports in addition to the 64 for nodes" in error.problem
+    assert "or connect the pools to the network that is joined" in error.hint
     assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
 
 
@@ -153,6 +153,6 @@ def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
     (error,) = look(5).errors
     assert "joins by 5 links, and nvidia-sn2201 has 4 uplink ports" in error.problem
     assert error.hint == (
-        "set joins: {fabric: in-band, links: 4}, or take a switch with 5 of them (uplink_ports in the catalog)"
+        "set joins: {fabric: in-band, links: 4}, or use a switch with 5 of them (uplink_ports in the catalog)"
     )
     assert not look(4).errors

@@ -79,7 +79,7 @@ def test_superpods_with_subnet_managers(units: int) -> None:
     )
     full = planned(pools=train("dgx-h100", nodes + 1), fabrics=[fabric | {"su": 32}])
     assert [finding.check for finding in full.errors] == ["fabric-fit"], "one more node leaves no port for them"
-    assert f"take {nodes} nodes" in full.errors[0].hint
+    assert f"use {nodes} nodes" in full.errors[0].hint
     smaller = planned(pools=train("dgx-h100", nodes + 1), fabrics=[fabric])
     assert not smaller.errors and counts(smaller)[0] > leaf, "units that the spec leaves open become smaller"
 

@@ -115,8 +115,8 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
         "compute-manager (2 machines) stand in no rack"
     )
     assert describe_open_points(plan) == (
-        "2 service machines in no rack; 4 links have no cable length, so that kinds which depend on it are open: set "
-        "facility.machines"
+        "2 service machines in no rack; 4 links have no cable length, so cable types that depend on it are undecided: "
+        "set facility.machines"
     )
     entry = re.fullmatch(r"write (\{.*\}) in facility.machines .*", note.hint)
     assert entry

@@ -248,7 +248,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
             {"kind": "roce", "exits": 2},
             "clients of lustre over RoCE name RDMA interfaces of storage",
         ),
-        ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale knows its clients by their names on storage"),
+        ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale identifies its clients by their names on storage"),
     ],
 )
 def test_ethernet_is_reached_over_cables_and_routers(

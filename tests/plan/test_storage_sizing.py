@@ -336,7 +336,7 @@ storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
         plan = look(f", tier: {tier}")
         refused = [item.hint for item in plan.errors if item.check == "storage-tier"]
         assert bool(refused) == (tier not in named) and (plan.storage[0].read is None) == bool(refused)
-        assert refused in ([], [f"set tier to {' or '.join(named)}, or set 'throughput' in its place"])
+        assert refused in ([], [f"set tier to {' or '.join(named)}, or set 'throughput' instead"])
         assert "storage-throughput-unknown" not in checks(plan)
     (low, _) = [
         item
@@ -403,7 +403,7 @@ def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, k
 
 def test_no_room_for_servers(catalog: Catalog) -> None:
     tight = planned(catalog, {"servers": {"machine": "flash-24"}}, network={"cidr": "10.0.0.0/23"})
-    assert any("no block left" in finding.problem for finding in tight.errors) and tight.servers == ()
+    assert any("no free block" in finding.problem for finding in tight.errors) and tight.servers == ()
 
 
 @given(

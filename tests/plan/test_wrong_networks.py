@@ -36,13 +36,13 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "more rails than adapters": (
         "fabric-adapters",
         "fabrics[0].rails",
-        "99 links of a node, 91 more than the 8",
+        "99 links per node, 91 more than the 8",
         spec(ROCE | {"rails": 99}),
     ),
     "more rails over planes": (
         "fabric-adapters",
         "fabrics[0].rails",
-        "16 links of a node, 8 more than the 8",
+        "16 links per node, 8 more than the 8",
         spec(ROCE | {"rails": 8, "planes": 2}),
     ),
     "planes that join": (
@@ -55,16 +55,16 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "spines that would take a core": (
         "fabric-tiers",
         "fabrics[0].spines",
-        "32 spines in pods and 16 core switches above them, 80 switches in all",
+        "32 spines in pods and 16 core switches above them, 80 switches in total",
         spec(COMPUTE | {"spines": 8}, nodes=127),
     ),
     "spines of a tree that would take a core": (
         "fabric-tiers",
         "fabrics[0].spines",
-        "without this number 24 in 2 tiers do",
+        "without this number 24 in 2 tiers are sufficient",
         spec(COMPUTE | {"spines": 2, "shape": "fat-tree"}, nodes=63),
     ),
-    "too many spines": ("fabric-fit", "fabrics[0]", "do not spread evenly over 1000", spec(ROCE | {"spines": 1000})),
+    "too many spines": ("fabric-fit", "fabrics[0]", "cannot be spread evenly over 1000", spec(ROCE | {"spines": 1000})),
     "joins nothing": (
         "unknown-name",
         "fabrics[2].joins.fabric",
@@ -164,7 +164,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "ports of one kind for two kinds of fabric": (
         "fabric-ports",
         "fabrics[1]",
-        "eth takes the compute ports of mi300x-8gpu (8 × 400 Gb/s ConnectX-7; pool train), which are on ib already",
+        "eth needs the compute ports of mi300x-8gpu (8 × 400 Gb/s ConnectX-7; pool train), which are already on ib",
         spec(
             {"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"},
             ROCE | {"name": "eth"},
@@ -174,7 +174,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "two storage networks on one machine": (
         "fabric-ports",
         "fabrics[1]",
-        "two takes the storage ports of dgx-b200 (2 × 400 Gb/s BlueField-3; pool train)",
+        "two needs the storage ports of dgx-b200 (2 × 400 Gb/s BlueField-3; pool train)",
         spec(
             {"name": "one", "role": "storage", "kind": "roce", "shape": "fat-tree", "switch": "nvidia-sn5600"},
             {"name": "two", "role": "storage", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700"},
@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "two ways to run the same ports": (
         "fabric-ports",
         "fabrics[1]",
-        "eth takes the compute ports of dgx-b300 (16 × 400 Gb/s ConnectX-8; pool train)",
+        "eth needs the compute ports of dgx-b300 (16 × 400 Gb/s ConnectX-8; pool train)",
         spec(
             {"name": "ib", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-q3400-ra"},
             ROCE | {"name": "eth"},
@@ -194,7 +194,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
     "two management networks": (
         "fabric-ports",
         "fabrics[2]",
-        "second takes the management ports of dgx-b300 (1 port; pool train)",
+        "second needs the management ports of dgx-b300 (1 port; pool train)",
         spec(
             COMPUTE,
             MANAGEMENT,

@@ -108,7 +108,7 @@ def test_a_file_system_of_more_servers_than_can_be_planned_is_one_finding(exampl
     )
     wrong = [finding for finding in plan.errors if finding.check == "storage-servers"]
     assert [finding.path for finding in wrong] == [f"storage[{index}].servers"]
-    assert "65536 is the most" in wrong[0].problem
+    assert "the maximum is 65536" in wrong[0].problem
 
 
 def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> None:

@@ -79,9 +79,9 @@ def test_any_numbers(nodes, accelerators, domain, links, switches):
 
 
 def test_refusals():
-    with pytest.raises(TopologyError, match="do not make whole tori of 64; take a multiple of 4 nodes"):
+    with pytest.raises(TopologyError, match="do not form whole tori of 64; use a multiple of 4 nodes"):
         build_torus_scale_up(6, accelerators=16, dims=(4, 4, 4))
-    with pytest.raises(TopologyError, match="take dims that hold whole nodes"):
+    with pytest.raises(TopologyError, match="use dims that contain whole nodes"):
         build_torus_scale_up(6, accelerators=5, dims=(4, 4))
     with pytest.raises(TopologyError, match="links is 0"):
         build_switched_scale_up(6, accelerators=5, links_per_accelerator=0, switches=1)

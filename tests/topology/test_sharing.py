@@ -97,5 +97,6 @@ def test_scale_up_domains_are_not_spread_over_leaves(nodes: int, rails: int, dom
 
 
 def test_rails_that_do_not_divide_are_refused() -> None:
-    with pytest.raises(TopologyError, match="8 rails do not share leaves 3 by 3; take 1, 2, 4 or 8 rails a leaf"):
+    message = "8 rails cannot be divided into groups of 3 per leaf; use 1, 2, 4 or 8 rails per leaf"
+    with pytest.raises(TopologyError, match=message):
         build_rail_optimized(8, rails=8, radix=64, rails_per_leaf=3)

@@ -115,7 +115,7 @@ def test_more_nodes_than_ports_is_a_finding_with_numbers() -> None:
     plan = plan_of(SUPERPOD, ("nodes: 127", "nodes: 128"), ("manager: {links: 4}", "su: 32\n    manager: {links: 4}"))
     (found,) = [item for item in plan.errors if item.check == "fabric-fit"]
     assert "128 nodes" in found.problem and "4 reserved links need 4 free leaf ports" in found.problem
-    assert found.hint == "set su: 26, or take 127 nodes"
+    assert found.hint == "set su: 26, or use 127 nodes"
 
 
 def test_two_cables_in_one_port_are_refused() -> None:

@@ -226,7 +226,7 @@ def test_slurm_partitions_over_tenants_that_do_not_reach_each_other_are_said(fol
 def test_machines_of_services_need_their_guids_before_anything_is_rendered(folder: Path) -> None:
     fabric = "guids: guids.txt\n    services: [{name: mgmt, count: 2, links: 1}]"
     plan = plan_of(spec_of(LLM, VISION, fabric=fabric), folder)
-    assert findings_of(plan, "subnet-guids") == ["the GUIDs of 2 of 2 ports are not known, the first is 'mgmt-01'"]
+    assert findings_of(plan, "subnet-guids") == ["the GUIDs of 2 of 2 ports are unknown, the first is 'mgmt-01'"]
     with pytest.raises(InputError, match="cannot be rendered"):
         render(plan, "infiniband")
 

@@ -55,7 +55,7 @@ def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     assert '0x000000000000b8ce "compute-spine-001"' in bundle["compute/node-name-map"]
     lacking = [item for item in plan_of(more, tmp_path).errors if item.check == "subnet-guids"]
     assert [(item.path, item.problem) for item in lacking] == [
-        ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are not known, the first is 'train-0002 mlx5_11'"),
+        ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are unknown, the first is 'train-0002 mlx5_11'"),
     ]
 
 
