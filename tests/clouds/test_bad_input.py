@@ -169,7 +169,7 @@ def test_a_size_between_two_steps_is_bought_at_the_next_one_and_said() -> None:
 def test_a_cloud_whose_resources_are_not_built_is_refused_in_words(kind: str) -> None:
     error, found = refused(small(site={"kind": kind, "region": "somewhere"}))
     assert {item.check for item in error.findings} == {"machine-site"}  # the catalog has no machine of them
-    assert any("site.kind" in said and f"resources of {kind} are not built yet" in said for said in found.log)
+    assert any("site.kind" in said and f"resources of {kind} are not supported yet" in said for said in found.log)
     assert not len(found)
 
 

@@ -126,7 +126,7 @@ def test_suppressing_nonsense() -> None:
     (finding,) = plan.errors
     assert finding.hint == "did you mean power-headroom?"
     plan = planned(pools=train("dgx-h10", 4), suppress=[{"check": "unknown-name", "reason": "no"}])
-    assert "nothing can be decided without it" in " ".join(finding.problem for finding in plan.errors)
+    assert "the plan cannot be built without it" in " ".join(finding.problem for finding in plan.errors)
 
 
 def test_names_are_unique_and_documented() -> None:

@@ -64,7 +64,7 @@ def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -
     (found,) = of_check(site(wrong), "storage-unwired")
     assert (found.level, found.path) == ("error", "storage[0].fabric")
     assert "has no port for storage (it has in-band: 2 × 200 Gb/s ethernet)" in found.problem
-    assert found.hint == "set storage[0].fabric: in-band, or take management-server"
+    assert found.hint == "set storage[0].fabric: in-band, or use management-server"
     for cured in (wrong | {"fabric": "in-band"}, store(kind)):
         plan = site(cured)
         assert not of_check(plan, "storage-unwired") and not plan.errors
@@ -92,12 +92,12 @@ def test_a_store_on_the_management_network_is_an_error(fabrics: list[str]) -> No
         store(fabric="management"), fabrics=(COMPUTE, IN_BAND, MANAGEMENT), pools=[NODES | {"fabrics": fabrics}]
     )
     (found,) = of_check(plan, "storage-unwired")
-    assert "joins management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
+    assert "connects management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
 
 
 def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
     (found,) = of_check(site(store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-unwired")
-    assert found.level == "error" and found.problem.startswith("no pool is on storage, so that it has no switches")
+    assert found.level == "error" and found.problem.startswith("no pool is on storage, so it has no switches")
     assert found.hint == "set storage[0].fabric: in-band, or add storage to 'fabrics' of the pools that are its clients"
 
 
@@ -237,7 +237,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
 @pytest.mark.parametrize(
     ("kind", "fabric", "change", "unreached"),
     [
-        ("nfs", ETHERNET, {}, "nor on a network that leads there"),
+        ("nfs", ETHERNET, {}, "nor on a network connected to it"),
         ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
         ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
         ("lustre", ETHERNET, {"exits": 2}, ""),

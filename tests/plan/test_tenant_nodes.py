@@ -91,7 +91,7 @@ def test_a_partition_without_hosts_beside_one_with_hosts_keeps_nobody_apart(sche
     mixed = [APART[0], {"tenant": "beta"}]
     (found,) = (item for item in planned(mixed, scheduler=scheduler).findings if item.check == "subnet-apart")
     assert (found.level, found.path) == ("warning", "fabrics[0].partitions[1]")
-    assert "beta has no hosts" in found.problem and "the nodes of alpha reach all others by it" in found.problem
+    assert "beta has no hosts" in found.problem and "the nodes of alpha reach all others with it" in found.problem
     hosts = "all-[0001-0002],pb-[0001-0003]"
     assert found.hint.startswith(f"set hosts: {hosts}; then set guids")  # which alpha lacks as well
     assert keeps_tenants_apart(planned([APART[0], {"tenant": "beta", "hosts": hosts}]).spec.fabrics[0])
@@ -116,7 +116,7 @@ def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     assert not strangers(with_partitions({"name": "fast", "pools": ["pa"], "accounts": ["alpha"]}))
     assert not strangers(with_partitions({"name": "free", "pools": ["all"]}))
     (both,) = strangers(with_partitions({"name": "fast", "pools": ["pa", "all"]}))
-    assert both.hint.startswith("give these nodes a pool of their own")
+    assert both.hint.startswith("declare a separate pool for these nodes")
     (part,) = strangers(planned([{"tenant": "alpha", "hosts": "pa-[0001-0003]"}]))
     assert part.path == "pools" and "3 nodes of alpha (pa-[0001-0003])" in part.problem
 

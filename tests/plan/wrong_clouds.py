@@ -32,7 +32,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-machine-region",
         "note",
         "pools[0].machine",
-        "not known",
+        "unknown",
         {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=18, capacity=[BLOCK])]},
     ),
     (
@@ -53,7 +53,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-zone",
         "error",
         "site.zones",
-        "twice",
+        "duplicate",
         {"site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1a"]}},
     ),
     ("cloud-metadata-hops", "warning", "site.metadata_hops", "2 hops", {"site": TWO | {"metadata_hops": 2}}),
@@ -101,7 +101,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-capacity-id",
         "error",
         "pools[0].capacity[1].id",
-        "twice",
+        "duplicate",
         {"pools": [pool(capacity=[RESERVED, RESERVED])]},
     ),
     (
@@ -139,7 +139,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-domain",
         "error",
         "pools[0].initial",
-        "4 nodes",
+        "4 initial nodes",
         {"pools": [pool(machine="p6e-gb200.36xlarge", nodes=18, initial=4, capacity=[BLOCK])]},
     ),
     (
@@ -212,8 +212,8 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ("cloud-tags", "error", "tags.aws:x", "aws:", {"tags": {"aws:x": "1"}}),
     ("cloud-tags", "error", "tags.k", "256", {"tags": {"k": "v" * 300}}),
     ("cloud-tags", "error", "tags", "50", {"tags": {f"k{number}": "v" for number in range(47)}}),
-    ("cloud-tags", "error", "tags.Name", "by us", {"tags": {"Name": "mine"}}),
-    ("cloud-tags", "error", "tags.supercloud:pool", "by us", {"tags": {"supercloud:pool": "mine"}}),
+    ("cloud-tags", "error", "tags.Name", "is reserved", {"tags": {"Name": "mine"}}),
+    ("cloud-tags", "error", "tags.supercloud:pool", "is reserved", {"tags": {"supercloud:pool": "mine"}}),
     ("cloud-budget", "warning", "budget", "161,277 USD", {"budget": "1000 USD"}),
     (
         "cloud-spot-price",
@@ -271,7 +271,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-network-blocks",
         "error",
         "network.blocks.public",
-        "closed",
+        "isolated",
         {"network": {"closed": True, "blocks": {"public": ["10.0.0.0/20"]}}},
     ),
     ("cloud-network-range", "error", "network.cidr", "10.0.0.0/99", {"network": {"cidr": "10.0.0.0/99"}}),
@@ -301,7 +301,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "6",
         {"network": {"cidrs": [f"10.{number}.0.0/16" for number in range(1, 6)]}},
     ),
-    ("cloud-network-given", "error", "network.id", "without subnets", {"network": {"id": "vpc-1"}}),
+    ("cloud-network-given", "error", "network.id", "without the subnets", {"network": {"id": "vpc-1"}}),
     (
         "cloud-network-given",
         "error",
@@ -313,7 +313,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-network-given",
         "error",
         "network.cidr",
-        "ranges already",
+        "already has its ranges",
         {"network": {"id": "vpc-1", "cidr": "10.0.0.0/16", "subnets": ["subnet-1"]}},
     ),
     (
@@ -334,7 +334,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-network-given",
         "error",
         "network.blocks.private",
-        "ranges already",
+        "already has its ranges",
         {"network": {"id": "vpc-1", "subnets": ["subnet-1"], "blocks": {"private": ["10.0.0.0/20"]}}},
     ),
     (
@@ -348,14 +348,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-subnet-zones",
         "error",
         "network.subnets",
-        "the control plane wants private subnets in 2 zones",
+        "the control plane requires private subnets in 2 zones",
         {"scheduler": KUBERNETES, "network": existing("us-east-1a")},
     ),
     (
         "cloud-subnet-zones",
         "error",
         "network.subnets",
-        "2 zones, one is given",  # two subnets, and both in one zone
+        "2 zones, one is declared",  # two subnets, and both in one zone
         {"scheduler": KUBERNETES, "network": existing("us-east-1a", "us-east-1a")},
     ),
     (
@@ -383,7 +383,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-subnet-zones",
         "warning",
         "network.subnets",
-        "one address a zone",
+        "one address per zone",
         {"storage": [EFS], "network": existing(None, None)},
     ),
     (
@@ -426,7 +426,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-name-clash",
         "error",
         "scheduler.controllers[0].name",
-        "login is the name of a login",
+        "duplicate name login: a login",
         {"scheduler": slurm(controllers=[{"name": "login"}])},
     ),
     (
@@ -445,7 +445,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
     ),
     ("cloud-disk", "error", "pools[0].disk", "100 TiB", {"pools": [pool(disk="100 TiB")]}),
     ("cloud-disk", "error", "scheduler.login.disk", "1 PiB", {"scheduler": slurm(login={"disk": "1 PiB"})}),
-    ("cloud-tags", "error", "tags.name", "by us", {"tags": {"name": "mine"}}),  # roles know no capitals
+    ("cloud-tags", "error", "tags.name", "is reserved", {"tags": {"name": "mine"}}),  # roles know no capitals
     ("cloud-tags", "error", "tags.owner", "Owner", {"tags": {"Owner": "a", "owner": "b"}}),
     (
         "cloud-budget",
@@ -466,7 +466,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "standard account",
         {"site": {"kind": "aws", "region": "us-gov-west-1"}, "budget": "1 USD"},
     ),
-    ("cloud-budget", "error", "budget", "nothing at all", {"budget": "0 USD"}),
+    ("cloud-budget", "error", "budget", "must be greater than 0", {"budget": "0 USD"}),
     (
         "cloud-spot-price",
         "error",
@@ -522,14 +522,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-capacity-most",
         "warning",
         "pools[0].capacity",
-        "64 at most",
+        "at most 64",
         {"pools": [pool(nodes=65, capacity=[BLOCK])]},
     ),
     (
         "cloud-access",
         "error",
         "network.access[1]",
-        "twice",
+        "duplicate",
         {"scheduler": slurm(login={"public": True}), "network": {"access": ["192.0.2.0/24", "192.0.2.0/24"]}},
     ),
     (
@@ -543,7 +543,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-access",
         "warning",
         "network.access",
-        "outside of a closed network",
+        "outside of an isolated network",
         {"scheduler": KUBERNETES, "site": TWO, "network": {"closed": True, "access": ["192.0.2.0/24"]}},
     ),
     (
@@ -685,7 +685,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-access",
         "error",
         "scheduler",
-        "closed",
+        "isolated",
         {"scheduler": slurm(login={"public": True}), "network": {"closed": True}},
     ),
     ("cloud-access", "note", "network.access", "API", {"site": TWO, "scheduler": KUBERNETES}),
@@ -733,10 +733,10 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-storage-size",
         "error",
         "storage[0]",
-        "none is said",
+        "no size is set",
         {"storage": [{"name": "s", "kind": "lustre", "mount": "/fsx"}]},
     ),
-    ("cloud-storage-size", "error", "storage[0].capacity", "more than", {"storage": [NFS | {"capacity": "1 PiB"}]}),
+    ("cloud-storage-size", "error", "storage[0].capacity", "over the maximum", {"storage": [NFS | {"capacity": "1 PiB"}]}),
     (
         "cloud-storage-size",
         "warning",
@@ -799,14 +799,14 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-storage-rule",
         "error",
         "storage[0].options.metadata-iops",
-        "is not said",
+        "is not set",
         {"storage": [lustre(options={"metadata": "USER_PROVISIONED"})]},
     ),
     (
         "cloud-storage-rule",
         "error",
         "storage[0].options.metadata-iops",
-        "takes no metadata-iops",
+        "does not support metadata-iops",
         {"storage": [lustre(options={"metadata-iops": 6000})]},
     ),
     (
@@ -941,7 +941,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         {"site": TWO, "storage": [lustre()], "pools": [pool(), {"name": "cpu", "machine": "m6i.large", "nodes": 1}]},
     ),
     ("cloud-storage-shared", "warning", "storage[0]", "200 nodes", {"storage": [NFS], "pools": [pool(nodes=200)]}),
-    ("cloud-provider", "warning", "site.kind", "not built yet", {"site": {"kind": "gcp", "region": "us-central1"}}),
+    ("cloud-provider", "warning", "site.kind", "not supported yet", {"site": {"kind": "gcp", "region": "us-central1"}}),
     (
         "cloud-closed",
         "error",
@@ -960,7 +960,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-spot-limit",
         "error",
         "pools[0].capacity[0].max_price",
-        "would not be kept",
+        "would not be enforced",
         {"scheduler": KUBERNETES, "site": TWO, "pools": [pool(capacity=[{"kind": "spot", "max_price": "40 USD/h"}])]},
     ),
     (
@@ -975,7 +975,7 @@ CASES: list[tuple[str, str, str, str, dict[str, Any]]] = [
         "cloud-storage-install",
         "error",
         "storage[0].options.install",
-        "no place of a program",
+        "not a valid location of a program",
         {"storage": [WEKA | {"options": {"install": "weka.sh"}}]},
     ),
     *(

@@ -158,7 +158,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
     both = 'tenant: vision, hosts: "train-[0003-0008]"'
     plans = [plan_of(guided(*order), folder) for order in ((LLM, both), (both, LLM))]
     (problem,) = findings_of(plans[0], "subnet-reach")
-    assert "1 nodes of vision are also of llm, whose key is at index 0 on them: train-0003" in problem
+    assert "1 nodes of vision are also belong to llm, whose key is at index 0 on them: train-0003" in problem
     assert (
         render(plans[0], "infiniband")["compute/partitions.conf"]
         == (render(plans[1], "infiniband")["compute/partitions.conf"])
