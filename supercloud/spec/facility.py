@@ -182,7 +182,7 @@ class EnergySource(Model):
 
 
 class EnergySupply(Model):
-    """Price and carbon of energy."""
+    """Prices, carbon intensity and sources of energy."""
 
     price: UnitPrice | None = None
     """Price of energy from the grid."""

@@ -86,7 +86,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "row-limit",
         "error",
         {"rack": DGX, "power": {"row": "600 kW"}},
-        "52.8 kW over its 600 kW",
+        "52.8 kW over its limit of 600 kW",
         "set facility.racks_per_row: 14, or raise the limit of a row to 652.8 kW",
     ),
     "swing": (
@@ -175,13 +175,13 @@ WET: dict[str, tuple[str, str, dict[str, Any], str, str]] = {
         "error",
         {"flow": "1000 L/min"},
         "L/min over the available 1000 L/min",
-        "rise be",
+        "set a rise of 13.9 K",
     ),
     "rise too large": (
         "cooling-flow",
         "warning",
         {"step": "15 K"},
-        "short of what dgx-gb200 asks for (1.5 L/min)",
+        "less than dgx-gb200 requires (1.5 L/min)",
         "10.1 K",
     ),
     "no way out": (
@@ -398,7 +398,7 @@ def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
     assert said.endswith("cooler cannot be computed, nor the hours of free cooling")
     del cooling["supply"]
     (said,) = of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling), "cooling-limit-unknown")
-    assert "not known: the temperature of the supply" in said
+    assert "unknown temperature of the supply" in said
     known = cooling | {"supply": "32 °C", "cdu": "nvidia-qualified"}
     assert not of(hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=known), "cooling-limit-unknown")
 

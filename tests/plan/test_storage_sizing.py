@@ -198,7 +198,7 @@ BAD = {
     "storage-capacity": ({"capacity": "10 PiB", "servers": {"machine": "flash-24", "count": 4}}, "PB short"),
     "storage-short": (
         {"tier": "best", "servers": {"machine": "flash-24", "count": 2, "throughput": GIVES}},
-        "410 GB/s less than the 500 GB/s",
+        "410 GB/s less than the required 500 GB/s",
     ),
     "storage-checkpoint": (
         {
@@ -218,7 +218,7 @@ BAD = {
         {"servers": {"machine": "flash-24"}, "protection": {"data": 22, "parity": 2}, "capacity": "1 PiB"},
         "over the maximum of 256 TiB",
     ),
-    "storage-servers": ({"servers": {"machine": "bare"}}, "nor is a count given"),
+    "storage-servers": ({"servers": {"machine": "bare"}}, "and no count is set"),
     "storage-metadata": (
         {"capacity": "60 PiB", "servers": {"machine": "flash-24"}, "metadata": {"machine": "flash-4"}},
         "short of",

@@ -68,5 +68,5 @@ def test_refused_with_the_reason(name: str, word: str) -> None:
 
 
 def test_no_room_for_any_name() -> None:
-    with pytest.raises(InputError, match="no name can be made"):
+    with pytest.raises(InputError, match="no valid name for"):
         build_bounded_name(["abcdefgh"], NameRule(max=5))

@@ -222,7 +222,7 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
         ('Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n\x00rubbish\n', "3: '\\\\x00rubbish' is not what ibnetdiscover"),
         ('Switch 64 "S-1" # "a"\n[65]\t"H-1"[1]\n', "2: port 65 of a, which has 64"),
         ('Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n[1]\t"H-2"[1]\n', "3: duplicate port 1 of a"),
-        ('Switch 64 "S-1" # "a"\n\nSwitch 64 "S-2" # "a"\n', "3: a is there twice"),
+        ('Switch 64 "S-1" # "a"\n\nSwitch 64 "S-2" # "a"\n', "3: duplicate name a"),
         ('{"lldp": {', "1: .*cut off or damaged"),
         ('Switch 64 "S-1" # "elsewhere"\n', "no device in the output belongs to a network of the plan"),
     ],
