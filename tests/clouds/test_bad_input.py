@@ -69,7 +69,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     (
         "subnets too small for what nodes take",
         p5() | {"network": {"cidr": "10.0.0.0/16", "blocks": {"private": ["10.0.128.0/26"]}}},
-        "cloud-subnet-room",
+        "cloud-subnet-size",
         "network",
         "59 addresses",
     ),
@@ -81,7 +81,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
             "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
             "network": {"blocks": {"private": ["10.0.128.0/20", "10.0.144.0/20"]}},
         },
-        "cloud-subnet-room",
+        "cloud-subnet-size",
         "network",
         "40 × 101 of train",
     ),

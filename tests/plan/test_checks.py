@@ -52,7 +52,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "mig-profile": ("error", {"pools": [train("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
-    "shard-capable": (
+    "slicing-support": (
         "error",
         {"pools": [{"name": "c", "machine": "cpu-6740e", "nodes": 1, "slicing": {"shards": 4}}], "fabrics": []},
     ),

@@ -91,7 +91,10 @@ def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
     """4+2 supplies: one of three circuits may go, one of two may not."""
     assert not of(h100(tmp_path), "power-supplies")
     (said,) = of(hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
-    assert "distributed 3+3 over 2 feeds, 3 remain after the loss of one, 1 too few: 9.9 kW of 10.2 kW, 300 W short" in said
+    assert (
+        "distributed 3+3 over 2 feeds, 3 remain after the loss of one, 1 too few: 9.9 kW of 10.2 kW, 300 W short"
+        in said
+    )
 
 
 # -- DGX B200, RA-11334-001 V08 ---------------------------------------------------------------------------------------
@@ -168,7 +171,7 @@ def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) 
     )
     (said,) = of(plan, "power-supplies")
     assert "4 of 8 shelves remain with 132 kW, 10 kW short" in said
-    assert "dgx-gb300" in of(plan, "cooling-split-unknown")[0]
+    assert "dgx-gb300" in of(plan, "cooling-liquid-share-unknown")[0]
 
 
 def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:

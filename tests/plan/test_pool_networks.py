@@ -112,7 +112,9 @@ def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.Monke
     monkeypatch.setattr(rebuild, "_NODES", 1)
     full, other = IN_BAND | {"tiers": 1, "exits": 23}, IN_BAND | {"name": "other", "role": "in-band"}
     (finding,) = found(site(COMPUTE, full, other, joined=["compute"]))
-    assert finding.hint.startswith("try in-band or other in pools[1].fabrics (not all were tested because the plan is large)")
+    assert finding.hint.startswith(
+        "try in-band or other in pools[1].fabrics (not all were tested because the plan is large)"
+    )
     monkeypatch.undo()
     (finding,) = found(site(COMPUTE, full, other, joined=["compute"]))
     assert finding.hint.startswith("add other to pools[1].fabrics")

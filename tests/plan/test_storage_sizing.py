@@ -169,7 +169,7 @@ def test_without_a_measurement_ports_are_the_bound_and_it_is_said(catalog: Catal
         and item.design.throughput_basis == "ports"
         and item.design.read == Rate("800 Gb/s") * item.design.servers
     )
-    assert "storage-rate-unknown" in checks(plan)
+    assert "storage-server-throughput-unknown" in checks(plan)
     fast = {"machine": "flash-24", "throughput": {"read": "500 GB/s", "write": "500 GB/s"}}
     (item,) = planned(catalog, {"tier": "best", "servers": fast}).storage
     assert item.design and item.design.read == Rate("800 Gb/s") * item.design.servers  # never more than the ports
@@ -196,7 +196,7 @@ def test_without_machines_nothing_is_sized_and_it_is_said(catalog: Catalog) -> N
 BAD = {
     "storage-minimum": ({"kind": "weka", "servers": {"machine": "flash-24", "count": 5}}, "3 too few"),
     "storage-capacity": ({"capacity": "10 PiB", "servers": {"machine": "flash-24", "count": 4}}, "PB short"),
-    "storage-short": (
+    "storage-server-throughput": (
         {"tier": "best", "servers": {"machine": "flash-24", "count": 2, "throughput": GIVES}},
         "410 GB/s less than the required 500 GB/s",
     ),
@@ -229,7 +229,7 @@ BAD = {
         "5 servers, but an export is on one server: clients mount the first, the others are standby; the first alone provides "
         "245.8 TB of 1 PB",
     ),
-    "storage-usual": (
+    "storage-targets": (
         {"capacity": "1 PB", "servers": {"machine": "flash-24"}, "protection": {"data": 1, "parity": 1}},
         "12 object targets a server: 4 over the usual maximum of 8",
     ),
@@ -371,7 +371,7 @@ def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog:
     assert finding.hint.startswith("set throughput: {write: ")
 
 
-@pytest.mark.parametrize("check", ["storage-capacity", "storage-short", "storage-minimum"])
+@pytest.mark.parametrize("check", ["storage-capacity", "storage-server-throughput", "storage-minimum"])
 def test_the_cure_cures(catalog: Catalog, check: str) -> None:
     store = dict(BAD[check][0])
     hints = [finding.hint for finding in planned(catalog, store).findings if finding.check == check]
@@ -425,7 +425,7 @@ def test_servers_that_are_counted_hold_and_give_what_was_asked(kind: str, tebiby
     assert design and item.capacity and item.read and item.write and design.read and design.write
     assert design.usable_capacity >= item.capacity and design.read >= item.read and design.write >= item.write
     assert design.servers >= design.min_servers
-    assert not {"storage-capacity", "storage-short", "storage-minimum"} & set(checks(plan))
+    assert not {"storage-capacity", "storage-server-throughput", "storage-minimum"} & set(checks(plan))
 
 
 CATALOG = Catalog()

@@ -150,7 +150,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         spec(ROCE, network={"cidr": "10.0.0.0/28"}),
     ),
     "a pool like management ports": (
-        "network-name-twice",
+        "duplicate-name",
         "pools[0].name",
         "bmc-train-0001 would be the name of the management port of train and of a node of bmc-train",
         spec(
@@ -206,7 +206,7 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         ),
     ),
     "machines like switches": (
-        "network-name-twice",
+        "duplicate-name",
         "facility.machines[0].name",
         "compute-leaf-001 would be the name of a machine of compute-leaf and of a leaf switch of compute",
         spec(COMPUTE, facility={"machines": [{"name": "compute-leaf", "machine": "management-server", "count": 120}]}),
@@ -297,11 +297,11 @@ def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
 def test_links_slower_than_the_adapters_are_said() -> None:
     gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
     slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
-    (said,) = (item for item in findings(spec(slow, pools=gaudi)) if item.check == "fabric-slow")
+    (said,) = (item for item in findings(spec(slow, pools=gaudi)) if item.check == "fabric-speed")
     assert "links of compute run at 100 Gb/s, 100 Gb/s below the speed of the adapters (200 Gb/s)" in said.problem
     assert "nvidia-sn5600" in said.hint and "set speed: 100 Gb/s" in said.hint
     for cured in (ROCE, slow | {"speed": "100 Gb/s"}):
-        assert not [item for item in findings(spec(cured, pools=gaudi)) if item.check == "fabric-slow"]
+        assert not [item for item in findings(spec(cured, pools=gaudi)) if item.check == "fabric-speed"]
 
 
 def test_a_kind_of_cable_that_there_is_not_is_said() -> None:

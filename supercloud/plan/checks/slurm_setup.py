@@ -38,14 +38,14 @@ def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
-def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def slurm_option_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A key set by hand that has a field in the spec."""
     for slurm, _ in iter_slurm(plan):
         owned = {key.lower(): place for key, place in MANAGED_OPTIONS.items()}
         for key in slurm.options:
             if key.lower() in owned:
                 yield Finding(
-                    "slurm-option-owned",
+                    "slurm-option-reserved",
                     "error",
                     f"scheduler.options.{key}",
                     f"{key} is derived from the spec and cannot be set by hand",
@@ -197,7 +197,7 @@ def slurm_shared_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 CHECKS = (
     slurm_gres,
     slurm_node_size,
-    slurm_option_owned,
+    slurm_option_reserved,
     slurm_preemption,
     slurm_reserve,
     slurm_shared_state,

@@ -20,7 +20,7 @@ def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
     """Host -> the tenants whose keys its ports have, of all hosts that a partition names: a partition without hosts has
     all of them. Empty where no partition names any.
 
-    The check ``subnet-apart`` finds a partition without hosts beside one with hosts: its key is on all nodes."""
+    The check ``subnet-isolation`` finds a partition without hosts beside one with hosts: its key is on all nodes."""
     if declared.kind != "infiniband" or not has_tenant_hosts(declared):
         return {}
     partitions = build_partitions(declared)
