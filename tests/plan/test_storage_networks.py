@@ -18,7 +18,7 @@ from supercloud.plan.build.kubernetes.labels import build_pool_labels
 from supercloud.plan.build.storage.clients import list_routed_pools
 from supercloud.plan.checks import pool_networks, storage_networks
 from supercloud.plan.checks.rebuild import replan
-from supercloud.plan.checks.storage_networks import storage_in_band, storage_disconnected
+from supercloud.plan.checks.storage_networks import storage_disconnected, storage_in_band
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import ClusterSpec, JobSpec
 from supercloud.targets import render

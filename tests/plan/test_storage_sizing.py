@@ -226,8 +226,8 @@ BAD = {
     "storage-value": ({"capacity": "-3 TB", "servers": {"machine": "flash-24"}}, "-3 TB is not above zero"),
     "storage-nfs": (
         {"kind": "nfs", "capacity": "1 PB", "servers": {"machine": "flash-24"}},
-        "5 servers, but an export is on one server: clients mount the first, the others are standby; the first alone provides "
-        "245.8 TB of 1 PB",
+        "5 servers, but an export is on one server: clients mount the first, the others are standby; the first "
+        "alone provides 245.8 TB of 1 PB",
     ),
     "storage-targets": (
         {"capacity": "1 PB", "servers": {"machine": "flash-24"}, "protection": {"data": 1, "parity": 1}},
