@@ -1,18 +1,18 @@
-"""Every error this package raises on purpose, and the finding they carry.
+"""The errors of this package, and the finding that they contain.
 
 ::
 
-    SupercloudError                 something a user can act on; never a bug
+    SupercloudError                 a user can act on it; never a bug
     ├── InputError                  the input is wrong                                  (exit code 2)
-    │   ├── SpecError               a spec, job or fleet file; carries every finding at once
+    │   ├── SpecError               a spec, job or fleet file; with all findings
     │   ├── CatalogError            a catalog or overlay file
     │   ├── UnknownName             nothing in the catalog (or registry) has this name
-    │   ├── QuantityError           a text is no quantity of the dimension asked for
-    │   └── OutputError             an output folder that is not ours to replace
+    │   ├── QuantityError           a text is not a quantity of the required dimension
+    │   └── OutputError             an output directory that must not be replaced
     └── WorkError                   the input was fine, the work failed                 (exit code 1)
         ├── StoreError              the job store is locked, full, damaged or too new
         ├── EngineError             an engine (Slurm, this machine …) refused or did not answer
-        │   └── UnusableEngine      it stays out of reach until somebody corrects what the message says
+        │   └── UnusableEngine      unavailable until a user fixes the reported problem
         └── JobFailed               a job ended in another state than COMPLETED
 
 ``InputError`` also is a ``ValueError`` and ``UnknownNameError`` a ``LookupError``, so callers may catch by kind.
@@ -50,10 +50,10 @@ Level = Literal["error", "warning", "note"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong or worth knowing: where, what with the value, and what next.
+    """A problem or a note: path, problem with the value, and fix.
 
-    ``check`` names the rule that found it (what ``suppress:`` refers to), ``path`` is the place inside the document
-    (``pools[0].machine``); ``file`` and ``line`` are known when the document came from a file.
+    ``check`` is the check that reported it (used in ``suppress:``), ``path`` is the path inside the document
+    (``pools[0].machine``); ``file`` and ``line`` are set if the document was read from a file.
     """
 
     check: str
@@ -65,7 +65,7 @@ class Finding:
     line: int = 0
 
     def with_location(self, file: str, line: int) -> Finding:
-        """The same finding with the place in the file it came from."""
+        """The same finding with its file and line."""
         return replace(self, file=file, line=line)
 
     def __str__(self) -> str:
@@ -75,13 +75,13 @@ class Finding:
 
 
 class SupercloudError(Exception):
-    """Base of everything raised on purpose; ``exit_code`` is what the command line returns for it."""
+    """Base class of all errors of this package; ``exit_code`` is what the command line returns for it."""
 
     exit_code = 1
 
 
 class InputError(SupercloudError, ValueError):
-    """The input is wrong; ``findings`` lists every problem that was found in it."""
+    """The input is wrong; ``findings`` lists all problems."""
 
     exit_code = 2
 
@@ -95,23 +95,23 @@ class InputError(SupercloudError, ValueError):
 
 
 class SpecError(InputError):
-    """A spec, job or fleet document is wrong."""
+    """A spec, job or fleet document is invalid."""
 
 
 class CatalogError(InputError):
-    """A file of the catalog, or of an overlay, is wrong."""
+    """A file of the catalog, or of an overlay, is invalid."""
 
 
 class UnknownNameError(InputError, LookupError):
-    """Nothing has this name; the nearest names are offered."""
+    """A name is unknown; the nearest names are suggested."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str]):
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        super().__init__(f"no {kind} is called {name!r}")
+        super().__init__(f"unknown {kind} {name!r}")
 
     @property
     def hint(self) -> str:
-        """What to write instead, as far as one can tell."""
+        """The suggested names; empty if there are none."""
         return suggest_nearest(self.name, self.known)
 
     def __str__(self) -> str:
@@ -119,15 +119,15 @@ class UnknownNameError(InputError, LookupError):
 
 
 class QuantityError(InputError):
-    """A text is no quantity of the dimension asked for."""
+    """A text is not a quantity of the required dimension."""
 
 
 class OutputError(InputError):
-    """An output folder holds something that supercloud did not write."""
+    """An output directory contains files that supercloud did not write."""
 
 
 class OperationError(SupercloudError):
-    """The input was fine, the work failed."""
+    """The input was valid, but the operation failed."""
 
 
 class StoreError(OperationError):
@@ -135,11 +135,11 @@ class StoreError(OperationError):
 
 
 class EngineError(OperationError):
-    """An engine refused, did not answer, or answered something that makes no sense."""
+    """An engine rejected a request, did not respond, or sent an invalid response."""
 
 
 class UnusableEngine(EngineError):
-    """An engine is out of reach until somebody corrects what the message says, such as its connection: waiting does not
+    """An engine is unavailable until a user fixes the reported problem, such as its connection: waiting does not
     help."""
 
 
@@ -153,12 +153,12 @@ class JobFailedError(OperationError):
 
 
 def require_type(value: object, types: type | tuple[type, ...], requirement: str, hint: str) -> None:
-    """Refuse an argument of another kind; ``requirement`` is the function with what it takes, ``hint`` how to make
-    that.
+    """Reject an argument of another type; ``requirement`` is the function with its required argument, ``hint`` how to
+    get one.
 
-    >>> check_type("cluster.yaml", dict, "f takes a plan", "make one with resolve")
+    >>> require_type("cluster.yaml", dict, "f requires a plan", "build one with resolve")
     Traceback (most recent call last):
-    supercloud.errors.InputError: f takes a plan, not the str 'cluster.yaml'; make one with resolve
+    supercloud.errors.InputError: f requires a plan, not the str 'cluster.yaml'; build one with resolve
     """
     if not isinstance(value, types):
         shown = f" {str(value)[:80]!r}" if isinstance(value, str) else ""
@@ -166,33 +166,33 @@ def require_type(value: object, types: type | tuple[type, ...], requirement: str
 
 
 def suggest_nearest(name: str, known_names: Iterable[str]) -> str:
-    """A hint that offers the names nearest to ``name``, or all of them when they are few.
+    """A hint with the names nearest to ``name``, or all names if there are few.
 
-    >>> nearest("dgx-h10", ["dgx-h100", "dgx-b200"])
+    >>> suggest_nearest("dgx-h10", ["dgx-h100", "dgx-b200"])
     'did you mean dgx-h100?'
-    >>> nearest("1.20", ["1.31", "1.32"])
+    >>> suggest_nearest("1.20", ["1.31", "1.32"])
     'known: 1.31, 1.32'
-    >>> nearest("time", ["image", "time_limit"])
+    >>> suggest_nearest("time", ["image", "time_limit"])
     'did you mean time_limit?'
     """
     names = sorted(set(known_names))
     lower = {item.lower(): item for item in names}
     asked = str(name).lower()[:80]
-    # a name that has all words of what was asked for is meant rather than one with similar letters
+    # a name with all words of the unknown one is preferred to one with similar letters
     whole = sorted((item for item in lower if _split_words(asked) <= _split_words(item)), key=len)
     close = difflib.get_close_matches(asked, list(lower), n=3, cutoff=0.75 if whole else 0.6)
     close = [lower[item] for item in dict.fromkeys([*close, *whole])][:3]
     if len(names) <= 12 and all(item.replace(".", "").isdigit() for item in names):
-        close = []  # releases: the one with the nearest digits is not what was meant
+        close = []  # releases: the one with the nearest digits is not a useful suggestion
     if close:
         return f"did you mean {' or '.join(close)}?"
     if not names:
         return ""
     if len(names) <= 12:
         return f"known: {', '.join(names)}"
-    return f"{len(names)} names are known, among them {', '.join(names[:5])} …"
+    return f"{len(names)} known names, such as {', '.join(names[:5])} …"
 
 
 def _split_words(name: str) -> set[str]:
-    """The words of a name; a set that is in no other where it has none."""
+    """The words of a name; a unique set if it has none."""
     return {word for word in re.split(r"[-_/\s]+", name) if word} or {""}

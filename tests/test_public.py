@@ -57,11 +57,11 @@ def test_unknown_names_are_attribute_errors() -> None:
     [
         (
             lambda: supercloud.load({"name": "pod1"}),
-            "load takes the path of a file, not the dict; what is in memory "
+            "load requires the path of a file, not the dict; what is in memory "
             "becomes a ClusterSpec by ClusterSpec.model_validate",
         ),
-        (lambda: supercloud.load_job(None), "load_job takes the path of a file, not the NoneType"),
-        (lambda: supercloud.load_fleet([]), "load_fleet takes the path of a file, not the list"),
+        (lambda: supercloud.load_job(None), "load_job requires the path of a file, not the NoneType"),
+        (lambda: supercloud.load_fleet([]), "load_fleet requires the path of a file, not the list"),
         (
             lambda: supercloud.resolve("cluster.yaml"),
             "resolve takes a cluster spec, not the str 'cluster.yaml'; read one",

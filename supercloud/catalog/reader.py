@@ -1,8 +1,8 @@
-"""Reads the catalog: one folder a kind, one file a thing, overlays on top.
+"""Read the catalog: one directory per kind, one file per entry, overlays on top.
 
-``Catalog.get("machines", "dgx-h100")`` reads one file; nothing else is touched, so a plan costs what it names. An
-overlay folder has the same layout: a new file adds a thing, a file of a known name overrides the fields it gives
-(a field set to null is taken away). To add a kind: a folder, a model, a line in ``KINDS``.
+``Catalog.get("machines", "dgx-h100")`` reads one file only, so a plan reads only the entries that it uses. An
+overlay directory has the same layout: a new file adds an entry, a file of an existing name overrides the fields it sets
+(a field set to null is removed). To add a kind: a folder, a model, a line in ``KINDS``.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ __all__ = ["KINDS", "OVERLAY_VARIABLE", "Catalog"]
 _SINGULAR_NAMES = {
     "adapter-qos": "quality of service of adapters",
     "alerts": "set of alerts",
-    "cooling": "way of cooling",
+    "cooling": "cooling method",
     "metrics": "set of metrics",
     "node-topologies": "node-topology",
     "platform-ranges": "set of platform ranges",
     "prices": "list of prices",
     "storage": "storage product",
     "xids": "list of XIDs",
-    "heat-rejection": "way of heat rejection",
+    "heat-rejection": "heat rejection",
     "kubernetes": "release of Kubernetes",
     "kueue": "release of Kueue",
     "power-shelves": "power-shelf",
@@ -77,7 +77,7 @@ _SINGULAR_NAMES = {
     "ups": "UPS",
     "volcano": "release of Volcano",
 }
-"""What one of a kind is called, where that is not the kind without its s."""
+"""The name of one entry of a kind, if it is not the kind without its s."""
 
 KINDS: dict[str, type[CatalogEntry]] = {
     "accelerators": Accelerator,
@@ -136,34 +136,35 @@ def _list_file_names(folder: Path) -> frozenset[str]:
 
 
 def _require_overlay(overlay: Path) -> None:
-    """Raise :class:`CatalogError` for a folder that holds others than those of kinds.
+    """Raise :class:`CatalogError` for a directory with other subdirectories than those of kinds.
 
-    A spec of somebody else may name any folder: of its contents only names are shown that resemble a kind.
+    A spec may come from another user and refer to any directory: of its contents only names similar to a kind are
+    shown.
     """
     try:
         if not overlay.is_dir():
-            raise CatalogError(f"the catalog overlay {str(overlay)!r} is no folder")
+            raise CatalogError(f"the catalog overlay {str(overlay)!r} is not a directory")
         strange = sorted(item.name for item in overlay.iterdir() if item.name not in KINDS and item.is_dir())
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
         if isinstance(error, CatalogError):
             raise
-        problem = getattr(error, "strerror", None) or "this is no path of a folder"
+        problem = getattr(error, "strerror", None) or "this is not a valid path"
         raise CatalogError(f"the catalog overlay {str(overlay)!r} cannot be read: {problem}") from None
     if not strange:
         return
     shown = [name for name in strange if difflib.get_close_matches(name[:80].lower(), KINDS, cutoff=0.7)][:_MAX_SHOWN]
     others = len(strange) - len(shown)
-    more = f"{others} {'other ' if shown else ''}folder{'s' if others > 1 else ''} here" if others else ""
+    more = f"{others} {'other ' if shown else ''}director{'ies' if others > 1 else 'y'}" if others else ""
     names = ", ".join([*map(repr, shown), *([more] if more else [])])
-    said = f"the catalog has no kind {names}" if shown else f"{names} {'are' if others > 1 else 'is'} of no kind"
+    said = f"unknown kind {names}" if shown else f"{names} {'are' if others > 1 else 'is'} not of a known kind"
     raise CatalogError(f"{overlay}: {said}; kinds are {', '.join(KINDS)}")
 
 
-_MAX_SHOWN = 5  # folders of an overlay that are named
+_MAX_SHOWN = 5  # directories of an overlay that a message lists
 
 
 class Catalog:
-    """What the world offers, with overlays in order: a later folder wins."""
+    """The catalog with overlays in order: a later directory overrides earlier ones."""
 
     def __init__(self, overlays: Sequence[Path] = ()):
         for overlay in overlays:
@@ -173,25 +174,25 @@ class Catalog:
 
     @classmethod
     def load_default(cls, *overlays: Path) -> Catalog:
-        """The shipped catalog, with the folder named by SUPERCLOUD_CATALOG and then ``overlays`` on top."""
+        """The shipped catalog, with the directory of SUPERCLOUD_CATALOG and then ``overlays`` on top."""
         named = os.environ.get(OVERLAY_VARIABLE, "")
         return cls([*(Path(part) for part in named.split(os.pathsep) if part), *overlays])
 
     def list_names(self, kind: str) -> list[str]:
-        """Names of all things of a kind, sorted."""
+        """Names of all entries of a kind, sorted."""
         if kind not in KINDS:
-            raise UnknownNameError("kind of the catalog", kind, KINDS)
+            raise UnknownNameError("kind of catalog entry", kind, KINDS)
         return sorted({name for layer in self._layers for name in _list_file_names(layer / kind)})
 
     def get(self, kind: str, name: str) -> CatalogEntry:
-        """One thing; raises :class:`UnknownNameError` with the nearest names."""
+        """One entry; raises :class:`UnknownNameError` with the nearest names."""
         found = self._read.get((kind, name))
         if found is None:
             found = self._read[kind, name] = self._load(kind, name)
         return found
 
     def iter_entries(self, kind: str) -> Iterator[CatalogEntry]:
-        """Everything of a kind, sorted by name."""
+        """All entries of a kind, sorted by name."""
         return (self.get(kind, name) for name in self.list_names(kind))
 
     def get_accelerator(self, name: str) -> Accelerator:
@@ -229,7 +230,7 @@ class Catalog:
                 continue
             document = read_yaml(path).require_unique_keys()
             if not isinstance(document.data, Mapping):
-                raise CatalogError(f"{path}: a catalog file is a mapping")
+                raise CatalogError(f"{path}: a catalog file must be a mapping")
             data = _merge_overlay(data, document.data)
             lines |= {place: (str(path), line) for place, line in document.lines.items()}
         try:
@@ -239,9 +240,9 @@ class Catalog:
                 finding.with_location(*lines.get(place, lines.get((), ("", 0))))
                 for place, finding in build_findings(error, data, KINDS[kind], check="catalog")
             ]
-            raise CatalogError(f"{kind}/{name}: the catalog entry is wrong", findings) from None
+            raise CatalogError(f"{kind}/{name}: invalid catalog entry", findings) from None
         if fact.name != name:
-            raise CatalogError(f"{kind}/{name}.yaml calls itself {fact.name!r}; a file is named after its thing")
+            raise CatalogError(f"{kind}/{name}.yaml has the name {fact.name!r}; name and file name must be equal")
         return fact
 
 

@@ -1,5 +1,5 @@
-"""Ground floor: values and mechanisms that know nothing of clusters.
+"""The lowest layer: values and mechanisms that are independent of clusters.
 
-One file an idea: ``measure`` and ``quantity`` (numbers with units), ``nodes`` (host sets), ``addresses`` (who gets
-which IP), ``templates`` (the only importer of jinja2), ``bundle`` (rendered files and how they are written).
+One file per concept: ``measure`` and ``quantity`` (numbers with units), ``nodes`` (host sets), ``addresses`` (address
+assignment), ``templates`` (the only importer of jinja2), ``bundle`` (rendered files and how they are written).
 """

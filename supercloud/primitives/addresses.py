@@ -1,7 +1,7 @@
-"""Who gets which address: blocks carved out of one network, and host runs inside a block.
+"""Address assignment: blocks of one network, and host runs inside a block.
 
 Hosts of a run are numbered .1 to .250 in each 256 addresses: .0 and .255 confuse old equipment, and the five below
-.255 stay free for gateways and virtual addresses. So a run is arithmetic, and its text is short whatever its length.
+.255 are reserved for gateways and virtual addresses. So a run is arithmetic, and its text is short whatever its length.
 """
 
 from __future__ import annotations
@@ -73,19 +73,19 @@ def count_block_hosts(block: Block) -> int:
 
 
 def allocate_blocks(cidr: str, needs: Mapping[str, int]) -> dict[str, Block]:
-    """Carve a block for each need (name -> hosts) out of ``cidr``, in the order given, aligned, without overlap.
+    """Allocate a block for each need (name -> hosts) in ``cidr``, in this order, aligned, without overlap.
 
-    Blocks get room to grow: each is made the largest power of two of which all fit, at most 65,536 addresses where
-    fewer would do. So adding nodes does not renumber the others while the network is roomy.
+    Blocks have space to grow: each has the largest power of two with which all fit, at most 65,536 addresses if
+    fewer are enough. So adding nodes does not renumber others while the network has space.
 
-    Raises :class:`InputError` with both numbers when they do not fit.
+    Raises :class:`InputError` with both numbers if they do not fit.
     """
     try:
         network = ipaddress.ip_network(cidr)
     except ValueError as error:
-        raise InputError(f"{cidr!r} is no network: {error}") from None
+        raise InputError(f"{cidr!r} is not a valid network: {error}") from None
     if not isinstance(network, ipaddress.IPv4Network):
-        raise InputError(f"{cidr!r}: hosts get IPv4 addresses")
+        raise InputError(f"{cidr!r}: hosts require IPv4 addresses")
     smallest = {name: compute_block_size(max(hosts, 1)) for name, hosts in needs.items()}
     for room in (1 << 16, 1 << 14, 1 << 12, 1 << 10, 1 << 8):
         sizes = {name: max(size, room) for name, size in smallest.items()}

@@ -1,8 +1,8 @@
-"""Rendered files as a value, and the one place that writes them.
+"""Rendered files as a value, and the only code that writes them.
 
-A :class:`Bundle` maps sorted paths to text. Writing is all or nothing: files go to a new folder beside the target,
-which then takes the target's place; what it replaces must be files that we wrote from the same spec and that nobody
-changed since.
+A :class:`Bundle` maps sorted paths to text. Writing is all or nothing: files are written to a new directory next to the
+target, which then replaces the target; the replaced files must be rendered from the same spec and must not be
+modified since.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class File:
     text: str
     executable: bool = False
     secret: bool = False
-    """Readable by its owner only."""
+    """Whether only its owner can read it."""
 
     @property
     def mode(self) -> int:
@@ -46,7 +46,7 @@ class Bundle(Mapping[str, str]):
         for path in files:
             pure = PurePosixPath(path)
             if pure.is_absolute() or ".." in pure.parts or not pure.parts or path == MANIFEST:
-                raise ValueError(f"{path!r} is no path inside a bundle")
+                raise ValueError(f"{path!r} is not a valid path inside a bundle")
         self.files = {path: file if isinstance(file, File) else File(file) for path, file in sorted(files.items())}
 
     def __getitem__(self, path: str) -> str:
@@ -62,7 +62,7 @@ class Bundle(Mapping[str, str]):
         return f"<Bundle of {len(self)} files>"
 
     def with_prefix(self, folder: str) -> Bundle:
-        """The same files inside a folder."""
+        """The same files inside a directory."""
         return Bundle({f"{folder}/{path}": file for path, file in self.files.items()})
 
     def __or__(self, other: Bundle) -> Bundle:
@@ -76,17 +76,17 @@ class Bundle(Mapping[str, str]):
         source: str | os.PathLike[str] | None = None,
         subfolders: Collection[str] = (),
     ) -> None:
-        """Make ``folder`` hold exactly these files; with ``subfolders``, only those of its subfolders.
+        """Write ``folder`` so that it contains exactly these files; with ``subfolders``, only those of its subfolders.
 
-        ``source`` is the file that the bundle was rendered from; the folder remembers it. Raises :class:`OutputError`,
-        unless ``force``, where files would be lost that we did not write, that somebody changed, or that come from
-        another source; whatever fails, the old folder stays whole. A folder that holds the source, the working folder,
-        the home folder or a repository is never replaced with ``force``.
+        ``source`` is the file that the bundle was rendered from; it is recorded in the directory. Raises
+        :class:`OutputError`, unless ``force``, if files would be lost that were not rendered, that were modified, or
+        that come from another source; on any failure the old directory remains intact. A directory that contains the
+        source, the working directory, the home directory or a repository is never replaced, also not with ``force``.
         """
         target = Path(folder).absolute()
         if target.exists() and not target.is_dir():
-            raise OutputError(f"{target} is no folder; choose another output folder")
-        # relative, so that a checkout elsewhere that holds both is the same
+            raise OutputError(f"{target} is not a directory; choose another output directory")
+        # relative, so that it is equal in another checkout with both
         origin = os.path.relpath(os.path.realpath(source), os.path.realpath(target)) if source is not None else ""
         if force:
             _refuse_protected(target, source)
@@ -98,7 +98,7 @@ class Bundle(Mapping[str, str]):
             target.parent.mkdir(parents=True, exist_ok=True)
             fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         except OSError as error:
-            raise OperationError(f"cannot write beside {target}: {error.strerror or error}") from None
+            raise OperationError(f"cannot write next to {target}: {error.strerror or error}") from None
         try:
             files = {path: _compute_digest(text.encode()) for path, text in self.items()}
             if old and kept:
@@ -123,12 +123,12 @@ class Bundle(Mapping[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class _Manifest:
-    """What a folder remembers of its rendering."""
+    """The record of a rendering in its directory."""
 
     files: Mapping[str, str] = field(default_factory=dict)
-    """Path -> digest of what we wrote."""
+    """Path -> digest of the rendered content."""
     origin: str = ""
-    """The spec, relative to the folder; empty where nobody said it."""
+    """The spec, relative to the directory; empty if unknown."""
 
     def to_json(self) -> str:
         said = {"made-by": "supercloud", **({"spec": self.origin} if self.origin else {})}
@@ -136,7 +136,7 @@ class _Manifest:
 
 
 def _read_manifest(target: Path) -> _Manifest | None:
-    """None where there is none, or none that can be read."""
+    """None if there is none, or if it cannot be read."""
     try:
         said = json.loads((target / MANIFEST).read_text(encoding="utf-8"))
         return _Manifest(dict(said["files"]), str(said.get("spec") or ""))
@@ -166,7 +166,7 @@ def _compute_digest(content: bytes) -> str:
 
 
 def _replace_folder(fresh: Path, target: Path) -> None:
-    """Put ``fresh`` in the place of ``target``; afterwards ``fresh`` is what is to be thrown away."""
+    """Replace ``target`` with ``fresh``; afterwards ``fresh`` is to be deleted."""
     if not target.exists():
         fresh.rename(target)
         return
@@ -181,54 +181,57 @@ def _replace_folder(fresh: Path, target: Path) -> None:
 
 
 def _refuse_protected(target: Path, source: str | os.PathLike[str] | None) -> None:
-    """Raise where a folder would be replaced that is more than an output folder, whatever was asked for."""
-    places = {"the working folder": Path.cwd(), **({"the spec": Path(source)} if source is not None else {})}
-    with contextlib.suppress(RuntimeError):  # no home folder is known
-        places["the home folder"] = Path.home()
+    """Raise if the directory to replace is more than an output directory, also with ``force``."""
+    places = {"the working directory": Path.cwd(), **({"the spec": Path(source)} if source is not None else {})}
+    with contextlib.suppress(RuntimeError):  # the home directory is unknown
+        places["the home directory"] = Path.home()
     real = os.path.realpath(target)
     held = [what for what, place in places.items() if Path(os.path.realpath(place)).is_relative_to(real)]
     if (target / ".git").exists():
         held.append("a repository (.git)")
     if held:
-        raise OutputError(f"{target} holds {' and '.join(held)} and is never replaced; choose another output folder")
+        raise OutputError(
+            f"{target} contains {' and '.join(held)} and is never replaced; choose another output directory"
+        )
 
 
 def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> None:
-    """Raise where writing (with ``subfolders``: these subfolders) would lose what is not ours or of another origin."""
+    """Raise where writing (with ``subfolders``: these subfolders) would lose files that were not rendered or are of
+    another origin."""
     if not target.exists() and not target.is_symlink():
         return
     if target.is_symlink():
-        raise OutputError(f"{target} is a link; choose another output folder")
+        raise OutputError(f"{target} is a symbolic link; choose another output directory")
     present = sorted(str(path.relative_to(target).as_posix()) for path in target.rglob("*") if not path.is_dir())
     if not present:
         return
     if MANIFEST not in present:
         raise OutputError(
-            f"{target} holds files that supercloud did not write ({_format_paths(present)}); "
-            "choose another folder, or use --force to replace it"
+            f"{target} contains files that supercloud did not write ({_format_paths(present)}); "
+            "choose another directory, or use --force to replace it"
         )
     manifest = _read_manifest(target)
     if manifest is None:
-        raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the folder")
+        raise OutputError(f"{target}/{MANIFEST} is damaged; use --force to replace the directory")
     if manifest.origin and manifest.origin != origin:
         raise OutputError(
             f"{target} was rendered from {os.path.normpath(target / manifest.origin)}; "
-            "choose another folder (--out), or use --force to replace it"
+            "choose another directory (--out), or use --force to replace it"
         )
     lost = [path for path in present if path != MANIFEST and (not subfolders or _is_inside(path, subfolders))]
     try:
         digests = {path: _compute_digest((target / path).read_bytes()) for path in lost if path in manifest.files}
     except OSError as error:
-        raise OutputError(f"{target} cannot be read: {error}; use --force to replace the folder") from None
+        raise OutputError(f"{target} cannot be read: {error}; use --force to replace the directory") from None
     if foreign := [path for path in lost if path not in manifest.files]:
         raise OutputError(
-            f"{target} holds files that supercloud did not write ({_format_paths(foreign)}); "
-            "move them away, or use --force to lose them"
+            f"{target} contains files that supercloud did not write ({_format_paths(foreign)}); "
+            "move them, or use --force to discard them"
         )
     if edited := [path for path, digest in digests.items() if digest != manifest.files[path]]:
         raise OutputError(
-            f"{target} was changed by hand ({_format_paths(edited)}); "
-            "put the change into the spec, or use --force to lose it"
+            f"{target} was modified by hand ({_format_paths(edited)}); "
+            "apply the change to the spec, or use --force to discard it"
         )
 
 

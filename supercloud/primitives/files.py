@@ -1,8 +1,8 @@
-"""Files that somebody else names: read up to a size, only where they are ordinary files, never waiting for a writer.
+"""Files with a path from user input: read up to a size, only regular files, never waiting for a writer.
 
-A path may come from a spec that a stranger wrote. A device has no end, a pipe waits for ever, and a text that quotes a
-file of another kind shows what only its owner may see: those who read a file with :func:`read_text` say what is wrong
-with it without its contents, unless it has the form that they expect.
+A path may come from an untrusted spec. A device has no end, a pipe blocks forever, and a message that quotes a
+file of another kind exposes what only its owner can read: callers of :func:`read_text` report problems of a file
+without its contents, unless it has the expected form.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_FILE_SIZE = 16 * 2**20
 """Bytes. The hours of a year in EPW are 2 MB, a spec of 4,096 pools less than 4 MB."""
 
 _FILE_KINDS = (
-    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
@@ -29,28 +29,29 @@ _FILE_KINDS = (
 
 
 class FileReadError(InputError):
-    """A file cannot be read; the text says why, without the path."""
+    """A file cannot be read; the text is the reason, without the path."""
 
 
 def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
-    """The bytes of an ordinary file. Raises :class:`FileReadError` for anything else and for more than ``max_size``."""
+    """The bytes of a regular file. Raises :class:`FileReadError` for anything else and for more than ``max_size``."""
     try:
-        # a pipe that nobody writes would be waited for, and a terminal become that of this process
+        # without these flags a pipe without a writer would block, and a terminal would become the controlling one
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise FileReadError("there is no such file") from None
+        raise FileReadError("file not found") from None
     except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        raise FileReadError(str(getattr(error, "strerror", None) or "this is no path of a file")) from None
+        raise FileReadError(str(getattr(error, "strerror", None) or "this is not a valid path")) from None
     try:
         mode = os.fstat(handle).st_mode
         if not stat.S_ISREG(mode):
             raise FileReadError(
-                f"it is {next((name for is_it, name in _FILE_KINDS if is_it(mode)), 'no file')}, not a file"
+                f"it is {next((name for is_it, name in _FILE_KINDS if is_it(mode)), 'a special file')}, not a "
+                "regular file"
             )
         with open(handle, "rb", closefd=False) as file:
             data = file.read(max_size + 1)
-        if data is None:  # a file of the kernel that has nothing to say now
-            raise FileReadError("it is no file that can be read to its end")
+        if data is None:  # a kernel file without data at the moment
+            raise FileReadError("it cannot be read to its end")
     except OSError as error:
         raise FileReadError(str(error.strerror or error)) from None
     finally:
@@ -61,7 +62,7 @@ def read_bytes(path: Path, max_size: int = MAX_FILE_SIZE) -> bytes:
 
 
 def read_text(path: Path, max_size: int = MAX_FILE_SIZE) -> str:
-    """The text of an ordinary file in UTF-8, with or without a mark of the byte order at its beginning."""
+    """The text of a regular file in UTF-8, with or without a byte order mark."""
     data = read_bytes(path, max_size)
     try:
         return data.decode("utf-8-sig")
@@ -81,12 +82,12 @@ _BYTE_ORDER_MARKS = (
 
 
 def _suggest_encoding(data: bytes) -> str:
-    """How to get UTF-8 out of a file, by the marks that begin it."""
+    """How to convert a file to UTF-8, by its byte order mark."""
     for name, mark in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return f"it is {name}; save it as UTF-8, for example with iconv -f {name} -t UTF-8"
     if b"\0" in data[:1024]:
-        return "it looks like a program or an archive; name the text file that was meant"
+        return "it looks like a program or an archive; use a text file"
     return "save it as UTF-8"
 
 

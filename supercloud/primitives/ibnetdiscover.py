@@ -1,4 +1,4 @@
-"""What ibnetdiscover prints, read strictly: a text that was cut off or garbled is an error with its line."""
+"""A strict parser of the output of ibnetdiscover: truncated or damaged text is an error with its line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DiscoveredSubnet:
     """Devices and links of one subnet."""
 
     ports: dict[str, int] = field(default_factory=dict)
-    """Device -> how many ports it has."""
+    """Device -> number of its ports."""
     switches: set[str] = field(default_factory=set)
     links: list[tuple[Endpoint, Endpoint, int]] = field(default_factory=list)
     """Both ends and the line, each link once."""
@@ -33,7 +33,7 @@ class DiscoveredSubnet:
     port_guids: dict[str, str] = field(default_factory=dict)
     """Adapter -> GUID of its port."""
     lines: dict[str, int] = field(default_factory=dict)
-    """Device -> where it is described."""
+    """Device -> line of its description."""
 
 
 def is_ibnetdiscover_output(text: str) -> bool:
@@ -42,13 +42,13 @@ def is_ibnetdiscover_output(text: str) -> bool:
 
 
 def parse_device_name(description: str) -> str:
-    """The name in a description: managed switches put their maker's model around it."""
+    """The name in a description: managed switches add their vendor's model to it."""
     managed = _MANAGED.match(description)
     return managed[1] if managed else description
 
 
 def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
-    """Everything in a text of ibnetdiscover. Raises InputError with the line of the first thing that is wrong."""
+    """Parse the output of ibnetdiscover. Raises InputError with the line of the first problem."""
     found = DiscoveredSubnet()
     place = f"{file}:" if file else "line "
     names: dict[str, str] = {}
@@ -60,14 +60,14 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
         port = _PORT.match(line) if line[0] == "[" else None
         if port:
             if not owner:
-                raise InputError(f"{place}{number}: a port before any device: {line[:60]!r}; the beginning is missing")
+                raise InputError(f"{place}{number}: a port before any device: {line[:60]!r}; the start is missing")
             index = int(port[1])
             if not 0 < index <= found.ports[names[owner]]:
                 raise InputError(
-                    f"{place}{number}: port {index} of {names[owner]}, which has {found.ports[names[owner]]}"
+                    f"{place}{number}: port {index} of {names[owner]}, which has {found.ports[names[owner]]} ports"
                 )
             if (owner, index) in raw:
-                raise InputError(f"{place}{number}: port {index} of {names[owner]} is there twice")
+                raise InputError(f"{place}{number}: duplicate port {index} of {names[owner]}")
             raw[owner, index] = (port[3], int(port[4]), number)
             if port[2] and names[owner] not in found.switches:
                 found.port_guids.setdefault(names[owner], f"0x{int(port[2], 16):016x}")
@@ -77,11 +77,11 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
             owner = device[3]
             name = parse_device_name(device[4] or device[3])
             if owner in names:
-                raise InputError(f"{place}{number}: {owner} is described twice")
+                raise InputError(f"{place}{number}: duplicate description of {owner}")
             if name in found.ports:
                 raise InputError(
-                    f"{place}{number}: {name} is there twice (first on line {found.lines[name]}); "
-                    "two devices have one description"
+                    f"{place}{number}: duplicate name {name} (first on line {found.lines[name]}); "
+                    "two devices have the same description"
                 )
             names[owner] = name
             found.ports[name], found.lines[name] = int(device[2]), number
@@ -92,18 +92,20 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
             continue
         item = _FIELD.match(line)
         if item is None:
-            raise InputError(f"{place}{number}: {line[:60]!r} is not what ibnetdiscover prints; the text is damaged")
+            raise InputError(
+                f"{place}{number}: {line[:60]!r} is not valid output of ibnetdiscover; the text is damaged"
+            )
         owner = ""
         guid = item[2] if item[1] == "switchguid" else guid
     if not names:
-        raise InputError(f"{place}1: no device in it; is it what ibnetdiscover printed?")
+        raise InputError(f"{place}1: no devices found; is this the output of ibnetdiscover?")
     for (one, port_one), (other, port_other, number) in raw.items():
         if other not in names:
-            raise InputError(f"{place}{number}: {other} is not described anywhere; the text was cut off")
+            raise InputError(f"{place}{number}: {other} has no description; the text is truncated")
         if raw.get((other, port_other), ("", 0, 0))[:2] != (one, port_one):
             raise InputError(
                 f"{place}{number}: the link from {names[one]}[{port_one}] to {names[other]}[{port_other}] "
-                "is listed at one end only; the text was cut off or put together"
+                "is listed at one end only; the text is truncated or was edited"
             )
         if (one, port_one) <= (other, port_other):
             found.links.append(((names[one], port_one), (names[other], port_other), number))
@@ -113,5 +115,5 @@ def parse_output(text: str, file: str = "") -> DiscoveredSubnet:
 def _split_lines(text: str, location: str) -> Iterator[str]:
     if text and not text.endswith("\n"):
         count = text.count("\n") + 1
-        raise InputError(f"{location}{count}: the last line has no end; the text was cut off")
+        raise InputError(f"{location}{count}: the last line is incomplete; the text is truncated")
     return iter(text.splitlines())

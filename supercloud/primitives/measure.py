@@ -1,4 +1,4 @@
-"""The mechanism behind quantities: parsing, exact conversion, algebra, and how pydantic sees them.
+"""The mechanism behind quantities: parsing, exact conversion, algebra, and validation by pydantic.
 
 The dimensions themselves are in ``quantity``.
 """
@@ -25,14 +25,14 @@ _QUANTITY_PATTERN = re.compile(
 )  # digits of other scripts would reach rendered files
 _MAX_TEXT_LENGTH = 64
 _MAX_MAGNITUDE = 10**60
-"""Nothing that is declared is so many base units, or one part in so many: what is computed from it stays a float."""
+"""Bound of declared values in base units, and of their inverse, so that computed values remain valid floats."""
 
 
 def _to_fraction(value: Number) -> Fraction:
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise QuantityError(f"{value!r} is no finite number")
-        return Fraction(repr(value))  # 0.1 means one tenth, not the binary fraction next to it
+            raise QuantityError(f"{value!r} is not a finite number")
+        return Fraction(repr(value))  # 0.1 means one tenth, not the nearest binary fraction
     return Fraction(value)
 
 
@@ -50,12 +50,12 @@ class Quantity:
     def __init__(self, value: Number | str, unit: str | None = None):
         if isinstance(value, str):
             if unit is not None:
-                raise TypeError("give either a text, or a number and a unit")
+                raise TypeError("pass either a text, or a number and a unit")
             number, unit = self._parse(value)
         else:
             number = _to_fraction(value)
             if unit is None:
-                raise TypeError(f"a {self.dimension} needs a unit")
+                raise TypeError(f"a {self.dimension} requires a unit")
         base = number * self._get_factor(unit, value)
         if base and not 1 <= abs(base) * _MAX_MAGNITUDE <= _MAX_MAGNITUDE**2:
             raise QuantityError(f"{value!r} is too {'large' if abs(base) > 1 else 'small'} for a {self.dimension}")
@@ -65,11 +65,13 @@ class Quantity:
     def _parse(cls, text: str) -> tuple[Fraction, str]:
         match = _QUANTITY_PATTERN.fullmatch(text) if len(text) <= _MAX_TEXT_LENGTH else None
         if match is None or match[2] is None:
-            raise QuantityError(f"{text[:_MAX_TEXT_LENGTH]!r} is no {cls.dimension}; write for example '{cls.example}'")
+            raise QuantityError(
+                f"{text[:_MAX_TEXT_LENGTH]!r} is not a {cls.dimension}; write for example '{cls.example}'"
+            )
         try:
             return Fraction(Decimal(match[1].replace("_", ""))), match[2]
         except (InvalidOperation, ValueError):
-            raise QuantityError(f"{text!r} is no {cls.dimension}; write for example '{cls.example}'") from None
+            raise QuantityError(f"{text!r} is not a {cls.dimension}; write for example '{cls.example}'") from None
 
     @classmethod
     def _get_factor(cls, unit: str, value: object) -> Fraction:
@@ -77,12 +79,12 @@ class Quantity:
             return cls.units[unit]
         except KeyError:
             raise QuantityError(
-                f"{value!r}: {unit!r} is no unit of {cls.dimension}; units are {', '.join(cls.units)}"
+                f"{value!r}: unknown unit {unit!r} of {cls.dimension}; units are {', '.join(cls.units)}"
             ) from None
 
     @classmethod
     def from_base(cls, base: Number) -> Self:
-        """The quantity that has this number of base units."""
+        """The quantity with this number of base units."""
         new = object.__new__(cls)
         object.__setattr__(new, "base", _to_fraction(base))
         return new
@@ -106,7 +108,7 @@ class Quantity:
         return float(self.base / self._get_factor(unit, unit))
 
     def to_whole(self, unit: str) -> int:
-        """The number of ``unit`` as an integer; refuses to lose a remainder."""
+        """The number of ``unit`` as an integer; raises if there is a remainder."""
         number = self.base / self._get_factor(unit, unit)
         if number.denominator != 1:
             raise QuantityError(f"{self} is not a whole number of {unit}")
@@ -122,7 +124,7 @@ class Quantity:
 
     def __str__(self) -> str:
         best = self.display_units[0]
-        for unit in self.display_units:  # shown is written from small to large
+        for unit in self.display_units:  # units are listed from small to large
             if abs(self.base) >= self.units[unit]:
                 best = unit
         number = self.base / self.units[best]
@@ -203,7 +205,7 @@ class Quantity:
         if isinstance(value, str):
             return cls(value)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise QuantityError(f"{value!r} is no {cls.dimension}; write for example '{cls.example}'")
+            raise QuantityError(f"{value!r} is not a {cls.dimension}; write for example '{cls.example}'")
         raise QuantityError(f"{value!r} has no unit; write for example '{value} {cls.example.split()[-1]}'")
 
     @classmethod
@@ -224,5 +226,5 @@ class Quantity:
         }
 
 
-# What a product of two quantities is, and the factor between the base units. Filled where the dimensions are.
+# The dimension of a product of two quantities, and the factor between the base units. Filled by ``quantity``.
 PRODUCTS: dict[tuple[type[Quantity], type[Quantity]], tuple[type[Quantity], Fraction]] = {}

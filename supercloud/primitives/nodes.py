@@ -1,7 +1,7 @@
 """Sets of hosts in the operators' own notation: ``gpu-[0001-0128]``.
 
-A :class:`HostRange` is arithmetic: a prefix, a width and two bounds, whatever the number of hosts. Where hosts come
-as arbitrary lists (the answer of a scheduler, nodes that are left over), :func:`fold` and :func:`expand` use
+A :class:`HostRange` is arithmetic: a prefix, a width and two bounds, for any number of hosts. For hosts
+in arbitrary lists (the response of a scheduler, remaining nodes), :func:`fold` and :func:`expand` use
 ClusterShell, imported on first use.
 """
 
@@ -50,7 +50,7 @@ class HostRange:
 
 @dataclass(frozen=True, slots=True)
 class HostSet:
-    """Several host ranges in order, spoken of as one."""
+    """Several host ranges in order, used as one."""
 
     ranges: tuple[HostRange, ...]
 
@@ -79,24 +79,26 @@ class HostSet:
 
 
 _MAX_HOSTS = 100_000
-"""In one folded text: twice what a subnet of InfiniBand addresses."""
+"""Maximum number of hosts in one folded text: twice the addresses of an InfiniBand subnet."""
 
 
 def _parse_node_set(text: str) -> Any:
-    """A set of hosts: names and ranges only. ClusterShell's groups (``@all``) are left alone, since looking one up may
+    """A set of hosts: names and ranges only. ClusterShell's groups (``@all``) are not expanded, because a lookup may
     run a command of this machine's configuration."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if strange := re.search(r"[^A-Za-z0-9_.,/\[\]\s-]", text):
-        raise InputError(f"{text[:80]!r} is no list of hosts: {strange[0]!r} is neither in names nor in ranges")
+        raise InputError(
+            f"{text[:80]!r} is not a valid list of hosts: {strange[0]!r} is not allowed in names or ranges"
+        )
     try:
         return NodeSet(text, resolver=RESOLVER_NOGROUP)
     except NodeSetException as error:
-        raise InputError(f"{text[:80]!r} is no list of hosts: {error}") from None
+        raise InputError(f"{text[:80]!r} is not a valid list of hosts: {error}") from None
 
 
 def _count_hosts(text: str) -> int:
-    """How many hosts a folded notation has at most: for each name the product of its ranges."""
+    """Maximum number of hosts of a folded notation: for each name the product of its ranges."""
     total = 0
     for name in re.findall(r"(?:[^,\[]|\[[^\]]*\]?)+", text):
         count = 1
@@ -127,5 +129,5 @@ def expand(text: str) -> list[str]:
     ['gpu-1', 'gpu-2', 'login']
     """
     if _count_hosts(text) > _MAX_HOSTS:
-        raise InputError(f"{text[:80]!r} are more than {_MAX_HOSTS:,} hosts")
+        raise InputError(f"{text[:80]!r} has more than {_MAX_HOSTS:,} hosts")
     return list(_parse_node_set(text))

@@ -1,4 +1,4 @@
-"""One file written whole or not at all, and never through a link."""
+"""Atomic writing of one file, never through a symbolic link."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _FILE_MODE = 0o644
 
 
 def write_file(path: str | os.PathLike[str], text: str) -> None:
-    """Put ``text`` into a file, whose folder is made where it is not there.
+    """Write ``text`` to a file; its directory is created if missing.
 
-    It goes to a new file beside the old one, which then takes its place and its permissions. Raises
-    :class:`OutputError` for a symbolic link and for what is no ordinary file, :class:`OperationError` where the disk
-    refuses; whatever fails, the old file stays whole.
+    It is written to a new file next to the old one, which then replaces it with its permissions. Raises
+    :class:`OutputError` for a symbolic link and for anything but a regular file, :class:`OperationError` if the disk
+    write fails; on any failure the old file remains intact.
     """
     target = Path(path)
     if target.is_symlink():
-        raise OutputError(f"{target} is a symbolic link to {os.readlink(target)}; name that file, or remove the link")
+        raise OutputError(f"{target} is a symbolic link to {os.readlink(target)}; use that file, or remove the link")
     if target.exists() and not target.is_file():
-        raise OutputError(f"{target} is no ordinary file; choose another name")
+        raise OutputError(f"{target} is not a regular file; choose another name")
     fresh = ""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """Numbers with units: ``2 PiB``, ``400 Gb/s``, ``120 kW``, ``32 °C``, ``7 d``, ``60 USD/h``.
 
 A quantity is an exact number in the base unit of its dimension. Quantities of one dimension add, subtract and compare;
-any quantity is multiplied or divided by a number; two quantities multiply or divide where the result has a dimension
+any quantity is multiplied or divided by a number; two quantities multiply or divide if the result has a dimension
 in the tables below (``Power * Duration -> Energy``, ``Size / Duration -> Rate`` …). Nothing is ever rounded silently:
-:meth:`Quantity.to` gives a float, :meth:`Quantity.to_whole` refuses to lose a remainder.
+:meth:`Quantity.to` returns a float, :meth:`Quantity.to_whole` raises if there is a remainder.
 
-To add a unit, add it to ``units`` of its class; to add a dimension, add a class and, where it is a product of others,
+To add a unit, add it to ``units`` of its class; to add a dimension, add a class and, if it is a product of others,
 a row in ``PRODUCTS``.
 """
 
@@ -59,7 +59,7 @@ class Size(Quantity):
 
     def __str__(self) -> str:
         decimal = super().__str__()
-        for unit in ("EiB", "PiB", "TiB", "GiB", "MiB", "KiB"):  # 80 GiB stays binary, 100 GB stays decimal
+        for unit in ("EiB", "PiB", "TiB", "GiB", "MiB", "KiB"):  # 80 GiB remains binary, 100 GB remains decimal
             number = self.base / self.units[unit]
             if number >= 1 and number.denominator == 1:
                 binary = f"{number.numerator} {unit}"
@@ -83,16 +83,16 @@ class Rate(Quantity):
 
     @property
     def bytes_text(self) -> str:
-        """The rate in bytes per second, as storage is spoken of: ``500 GB/s``."""
+        """The rate in bytes per second, as usual for storage: ``500 GB/s``."""
         unit = self._choose_bytes_unit()
         return f"{float(self.base / self.units[unit]):.6g} {unit}"
 
     @property
     def minimum_bytes_text(self) -> str:
-        """``bytes_text`` rounded up: what reads it and gives so much gives no less than the rate."""
+        """``bytes_text`` rounded up, so that the text is never less than the rate."""
         unit = self._choose_bytes_unit()
         number = self.base / self.units[unit]
-        step = Fraction(10) ** (len(str(int(number))) - 6)  # the last of the six digits that are written
+        step = Fraction(10) ** (len(str(int(number))) - 6)  # the last of six digits
         return f"{float(ceil(number / step) * step):.6g} {unit}"
 
     def _choose_bytes_unit(self) -> str:
@@ -199,7 +199,7 @@ class Flow(Quantity):
 
 
 class Voltage(Quantity):
-    """An electrical tension; base unit volt."""
+    """An electric potential; base unit volt."""
 
     __slots__ = ()
     dimension, example = "voltage", "415 V"
@@ -217,7 +217,7 @@ class Current(Quantity):
 
 
 class Money(Quantity):
-    """An amount of money; base unit US dollar. Other currencies are refused: rates of exchange are not ours to know."""
+    """An amount of money; base unit US dollar. Other currencies are not supported: there are no exchange rates."""
 
     __slots__ = ()
     dimension, example = "amount of money", "400000 USD"
@@ -270,7 +270,8 @@ class Operations(Quantity):
     display_units = ("GFLOPS", "TFLOPS", "PFLOPS", "EFLOPS")
 
 
-# What a product of two quantities is, and the factor between the base units (a rate counts bits, a size bytes).
+# The dimension of a product of two quantities, and the factor between the base units (a rate counts bits, a size
+# bytes).
 PRODUCTS |= {
     (Power, Duration): (Energy, Fraction(1)),
     (Price, Duration): (Money, Fraction(1)),

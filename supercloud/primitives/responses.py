@@ -1,10 +1,10 @@
-"""What services answer, checked before it is read: an answer of another shape is an error that says where and what.
+"""Validation of responses of services: a response of another shape is an error with the field and the problem.
 
-A shape is a :class:`ValueType` (one value), ``{field: shape}`` (an object; other fields are not looked at), ``[shape]``
-(a list), or :class:`Required` around the shape of a field that must be there. Fields that are absent or null are fine.
+A shape is a :class:`ValueType` (one value), ``{field: shape}`` (an object; other fields are ignored), ``[shape]``
+(a list), or :class:`Required` around the shape of a field that must be there. Absent or null fields are valid.
 
-Numbers have bounds, since they are written to the job store, which holds 64 bits. Texts are valid Unicode, since they
-are printed: a text of JSON may escape half of a surrogate pair, which no output takes.
+Numbers have bounds because they are written to the job store, which has 64 bits. Texts are valid Unicode because they
+are printed: JSON text may escape half of a surrogate pair, which no output encoding supports.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ __all__ = [
 ]
 
 MAX_INT64 = 2**63 - 1
-"""What the job store holds."""
+"""Range of integers in the job store."""
 MAX_UINT32 = 2**32 - 1
-"""Of whatever a scheduler counts: ids, attempts, exit codes, nodes. Slurm's own counters have 32 bits."""
+"""Maximum of scheduler counters: ids, attempts, exit codes, nodes. Slurm's own counters have 32 bits."""
 MAX_TIMESTAMP = 253_402_300_799
-"""The last second of the year 9999, since 1970: calendars of Python and of the schedulers end there."""
+"""The last second of the year 9999, since 1970: the limit of calendars in Python and in schedulers."""
 
-_MAX_PROBLEMS_SHOWN = 5  # problems of one answer that are named
-# Each takes some hundred bytes of memory when it is read, however short it is written. slurmrestd says a job in about
-# 400 values, and a controller keeps 10,000 of them where its MaxJobCount is not raised.
+_MAX_PROBLEMS_SHOWN = 5  # problems of one response in a message
+# Each value uses some hundred bytes of memory, however short its text. slurmrestd describes a job in about
+# 400 values, and a controller keeps 10,000 of them unless its MaxJobCount is raised.
 _MAX_VALUES = 4_000_000
 _MAX_LINES = 1_000_000
 _LINE_PATTERN = re.compile(r"[^\n]+")
@@ -91,12 +91,12 @@ def is_number(value: Any, minimum: int = -MAX_INT64, maximum: int = MAX_INT64) -
 
 
 def is_whole(value: Any, least: int = -MAX_INT64, most: int = MAX_INT64) -> bool:
-    """The same of a number without a fraction."""
+    """Whether it is an integer between two bounds."""
     return is_number(value, least, most) and value == int(value)
 
 
 def parse_number(text: str, label: str, maximum: int = MAX_UINT32) -> int:
-    """The whole number that a command printed; :class:`EngineError` with ``label`` where it is none."""
+    """The integer in the output of a command; :class:`EngineError` with ``label`` if it is not one."""
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit()) or len(digits) > len(str(MAX_INT64)) or int(digits) > maximum:
         raise EngineError(f"{label} is {_format_value(text)}, not a whole number up to {maximum}")
@@ -104,30 +104,30 @@ def parse_number(text: str, label: str, maximum: int = MAX_UINT32) -> int:
 
 
 def iter_lines(text: str, source: str) -> Iterator[str]:
-    """The lines that a command printed, one after the other; :class:`EngineError` for more than an answer has."""
+    """The lines of the output of a command; :class:`EngineError` if there are too many."""
     for number, match in enumerate(_LINE_PATTERN.finditer(text)):
         if number == _MAX_LINES:
             raise EngineError(
-                f"{source}: its answer has more than {_MAX_LINES:,} lines; is that the service it should be?"
+                f"{source}: the response has more than {_MAX_LINES:,} lines; is this the expected service?"
             )
         yield match[0]
 
 
 def replace_surrogates(text: str) -> str:
-    """The text, with a question mark for each character that no encoding has."""
+    """The text, with a question mark for each character that cannot be encoded."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def parse_json(data: str | bytes) -> Any:
-    """The value of a text in JSON, whose texts are valid.
+    """Parse JSON whose texts are valid Unicode.
 
-    Raises :class:`ValueError`, also for more values than an answer has, or :class:`RecursionError`.
+    Raises :class:`ValueError`, also for too many values, or :class:`RecursionError`.
     """
     text = data if isinstance(data, str) else data.decode("utf-8-sig", errors="replace")
     if sum(map(text.count, ",[{")) > _MAX_VALUES:
         raise ValueError(f"it has more than {_MAX_VALUES:,} values")
     value = json.loads(text)
-    if _SURROGATE_PATTERN.search(text):  # it may be a whole pair
+    if _SURROGATE_PATTERN.search(text):  # it may be a complete pair
         value = json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     return value
 
@@ -136,47 +136,46 @@ _SURROGATE_PATTERN = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 
 
 def require_shape(value: Any, shape: Shape, source: str) -> Any:
-    """The value, if it has this shape; else :class:`EngineError` with where it comes from, the field and what it is."""
+    """The value, if it has this shape; otherwise :class:`EngineError` with its source, the field and its value."""
     problems = list(_iter_problems(value, shape, ""))
     if problems:
         more = f" (and {len(problems) - _MAX_PROBLEMS_SHOWN} more)" if len(problems) > _MAX_PROBLEMS_SHOWN else ""
         said = "; ".join(problems[:_MAX_PROBLEMS_SHOWN])
         raise EngineError(
-            f"{source} answers what makes no sense: {said}{more}; is that the service it should be, in a "
-            "release that is supported?"
+            f"invalid response of {source}: {said}{more}; is this the expected service, in a supported release?"
         )
     return value
 
 
 def parse_response(data: str | bytes, shape: Shape, source: str) -> Any:
-    """The same of a text that should be JSON."""
+    """Parse a JSON response and require its shape."""
     try:
         value = parse_json(data)
     except (ValueError, RecursionError) as error:
         text = data if isinstance(data, str) else data.decode(errors="replace")
-        raise EngineError(f"{source} answers what is not JSON: {error}: {text[:80]!r}") from None
+        raise EngineError(f"response of {source} is not valid JSON: {error}: {text[:80]!r}") from None
     except MemoryError:
-        raise EngineError(f"{source}: the memory does not hold its answer of {len(data):,} bytes") from None
+        raise EngineError(f"{source}: not enough memory for its response of {len(data):,} bytes") from None
     return require_shape(value, shape, source)
 
 
 @contextlib.contextmanager
 def translate_errors(source: str) -> Iterator[None]:
-    """Around what reads an answer: a field that only its reader needs, and that is missing or odd, is an error too."""
+    """Context of code that reads a response: a missing or invalid field that only this code needs is an error too."""
     try:
         yield
     except KeyError as error:
-        raise EngineError(f"{source} answers what makes no sense: an object has no {error}") from None
+        raise EngineError(f"invalid response of {source}: an object has no {error}") from None
     except (AttributeError, IndexError, OverflowError, TypeError, ValueError) as error:
         if isinstance(error, SupercloudError):
             raise
-        raise EngineError(f"{source} answers what makes no sense: {error}") from None
+        raise EngineError(f"invalid response of {source}: {error}") from None
 
 
 def _iter_problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
     if isinstance(shape, Required):
         if value is None:
-            yield f"{path or 'the answer'} is missing"
+            yield f"{path or 'the response'} is missing"
             return
         shape = shape.shape
     if isinstance(shape, ValueType):
@@ -199,7 +198,7 @@ def _iter_problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
 
 
 def _format_problem(value: Any, expected: str, path: str) -> str:
-    return f"{path or 'the answer'} is {_format_value(value)}, not {expected}"
+    return f"{path or 'the response'} is {_format_value(value)}, not {expected}"
 
 
 def _format_value(value: Any) -> str:

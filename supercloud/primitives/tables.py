@@ -1,4 +1,4 @@
-"""CSV and YAML as text: the one writer of each, so that any value comes back as it was and no cell is a formula."""
+"""CSV and YAML as text: the only writer of each, so that any value is read back unchanged and no cell is a formula."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import yaml
 
 __all__ = ["format_csv", "escape_cell", "format_yaml"]
 
-# What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection).
+# Characters that start a formula in spreadsheets (OWASP, CSV Injection).
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-# Scalars that only YAML 1.2 reads as something else than text: what reads the file may follow either.
+# Scalars that only YAML 1.2 does not read as text: readers of the file may support either version.
 _OCTAL = re.compile(r"[-+]?0o[0-7]+")
 
 
 def escape_cell(value: object) -> object:
-    """A value as a cell that no spreadsheet computes: what begins like a formula has an apostrophe before it.
+    """A value as a cell that no spreadsheet computes: text that starts like a formula gets an apostrophe before it.
 
-    A number keeps its sign. The apostrophe is what spreadsheets themselves write to say that a cell is text.
+    A number keeps its sign. The apostrophe is how spreadsheets mark a cell as text.
     """
     if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
         return f"'{value}"
@@ -29,7 +29,7 @@ def escape_cell(value: object) -> object:
 
 
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table with a line of names, no cell of which is a formula."""
+    """A table with a header line, without formulas."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -38,12 +38,12 @@ def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def format_yaml(value: Any) -> str:
-    """A document that YAML 1.1 and 1.2 read alike: text that either would take for something else is quoted."""
+    """A document that YAML 1.1 and 1.2 read alike: text that either would not read as text is quoted."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=118)
 
 
 class _Dumper(yaml.SafeDumper):
-    """The safe writer, which knows the words of YAML 1.1, and those of 1.2 besides; nothing is an anchor."""
+    """The safe dumper with the scalars of YAML 1.1 and also 1.2, without anchors."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,18 +1,18 @@
 """Text from templates; the only importer of jinja2.
 
-Templates lie in the repository's ``templates/`` folder, one subfolder a target; the wheel carries them inside the
-package. A name that a template uses and nobody gave is an error, never an empty text.
+Templates are in the repository's ``templates/`` directory, one subdirectory per target; the wheel has them inside the
+package. An undefined name in a template is an error, never an empty text.
 
-Values are data and never become code. What a shell reads (``*.sh.j2``) takes as they are only values made of characters
-that mean nothing to it; every other goes through a filter, and one that does not is an error:
+Values are data and never become code. Shell templates (``*.sh.j2``) accept unfiltered only values of characters
+without a meaning in the shell; any other value requires a filter, and is an error without one:
 
-- ``sh``: one word, quoted where that is needed;
+- ``sh``: one word, quoted if needed;
 - ``sh_words``: a list of words, each quoted, with spaces between;
-- ``comment``: a text in a comment, kept on its line;
-- ``yaml``: a scalar of YAML, quoted where it would be read as something else (``*.yaml.j2``).
+- ``comment``: a text in a comment, on one line;
+- ``yaml``: a scalar of YAML, quoted if it would not be read as text (``*.yaml.j2``).
 
-No value brings a line break into any other file that is read line by line. :class:`Quoted` marks a text that Python
-code has quoted already.
+No value can insert a line break into other line-based files. :class:`Quoted` marks a text that Python
+code has already quoted.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ __all__ = ["Quoted", "render_template", "quote_shell", "quote_yaml"]
 
 _PACKAGE_DIRECTORY = Path(__file__).parent.parent
 
-# Characters without a meaning for the shell, inside double quotes or outside, that end no word but the space. Brackets
-# stand in ranges of hosts.
+# Characters without a meaning for the shell, inside double quotes or outside, and of which only the space ends a word.
+# Brackets
+# are in ranges of hosts.
 _SHELL_SAFE = re.compile(r"[A-Za-z0-9_@%+=:,./ \[\]-]*")
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-# Pages for browsers quote by themselves (``targets/pictures/svg.py``, ``targets/report``).
+# HTML pages are quoted by their own code (``targets/pictures/svg.py``, ``targets/report``).
 _HTML_TEMPLATES = ("report/", "pictures/")
 
 
 class Quoted(str):
-    """A text that is as the reader of the file takes it: no template quotes it again."""
+    """A text that is already quoted for its file: no template quotes it again."""
 
 
 def quote_shell(value: object) -> Quoted:
@@ -59,7 +60,7 @@ def _keep_on_line(value: object) -> Quoted:
 
 
 def quote_yaml(value: object) -> Quoted:
-    """A text as a scalar of YAML, of either version: quoted where it would be a number, a truth value or structure."""
+    """A text as a scalar of YAML, of either version: quoted if it would be a number, a truth value or structure."""
     text = str(value)
     plain = re.fullmatch(r"[A-Za-z][A-Za-z0-9_./-]*", text) and yaml.safe_load(text) == text
     return Quoted(text if plain else json.dumps(text))
@@ -67,15 +68,15 @@ def quote_yaml(value: object) -> Quoted:
 
 @jinja2.pass_context
 def _check_value(context: Context, value: object) -> object:
-    """The value of an expression as it goes into the file; refuses what would be read as more than a value."""
+    """The value of an expression for the file; raises if it would be read as more than a value."""
     name = context.name or ""
     if isinstance(value, Quoted | int | float) or name.startswith(_HTML_TEMPLATES):
         return value
     text = str(value)
     if name.endswith(".sh.j2") and not _SHELL_SAFE.fullmatch(text):
-        raise ValueError(f"{name}: {text[:60]!r} goes into a shell script: use the filter sh, sh_words or comment")
+        raise ValueError(f"{name}: {text[:60]!r} is unquoted in a shell script: use the filter sh, sh_words or comment")
     if _CONTROL_CHARACTERS.search(text):
-        raise ValueError(f"{name}: {text[:60]!r} has a control character")
+        raise ValueError(f"{name}: {text[:60]!r} contains a control character")
     return value
 
 
@@ -101,5 +102,5 @@ def _build_environment() -> jinja2.Environment:
 
 
 def render_template(template: str, **values: Any) -> str:
-    """The text of a template (``slurm/slurm.conf.j2``) with values put in."""
+    """Render a template (``slurm/slurm.conf.j2``) with values."""
     return _build_environment().get_template(template).render(**values)

@@ -1,6 +1,6 @@
-"""What a user declares: shape only, no facts. ``load`` reads it, ``schema`` publishes it.
+"""The input models of users: structure only, no facts. ``load`` reads a spec, ``schema`` publishes its JSON Schema.
 
-One file a noun. Unknown names of machines or switches are no business of this floor: the plan joins the catalog in.
+One file per noun. Unknown names of machines or switches are not checked in this layer: the plan adds the catalog.
 """
 
 from .cluster import ClusterSpec, Network, Suppression

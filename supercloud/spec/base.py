@@ -1,4 +1,4 @@
-"""What every declared thing has in common: closed, frozen, documented fields, and a few shared types."""
+"""Common parts of all spec models: closed, frozen, documented fields, and a few shared types."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class Model(BaseModel):
 
 
 def _to_integer(value: object) -> object:
-    # `1e3` in YAML is a float; a whole float is what the user meant
+    # `1e3` in YAML is a float; a float without a fraction is accepted as an integer
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _to_release_text(value: object) -> object:
-    # YAML reads 22.05 as a number; the loader keeps the text that stood in the file
+    # YAML reads 22.05 as a number; the loader keeps the text of the file
     return getattr(value, "text", value)
 
 
@@ -70,9 +70,9 @@ _Q = TypeVar("_Q", bound=Quantity)
 
 
 def require_positive(value: _Q) -> _Q:
-    """A quantity over 0: engines take a time of 0 as no limit, and nothing is divided by it."""
+    """A quantity over 0: engines interpret a time of 0 as no limit, and divisions need a divisor."""
     if value.base <= 0:
-        raise ValueError(f"{value} is not more than 0")
+        raise ValueError(f"{value} must be greater than 0")
     return value
 
 
@@ -80,14 +80,13 @@ PositiveDuration = Annotated[Duration, AfterValidator(require_positive)]
 
 
 def build_maximum(maximum: _Q) -> AfterValidator:
-    """A bound of the language for a quantity: more than any site has, and few enough to be planned for."""
+    """An upper bound of a quantity: more than any site has, and small enough to be planned."""
 
     def check_maximum(value: _Q) -> _Q:
         if value > maximum:
             raise ValueError(
                 f"{value.to(maximum.display_units[-1]):.6g} {maximum.display_units[-1]} is more than {maximum}, the "
-                "most that is "
-                "planned for"
+                "supported maximum"
             )
         return value
 
@@ -107,12 +106,12 @@ _EXPONENTS = {"K": 3, "M": 6, "B": 9, "T": 12}
 
 
 def _parse_parameters(value: object) -> object:
-    # 70B is how everybody writes the size of a model
+    # 70B is the usual notation for the size of a model
     if not isinstance(value, str):
         return value
     said = _PARAMETER_COUNT.fullmatch(value)
     if said is None:
-        raise ValueError(f"{value!r} is no number of parameters; write 70B, or 70e9")
+        raise ValueError(f"{value!r} is not a number of parameters; write 70B, or 70e9")
     return float(f"{said[1]}e{_EXPONENTS[said[2]]}")
 
 
@@ -126,7 +125,7 @@ Name = Annotated[
     ),
 ]
 # Control characters of ASCII and ISO 8859-1, and the line separators of Unicode: readers of YAML, of terminals and of
-# line-based files take them as more than a letter.
+# line-based files give them a special meaning.
 _LINE_CHARACTER = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
 Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^{_LINE_CHARACTER}+$")]
 OptionValue = (
@@ -134,9 +133,9 @@ OptionValue = (
     | Annotated[StrictInt, Field(ge=-(2**63), lt=2**63)]
     | StrictBool
 )
-"""A value of an option in somebody else's terms: one line of text, a whole number, or a truth value."""
+"""A value of a third-party option: one line of text, a whole number, or a truth value."""
 # Linux: a name of a network interface has at most 15 characters (IFNAMSIZ in linux/if.h), one of an RDMA device at
-# most 63 (IB_DEVICE_NAME_MAX in rdma/ib_verbs.h). Characters that shells and tables give a meaning are left out.
+# most 63 (IB_DEVICE_NAME_MAX in rdma/ib_verbs.h). Characters that shells and tables give a meaning are excluded.
 _INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"
 Interfaces = Annotated[
     str,
@@ -152,7 +151,8 @@ DeviceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 
 @dataclass(frozen=True)
 class IntegerRange:
-    """Annotation of a whole number: ``Annotated[int, Whole(least, most)]``. Both bounds are in the JSON Schema too.
+    """Annotation of a whole number: ``Annotated[int, IntegerRange(minimum, maximum)]``. Both bounds are in the JSON
+    Schema too.
 
     A ``Field(le=…)`` around it would be checked, but pydantic cannot put bounds of a validated value into the schema.
     """
@@ -168,9 +168,9 @@ class IntegerRange:
 Count = Annotated[int, IntegerRange(1, 10_000_000)]
 NodeCount = Annotated[int, IntegerRange(1, 131_072)]
 Natural = Annotated[int, IntegerRange(0, 10_000_000)]
-# Bounds of the language: more than any site has, and few enough to be planned in seconds.
+# Bounds of counts: more than any site has, and few enough to be planned in seconds.
 MAX_MACHINES = 65_536
-"""Of one group of equal machines that are no nodes: servers of a file system, service machines."""
+"""Of one group of equal machines that are not nodes: servers of a file system, service machines."""
 MachineCount = Annotated[int, IntegerRange(1, MAX_MACHINES)]
 Links = Annotated[int, IntegerRange(0, 65_536)]
 """Links of one kind in a whole network."""
@@ -198,7 +198,7 @@ ReleaseText = Annotated[
     str,
     Field(pattern=_RELEASE_PATTERN),
     BeforeValidator(_to_release_text),
-    # without quotes it is a number of YAML, which other readers see as one
+    # without quotes YAML reads it as a number, and so do other programs
     WithJsonSchema(
         {
             "anyOf": [{"type": "string", "pattern": _RELEASE_PATTERN}, {"type": "number", "minimum": 0}],
@@ -209,26 +209,26 @@ ReleaseText = Annotated[
 
 
 class DuplicateNameError(ValueError):
-    """Two things of one list have the same name."""
+    """Two items of one list have the same name."""
 
 
 class LocatedProblem(NamedTuple):
-    """Something wrong at a place below the one that a validator looks at."""
+    """A problem at a path below the one that a validator checks."""
 
     path: tuple[str | int, ...]
     related_path: tuple[str | int, ...] | None
-    """The place that it contradicts; its line is said too, where it is known."""
+    """The path that it contradicts; its line is reported too if it is known."""
     problem: str
     hint: str
 
     def describe(self, find_line: Callable[[tuple[str | int, ...]], int]) -> str:
-        """What is wrong, with the line of the other place (``find_line`` gives 0 where no file is known)."""
+        """The problem, with the line of the other path (``find_line`` returns 0 if no file is known)."""
         at = find_line(self.related_path) if self.related_path else 0
         return f"{self.problem}, at line {at}" if at else self.problem
 
 
 class LocatedProblemsError(ValueError):
-    """Several of them, found by one validator."""
+    """Several problems found by one validator."""
 
     def __init__(self, problems: Sequence[LocatedProblem]):
         super().__init__("; ".join(f"{item.problem}: {item.hint}" for item in problems))

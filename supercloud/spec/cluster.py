@@ -19,36 +19,36 @@ from .tenant import Tenant
 __all__ = ["PASSED_IDENTIFIER", "SubnetRanges", "ClusterSpec", "ExistingSubnet", "Network", "Suppression"]
 
 PASSED_IDENTIFIER = "passed-to-the-component"
-"""Stands for an identifier that a program knows only later; with ``-<number>`` for one of several."""
+"""Placeholder for an identifier that a program gets later; with ``-<number>`` for one of several."""
 
 
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 
 
 class ExistingSubnet(Model):
-    """An existing subnet, with what is known of it."""
+    """An existing subnetand its known properties."""
 
     id: Text
     """Identifier of the subnet at the cloud, such as subnet-0a1b2c3d."""
     zone: Text | None = None
-    """Availability zone of the subnet; empty means not known."""
+    """Availability zone of the subnet; empty means unknown."""
     public: Flag = False
-    """Whether the internet is reached directly from it."""
+    """Whether it has a direct route to the internet."""
 
 
 class SubnetRanges(Model):
-    """Ranges of subnets, one a zone in the order of the zones."""
+    """Ranges of subnets, one per zone in the order of the zones."""
 
     public: tuple[Cidr, ...] = ()
     """Ranges of subnets with a route to the internet."""
     private: tuple[Cidr, ...] = ()
     """Ranges of subnets for nodes."""
     control: tuple[Cidr, ...] = ()
-    """Of the managed Kubernetes control plane."""
+    """Ranges of the subnets of a managed Kubernetes control plane."""
 
 
 class Network(Model):
-    """The ordinary network: addresses and names."""
+    """The in-band network: addresses and names."""
 
     cidr: Cidr | None = None
     """Addresses of the whole cluster; empty means 10.0.0.0/8 on-prem and 10.0.0.0/16 on a cloud."""
@@ -67,38 +67,38 @@ class Network(Model):
     subnets: tuple[Text | ExistingSubnet, ...] = ()
     """Clouds only: existing subnets to use."""
     cidrs: tuple[Cidr, ...] = ()
-    """Clouds only: further ranges of the network besides ``cidr``; empty means: as many as the nodes need."""
+    """Clouds only: additional ranges of the network besides ``cidr``; empty means as many as the nodes need."""
     blocks: SubnetRanges = SubnetRanges()
-    """Clouds only: ranges of the subnets, where they are not to be worked out."""
+    """Clouds only: ranges of the subnets; empty means that they are computed."""
     access: tuple[Cidr, ...] = ()
-    """Clouds only: ranges from which public machines are reached by ssh (empty means none), and the API of a managed
+    """Clouds only: ranges that can reach public machines by ssh (empty means none), and the API of a managed
     control plane (empty means any)."""
     closed: bool = False
-    """Clouds only: no way to the internet; services are reached through private endpoints."""
+    """Clouds only: no internet access; services are accessed through private endpoints."""
 
 
 class Suppression(Model):
-    """A check whose findings are accepted, and why."""
+    """A check whose findings are suppressed, and the reason."""
 
     check: Text
-    """Name of the check, as findings print it in brackets (power-budget)."""
+    """Name of the check, as printed in brackets at the end of findings (power-budget)."""
     path: Text | None = None
-    """Only findings at this path; empty means all of the check."""
+    """Only findings at this path; empty means all findings of the check."""
     reason: Text
-    """Why the finding is acceptable; reports and reviews show it."""
+    """Reason why the finding is acceptable; it is shown in reports."""
 
 
 class ClusterSpec(Model):
-    """An AI supercomputer, declared: pools of machines, fabrics, storage, facility, tenants."""
+    """An AI supercomputer: pools of machines, fabrics, storage, facility, tenants."""
 
     name: Name
     """Name of the cluster: Slurm's ClusterName, the DNS domain and resources of a cloud follow it."""
     site: Site
-    """Where the cluster stands: on-prem, or a region of a cloud."""
+    """Location of the cluster: on-prem, or a region of a cloud."""
     scheduler: Scheduler
-    """What places jobs on nodes: Slurm or Kubernetes."""
+    """Scheduler of the cluster: Slurm or Kubernetes."""
     network: Network = Network()
-    """Addresses and names of the ordinary (in-band and management) networks."""
+    """Addresses and names of the in-band and management networks."""
     pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=4096)]
     """Groups of equal machines; at least one."""
     fabrics: Annotated[tuple[Fabric, ...], Field(max_length=64)] = ()
@@ -108,21 +108,21 @@ class ClusterSpec(Model):
     facility: Facility | None = None
     """On-prem only: racks, power, cooling and energy. Empty means that the hall is not planned."""
     tenants: Annotated[tuple[Tenant, ...], Field(max_length=4096)] = ()
-    """Groups of users with shares, priorities and limits; empty means that everybody is equal."""
+    """Groups of users with shares, priorities and limits; empty means that all users are equal."""
     suppress: tuple[Suppression, ...] = ()
-    """Findings of checks that are accepted, each with a reason."""
+    """Findings of checks to suppress, each with a reason."""
     catalog: Text | None = None
-    """A folder that adds to the catalog or overrides it, relative to the spec's file."""
+    """Directory with additions to the catalog, or overrides, relative to the spec's file."""
     tags: dict[Text, Text] = {}
-    """Put on everything that can carry them."""
+    """Tags of all cloud resources that support tags."""
     budget: Money | None = None
-    """Clouds only: of a month; the cloud warns when it is about to be spent."""
+    """Clouds only: monthly budget; the cloud sends an alert before it is exceeded."""
 
     @model_validator(mode="after")
     def _check_unique_names(self) -> ClusterSpec:
         for kind in ("pools", "fabrics", "storage", "tenants"):
             for twice in find_duplicates(getattr(self, kind)):
-                raise DuplicateNameError(f"{kind}: {twice!r} is there twice; names are unique")
+                raise DuplicateNameError(f"{kind}: duplicate name {twice!r}; names must be unique")
         for twice in find_shared_prefixes(self.pools):
-            raise ValueError(f"pools: two of them would give hosts the name {twice!r}-…; set another hostname")
+            raise ValueError(f"pools: two pools would name their hosts {twice!r}-…; set another hostname")
         return self

@@ -1,7 +1,7 @@
-"""YAML and JSON with places: every value knows the line it stood on, and every problem is said at once.
+"""YAML and JSON with positions: every value has its line number, and all problems are reported at once.
 
-YAML is read by the rules of 1.2 as far as scalars go: ``yes`` is a word, ``1:30`` is a word, ``0777`` is a word. A
-number keeps the text it was written with, so that ``22.10`` can be a release.
+Scalars follow YAML 1.2: ``yes``, ``1:30`` and ``0777`` are strings. A
+number keeps its original text, so that ``22.10`` can be a release.
 """
 
 from __future__ import annotations
@@ -25,50 +25,50 @@ DocumentPath = tuple[str | int, ...]
 
 _MAX_DEPTH = 64
 _MAX_VALUES = 400_000
-"""Of one file, aliases counted wherever they are used: the largest cluster that the language has needs half of it."""
+"""Values of one file, with aliases counted wherever they are used: the largest supported cluster needs half of it."""
 _INT = re.compile(r"[-+]?[0-9]{1,400}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,4})?")
 
 
 class _WrittenFloat(float):
-    """A number that remembers how it was written."""
+    """A number that keeps its original text."""
 
     __slots__ = ("text",)
     text: str
 
 
 class _WrittenInt(int):
-    """A whole number that remembers how it was written."""
+    """A whole number that keeps its original text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, and where: ``lines`` maps each place to its line, counted from 1."""
+    """The content of a file with positions: ``lines`` maps each path to its line, counted from 1."""
 
     file: str
     data: Any
     lines: Mapping[DocumentPath, int] = field(repr=False)
     duplicates: tuple[Finding, ...] = ()
-    """Keys that stand in one mapping more than once: said beside whatever else is wrong
+    """Duplicate keys of one mapping: reported together with other problems
     (:meth:`require_unique_keys`)."""
 
     def require_unique_keys(self) -> Document:
-        """The document, for readers that look for nothing else; raises :class:`SpecError` for keys that occur twice."""
+        """The document, for callers without further checks; raises :class:`SpecError` for duplicate keys."""
         if self.duplicates:
             raise SpecError(f"{self.file or 'the text'}: {len(self.duplicates)} problem(s)", self.duplicates)
         return self
 
     def find_line(self, path: DocumentPath) -> int:
-        """The line of a place, or of the nearest thing around it."""
+        """The line of a path, or of its nearest parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def format_path(path: DocumentPath) -> str:
-    """A place as people write it: ``pools[0].machine``."""
+    """A path in its usual notation: ``pools[0].machine``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -76,9 +76,9 @@ def format_path(path: DocumentPath) -> str:
 
 
 MAX_SHOWN = 200
-"""Problems of one document that are said one by one: nobody reads more before the first are corrected."""
+"""Maximum number of problems of one document that are listed."""
 FIELD_NAME_PATTERN = re.compile(r"[A-Za-z_][\w-]{0,40}")
-"""A key that looks like the name of a field: what is shown of a file of which it is not known that it is a spec."""
+"""A key that looks like a field name: only such keys are shown of a file that may not be a spec."""
 
 
 def format_key(key: str) -> str:
@@ -86,7 +86,7 @@ def format_key(key: str) -> str:
 
 
 def read_document(path: Path) -> Document:
-    """Read a spec file by its suffix; anything but ``.json`` is YAML."""
+    """Read a spec file by its suffix; any suffix but ``.json`` is YAML."""
     return read_json(path) if path.suffix == ".json" else read_yaml(path)
 
 
@@ -98,7 +98,7 @@ def _read_text(path: Path) -> str:
 
 
 def read_yaml(path: Path) -> Document:
-    """Read a YAML file; raises :class:`SpecError` with line and column for what is no YAML."""
+    """Read a YAML file; raises :class:`SpecError` with line and column if it is not valid YAML."""
     return parse_yaml(_read_text(path), str(path))
 
 
@@ -123,24 +123,24 @@ def parse_yaml(text: str, file: str = "") -> Document:
 
 
 def _describe_syntax_error(error: yaml.MarkedYAMLError, text: str, file: str) -> Finding:
-    """What is wrong with the syntax, at which line, and how to correct it."""
+    """The syntax error, its line, and its fix."""
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 0
-    problem = ", ".join(part for part in (error.context, error.problem) if part) or "this is not YAML"
+    problem = ", ".join(part for part in (error.context, error.problem) if part) or "this is not valid YAML"
     if error.context_mark and error.context_mark.line + 1 != line:
-        problem += f" (it begins at line {error.context_mark.line + 1})"
+        problem += f" (it starts at line {error.context_mark.line + 1})"
     lines = text.splitlines()
     beginning = re.match(r"[ \t]*", lines[line - 1] if 0 < line <= len(lines) else "")
     hint = "correct the syntax at this line"
     if error.problem == _SECOND_DOCUMENT:
-        hint = "write each document into a file of its own"
+        hint = "write each document to a separate file"
     elif beginning and "\t" in beginning[0]:
-        problem, hint = "the line begins with a tab, and YAML is indented by spaces", "replace the tab by spaces"
+        problem, hint = "the line starts with a tab, but YAML is indented with spaces", "replace the tab with spaces"
     return Finding("yaml", "error", "", problem, hint, file, line)
 
 
 def _describe_invalid_character(text: str, file: str) -> Finding:
-    """Which character no YAML may have, and where it stands."""
+    """The character that is not allowed in YAML, and its line."""
     found = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if found is None:
         return Finding("yaml", "error", "", "it has a character that YAML does not allow", "remove it", file, 1)
@@ -151,12 +151,12 @@ def _describe_invalid_character(text: str, file: str) -> Finding:
     return Finding("yaml", "error", "", problem, hint, file, text.count("\n", 0, found.start()) + 1)
 
 
-_SECOND_DOCUMENT = "a second document begins here; a file has one"
+_SECOND_DOCUMENT = "a second document starts here; a file must contain one"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Node:
-    """A value of YAML before it is read: a scalar's text, or the nodes inside (of a mapping key, value, key …)."""
+    """A YAML value before conversion: a scalar's text, or the nodes inside (of a mapping key, value, key …)."""
 
     __slots__ = ("kind", "inner", "text", "line", "plain", "tag")
 
@@ -166,14 +166,14 @@ class _Node:
 
 
 def _compose(text: str, file: str) -> _Node | None:
-    """The root of a document. Events are taken one by one: the composer of libyaml's binding recurses in C for each
-    level of nesting, and thousands of levels end the process."""
+    """The root of a document. Events are processed one by one: the composer of libyaml's binding recurses in C for each
+    level of nesting, and thousands of levels crash the process."""
     root = _Node("document", 1)
     open_nodes: list[_Node] = [root]
     anchors: dict[str, _Node] = {}
     count = 0
     for event in yaml.parse(text, Loader=_LOADER):
-        mark = cast(yaml.Mark, event.start_mark)  # libyaml's binding has marks of its own, of the same form
+        mark = cast(yaml.Mark, event.start_mark)  # libyaml's binding has its own mark class with the same fields
         line = mark.line + 1
         if isinstance(event, yaml.ScalarEvent):
             node = _Node("scalar", line, event.value, not event.style, event.tag)
@@ -206,10 +206,10 @@ def _compose(text: str, file: str) -> _Node | None:
 def _build_size_error(location: str, count: int) -> SpecError:
     if count > _MAX_VALUES:
         return SpecError(
-            f"{location}: here the file has more than {_MAX_VALUES:,} values, or aliases repeat so many: "
-            "leave some out, or declare several clusters"
+            f"{location}: the file has more than {_MAX_VALUES:,} values here, or aliases repeat that many: "
+            "remove some, or declare several clusters"
         )
-    return SpecError(f"{location}: nested too deeply; no spec needs more than {_MAX_DEPTH} levels")
+    return SpecError(f"{location}: nested too deeply; the maximum is {_MAX_DEPTH} levels")
 
 
 class _NodeReader:
@@ -226,7 +226,7 @@ class _NodeReader:
         return Finding("yaml", "error", format_path(path), text, hint, self.file, node.line)
 
     def read_value(self, node: _Node, path: DocumentPath, depth: int) -> Any:
-        self.count += 1  # aliases count each time they are used: a "billion laughs" ends here
+        self.count += 1  # aliases count each time they are used: this stops a "billion laughs" attack
         if depth > _MAX_DEPTH or self.count > _MAX_VALUES:
             raise _build_size_error(f"{self.file or 'the text'}:{node.line}", self.count)
         self.lines[path] = node.line
@@ -248,18 +248,18 @@ class _NodeReader:
                     else:
                         self.findings.append(
                             self.build_finding(
-                                value_node, path, "'<<' merges mappings only", "give it an alias of a mapping"
+                                value_node, path, "'<<' merges mappings only", "use an alias of a mapping"
                             )
                         )
                 continue
             if key_node.kind != "scalar":
-                self.findings.append(self.build_finding(key_node, path, "a key is a word", "write 'key: value'"))
+                self.findings.append(self.build_finding(key_node, path, "a key must be a string", "write 'key: value'"))
                 continue
             key = key_node.text
             if key in result:
                 named = (*path, key) if FIELD_NAME_PATTERN.fullmatch(key) else path
                 self.duplicates.append(
-                    self.build_finding(key_node, named, f"{format_key(key)} is there twice", "remove one of them")
+                    self.build_finding(key_node, named, f"duplicate key {format_key(key)}", "remove one of them")
                 )
             result[key] = self.read_value(value_node, (*path, key), depth + 1)
             self.lines[(*path, key)] = key_node.line
@@ -271,7 +271,9 @@ class _NodeReader:
             return text
         if node.tag is not None and node.tag not in _PLAIN_TAGS:
             self.findings.append(
-                self.build_finding(node, path, f"the tag {node.tag!r} is not understood", "write the value plainly")
+                self.build_finding(
+                    node, path, f"the tag {node.tag!r} is not supported", "write the value without a tag"
+                )
             )
             return None
         if text in ("", "~", "null", "Null", "NULL"):
@@ -313,13 +315,13 @@ def read_json(path: Path) -> Document:
         raise SpecError(f"{path} cannot be read: {error or 'nested too deeply'}") from None
     try:
         same = parse_yaml(text.replace("\t", " "), str(path))
-    except SpecError:  # an escape that YAML does not know: the values hold, only the lines are lost
+    except SpecError:  # an escape that YAML does not support: the values are valid, only the lines are lost
         said = [
             Finding(
                 "json",
                 "error",
                 key if FIELD_NAME_PATTERN.fullmatch(key) else "",
-                f"{format_key(key)} is there twice",
+                f"duplicate key {format_key(key)}",
                 "remove one of them",
                 str(path),
                 1,
@@ -331,7 +333,7 @@ def read_json(path: Path) -> Document:
 
 
 def _collect_pairs(twice: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Pairs of an object as a mapping; keys that are there more than once are added to ``twice``."""
+    """Pairs of an object as a mapping; duplicate keys are added to ``twice``."""
 
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
@@ -343,4 +345,4 @@ def _collect_pairs(twice: list[str]) -> Callable[[list[tuple[str, Any]]], dict[s
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a valid JSON number")

@@ -1,4 +1,4 @@
-"""What a field of a document is: type, unit, default, example and children, read from the JSON Schema of the models."""
+"""Documentation of a field: type, unit, default, example and children, read from the JSON Schema of the models."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SCALARS = {"string": "text", "integer": "whole number", "number": "number", "bo
 
 @dataclass(frozen=True)
 class FieldGroup:
-    """Fields that stand together: those of a mapping, or of one of several forms that it may have."""
+    """Fields of one group: those of a mapping, or of one of several forms that it may have."""
 
     condition: str
-    """What selects this form (``kind: slurm``); empty where there is one form only."""
+    """What selects this form (``kind: slurm``); empty if there is one form only."""
     description: str
     fields: tuple[FieldDoc, ...]
 
@@ -37,11 +37,11 @@ class FieldDoc:
     description: str
     is_required: bool = False
     default: str = ""
-    """As it would be written; empty where nothing or null is the default."""
+    """In YAML notation; empty if there is no default or it is null."""
     example: str = ""
     children: tuple[FieldGroup, ...] = field(default=(), repr=False)
     condition: str = ""
-    """What selects this form of a field that has several (``scheduler.kind: slurm``); empty where it has one only."""
+    """What selects this form of a field that has several (``scheduler.kind: slurm``); empty if it has one only."""
 
     @property
     def name(self) -> str:
@@ -57,8 +57,8 @@ def explain_forms(path: str = "cluster") -> tuple[FieldDoc, ...]:
     """All forms of a field by its path: ``facility.power``, ``pools[0].capacity``, ``job.place``; a document by its
     name. A field has several where its mapping has, such as ``scheduler.controllers``, and they differ.
 
-    The first word may name the document (cluster, fleet, job); without it the path is one of the cluster's. Raises
-    UnknownNameError with the nearest name where there is no such field.
+    The first word may be the document (cluster, fleet, job); without it the path is a path of the cluster. Raises
+    UnknownNameError with the nearest name for an unknown field.
     """
     parts = [part for part in re.sub(r"\[\d*\]", "", path).split(".") if part]
     document = parts.pop(0) if parts and parts[0] in DOCUMENTS else "cluster"

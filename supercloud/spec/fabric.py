@@ -1,4 +1,4 @@
-"""Networks between accelerators: what kind, what shape, out of which switches."""
+"""Networks between accelerators: kind, shape and switches."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ Priority = Annotated[int, IntegerRange(0, 7)]
 Mtu = Annotated[int, IntegerRange(1280, 9216)]
 
 _MAX_SERVICE_LINKS = 1_000_000
-"""Of services and the manager of a fabric, those between machines of a pair included: each is a row of cabling, and
-more would take seconds."""
+"""Links of services and the manager of a fabric, including those between machines of a pair: each is a row of cabling,
+and more would take seconds."""
 
 
 class Switches(Model):
-    """A switch for each tier, where they differ."""
+    """A switch for each tier, if they differ."""
 
     leaf: Text
     """Switch of the catalog for leaves."""
@@ -59,7 +59,7 @@ class Switches(Model):
 
 
 class SwitchSystems(Model):
-    """The operating system of the switches of each tier, where they differ."""
+    """The operating system of the switches of each tier, if they differ."""
 
     leaf: Text
     """Operating system of the leaves, in the catalog's ``network-systems``."""
@@ -70,16 +70,16 @@ class SwitchSystems(Model):
 
 
 class Routing(Model):
-    """The underlay of an Ethernet fabric: eBGP, a session a link."""
+    """The underlay of an Ethernet fabric: eBGP, one session per link."""
 
     asn_range: Annotated[str, Field(pattern=r"^\d{1,10}-\d{1,10}$")] | None = None
     """AS numbers for switches, such as 4200000000-4200009999; empty means a part of the private range."""
     bfd: Flag = False
-    """Watch every session with BFD besides."""
+    """Monitor every session with BFD."""
 
 
 class Ecn(Model):
-    """When a queue marks packets."""
+    """ECN thresholds of a queue."""
 
     min: StoredSize
     """Queue length from which packets are marked."""
@@ -90,18 +90,18 @@ class Ecn(Model):
 
 
 class Qos(Model):
-    """Departures from the lossless contract of the catalog; switches and hosts follow it alike."""
+    """Changes to the lossless settings of the catalog; switches and hosts follow it alike."""
 
     dscp: Dscp | None = None
     """DSCP of RDMA data."""
     priority: Priority | None = None
-    """Priority, traffic class and queue of RDMA data; the only one that PFC pauses."""
+    """Priority, traffic class and queue of RDMA data; the only one paused by PFC."""
     cnp_dscp: Dscp | None = None
     """DSCP of congestion notifications (CNP)."""
     cnp_priority: Priority | None = None
-    """Of congestion notifications, served strictly first."""
+    """Priority of congestion notifications, with strict scheduling."""
     mtu: Mtu | None = None
-    """Of links between switches."""
+    """MTU of links between switches, in bytes."""
     host_mtu: Mtu | None = None
     """MTU of hosts' interfaces, in bytes."""
     ecn: Ecn | None = None
@@ -109,113 +109,114 @@ class Qos(Model):
 
 
 class Oversubscription(Model):
-    """How much more goes into a tier from below than leaves it upwards: 7 means 7 to 1."""
+    """Ratio of downlink to uplink bandwidth of a tier: 7 means 7 to 1."""
 
     leaf: Annotated[float, Field(strict=True, ge=0.1, le=1000)] = 1
-    """Of leaves."""
+    """Ratio of leaves."""
     spine: Annotated[float, Field(strict=True, ge=0.1, le=1000)] = 1
-    """Of spines below core switches."""
+    """Ratio of spines below core switches."""
 
 
 class SubnetManager(Model):
     """Subnet-manager appliances on ports of the leaves."""
 
     links: Links
-    """Links they have, in the whole fabric."""
+    """Number of their links in the whole fabric."""
     appliances: MachineCount | None = None
-    """How many there are; empty means one a link."""
+    """Number of appliances; empty means one per link."""
     speed: DataRate | None = None
-    """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
+    """Speed of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
-    """Form of the cages its links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …; empty means
-    that no cable can be chosen."""
+    """Form of the cages of its links: osfp (modules of two links), osfp-single, qsfp112, rj45 …; empty means
+    that no cable can be selected."""
     cable: Text | None = None
-    """Cable of the catalog its links come over; empty means the simplest that reaches."""
+    """Cable of the catalog for its links; empty means the simplest that is long enough."""
     pack: Flag = False
-    """Splitters share modules with each other, on as few leaves as that takes: fewer modules, less redundancy."""
+    """Splitters share modules with each other, on as few leaves as possible: fewer modules, less redundancy."""
     peer_links: PairLinks = 0
-    """Links between the two appliances of a pair, beside the management network: back to back."""
+    """Links between the two appliances of a pair, in addition to the management network: back to back."""
     product: Text | None = None
-    """What the bill of material calls one."""
+    """Name in the bill of material."""
     part_number: Text | None = None
     """Part number for the bill of material."""
 
 
 class Service(Model):
-    """Machines on a fabric that are no nodes of a pool: storage, management. The same name in several fabrics means
+    """Machines on a fabric that are not nodes of a pool: storage, management. The same name in several fabrics means
     the same machines."""
 
     name: Name
-    """Name of the group; hosts are numbered after it (mgmt-01)."""
+    """Name of the group; host names are this name and a number (mgmt-01)."""
     count: MachineCount
-    """Machines."""
+    """Number of machines."""
     links: Annotated[int, IntegerRange(1, 1024)] = 1
-    """Of each machine."""
+    """Links of each machine."""
     speed: DataRate | None = None
-    """Of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
+    """Speed of a link; empty means the fabric's. With half of it two links share a leaf port through a splitter."""
     cage: Text | None = None
-    """Form of the cages its links leave through: osfp (modules of two links), osfp-single, qsfp112, rj45 …; empty means
-    that no cable can be chosen."""
+    """Form of the cages of its links: osfp (modules of two links), osfp-single, qsfp112, rj45 …; empty means
+    that no cable can be selected."""
     cable: Text | None = None
-    """Cable of the catalog its links come over; empty means the simplest that reaches."""
+    """Cable of the catalog for its links; empty means the simplest that is long enough."""
     pack: Flag = False
-    """Splitters share modules with each other, on as few leaves as that takes: fewer modules, less redundancy."""
+    """Splitters share modules with each other, on as few leaves as possible: fewer modules, less redundancy."""
     peer_links: PairLinks = 0
-    """Links between the two machines of a pair, beside the management network: back to back."""
+    """Links between the two machines of a pair, in addition to the management network: back to back."""
     full: Flag = False
-    """Leaves get uplinks for all of its bandwidth, as those of a storage network do for storage."""
+    """Leaves get uplinks for its full bandwidth, as on a storage network for storage."""
     product: Text | None = None
-    """What the bill of material calls one."""
+    """Name in the bill of material."""
     part_number: Text | None = None
     """Part number for the bill of material."""
     ours: Flag = True
-    """False: whoever brings the machines also brings their optics and manages them."""
+    """False means that the vendor of the machines also delivers their optics and manages them."""
 
 
 class FabricInterconnect(Model):
-    """Links from every leaf into the topmost switches of another fabric, over the leaves' uplink ports."""
+    """Links from every leaf to the topmost switches of another fabric, over the leaves' uplink ports."""
 
     fabric: Name
-    """The fabric that is joined."""
+    """Fabric to connect to."""
     links: Annotated[int, IntegerRange(1, 1024)]
-    """Links of each leaf."""
+    """Number of links of each leaf."""
 
 
 class Partition(Model):
-    """Who may talk to whom on an InfiniBand fabric."""
+    """A partition of an InfiniBand fabric: hosts that can communicate."""
 
     tenant: Name
     """Tenant whose hosts are members."""
     pkey: Annotated[int, IntegerRange(1, 0x7FFE)] | None = None
-    """15 bits, without the bit of membership; empty means one that follows from the tenant's name alone."""
+    """Partition key (15 bits, without the membership bit); empty means a key derived from the tenant's name."""
     hosts: Text | None = None
-    """Whose adapters are in it, such as train-[0001-0064]; empty means all of the fabric."""
+    """Hosts whose adapters are members, such as train-[0001-0064]; empty means all hosts of the fabric."""
 
 
 class Cabling(Model):
-    """Which cables may be used."""
+    """Allowed cables."""
 
     media: tuple[Literal["dac", "acc", "copper", "aoc", "fibre"], ...] = ()
-    """Kinds of cable; empty means whatever reaches, the simplest first."""
+    """Allowed kinds of cable; empty means any that is long enough, the simplest first."""
     nodes: Text | None = None
-    """Cable of the catalog for links of nodes, whatever ``media`` says."""
+    """Cable of the catalog for links of nodes, independent of ``media``."""
     uplinks: Text | None = None
     """Cable of the catalog for links from one tier to the next."""
     peers: Text | None = None
     """Cable of the catalog for links between the two leaves of a pair."""
     spares: Annotated[float, Field(strict=True, ge=0, le=1)] = 0
-    """Cables and transceivers to keep, as a part of those in use, rounded up for each item."""
+    """Spare cables and transceivers, as a fraction of those in use, rounded up for each item."""
 
 
 class Fabric(Model):
-    """One network. On a cloud, ``kind`` says it all; on-prem, shape and switch decide how it is built."""
+    """A network. On a cloud, ``kind`` is enough; on-prem, shape and switch determine how it is built."""
 
     name: Name
-    """Name of the fabric: switches (compute-leaf-001), subnets and, where no ``role`` is given, its role follow it."""
+    """Name of the fabric: switches (compute-leaf-001), subnets and, without a ``role``, its role are derived from
+    it."""
     kind: FabricKind
-    """Technology of the network; efa, gpudirect-tcpx and ici are of clouds."""
+    """Technology of the network; efa, gpudirect-tcpx and ici exist on clouds only."""
     role: Literal["compute", "storage", "in-band", "management"] | None = None
-    """Which adapters of the machines it joins; empty means the fabric's name where that is a role, else compute."""
+    """Adapters of the machines that it connects; empty means the fabric's name if that is a role, otherwise compute."""
     shape: Literal["rail-optimized", "fat-tree", "clos", "torus"] | None = None
     """How switches are connected; empty means rail-optimized."""
     switch: Text | None = None
@@ -223,7 +224,7 @@ class Fabric(Model):
     switches: Switches | None = None
     """Instead of ``switch``: one for each tier."""
     os: Text | None = None
-    """Operating system of the switches, in the catalog's ``network-systems``; empty means the maker's."""
+    """Operating system of the switches, in the catalog's ``network-systems``; empty means the vendor's."""
     systems: SwitchSystems | None = None
     """Instead of ``os``: one for each tier."""
     routing: Routing = Routing()
@@ -233,63 +234,65 @@ class Fabric(Model):
     subnet: Cidr | None = None
     """Addresses of the nodes' links; empty means a part of ``network.fabrics``."""
     speed: DataRate | None = None
-    """Speed of a node's link; empty means what the machine's adapters and the switch have in common."""
+    """Speed of a node's link; empty means the highest common speed of the machine's adapters and the switch."""
     rails: Count | None = None
-    """Links per node and plane; empty means what the machine's adapters give."""
+    """Links per node and plane; empty means those of the machine's adapters."""
     leaf_rails: Annotated[int, IntegerRange(1, 64)] | None = None
-    """Rail-optimized only: rails of a node that share a leaf; empty means one, or, where compute nodes are fewer than a
-    scalable unit and nothing else is said of leaves and spines, as many as take the fewest switches."""
+    """Rail-optimized only: rails of a node that share a leaf; empty means one, or, if compute nodes are fewer than a
+    scalable unit and no other field of leaves and spines is set, the number with the fewest switches."""
     planes: Annotated[int, IntegerRange(1, 64)] | None = None
-    """Independent copies of the network; empty means what the machine's adapters give."""
+    """Independent copies of the network; empty means those of the machine's adapters."""
     su: Count | None = None
-    """Nodes of one scalable unit; empty means what the machine's reference design or the switch gives."""
+    """Nodes of one scalable unit; empty means the unit of the machine's reference design or of the switch."""
     leaf_down: Count | None = None
     """Node-facing ports per leaf; empty means half of them, or whole scale-up domains."""
     leaf_up: Count | None = None
-    """Uplinks per leaf; empty means as many as ``oversubscription`` asks for."""
+    """Uplinks per leaf; empty means as many as ``oversubscription`` requires."""
     tiers: Annotated[int, IntegerRange(1, 3)] | None = None
-    """Switch tiers; empty means as few as will do."""
+    """Switch tiers; empty means as few as possible."""
     pod: Literal["su", "rail"] | None = None
-    """What shares its spines in three tiers: all rails of scalable units, or one rail of one."""
+    """Leaves that share spines in three tiers: all rails of scalable units, or one rail of one unit."""
     racks_per_pod: Count | None = None
     """Clos only: racks under one set of cluster switches."""
     oversubscription: Oversubscription = Oversubscription()
-    """Bandwidth into a tier from below over bandwidth that leaves it upwards; empty means 1, or on a storage network
-    the uplinks that the machine's reference design gives."""
+    """Ratio of downlink to uplink bandwidth of a tier; empty means 1, or on a storage network
+    the uplinks of the machine's reference design."""
     dims: Annotated[tuple[Count, ...], Field(min_length=2, max_length=3)] | None = None
     """Torus only: nodes along each dimension."""
     manager: SubnetManager | None = None
     """InfiniBand: appliances of the subnet manager (UFM) on leaf ports."""
     services: Annotated[tuple[Service, ...], Field(max_length=256)] = ()
-    """Further machines on leaf ports."""
+    """Additional machines on leaf ports."""
     spines: Count | None = None
     """Spines (of a pod); empty means as few as have ports for all uplinks."""
     peer_links: PairLinks = 0
-    """Links between the two leaves of a pair, where a node has one port on each (multi-chassis link aggregation)."""
+    """Links between the two leaves of a pair, if a node has one port on each (multi-chassis link aggregation)."""
     exits: Links = 0
-    """Links from the topmost switches to the building's network, to each plane in turn."""
+    """Links from the topmost switches to the building's network, distributed over the planes."""
     joins: FabricInterconnect | None = None
-    """Another fabric whose topmost switches the leaves of this one have links to, instead of spines of their own."""
+    """Another fabric whose topmost switches the leaves of this one have links to, instead of separate spines."""
     cabling: Cabling | None = None
-    """Kinds of cable that may be used; empty means the simplest that reaches."""
+    """Allowed cables; empty means the simplest that is long enough."""
     sharp: Flag = False
-    """InfiniBand: reductions in the switches (SHARP), where it is licensed."""
+    """InfiniBand: in-network reductions (SHARP), if licensed."""
     adaptive_routing: Flag = False
-    """InfiniBand: adaptive routing, where the subnet manager is licensed for it."""
+    """InfiniBand: adaptive routing, if the subnet manager is licensed for it."""
     guids: Text | None = None
-    """InfiniBand: a file with GUIDs, relative to the spec's: what ibnetdiscover printed, or lines of name and GUID."""
+    """InfiniBand: file with GUIDs, relative to the spec's file: output of ibnetdiscover, or lines of name and GUID."""
     partitions: Annotated[tuple[Partition, ...], Field(max_length=4096)] = ()
-    """InfiniBand: empty means that all are full members of the default partition; ``hosts`` keep tenants apart."""
+    """InfiniBand: partitions; empty means that all hosts are full members of the default partition. ``hosts`` isolates
+    tenants."""
     subnet_manager: Literal["opensm", "nvidia"] = "opensm"
-    """InfiniBand: the open subnet manager, or NVIDIA's in UFM with engines of its own. No other runs on the fabric,
+    """InfiniBand: the open subnet manager, or NVIDIA's in UFM with its own engines. No other runs on the fabric,
     neither on hosts nor in switches."""
     m_key: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9._-]+)+$", max_length=255)] | None = None
-    """InfiniBand, opensm: a file with the M_Key, on the hosts of the subnet manager only; it is never in the spec."""
+    """InfiniBand, opensm: file with the M_Key, on the hosts of the subnet manager only; the key is never in the
+    spec."""
 
     @model_validator(mode="after")
     def _check_unique_services(self) -> Fabric:
         for twice in find_duplicates(self.services):
-            raise DuplicateNameError(f"services: {twice!r} is there twice; names are unique")
+            raise DuplicateNameError(f"services: duplicate name {twice!r}; names must be unique")
         return self
 
     @model_validator(mode="after")
@@ -302,8 +305,8 @@ class Fabric(Model):
             largest = max(links, key=links.__getitem__)
             counted = "appliances" if largest == "manager" else "machines (count)"
             raise ValueError(
-                f"{largest}: {sum(links.values())} links of services and manager in all, {links[largest]} of them of "
-                f"this; a fabric has at most {_MAX_SERVICE_LINKS}. Take fewer {counted} or fewer links of each (links, "
-                "peer_links)"
+                f"{largest}: {sum(links.values())} links of services and manager in total, {links[largest]} of them of "
+                f"this; a fabric supports at most {_MAX_SERVICE_LINKS}. Use fewer {counted} or fewer links of each "
+                "(links, peer_links)"
             )
         return self

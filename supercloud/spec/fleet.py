@@ -1,4 +1,4 @@
-"""Several clusters, how each is reached, and the policy over them."""
+"""Several clusters, their connections, and the policy over them."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from .tenant import Budget, TenantLimits
 __all__ = ["Connection", "DataSet", "FleetSpec", "FleetTenant", "FleetMember", "FleetPolicy"]
 
 _VIA_PATTERN = register_pattern(
-    r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$", "does not say how the scheduler is reached", suggest_connection
+    r"^(ssh:[A-Za-z0-9@._-]+(:\d+)?|https?://\S+)$", "is not a valid address of a scheduler", suggest_connection
 )
 
 
 class Connection(Model):
-    """How jobs reach a cluster."""
+    """Connection to the scheduler of a cluster."""
 
     engine: Literal["local", "slurm", "kubernetes"] | Name = ""
-    """Empty means what the stack says."""
+    """Engine; empty means the one in the outputs of the stack."""
     via: Annotated[str, Field(pattern=_VIA_PATTERN)] | None = None
-    """``ssh:host`` or an address of the scheduler's own service; empty means: its commands are here."""
+    """``ssh:host`` or the URL of the scheduler's API; empty means that its commands are on this host."""
     context: Text | None = None
     """Kubernetes: the context of the kubeconfig."""
     stack: Text | None = None
-    """A Pulumi stack, as organization/project/stack, whose output ``connection`` says the rest."""
+    """A Pulumi stack, as organization/project/stack, whose output ``connection`` has the other fields."""
 
     @field_validator("via")
     @classmethod
@@ -53,15 +53,15 @@ class Connection(Model):
                 parts = urlsplit(via)
                 known = bool(parts.hostname) and parts.port != 0 and not (parts.query or parts.fragment)
             except ValueError as error:
-                raise ValueError(f"{via!r} is no address: {error}") from None
+                raise ValueError(f"{via!r} is not a valid address: {error}") from None
             if not known:
-                raise ValueError(f"{via!r} is no address: write https://HOST:PORT")
+                raise ValueError(f"{via!r} is not a valid address: write https://HOST:PORT")
         return via
 
     @model_validator(mode="after")
     def _check_engine(self) -> Connection:
         if not self.engine and not self.stack:
-            raise ValueError("name the engine, or the stack whose outputs do")
+            raise ValueError("set the engine, or a stack with this output")
         return self
 
 
@@ -69,60 +69,60 @@ class FleetMember(Model):
     """A cluster of the fleet."""
 
     spec: Text
-    """Its spec's file, relative to the fleet's."""
+    """File of its spec, relative to the fleet's file."""
     connect: Connection | None = None
-    """Empty means: plan only."""
+    """Connection; empty means that the cluster is planned only."""
     prices: dict[Name, Price] = {}
-    """Of one node of each pool; without it, what its energy costs, where that is known."""
+    """Price of one node of each pool; without it the cost of its energy is used, if known."""
     egress: Money | None = None
-    """Price of each TB of data that leaves it; empty means nothing."""
+    """Price of outgoing data per TB; empty means free."""
     uplink: DataRate | None = None
-    """How fast data leaves it; empty means that nobody knows."""
+    """Rate of outgoing data; empty means unknown."""
 
 
 def _require_duration(value: Duration) -> Duration:
     if not value.base:
-        raise ValueError("nothing would be remembered; write a time such as 7 d")
+        raise ValueError("the half-life must be greater than 0; write a time such as 7 d")
     return value
 
 
 class FleetPolicy(Model):
-    """What is preferred over the whole fleet."""
+    """Placement policy of a fleet."""
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
-    """What placement minimizes where a job does not say."""
+    """Default objective of placement, for jobs without ``place.minimize``."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
-    """Weights of the terms that placement adds up, where the default is not wanted."""
+    """Weights of the terms of the placement objective; empty means the defaults."""
     max_wait: Duration | None = None
-    """A job that would wait longer goes to a dearer place."""
+    """Maximum queue wait: a job that would wait longer is placed on more expensive capacity."""
     half_life: Annotated[Duration, AfterValidator(_require_duration)] = Duration("7 d")
-    """After so long what a tenant has used counts half in its fair share, as with Slurm's PriorityDecayHalfLife."""
+    """Half-life of a tenant's usage in its fair share, as with Slurm's PriorityDecayHalfLife."""
     failures: Text = "meta-rsc-1"
-    """How often nodes fail: failure-rates of the catalog. Checkpoints are proposed from it."""
+    """Failure rate of nodes: failure-rates in the catalog. Checkpoint intervals are proposed from it."""
 
 
 class FleetTenant(Model):
-    """What a tenant may have over all clusters of the fleet together; what each cluster says holds besides."""
+    """Share and limits of a tenant over all clusters of the fleet; limits of each cluster apply in addition."""
 
     name: Name
     """Name of the tenant, the same in all clusters."""
     share: Natural | None = None
-    """Weight among the fleet's tenants; empty means: what its clusters say, by their sizes."""
+    """Weight among the fleet's tenants; empty means the weights in its clusters, by cluster size."""
     limits: TenantLimits = TenantLimits()
-    """What the tenant may use at one time over all clusters."""
+    """Limits of concurrent use over all clusters."""
 
 
 class DataSet(Model):
-    """Data with a size and the places that hold it (``cluster/storage``)."""
+    """Data with a size and its locations (``cluster/storage``)."""
 
     name: Name
     """Name that jobs use."""
     size: StoredSize
-    """Size that a transfer moves."""
+    """Size of a transfer."""
     at: Annotated[tuple[Annotated[str, Field(pattern=r"^[a-z][-a-z0-9]*/[a-z][-a-z0-9]*$")], ...], Field(min_length=1)]
-    """Where copies are, each as cluster/storage."""
+    """Locations of copies, each as cluster/storage."""
     stays: Flag = False
-    """It may not leave the clusters that hold it."""
+    """Whether it must stay in the clusters that hold it."""
 
 
 class FleetSpec(Model):
@@ -137,9 +137,9 @@ class FleetSpec(Model):
     tenants: tuple[FleetTenant, ...] = ()
     """Shares and limits over all clusters."""
     budgets: tuple[Budget, ...] = ()
-    """Money that tenants may spend in a period."""
+    """Budgets of tenants per period."""
     data: tuple[DataSet, ...] = ()
-    """Data sets that jobs may name in ``place.data``."""
+    """Data sets that jobs may list in ``place.data``."""
 
     @model_validator(mode="after")
     def _check_unique_members(self) -> FleetSpec:
@@ -148,8 +148,8 @@ class FleetSpec(Model):
             LocatedProblem(
                 ("clusters", index, "spec"),
                 ("clusters", specs.index(spec), "spec"),
-                f"{spec!r} is there twice, first as clusters[{specs.index(spec)}]",
-                "remove one of them, or write another spec for it",
+                f"duplicate spec {spec!r}, first in clusters[{specs.index(spec)}]",
+                "remove one of them, or set another spec",
             )
             for index, spec in enumerate(specs)
             if specs.index(spec) < index
@@ -160,5 +160,5 @@ class FleetSpec(Model):
         if problems := problems + find_shared_schedulers(self.clusters):
             raise LocatedProblemsError(problems)
         for twice in find_duplicates(self.tenants):
-            raise DuplicateNameError(f"tenants: {twice!r} is there twice")
+            raise DuplicateNameError(f"tenants: duplicate name {twice!r}")
         return self

@@ -1,4 +1,4 @@
-"""How something is written here that is written in another way elsewhere: fields, values, names and units."""
+"""Translations of the notation of other systems: fields, values, names and units."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 _ANY_NUMBER = "a number"
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,40}")
 _DAYS = re.compile(r"([0-9]{1,4})-([0-9]{1,4})(?::([0-9]{1,4})(?::([0-9]{1,4}))?)?")
-"""A time of Slurm that begins with days: days-hours, days-hours:minutes or days-hours:minutes:seconds."""
+"""A Slurm time that starts with days: days-hours, days-hours:minutes or days-hours:minutes:seconds."""
 _CLOCK = re.compile(r"(?:([0-9]{1,4}):)?([0-9]{1,6})(?::([0-9]{1,4}))")
-"""A time of Slurm without days: minutes:seconds or hours:minutes:seconds; a number alone is minutes."""
+"""A Slurm time without days: minutes:seconds or hours:minutes:seconds; a number alone is minutes."""
 _CUT = re.compile(r", |; | for | or | and |$")
-"""Where what is advised may end, and words about it begin."""
+"""Where the suggested text may end and its explanation start."""
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})(?:%\d+)?")
 _QUANTITY = re.compile(r"([0-9.]+) *([A-Za-z]+)")
 
 
 @cache
 def _load_hints() -> Mapping[str, Any]:
-    """The file of names, with a key for each of the names that stand together."""
+    """The file of names, with a key for each name of a group."""
     data = yaml.safe_load(files(__package__).joinpath("other-names.yaml").read_text())
     data["fields"] = {
         model: {
@@ -54,7 +54,7 @@ def _load_hints() -> Mapping[str, Any]:
 
 
 def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]]) -> str:
-    """What to write in place of a field that none of the models has; empty where nobody knows."""
+    """The field to use instead of an unknown one; empty if there is none."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").replace(".", "_")
     for model in models:
         hints = _load_hints()["fields"].get(model.__name__, {})
@@ -67,7 +67,7 @@ def find_field_hint(key: str, value: object, models: Sequence[type[BaseModel]]) 
 
 
 def _filled(text: str, value: object, model: type[BaseModel]) -> str:
-    """A hint with the value in it, in a form that its field takes; without one with what stands for such a value."""
+    """A hint with the value, in a form that its field accepts; otherwise with a placeholder."""
     if "%s" not in text:
         return text
     for other in (value, *iter_rewrites(value, "a whole number")):
@@ -85,13 +85,13 @@ def _filled(text: str, value: object, model: type[BaseModel]) -> str:
 
 
 def _format_plain(value: object) -> str:
-    """A word or a number as it is written; empty for anything else."""
+    """A word or a number as text; empty for anything else."""
     text = str(getattr(value, "text", value))
     return text if isinstance(value, str | int | float) and _PLAIN.fullmatch(text) else ""
 
 
 def _accepts(model: type[BaseModel], hint: str) -> bool:
-    """Whether a model takes the fields that a hint advises to write."""
+    """Whether a model accepts the fields that a hint suggests."""
     advised = hint.removeprefix("write ")
     for cut in _CUT.finditer(advised):
         try:
@@ -106,7 +106,7 @@ def _accepts(model: type[BaseModel], hint: str) -> bool:
 
 
 def is_valid(info: FieldInfo, value: object) -> bool:
-    """Whether a field takes a value."""
+    """Whether a field accepts a value."""
     wanted: Any = info.annotation
     if info.metadata:
         wanted = Annotated[(wanted, *info.metadata)]
@@ -126,7 +126,7 @@ def models_in(info: FieldInfo | Any) -> list[type[BaseModel]]:
 
 
 def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
-    """How a single value is written as the mapping that one of the models wants; empty where nothing fits."""
+    """A single value rewritten as the mapping that one of the models requires; empty if none fits."""
     text = str(getattr(value, "text", value))
     if not isinstance(value, str | int | float) or isinstance(value, bool) or len(text) > 80:
         return ""
@@ -149,7 +149,7 @@ def find_mapping_hint(value: object, models: Sequence[type[BaseModel]]) -> str:
 
 
 def _may_be_written(model: type[BaseModel], form: str) -> bool:
-    """Whether a model takes a form, with a number where it has an ``N``."""
+    """Whether a model accepts a form, with a number in place of ``N``."""
     return _accepts(model, re.sub(r"\bN\b", "1", form))
 
 
@@ -162,7 +162,7 @@ def _is_accepted(model: type[BaseModel], data: Mapping[str, object]) -> bool:
 
 
 def iter_rewrites(value: object, expected: str) -> Iterator[object]:
-    """Other forms of a value that is not what was wanted (``a whole number`` …, or empty), the likeliest first."""
+    """Other forms of a value of the wrong type (``a whole number`` …, or empty), the most likely first."""
     if isinstance(value, str) and len(value) <= 80:
         if expected == "true or false" and value.lower() in ("yes", "no", "on", "off", "y", "n"):
             yield value.lower() in ("yes", "on", "y")
@@ -188,7 +188,7 @@ def iter_rewrites(value: object, expected: str) -> Iterator[object]:
 
 
 def _times(text: str) -> Iterator[str]:
-    """A time as Slurm writes it, in the largest unit that gives a whole number."""
+    """A Slurm time, in the largest unit with a whole number."""
     if found := _DAYS.fullmatch(text):
         days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     elif found := _CLOCK.fullmatch(text):
@@ -205,7 +205,7 @@ def _times(text: str) -> Iterator[str]:
 
 
 def _is_pair(value: object) -> bool:
-    """Whether it is a variable as Kubernetes has it: a name and a value."""
+    """Whether it is a Kubernetes variable: a name and a value."""
     return (
         isinstance(value, Mapping)
         and set(value) == {"name", "value"}
@@ -214,14 +214,14 @@ def _is_pair(value: object) -> bool:
 
 
 def suggest_name(text: str) -> str:
-    """The nearest text that is a name here; empty where none of its characters may be in one."""
+    """The nearest valid name; empty if none of the characters is allowed in a name."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
     return (f"n{words}" if words[:1].isdigit() else words)[:40].rstrip("-")
 
 
 def suggest_connection(text: str) -> str:
-    """How a connection is written, where a host or an address of another form was."""
+    """A connection in valid notation, for a host or an address in another form."""
     found = re.fullmatch(r"(?:([a-z0-9+]+)://)?((?:[A-Za-z0-9._-]+@)?[A-Za-z0-9._-]+)(:\d+)?(/.*)?", text)
     if found is None:
         return ""
@@ -241,13 +241,13 @@ _PATTERNS: dict[str, tuple[str, Callable[[str], str]]] = {
 
 
 def register_pattern(pattern: str, problem: str, suggest: Callable[[str], str]) -> str:
-    """The pattern, which errors put into words from now on: what a text that breaks it is not, and what to write."""
+    """The pattern, registered with the problem that errors report and a suggested value."""
     _PATTERNS[pattern] = problem, suggest
     return pattern
 
 
 def find_pattern_hint(pattern: str, text: str) -> tuple[str, str]:
-    """In words what a text breaks, and what to write instead; both empty where the pattern has no words."""
+    """The problem of a text and a suggested value; both empty if the pattern is not registered."""
     problem, suggest = _PATTERNS.get(pattern, ("", lambda text: ""))
     better = suggest(text) if len(text) <= 200 else ""
     return problem, f"write {better}" if better else ""

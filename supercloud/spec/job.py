@@ -1,4 +1,4 @@
-"""A piece of work: what runs, on how many accelerators of which kind, how it is grouped, and where it may go."""
+"""A job: its program, accelerators, parallelism and placement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .training import ModelShape
 __all__ = ["Accelerators", "Checkpoint", "JobSpec", "ModelShape", "Parallelism", "PlacementSpec", "RetryRule", "Secret"]
 
 _VARIABLE_PATTERN = register_pattern(
-    r"^[A-Za-z_][A-Za-z0-9_]*$", "is not the name of a variable: letters, digits and underscores", lambda text: ""
+    r"^[A-Za-z_][A-Za-z0-9_]*$", "is not a valid variable name: letters, digits and underscores", lambda text: ""
 )
 EnvName = Annotated[str, Field(pattern=_VARIABLE_PATTERN, max_length=128)]
 Argument = Annotated[str, Field(max_length=131_072, pattern=r"^[^\x00]*$")]
@@ -41,7 +41,7 @@ _Q = TypeVar("_Q", bound=Quantity)
 
 def _require_not_negative(value: _Q) -> _Q:
     if value.base < 0:
-        raise ValueError(f"{value} is less than 0")
+        raise ValueError(f"{value} must not be negative")
     return value
 
 
@@ -53,30 +53,30 @@ def _to_tuple(value: object) -> object:
 
 
 class Accelerators(Model):
-    """How many accelerators, and which will do."""
+    """Number and types of accelerators."""
 
     type: Annotated[tuple[Text, ...], BeforeValidator(_to_tuple, json_schema_input_type=Text | tuple[Text, ...])] = ()
-    """A name (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
+    """A type (``h100``), a lower bound (``>=h100``), or several in order of preference; empty means any."""
     count: Natural = 0
-    """Empty means: as many as ``parallelism`` multiplies to; without that, none."""
+    """Number of accelerators; empty means the product of ``parallelism``, or none without it."""
     memory: PositiveSize | None = None
-    """At least this much memory each."""
+    """Minimum memory of each accelerator."""
     fraction: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
-    """A part of one accelerator, where the pool is sliced."""
+    """Fraction of one accelerator, if the pool is sliced."""
     profile: Annotated[str, Field(pattern=MIG_PROFILE, max_length=32)] | None = None
     """A MIG profile; ``count`` then counts instances."""
 
     @model_validator(mode="after")
     def _check_one_method(self) -> Accelerators:
         if self.fraction is not None and self.profile is not None:
-            raise ValueError("a part of an accelerator is asked for by 'fraction' or by 'profile', not both")
+            raise ValueError("a part of an accelerator is requested by 'fraction' or by 'profile', not both")
         if not self.count and (self.fraction is not None or self.profile is not None):
-            raise ValueError("a part of an accelerator is asked for, but count is 0; set count to 1")
+            raise ValueError("a part of an accelerator is requested, but count is 0; set count to 1")
         return self
 
 
 class Parallelism(Model):
-    """How a model is spread; the product is the number of accelerators."""
+    """Parallelism of a model; the product is the number of accelerators."""
 
     tensor: Count = 1
     """Tensor parallelism."""
@@ -87,7 +87,7 @@ class Parallelism(Model):
     context: Count = 1
     """Context (sequence) parallelism."""
     expert: Count = 1
-    """Expert groups lie inside the data groups and do not multiply the total."""
+    """Expert parallelism; expert groups are inside the data groups and do not increase the total."""
 
     @property
     def total(self) -> int:
@@ -96,29 +96,29 @@ class Parallelism(Model):
 
 
 class Checkpoint(Model):
-    """Where state is saved and how often."""
+    """Location and interval of checkpoints."""
 
     path: Mount
-    """Directory on a file system that all nodes of the job see."""
+    """Directory on a file system that all nodes of the job mount."""
     every: PositiveDuration | None = None
-    """Empty means: proposed from the fleet's failure rate."""
+    """Interval; empty means that it is proposed from the fleet's failure rate."""
     size: PositiveSize | None = None
-    """Of one checkpoint; empty means: 14 bytes for each parameter of ``model``."""
+    """Size of one checkpoint; empty means 14 bytes per parameter of ``model``."""
     write: PositiveDuration | None = None
-    """Training stands still so long for it; empty means: its size at the write throughput of its file system."""
+    """Time for which training pauses; empty means its size at the write throughput of its file system."""
 
 
 class RetryRule(Model):
-    """What to do when a job ends with one of these exit codes."""
+    """Action if a job ends with one of these exit codes."""
 
     exit_codes: tuple[Annotated[StrictInt, Field(ge=0, le=255)], ...]
     """Exit codes of the job, 0 to 255."""
     action: Literal["retry", "fail"]
-    """Start the job again while retries are left, or let it fail at once."""
+    """Retry the job while retries are left, or let it fail immediately."""
 
 
 class Secret(Model):
-    """A secret by reference: the value never stands in a job."""
+    """A secret by reference: the value is never part of a job."""
 
     env: EnvName
     """Environment variable that holds it in the job."""
@@ -127,26 +127,26 @@ class Secret(Model):
 
 
 class PlacementSpec(Model):
-    """Where the job may go, and what to prefer."""
+    """Allowed placements of the job, and preferences."""
 
     minimize: Literal["cost", "carbon", "wait"] | None = None
-    """What placement minimizes among the places that fit; empty means as the fleet's policy (``policy.minimize``)."""
+    """Objective of placement; empty means that of the fleet's policy (``policy.minimize``)."""
     clusters: Literal["any"] | tuple[Name, ...] = "any"
-    """Clusters of the fleet that may be used."""
+    """Allowed clusters of the fleet."""
     pools: tuple[Name, ...] = ()
-    """Pools that may be used; empty means any."""
+    """Allowed pools; empty means any."""
     nodes: tuple[Text, ...] = ()
-    """Pinned nodes, for those who must."""
+    """Required nodes by name."""
     max_price: Annotated[Price, AfterValidator(_require_not_negative)] | None = None
-    """Of one node."""
+    """Maximum price of one node."""
     carbon: Literal["ignore", "prefer-low"] = "ignore"
-    """prefer-low: carbon counts beside what is minimized."""
+    """Carbon preference; prefer-low adds carbon to the objective."""
     data: tuple[Name, ...] = ()
-    """Data sets or file systems it reads; moving them costs."""
+    """Data sets or file systems that it reads; transfers are included in the cost."""
     regions: tuple[Text, ...] = ()
-    """Places or regions it must stay in; empty means any."""
+    """Locations or regions it must run in; empty means any."""
     near: Literal["any", "scale-up", "leaf", "pod", "fabric"] | None = None
-    """The smallest domain that must hold the whole job; empty means: derived from ``parallelism``."""
+    """Smallest domain that must contain the whole job; empty means derived from ``parallelism``."""
 
 
 class JobSpec(Model):
@@ -155,24 +155,24 @@ class JobSpec(Model):
     name: Name
     """Name shown in lists and passed to the scheduler."""
     command: Annotated[tuple[Argument, ...], Field(min_length=1)] | None = None
-    """The program and its arguments: no shell reads them."""
+    """The program and its arguments, executed without a shell."""
     script: Annotated[str, Field(min_length=1, max_length=1_048_576)] | None = None
-    """Instead of ``command``: a shell script."""
+    """A shell script, instead of ``command``."""
     image: Text | None = None
-    """What it runs in: ``registry/name:tag``, a file of the image, or the folder of an OCI bundle. A ``command`` runs
+    """Container image: ``registry/name:tag``, an image file, or the directory of an OCI bundle. A ``command`` runs
     in it on every task, a ``script`` once, on the first node."""
     accelerators: Accelerators = Accelerators(count=0)
-    """How many accelerators, and which will do; empty means none."""
+    """Number and types of accelerators; empty means none."""
     nodes: Count | None = None
-    """Nodes; empty means as few whole ones as hold the accelerators."""
+    """Number of nodes; empty means the fewest whole nodes with enough accelerators."""
     tasks_per_node: Count = 1
     """Processes started on each node."""
     parallelism: Parallelism | None = None
-    """How the model is spread over accelerators; the product is their number."""
+    """Parallelism of the model; the product is the number of accelerators."""
     model: ModelShape | None = None
-    """What it trains: says whether it fits the memory, and what would."""
+    """Model that it trains, used to check that it fits into memory."""
     licenses: dict[LicenceName, Count] = {}
-    """How many of each licence it holds while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
+    """Number of each licence it uses while it runs: ``{solver: 2}``, or ``solver@server`` of a licence server."""
     time_limit: PositiveDuration | None = None
     """Time after which the scheduler ends the job; empty means the default of its queue or partition."""
     tenant: Name | None = None
@@ -180,36 +180,36 @@ class JobSpec(Model):
     priority: Priority = "normal"
     """Priority class; at most that of the tenant."""
     preemptible: Flag = True
-    """Whether jobs of a higher priority may interrupt it."""
+    """Whether jobs of a higher priority may preempt it."""
     checkpoint: Checkpoint | None = None
-    """Where the job saves its state; needed for proposals of an interval and for fencing."""
+    """Checkpoints of the job; required for interval proposals and for fencing."""
     retries: Annotated[int, IntegerRange(0, 1000)] = 0
-    """How often the job is started again after node failures, and after the exit codes that ``retry_rules`` name."""
+    """Maximum number of restarts after node failures and after the exit codes in ``retry_rules``."""
     retry_rules: tuple[RetryRule, ...] = ()
-    """Which exit codes are retried; of several rules for one code the first counts. Other exit codes end the job."""
+    """Which exit codes are retried; the first matching rule applies. Other exit codes end the job."""
     env: dict[EnvName, Argument] = {}
     """Environment variables."""
     secrets: tuple[Secret, ...] = ()
-    """Secrets of the engine's store, given as environment variables."""
+    """Secrets of the engine's store, passed as environment variables."""
     workdir: Mount | None = None
     """Working directory on the node."""
     array: Annotated[int, IntegerRange(0, 1_000_000)] | None = None
-    """So many copies with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
+    """Number of array tasks, with SUPERCLOUD_ARRAY_INDEX 0, 1 …"""
     after: tuple[Text, ...] = ()
-    """Jobs that must have completed before."""
+    """Jobs that must be completed first."""
     deadline: PositiveDuration | None = None
     """Latest end, counted from the submission."""
     budget: Annotated[Money, AfterValidator(_require_not_negative)] | None = None
-    """The most it may cost until its time limit."""
+    """Maximum cost until its time limit."""
     weights: dict[Literal["cost", "carbon", "wait", "topology", "fragmentation"], Ratio] = {}
-    """Weights of the terms that placement adds up; they win over the fleet's."""
+    """Weights of the terms of the placement objective; they override the fleet's."""
     place: PlacementSpec = PlacementSpec()
-    """Clusters, pools and regions that may be used, and what is preferred."""
+    """Allowed clusters, pools and regions, and preferences."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> JobSpec:
         if (self.command is None) == (self.script is None):
-            raise ValueError("a job has either a 'command' (a list of arguments) or a 'script'")
+            raise ValueError("a job requires either a 'command' (a list of arguments) or a 'script'")
         if self.parallelism and self.accelerators.count and self.parallelism.total != self.accelerators.count:
             of = self.parallelism
             raise ValueError(
@@ -218,22 +218,21 @@ class JobSpec(Model):
             )
         if self.accelerators.model_fields_set - {"count"} and not self.accelerator_count:
             if "count" not in self.accelerators.model_fields_set:
-                raise ValueError("accelerators.count is missing: how many, or how the model is spread (parallelism)")
+                raise ValueError("accelerators.count is missing: set it, or set parallelism")
         if self.parallelism:
             self._check_divisibility(self.parallelism)
         if self.parallelism and (self.accelerators.fraction or self.accelerators.profile):
-            raise ValueError("parallelism is over whole accelerators; leave out accelerators.fraction and profile")
+            raise ValueError("parallelism requires whole accelerators; omit accelerators.fraction and profile")
         if self.deadline and self.time_limit and self.time_limit > self.deadline:
             raise ValueError(f"time_limit {self.time_limit} is more than the deadline, {self.deadline}")
         return self
 
     def _check_divisibility(self, parallelism: Parallelism) -> None:
-        """What must divide what, and does not."""
+        """Check that sizes are divisible by the parallelism."""
         if (parallelism.data * parallelism.context) % parallelism.expert:
             raise ValueError(
                 f"parallelism: expert {parallelism.expert} does not divide data {parallelism.data} × context "
-                f"{parallelism.context}: "
-                "expert groups lie inside the data groups"
+                f"{parallelism.context}: expert groups are inside the data groups"
             )
         if (model := self.model) is None:
             return
@@ -254,5 +253,5 @@ class JobSpec(Model):
 
     @property
     def accelerator_count(self) -> int:
-        """Accelerators of the whole job, from either way of saying it."""
+        """Accelerators of the whole job, from ``accelerators.count`` or ``parallelism``."""
         return self.accelerators.count or (self.parallelism.total if self.parallelism else 0)

@@ -1,4 +1,4 @@
-"""From a file to a model, with every problem at once."""
+"""Load files into models and report all problems at once."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ M = TypeVar("M", bound=Model)
 
 
 class LoadedSpec(Generic[M]):
-    """A model together with the document it came from, so that later findings can name file and line."""
+    """A model together with the document it came from, so that later findings can include file and line."""
 
     def __init__(self, model: M, document: Document):
         self.model = model
         self.document = document
 
     def locate(self, finding: Finding) -> Finding:
-        """The finding with file and line of its path, where the path is in the document."""
+        """The finding with file and line of its path, if the path is in the document."""
         if not self.document.file or finding.file:
             return finding
         return finding.with_location(
@@ -40,7 +40,7 @@ class LoadedSpec(Generic[M]):
 
 
 def load(path: str | os.PathLike[str]) -> LoadedSpec[ClusterSpec]:
-    """Read a cluster spec from YAML or JSON; raises :class:`SpecError` with everything that is wrong."""
+    """Read a cluster spec from YAML or JSON; raises :class:`SpecError` with all problems."""
     _require_path(path, ClusterSpec, "load")
     return _load(path, ClusterSpec, "a cluster spec")
 
@@ -72,8 +72,8 @@ def _require_path(path: object, model: type[Model], function: str) -> None:
     require_type(
         path,
         (str, os.PathLike),
-        f"{function} takes the path of a file",
-        f"what is in memory becomes a {model.__name__} by {model.__name__}.model_validate",
+        f"{function} requires the path of a file",
+        f"for data in memory use {model.__name__}.model_validate",
     )
 
 
@@ -83,33 +83,31 @@ def _load(path: str | os.PathLike[str], model: type[M], document_kind: str) -> L
 
 
 _FIRST_FILE_HINTS: Mapping[type[Model], str] = {
-    ClusterSpec: "'supercloud init FILE' writes a first spec of a cluster",
-    FleetSpec: "'supercloud init FILE' writes a first spec of a cluster, and a fleet is a file such as {name: all, "
+    ClusterSpec: "'supercloud init FILE' writes an initial cluster spec",
+    FleetSpec: "'supercloud init FILE' writes an initial cluster spec, and a fleet is a file such as {name: all, "
     "clusters: [{spec: cluster.yaml, connect: {engine: slurm, via: 'ssh:HOST'}}]}",
     JobSpec: "a job is a file such as {name: hello, command: [hostname], accelerators: {count: 8}}",
 }
-"""How one comes to a first file of each kind."""
+"""How to get an initial file of each kind."""
 
 
 def _read_document(path: str | os.PathLike[str], model: type[Model]) -> Document:
-    """The document of a file; where there is no such file, :class:`SpecError` says how to get one."""
+    """The document of a file; if the file does not exist, :class:`SpecError` has a hint."""
     if not os.path.lexists(path):
-        raise SpecError(f"{os.fspath(path)}: there is no such file; {_FIRST_FILE_HINTS[model]}")
+        raise SpecError(f"{os.fspath(path)}: file not found; {_FIRST_FILE_HINTS[model]}")
     return read_document(Path(path))
 
 
 def _validate_document(document: Document, model: type[M], document_kind: str) -> M:
     name = document.file or "the text"
     if not isinstance(document.data, Mapping):
-        found = "is empty" if document.data is None else f"holds a {type(document.data).__name__.lstrip('_')}"
+        found = "is empty" if document.data is None else f"contains a {type(document.data).__name__.lstrip('_')}"
         wanted = (
             _suggest_script_conversion(document.data, model) or f"{document_kind} is a mapping that starts with 'name:'"
         )
         raise SpecError(f"{name} {found}; {wanted}")
     if {"apiVersion", "kind"} <= set(document.data):
-        raise SpecError(
-            f"{name} is an object of Kubernetes, not {document_kind}; {_KUBERNETES_HINTS[model is JobSpec]}"
-        )
+        raise SpecError(f"{name} is a Kubernetes object, not {document_kind}; {_KUBERNETES_HINTS[model is JobSpec]}")
     if other := _find_other_kind(document.data, model):
         raise SpecError(f"{name} is {other}, not {document_kind}; {_suggest_other_file(document.data, model)}")
     problems = [
@@ -133,18 +131,18 @@ def _validate_document(document: Document, model: type[M], document_kind: str) -
 
 _KUBERNETES_HINTS = {
     True: "a job for any scheduler is a mapping such as {name: train, command: [python, train.py], "
-    "accelerators: {type: h100, count: 8}}; write it into a file of its own",
-    False: "see 'supercloud init cluster.yaml' for one",
+    "accelerators: {type: h100, count: 8}}; write it to a separate file",
+    False: "see 'supercloud init cluster.yaml' for an example",
 }
 
 
 def _suggest_script_conversion(data: object, model: type[Model]) -> str:
-    """What to write where a file is a script, such as one for sbatch."""
+    """A hint for a file that is a script, such as one for sbatch."""
     if model is not JobSpec or not isinstance(data, str) or "\n" not in data and " " not in data:
         return ""
     return (
         "a shell script becomes a job as {name: train, accelerators: {type: h100, count: 8}, script: |} with its lines "
-        "below script, indented; lines that begin with #SBATCH are fields here: nodes, tasks_per_node, time_limit"
+        "below script, indented; lines that start with #SBATCH are fields here: nodes, tasks_per_node, time_limit"
     )
 
 
@@ -153,11 +151,11 @@ _DOCUMENT_MARKERS: Mapping[type[Model], tuple[str, tuple[str, ...]]] = {
     FleetSpec: ("a fleet", ("clusters",)),
     JobSpec: ("a job", ("command", "script")),
 }
-"""What each kind of file is called, and the fields that no other kind has at its top."""
+"""Name of each kind of file, and the top-level fields that only this kind has."""
 
 
 def _find_other_kind(data: Mapping[str, Any], model: type[Model]) -> str:
-    """What a file is that is meant to be of a model and is of another kind; empty where one cannot tell."""
+    """The kind of a file that was loaded as another kind; empty if unclear."""
     found = [kind for kind, (_, marks) in _DOCUMENT_MARKERS.items() if any(mark in data for mark in marks)]
     return (
         _DOCUMENT_MARKERS[found[0]][0]
@@ -167,16 +165,16 @@ def _find_other_kind(data: Mapping[str, Any], model: type[Model]) -> str:
 
 
 def _suggest_other_file(data: Mapping[str, Any], model: type[Model]) -> str:
-    """What to give instead of a file of another kind."""
+    """A hint for a file of another kind."""
     if model is JobSpec:
-        return "write the job (name, command, accelerators) into a file of its own, and give this one as --on"
+        return "write the job (name, command, accelerators) to a separate file, and pass this one as --on"
     if "clusters" in data:
-        return "give the spec of one of its clusters"
-    return "give the spec of a cluster; a job is checked by 'supercloud place JOB --on SPEC'"
+        return "pass the spec of one of its clusters"
+    return "pass the spec of a cluster; check a job with 'supercloud place JOB --on SPEC'"
 
 
 def _parse_path(path: str, data: Any) -> DocumentPath:
-    """The place a path such as ``pools[0].machine`` or ``pools[train].nodes`` means in the data."""
+    """The location of a path such as ``pools[0].machine`` or ``pools[train].nodes`` in the data."""
     place: list[str | int] = []
     here = data
     for part in path.replace("[", ".[").split("."):

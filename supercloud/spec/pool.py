@@ -1,4 +1,4 @@
-"""Accelerator pools: equal machines in a number, how they are obtained, and how they are sliced."""
+"""Accelerator pools: equal machines, their capacity types, and their slicing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Reservation(Model):
-    """Capacity reserved at the cloud under an identifier."""
+    """Capacity reserved at the cloud, with an identifier."""
 
     kind: Literal["reservation"]
     """Always ``reservation``."""
@@ -49,7 +49,7 @@ class Reservation(Model):
 
 
 class ReservationGroup(Model):
-    """A group of reservations, any of which will do."""
+    """A group of reservations, any of which can be used."""
 
     kind: Literal["reservation-group"]
     """Always ``reservation-group``."""
@@ -58,7 +58,7 @@ class ReservationGroup(Model):
 
 
 class CapacityBlock(Model):
-    """Capacity bought for a span of time."""
+    """Capacity bought for a period."""
 
     kind: Literal["capacity-block"]
     """Always ``capacity-block``."""
@@ -69,28 +69,28 @@ class CapacityBlock(Model):
 
 
 class Spot(Model):
-    """Capacity the cloud may take back."""
+    """Capacity that the cloud may reclaim."""
 
     kind: Literal["spot"]
     """Always ``spot``."""
     max_price: Price | None = None
-    """The most that is paid for one machine; empty means the provider's own limit."""
+    """Maximum price of one machine; empty means the provider's limit."""
 
 
 class OnDemand(Model):
-    """Capacity at list price, if there is any."""
+    """Capacity at list price, if available."""
 
     kind: Literal["on-demand"]
     """Always ``on-demand``."""
 
 
 class FlexStart(Model):
-    """Capacity queued for at the cloud, which starts when it is free."""
+    """Capacity queued at the cloud, which starts when it becomes available."""
 
     kind: Literal["flex-start"]
     """Always ``flex-start``."""
     max_run: Duration | None = None
-    """Longest time the machines are kept."""
+    """Maximum time for which the machines are kept."""
 
 
 Capacity = Annotated[
@@ -106,7 +106,7 @@ class Slicing(Model):
     shards: Count | None = None
     """Shards per accelerator: jobs share it without isolation."""
     accelerators: Count | None = None
-    """How many accelerators of each node are sliced; empty means all."""
+    """Number of sliced accelerators per node; empty means all."""
 
     @model_validator(mode="after")
     def _check_one_method(self) -> Slicing:
@@ -116,74 +116,75 @@ class Slicing(Model):
 
 
 class SystemReserve(Model):
-    """What the operating system and a storage client keep for themselves on each node."""
+    """Resources of each node reserved for the operating system and a storage client."""
 
     cores: Natural = 0
-    """Processor cores of each node that jobs do not get."""
+    """Processor cores of each node that jobs cannot use."""
     memory: StoredSize | None = None
-    """Memory of each node that jobs do not get."""
+    """Memory of each node that jobs cannot use."""
 
 
 class Pool(Model):
-    """Equal machines under one name."""
+    """Equal machines with one name."""
 
     name: Name
-    """Name of the pool: host names, partitions and queues follow it."""
+    """Name of the pool: host names, partitions and queues are derived from it."""
     machine: Text
     """Name of a machine in the catalog."""
     nodes: NodeCount
-    """How many machines there are, spares among them."""
+    """Number of machines, including spares."""
     spares: Natural = 0
-    """How many of ``nodes`` are held back to replace failed ones."""
+    """Number of ``nodes`` reserved to replace failed ones."""
     fabrics: tuple[Name, ...] = ()
-    """Fabrics whose adapters the machines use; empty means none but the ordinary network."""
+    """Fabrics whose adapters the machines use; empty means the ordinary network only."""
     capacity: tuple[Capacity, ...] = ()
-    """Clouds only: ways to get the machines, in order; the first that works is used. Empty means on-demand."""
+    """Clouds only: capacity types in order; the first that works is used. Empty means on-demand."""
     slicing: Slicing | None = None
-    """How accelerators are divided among jobs; empty means whole ones."""
+    """Slicing of accelerators among jobs; empty means whole accelerators."""
     imex: Flag | None = None
-    """Whether memory is shared over the scale-up domain (IMEX); empty means where the machine has such a domain."""
+    """Whether memory is shared over the scale-up domain (IMEX); empty means that it is shared if the machine has such a
+    domain."""
     reserve: SystemReserve = SystemReserve()
-    """Cores and memory that the system keeps on each node."""
+    """Cores and memory reserved for the system on each node."""
     features: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]+$", max_length=64)], ...] = ()
-    """Further node features (Slurm) or labels (Kubernetes)."""
+    """Additional node features (Slurm) or labels (Kubernetes)."""
     hostname: Name | None = None
-    """What host names start with; empty means the pool's name."""
+    """Prefix of host names; empty means the pool's name."""
     rack: RackChoice | None = None
-    """On-prem only: another rack than the facility's."""
+    """On-prem only: rack, if different from the facility's."""
     disk: StoredSize | None = None
     """Clouds only: size of the root disk."""
     zones: tuple[Text, ...] = ()
-    """Clouds only: zones the machines may be in; empty means the site's, and of those the first where they have a
+    """Clouds only: allowed zones of the machines; empty means the site's, or the first of those if they have a
     fabric, which never spans zones."""
     min: Annotated[int, IntegerRange(0, 131_072)] | None = None
-    """Clouds only: machines that are always there; empty means none."""
+    """Clouds only: minimum number of running machines; empty means none."""
     initial: Annotated[int, IntegerRange(0, 131_072)] | None = None
-    """Clouds only: machines that are there at first; empty means all of them, by the first way to get them."""
+    """Clouds only: initial number of machines; empty means all of them, with the first capacity type."""
     placement: Literal["none", "cluster"] | None = None
-    """Clouds only: whether a placement group keeps them near to each other; empty means where they have a fabric and
-    the way to get them usually goes with one."""
+    """Clouds only: whether a placement group keeps them close to each other; empty means yes if they have a fabric and
+    the capacity type usually supports one."""
     local: Mount | None = None
-    """Clouds only: where the disks inside are mounted, joined as one without redundancy; empty means nowhere."""
+    """Clouds only: mount point of the internal disks, striped without redundancy; empty means not mounted."""
     domain: NodeCount | None = None
-    """Clouds only: nodes of a scale-up domain, where the machine is sold in several sizes; empty means the largest
+    """Clouds only: nodes of a scale-up domain, if the machine is offered in several sizes; empty means the largest
     that the nodes fill."""
 
     @model_validator(mode="after")
     def _check_counts(self) -> Pool:
         if self.spares >= self.nodes:
-            raise ValueError(f"{self.spares} spares leave nothing of {self.nodes} nodes")
+            raise ValueError(f"{self.spares} spares leave no usable nodes of {self.nodes}")
         for count, what in ((self.min, "min"), (self.initial, "initial")):
             if count is not None and count > self.nodes:
-                raise ValueError(f"{what!r} is {count}, there are {self.nodes} nodes")
+                raise ValueError(f"{what!r} is {count}, but the pool has {self.nodes} nodes")
         if self.min is not None and self.initial is not None and self.initial < self.min:
             raise ValueError(f"'initial' is {self.initial}, less than 'min', {self.min}")
         for twice in {fabric for fabric in self.fabrics if self.fabrics.count(fabric) > 1}:
-            raise ValueError(f"fabric {twice!r} is named twice")
+            raise ValueError(f"duplicate fabric {twice!r}")
         return self
 
 
 def find_shared_prefixes(pools: tuple[Pool, ...]) -> list[str]:
-    """Host-name prefixes that two pools would share."""
+    """Host-name prefixes shared by two pools."""
     prefixes = [pool.hostname or pool.name for pool in pools]
     return sorted({prefix for prefix in prefixes if prefixes.count(prefix) > 1}) or find_duplicates(pools)

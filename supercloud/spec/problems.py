@@ -1,4 +1,4 @@
-"""What a validation found wrong with a document, in the words of who wrote it: place, value, reason, nearest name."""
+"""Problems of a validation as findings in the terms of the document: path, value, reason, nearest name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["build_findings", "find_duplicate_names"]
 
 
 _MAX_EXAMINED = 10_000
-"""Problems whose places are looked for: to find and sort those of 400,000 unknown keys would take seconds."""
+"""Problems whose lines are located: to find and sort those of 400,000 unknown keys would take seconds."""
 
 
 def build_findings(
@@ -31,11 +31,11 @@ def build_findings(
     check: str = "spec",
     find_line: Callable[[DocumentPath], int] = lambda place: 0,
 ) -> Iterator[tuple[DocumentPath, Finding]]:
-    """Every problem of a validation with its place in ``data``, value, reason and nearest name.
+    """Every problem of a validation with its path in ``data``, value, reason and nearest name.
 
-    In the order of ``find_line``. Of more than a few hundred only the first are said, and how many there are besides;
-    of very many the first are found as the model met them. A file may be another than was meant, such as one that only
-    its owner may see: where it has no field of the model at all, keys that do not look like names of fields are not
+    In the order of ``find_line``. Of more than a few hundred only the first are reported, with the number of the
+    others; for very many, these are the first in the order of validation. A file may be the wrong one, such as one that
+    only its owner can read: if it has no field of the model at all, keys that do not look like field names are not
     shown.
     """
     found = [(_resolve_path(item["loc"], data), item) for item in error.errors(include_url=False)[:_MAX_EXAMINED]]
@@ -45,13 +45,13 @@ def build_findings(
     said = 0
     for place, item in found:
         if place in around and item["type"] == "too_short":
-            continue  # a list whose items are all wrong counts as empty: the items say what is the matter
+            continue  # a list whose items are all wrong counts as empty: the findings of the items have the cause
         if isinstance(item.get("ctx", {}).get("error"), DuplicateNameError):
-            continue  # said with its line by whoever has the document (twice_named)
+            continue  # reported with its line by ``find_duplicate_names``
         if said == MAX_SHOWN:
             yield (
                 place,
-                Finding(check, "error", "", f"{error.error_count() - said} more problems", "correct these first"),
+                Finding(check, "error", "", f"{error.error_count() - said} more problems", "fix these first"),
             )
             return
         said += 1
@@ -73,15 +73,15 @@ def _find_line_below(find_line: Callable[[DocumentPath], int], outer: DocumentPa
 
 
 def _iter_field_names(model: type[BaseModel]) -> Iterator[str]:
-    """Names under which a model takes fields."""
+    """Names of fields that a model accepts."""
     for name, info in model.model_fields.items():
         yield info.alias or name
 
 
 def find_duplicate_names(data: Any, model: type[BaseModel]) -> Iterator[tuple[DocumentPath, Finding]]:
-    """Things of one list that have the same name, wherever the model names the items of a list: the later ones.
+    """Items of a list with a duplicate name, except the first, in all lists whose items have names.
 
-    This needs no valid document, so that it is said beside whatever else is wrong.
+    This does not require a valid document, so it is reported together with other problems.
     """
     if not isinstance(data, Mapping):
         return
@@ -107,27 +107,27 @@ def find_duplicate_names(data: Any, model: type[BaseModel]) -> Iterator[tuple[Do
                             "spec",
                             "error",
                             "",
-                            f"{_format_value(called)} is there twice, first as {name}[{first[called]}]",
-                            "names are unique: rename or remove one of them",
+                            f"duplicate name {_format_value(called)}, first in {name}[{first[called]}]",
+                            "names must be unique: rename or remove one of them",
                         ),
                     )
                 first.setdefault(called, index)
 
 
 def _has_unique_name(model: type[BaseModel]) -> bool:
-    """Whether things of a model are told apart by their names (and not by something else, as secrets are)."""
+    """Whether items of a model are identified by their names (and not by another field, as secrets are)."""
     info = model.model_fields.get("name")
     return info is not None and any(getattr(item, "pattern", None) == NAME_PATTERN for item in info.metadata)
 
 
 def _is_kind_of(data: Mapping[str, Any], model: type[BaseModel]) -> bool:
-    """Whether a mapping is meant to be of a model, by its ``kind`` where the model has one."""
+    """Whether a mapping is of a model, by its ``kind`` if the model has one."""
     info = model.model_fields.get("kind")
     return info is None or not get_args(info.annotation) or data.get("kind") in get_args(info.annotation)
 
 
 def _resolve_path(location: tuple[str | int, ...], data: Any) -> DocumentPath:
-    """Drop the parts of a pydantic location that name union members instead of places in the data."""
+    """Drop the parts of a pydantic location that are union members instead of keys of the data."""
     place: list[str | int] = []
     here: Any = data
     for index, part in enumerate(location):
@@ -161,14 +161,14 @@ _TYPE_NAMES = {
     "model_attributes_type": "a mapping",
 }
 _BOUND_TEXTS = {
-    "greater_than": ("gt", "is not more than", "take more"),
-    "greater_than_equal": ("ge", "is less than", "take {} or more"),
-    "less_than": ("lt", "is not less than", "take less"),
-    "less_than_equal": ("le", "is more than", "take {} or less"),
-    "string_too_short": ("min_length", "is shorter than", "take {} characters or more"),
-    "string_too_long": ("max_length", "is longer than", "take {} characters or fewer"),
-    "too_short": ("min_length", "has fewer items than", "give {} or more"),
-    "too_long": ("max_length", "has more items than", "give {} or fewer"),
+    "greater_than": ("gt", "must be greater than", "use a greater value"),
+    "greater_than_equal": ("ge", "is less than", "use {} or more"),
+    "less_than": ("lt", "must be less than", "use a smaller value"),
+    "less_than_equal": ("le", "is more than", "use {} or less"),
+    "string_too_short": ("min_length", "is shorter than", "use {} characters or more"),
+    "string_too_long": ("max_length", "is longer than", "use {} characters or fewer"),
+    "too_short": ("min_length", "has fewer items than", "use {} or more"),
+    "too_long": ("max_length", "has more items than", "use {} or fewer"),
 }
 
 
@@ -178,7 +178,7 @@ def _explain(error: Any, path: DocumentPath, data: Any, model: type[BaseModel]) 
         known = _list_fields(model, path[:-1], data)
         hint = find_field_hint(str(path[-1]), value, _find_models(model, path[:-1], data)) if path else ""
         hint = hint or (suggest_nearest(str(path[-1]), known) if path else "")
-        return f"there is no field {str(path[-1] if path else '')!r} here", hint
+        return f"unknown field {str(path[-1] if path else '')!r}", hint
     if kind == "missing":
         return f"{str(path[-1] if path else error['loc'][-1])!r} is missing", "add it"
     if kind in ("literal_error", "union_tag_invalid", "enum"):
@@ -189,9 +189,9 @@ def _explain(error: Any, path: DocumentPath, data: Any, model: type[BaseModel]) 
         tag = context.get("tag", value)
         return f"{_format_value(tag)} is not one of {', '.join(expected)}", suggest_nearest(str(tag), expected)
     if kind == "union_tag_not_found":
-        return f"{str(context.get('discriminator', 'kind')).strip(chr(39))!r} is missing", "it says which one this is"
+        return f"{str(context.get('discriminator', 'kind')).strip(chr(39))!r} is missing", "add it: it selects the type"
     if kind in _TYPE_NAMES:
-        # what a mapping or a list holds is not shown: the file may be another than was meant, such as one of secrets
+        # the content of a mapping or a list is not shown: the file may be the wrong one, such as one with secrets
         is_one = (
             "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else _format_value(value)
         )
@@ -212,7 +212,7 @@ def _explain(error: Any, path: DocumentPath, data: Any, model: type[BaseModel]) 
 
 
 def _suggest_value(expected: str, value: object, path: DocumentPath, data: Any, model: type[BaseModel]) -> str:
-    """How a value of another kind is written."""
+    """A hint for a value of another type."""
     if expected == "a text" and isinstance(value, int | float):
         return "put it in quotes"
     if better := _suggest_rewrite(value, expected, _find_field_infos(model, path, data)):
@@ -222,12 +222,12 @@ def _suggest_value(expected: str, value: object, path: DocumentPath, data: Any, 
     if expected == "a list" and value is not None:
         return _suggest_list(value, _find_field_infos(model, path, data))
     if expected == "a mapping" and (fields := _list_fields(model, path, data)):
-        return f"its fields are {', '.join(fields)}"
+        return f"valid fields: {',  '.join(fields)}"
     return ""
 
 
 def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -> str:
-    """How a value is written that has a form of another system, where the field takes it then."""
+    """The value rewritten from the form of another system, if the field accepts it."""
     for other in iter_rewrites(value, expected):
         if any(is_valid(info, other) for info in infos):
             return f"write {_format_flow(other)}"
@@ -235,7 +235,7 @@ def _suggest_rewrite(value: object, expected: str, infos: Sequence[FieldInfo]) -
 
 
 def _suggest_list(value: object, infos: Sequence[FieldInfo]) -> str:
-    """How the list that a field wants is written, with the value in it where that makes one that it takes."""
+    """The list that a field requires, with the value in it if the field accepts the result."""
     words: list[object] = [*value.split()] if isinstance(value, str) else [value]
     models = [item for info in infos for item in models_in(info)]
     named = [{"name": str(word)} for word in words]
@@ -247,11 +247,11 @@ def _suggest_list(value: object, infos: Sequence[FieldInfo]) -> str:
         if needed:
             return f"write a list of mappings: [{{{', '.join(f'{name}: …' for name in needed)}}}]"
         return f"write a list of mappings with the fields {', '.join(sorted(models[0].model_fields))}"
-    return f"write [{', '.join(_format_flow(item) for item in words)}]"  # what is wrong with the item is said then
+    return f"write [{', '.join(_format_flow(item) for item in words)}]"  # the problem of the item is reported then
 
 
 def _format_flow(value: object) -> str:
-    """A value as it stands in a list of YAML, in quotes where it would not be read as a text without them."""
+    """A value as an item of a YAML list, quoted if it would not be read as text otherwise."""
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key}: {_format_flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, bool):
@@ -266,7 +266,7 @@ def _format_flow(value: object) -> str:
 
 
 def _find_field_infos(model: type[BaseModel], path: DocumentPath, data: Any) -> list[FieldInfo]:
-    """What the models that may stand around a place say of its field; nothing for the items of a list."""
+    """The field of a path in its possible parent models; empty for the items of a list."""
     if not path or not isinstance(path[-1], str):
         return []
     return [
@@ -277,12 +277,12 @@ def _find_field_infos(model: type[BaseModel], path: DocumentPath, data: Any) -> 
 
 
 def _list_fields(model: type[BaseModel], path: DocumentPath, data: Any) -> list[str]:
-    """Names of the fields a model has at a place."""
+    """Names of the fields of a model at a path."""
     return sorted({name for candidate in _find_models(model, path, data) for name in candidate.model_fields})
 
 
 def _find_models(model: type[BaseModel], path: DocumentPath, data: Any) -> list[type[BaseModel]]:
-    """The models that may stand at a place, following unions by their discriminating ``kind``."""
+    """The possible models at a path, following unions by their discriminating ``kind``."""
     candidates: list[type[BaseModel]] = [model]
     here = data
     for part in path:

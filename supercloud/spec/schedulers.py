@@ -1,4 +1,4 @@
-"""Which scheduler a connection reaches, however it is written."""
+"""Identity of the scheduler of a connection, independent of its notation."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ __all__ = ["find_shared_schedulers", "normalize_address", "find_unused_options"]
 _DEFAULT_PORTS = {"ssh": 22, "http": 80, "https": 443}
 _LOCALHOST = "localhost"
 _ENGINE_OPTIONS = {"local": (), "slurm": ("via",), "kubernetes": ("context",)}
-"""What an engine reads of a connection; another distribution's engine may read anything."""
+"""Options that an engine reads of a connection; an engine of another distribution may read any."""
 ApiServer = Callable[[str | None], tuple[str, str, str]]
 _COMPARED = {
     "via": "connections are compared by their host, port and path",
     "context": "contexts are compared by the server, proxy-url and tls-server-name of their cluster in the kubeconfig",
 }
-"""What decides whether two connections reach one scheduler, by the option that says it."""
+"""How two connections are compared, by option."""
 _ENGINE_HINTS = {
-    "local": "leave it out: engine local simulates the cluster on this machine and reaches nothing; or leave out the "
-    "engine, so that the job goes to the cluster's own scheduler",
-    "slurm": "name its login node, via ssh:HOST, or slurmrestd, via https://HOST:PORT",
-    "kubernetes": "name a context of the kubeconfig: context: NAME (on the command line --via context:NAME)",
+    "local": "omit it: engine local simulates the cluster on this machine and connects to nothing; or omit the "
+    "engine, so that the job is submitted to the cluster's own scheduler",
+    "slurm": "set its login node, via ssh:HOST, or slurmrestd, via https://HOST:PORT",
+    "kubernetes": "set a context of the kubeconfig: context: NAME (on the command line --via context:NAME)",
 }
 
 
 def find_shared_schedulers(
     members: Sequence[FleetMember], find_api_server: ApiServer = lambda context: (context or "", "", "")
 ) -> list[LocatedProblem]:
-    """Members that reach one and the same scheduler, which would give out its nodes twice: each with the first of them.
+    """Members with the same scheduler, whose nodes would be allocated twice: each with the first of them.
 
-    ``find_api_server`` says which address, proxy and TLS name a context of the kubeconfig stands for (None: the current
-    one). Without ``via`` Slurm means the commands of this host. What a stack says is not known here.
+    ``find_api_server`` returns the address, proxy and TLS name of a context of the kubeconfig (None: the current
+    one). Without ``via`` Slurm uses the commands of this host. Outputs of stacks are not read here.
     """
     first: dict[tuple[str, ...], int] = {}
     problems = []
@@ -56,16 +56,15 @@ def find_shared_schedulers(
                 ("clusters", before, "connect"),
                 f"clusters[{index}] ({member.spec}), {this}, is the same scheduler as clusters[{before}] "
                 f"({members[before].spec}), {that}",
-                f"{_COMPARED[option]}: give each a connect.{option} of its own, or remove one: its nodes would be "
-                "given "
-                "out twice",
+                f"{_COMPARED[option]}: set a different connect.{option} for each, or remove one: its nodes would be "
+                "given allocated twice",
             )
         )
     return problems
 
 
 def find_unused_options(connection: Connection) -> list[tuple[str, str, str]]:
-    """Options of a connection that its engine does not read: each with what is wrong, and how to write it."""
+    """Options of a connection that its engine does not read: each with its problem and fix."""
     if connection.engine not in _ENGINE_OPTIONS:
         return []
     wrong = [name for name in ("via", "context") if name not in _ENGINE_OPTIONS[connection.engine]]
@@ -80,7 +79,7 @@ def find_unused_options(connection: Connection) -> list[tuple[str, str, str]]:
 
 
 def _build_key(connection: Connection, find_api_server: ApiServer) -> tuple[str, ...] | None:
-    """The engine, and which of its schedulers; None where two members may have the same."""
+    """The engine, and its scheduler; None if two members may have the same."""
     engine, via, context = connection.engine, connection.via, connection.context
     if engine not in ("slurm", "kubernetes") or (connection.stack and not (via or context)):
         return None
@@ -91,10 +90,10 @@ def _build_key(connection: Connection, find_api_server: ApiServer) -> tuple[str,
 
 
 def normalize_address(address: str | None) -> str:
-    """One form for all ways to write an address; empty for this machine, and a name that is no address as it is.
+    """A normal form of an address; empty for this machine, and a name that is not an address is unchanged.
 
     Neither the case of the host, a dot at its end, the default port, a slash at the end, http or https at one port, nor
-    who logs in makes another scheduler.
+    the user name identify another scheduler.
     """
     scheme, _, rest = (address or "").partition(":")
     if scheme not in _DEFAULT_PORTS:

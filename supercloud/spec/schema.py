@@ -1,4 +1,4 @@
-"""The JSON Schemas of everything a user writes, generated from the models."""
+"""The JSON Schemas of all user documents, generated from the models."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def build_schema(document: str) -> dict[str, Any]:
 
 
 def format_schema(schema: dict[str, Any]) -> str:
-    """A schema as it is committed: sorted, indented, ending in a newline."""
+    """A schema as text for the repository: sorted, indented, ending in a newline."""
     return json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Where a cluster stands: a machine room of one's own, or a region of a cloud."""
+"""The site of a cluster: a data centre of its own, or a region of a cloud."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["AwsSite", "AzureSite", "GcpSite", "OnPremSite", "Site"]
 
 
 class OnPremSite(Model):
-    """A machine room of one's own; everything physical is declared under ``facility``."""
+    """An on-prem site; its physical equipment is declared in ``facility``."""
 
     kind: Literal["onprem"]
     """Always ``onprem``."""
     location: Text
-    """The place by name, as the catalog's locations have it where carbon is to be known (``stockholm``)."""
+    """Location by name, one of the catalog's locations if carbon is to be computed (``stockholm``)."""
 
 
 class _CloudSite(Model):
     region: Text
     """Region of the provider, such as us-east-1."""
     zones: tuple[Text, ...] = ()
-    """Availability zones to use, in order; empty means: those that capacity names, else the region's first."""
+    """Availability zones to use, in order; empty means those of the declared capacity, otherwise the region's first."""
     images: dict[Name, Text] = {}
-    """Images of one's own by key (``slurm-nvidia-x86``), instead of the ones the provider publishes."""
+    """Custom images by key (``slurm-nvidia-x86``), instead of the ones the provider publishes."""
 
 
 class AwsSite(_CloudSite):
@@ -35,7 +35,7 @@ class AwsSite(_CloudSite):
     kind: Literal["aws"]
     """Always ``aws``."""
     metadata_hops: Annotated[int, IntegerRange(1, 64)] = 1
-    """Hops that answers of the instance metadata service may take. Containers with a network of their own are one away:
+    """Hop limit of the instance metadata service. Containers with a separate network are one hop away:
     with more than 1 they get the credentials of the instance's role."""
 
 

@@ -1,4 +1,4 @@
-"""File systems and object stores that jobs see."""
+"""File systems and object stores for jobs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Mount = Annotated[str, Field(pattern=_PATH_PATTERN, min_length=1, max_length=255
 
 
 class Throughput(Model):
-    """What the whole of it must read and write."""
+    """Required throughput of the whole store."""
 
     read: DataRate | None = None
     """Sequential reads."""
@@ -44,44 +44,44 @@ class Throughput(Model):
 
 
 class StorageServers(Model):
-    """On-prem: the machines that serve it."""
+    """On-prem: the servers of the store."""
 
     machine: Text
     """Machine of the catalog."""
     count: MachineCount | None = None
-    """How many; empty means as many as capacity and throughput need."""
+    """Number of servers; empty means as many as capacity and throughput require."""
     throughput: Throughput | None = None
-    """What one of them gives, measured or promised; empty means that its network ports are the only bound known."""
+    """Throughput of one server, measured or specified; empty means that its network ports are the only known bound."""
     pairs: Flag = True
-    """They stand in pairs that see each other's drives, so that one takes over from the other (Lustre)."""
+    """Whether servers are failover pairs that share their drives (Lustre)."""
 
 
 class Protection(Model):
-    """How data is spread over drives or servers, where the product's own way is not wanted."""
+    """Redundancy of data over drives or servers, if different from the product's default."""
 
     data: Count | None = None
     """Data parts of a stripe or parity group."""
     parity: Count | None = None
     """Parity parts of a stripe or parity group."""
     spares: Natural | None = None
-    """WEKA: servers whose capacity is held back for rebuilding."""
+    """WEKA: servers whose capacity is reserved for rebuilding."""
     copies: Count | None = None
     """Storage Scale: copies of data and metadata."""
 
 
 class CheckpointSizing(Model):
-    """The training state it must take: throughput and capacity follow from it."""
+    """The training state to store: throughput and capacity are derived from it."""
 
     parameters: Parameters
-    """Of the model: 405e9, or 405B."""
+    """Parameters of the model: 405e9, or 405B."""
     bytes_per_parameter: Number = 14
-    """Of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
+    """Bytes per parameter of the saved state: 14 is bf16 weights with fp32 master weights and both moments of Adam."""
     stall: PositiveDuration | None = None
-    """Training may stand still so long while it is written."""
+    """Maximum time for which training may pause while it is written."""
     interval: PositiveDuration | None = None
-    """Or: it is written beside training, and done before the next one begins."""
+    """Or: interval of checkpoints written in the background, each finished before the next one starts."""
     keep: Count = 1
-    """How many are kept."""
+    """Number of checkpoints kept."""
 
 
 class Storage(Model):
@@ -90,39 +90,39 @@ class Storage(Model):
     name: Name
     """Name of the store."""
     kind: Literal["lustre", "weka", "storage-scale", "nfs", "object", "managed"]
-    """What serves it; managed means a service of the cloud."""
+    """Kind of the store; managed means a service of the cloud."""
     product: Text | None = None
-    """A product of the catalog (on a cloud, of its storage services), where the kind alone leaves a choice."""
+    """A product of the catalog (on a cloud, of its storage services), if the kind alone is ambiguous."""
     deployment: Text | None = None
-    """Clouds only: the way the product is set up, in the provider's word (``PERSISTENT_2``)."""
+    """Clouds only: deployment type of the product, in the provider's terms (``PERSISTENT_2``)."""
     options: dict[Name, OptionValue] = {}
-    """Clouds only: further options of the product, in the provider's terms (``compression: LZ4``)."""
+    """Clouds only: additional options of the product, in the provider's terms (``compression: LZ4``)."""
     capacity: StoredSize | None = None
     """Usable size; an object store needs none."""
     tier: Literal["good", "better", "best"] | None = None
     """Throughput by the reference architecture's tiers."""
     throughput: Throughput | None = None
-    """Throughput of the whole store; empty means that of its tier, or what its servers give."""
+    """Throughput of the whole store; empty means that of its tier, or of its servers."""
     throughput_per_tib: DataRate | None = None
     """Throughput for each TiB of capacity, as clouds sell it."""
     mount: Mount | None = None
-    """Where nodes see it; empty means nowhere (an object store)."""
+    """Mount point on nodes; empty means not mounted (an object store)."""
     fabric: Name | None = None
-    """Fabric it is reached over; empty means the ordinary network."""
+    """Fabric between clients and servers; empty means the in-band network."""
     servers: StorageServers | None = None
     """On-prem: its servers; empty means that none are planned."""
     metadata: StorageServers | None = None
     """Lustre: the metadata servers; empty means machines like the others."""
     protection: Protection = Protection()
-    """Redundancy, where the product's default is not wanted."""
+    """Redundancy, if different from the product's default."""
     checkpoint: CheckpointSizing | None = None
-    """Sizes it for saving the training state, too."""
+    """Training state that the store must also be sized for."""
     average_file: StoredSize | None = None
-    """Lustre: sizes the metadata; empty means what its manual takes as an example."""
+    """Lustre: number of files, which sizes the metadata; empty means the example of its manual."""
     data_on_metadata: Flag = False
-    """Lustre: small files live on the metadata targets."""
+    """Lustre: whether small files are stored on the metadata targets."""
     interface: Interfaces | None = None
-    """Network interfaces of servers and clients it is reached over, with commas between; empty means those that the
+    """Network interfaces of servers and clients for this store, separated by commas; empty means those that the
     plan names: storage0 … on InfiniBand and RoCE, the bond of the links on bridged Ethernet."""
     import_from: Text | None = None
-    """An object store it is linked to (``s3://bucket/prefix``)."""
+    """Object store to import data from (``s3://bucket/prefix``)."""

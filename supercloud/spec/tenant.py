@@ -1,4 +1,4 @@
-"""Who uses the cluster: tenants with shares, priorities and limits."""
+"""Users of the cluster: tenants with shares, priorities and limits."""
 
 from __future__ import annotations
 
@@ -16,43 +16,43 @@ UserName = Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*\$?$", max_length=3
 
 
 class TenantLimits(Model):
-    """What a tenant may use at one time."""
+    """Limits of the concurrent use of a tenant."""
 
     accelerators: Natural | None = None
     """Accelerators in use."""
     nodes: Natural | None = None
     """Nodes in use."""
     jobs: Natural | None = None
-    """Jobs that run at one time."""
+    """Running jobs."""
     submitted: Natural | None = None
-    """Jobs that run or wait."""
+    """Running and pending jobs."""
     max_time: Duration | None = None
-    """Longest time limit of a job."""
+    """Maximum time limit of a job."""
 
 
 class Tenant(Model):
     """A group of users with a share of the cluster."""
 
     name: Name
-    """Name of the tenant: accounts, queues and namespaces follow it."""
+    """Name of the tenant: accounts, queues and namespaces are derived from it."""
     share: Natural = 1
     """Weight among all tenants."""
     priority: Priority = "normal"
-    """The highest priority its jobs may have."""
+    """Highest priority of its jobs."""
     users: tuple[UserName, ...] = ()
     """Its users, by their login names."""
     limits: TenantLimits = TenantLimits()
-    """What it may use at one time; empty means no limit."""
+    """Limits of concurrent use; empty means no limit."""
     borrow: Flag = True
-    """Whether it may use what others leave idle."""
+    """Whether it may borrow idle resources of other tenants."""
 
 
 class Budget(Model):
-    """Money a tenant may spend in a period."""
+    """Maximum spending of a tenant in a period."""
 
     tenant: Name
     """The tenant whose spending is limited."""
     per: Literal["day", "week", "month", "quarter", "year"] = "month"
-    """Period after which the budget is whole again."""
+    """Period after which the budget is renewed."""
     limit: Money
-    """The most it may spend in the period."""
+    """Maximum spending in the period."""

@@ -17,11 +17,11 @@ from supercloud.spec.loader import loads
 
 _SETTING = re.compile(r"set ([a-z_.\[\]0-9]+): (\{[^}]*\}|[^,;)]+?)(?= at most| or more| with |\)|, |; |$)")
 _SAID = {
-    "facility.power.feed": re.compile(r"give each feed ([\d.]+ \w+)"),
+    "facility.power.feed": re.compile(r"set a capacity of ([\d.]+ \w+)"),
     "facility.power.circuit": re.compile(r"breakers of at least (\d+ A)"),
     "facility.cooling.supply": re.compile(r"supply at (?:most|least) ([-\d.]+ °C)"),
-    "facility.cooling.flow": re.compile(r"give ([\d.]+ L/min)"),
-    "facility.power.row": re.compile(r"give rows ([\d.]+ \w+)"),
+    "facility.cooling.flow": re.compile(r"provide ([\d.]+ L/min)"),
+    "facility.power.row": re.compile(r"raise the limit of a row to ([\d.]+ \w+)"),
     "facility.power.swing_limit": re.compile(r"steps of ([\d.]+ \w+)"),
 }
 H100 = [{"name": "train", "machine": "dgx-h100", "nodes": 32, "fabrics": ["compute"]}]
@@ -203,7 +203,7 @@ def test_any_hall_is_cured_by_what_its_findings_name(
 def test_shelves_that_no_rack_gets_are_said() -> None:
     data = hall(rack={"type": "orv3-44ou", "nodes": 4}, power={"shelf": "delta-orv3-18kw"})
     (said,) = (finding for finding in findings(data) if finding.check == "power-shelf-unused")
-    assert said.problem == "no rack gets a delta-orv3-18kw: dgx-h100 has supplies of its own"
+    assert said.problem == "no rack uses a delta-orv3-18kw: dgx-h100 has its own power supplies"
     bus = [{"name": "train", "machine": "gaudi3-8", "nodes": 8}]  # nobody sourced its supplies
     for rack, wrong in (("orv3-44ou", False), ("eia-48u", True)):
         data = hall(bus, rack={"type": rack, "nodes": 2}, power={"shelf": "delta-orv3-18kw"}) | {"fabrics": []}

@@ -91,7 +91,10 @@ def test_three_feeds_survive_and_two_do_not(tmp_path: Path) -> None:
     """4+2 supplies: one of three circuits may go, one of two may not."""
     assert not of(h100(tmp_path), "power-supplies")
     (said,) = of(hall(tmp_path, rack=DGX, power={"redundancy": "2N"}), "power-supplies")
-    assert "split 3+3 over 2 feeds the loss of one leaves 3, 1 too few: 9.9 kW of 10.2 kW, 300 W short" in said
+    assert (
+        "distributed 3+3 over 2 feeds, 3 remain after the loss of one, 1 too few: 9.9 kW of 10.2 kW, 300 W short"
+        in said
+    )
 
 
 # -- DGX B200, RA-11334-001 V08 ---------------------------------------------------------------------------------------
@@ -122,7 +125,7 @@ def test_four_b200_in_a_rack(tmp_path: Path) -> None:
         plan, "power-circuit"
     )
     (said,) = of(hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power | {"redundancy": "2N"}), "power-circuit")
-    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that the loss of a feed leaves" in said
+    assert "draws 57.2 kW, 22.69" in said and "the 1 of 2 circuits that remain after the loss of a feed" in said
 
 
 # -- GB200 NVL72, RA-11338-001 V01 ------------------------------------------------------------------------------------
@@ -167,8 +170,8 @@ def test_half_of_the_shelves_carry_a_gb200_rack_but_not_a_gb300(tmp_path: Path) 
         fabrics=[],
     )
     (said,) = of(plan, "power-supplies")
-    assert "leaves 4 of 8 shelves, 132 kW, 10 kW short" in said
-    assert "dgx-gb300" in of(plan, "cooling-split-unknown")[0]
+    assert "4 of 8 shelves remain with 132 kW, 10 kW short" in said
+    assert "dgx-gb300" in of(plan, "cooling-liquid-share-unknown")[0]
 
 
 def test_a_gb300_rack_draws_what_its_maker_prints(tmp_path: Path) -> None:

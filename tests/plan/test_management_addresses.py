@@ -214,7 +214,7 @@ def test_uplink_ports_that_stay_empty_are_said_with_the_cure() -> None:
 def test_what_hangs_on_the_switches_of_a_rack_product_is_said() -> None:
     pool = {"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["management"]}
     plan = planned(pools=[pool], fabrics=[MANAGEMENT], facility={"cooling": {"kind": "direct-liquid"}})
-    (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-apart")
+    (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-management")
     assert said.problem.startswith("18 NVLink switch trays and 16 power shelves of the 2 racks of train hang on the 2 ")
     assert said.hint == "join the 4 switches of the racks by hand"
-    assert not [finding for finding in site().findings if finding.check == "fabric-rack-apart"]
+    assert not [finding for finding in site().findings if finding.check == "fabric-rack-management"]

@@ -188,7 +188,7 @@ def test_fabrics_with_the_same_as_numbers() -> None:
     routing = {"routing": {"asn_range": "4200000000-4200000999"}}
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 64, "fabrics": ["compute", "second"]}]
     plan = planned(fabrics=[ROCE | routing, ROCE | routing | {"name": "second"}], pools=pools)
-    assert [path for path, _ in problems(plan, "network-asn-shared")] == ["fabrics[1].routing.asn_range"]
+    assert [path for path, _ in problems(plan, "network-asn-overlap")] == ["fabrics[1].routing.asn_range"]
 
 
 def test_more_rails_than_subnets_fit() -> None:
@@ -235,7 +235,7 @@ def test_unknown_operating_system() -> None:
 )
 def test_a_contract_that_contradicts_itself(qos: dict[str, Any], place: str) -> None:
     plan = planned(fabrics=[ROCE | {"qos": qos}], pools=train("dgx-h100", 64))
-    assert [path for path, _ in problems(plan, "network-contract")] == [f"fabrics[0].qos.{place}"]
+    assert [path for path, _ in problems(plan, "network-lossless")] == [f"fabrics[0].qos.{place}"]
 
 
 def test_more_paths_than_the_system_takes(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> Non
 
     fewest, _ = found()
     switches, (problem,) = found(spines=2)
-    assert f"takes {switches} switches with spines: 2 in each pod, {fewest} without" in problem and switches > fewest
+    assert f"requires {switches} switches with spines: 2 in each pod, {fewest} without" in problem and switches > fewest
     assert not found(spines=2, tiers=3)[1]
 
 

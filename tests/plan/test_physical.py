@@ -217,8 +217,8 @@ def test_servers_without_a_port_for_their_network() -> None:
     links = {item.name: item.links for item in plan.fabrics[0].services}
     assert not plan.errors and links == {"compute-manager": 2, "home-nfs": 4}
     (said,) = planned(text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE).errors
-    assert (said.check, said.path) == ("storage-unwired", "storage[3].fabric")
-    assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (no adapter of it is known)"
+    assert (said.check, said.path) == ("storage-disconnected", "storage[3].fabric")
+    assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
 
 
 def test_a_plan_without_a_network_for_them_says_so() -> None:
@@ -228,7 +228,7 @@ def test_a_plan_without_a_network_for_them_says_so() -> None:
         if not line.startswith(("  - {name: in-band", "  - {name: management"))
     ]
     plan = planned("".join(lines), ("storage, in-band, management]", "storage]"), file=STORAGE)
-    said = [item for item in plan.findings if item.check == "storage-unwired"]
+    said = [item for item in plan.findings if item.check == "storage-disconnected"]
     assert {item.path for item in said} == {"storage[3]", "storage[4]"} and {item.level for item in said} == {"note"}
 
 
@@ -255,12 +255,12 @@ def test_cables_that_do_not_plug_are_said() -> None:
         ("peers: qsfp28-dac", "peers: nvidia-mfs1s99"),
     )
     said = {item.path: item for item in plan.errors}
-    assert said["fabrics[2].cabling.peers"].problem == "no cable is called 'nvidia-mfs1s99'"
+    assert said["fabrics[2].cabling.peers"].problem == "unknown cable 'nvidia-mfs1s99'"
     assert said["fabrics[2].cabling.nodes"].problem == (
         "nvidia-mfp7e10 does not join qsfp112 of dgx-h100 and qsfp28 of nvidia-sn4600c on ethernet at 100 Gb/s"
     )
     short = planned(SUPERPOD.read_text(), ("nodes: nvidia-mfs1s00", "nodes: qsfp28-dac"))
-    (far,) = [item for item in short.errors if item.check == "cable-named"]
+    (far,) = [item for item in short.errors if item.check == "cable-mismatch"]
     assert (
         far.path == "fabrics[2].cabling.nodes"
         and "links are longer than qsfp28-dac (5 m): the longest is" in far.problem

@@ -48,7 +48,7 @@ def test_ports_that_the_catalog_does_not_know_are_asked_for() -> None:
     plan = site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute"], machine="mi300x-8gpu")
     in_band, management = found(plan)
     assert in_band.level == "warning"
-    assert in_band.hint.startswith("put the ports of mi300x-8gpu into a catalog overlay (adapters, role: in-band)")
+    assert in_band.hint.startswith("add the ports of mi300x-8gpu to a catalog overlay (adapters, role: in-band)")
     assert management.hint.startswith("add management to pools[1].fabrics")
 
 
@@ -112,7 +112,9 @@ def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.Monke
     monkeypatch.setattr(rebuild, "_NODES", 1)
     full, other = IN_BAND | {"tiers": 1, "exits": 23}, IN_BAND | {"name": "other", "role": "in-band"}
     (finding,) = found(site(COMPUTE, full, other, joined=["compute"]))
-    assert finding.hint.startswith("try in-band or other in pools[1].fabrics (not all was tried, as the plan is large)")
+    assert finding.hint.startswith(
+        "try in-band or other in pools[1].fabrics (not all were tested because the plan is large)"
+    )
     monkeypatch.undo()
     (finding,) = found(site(COMPUTE, full, other, joined=["compute"]))
     assert finding.hint.startswith("add other to pools[1].fabrics")

@@ -134,7 +134,7 @@ def test_another_kind_of_pod_with_fewer_switches_is_named_and_is_right(
     now = planned(pools=train(machine, nodes), fabrics=[NDR])
     [finding] = [item for item in now.findings if item.check == "fabric-pods"]
     assert all(f"{key}: {value}" in finding.hint for key, value in settings.items()) and finding.level == "note"
-    assert f"{switches[0]} switches join" in finding.problem and f"{switches[1]} would" in finding.problem
+    assert f"{switches[0]} switches connect" in finding.problem and f"{switches[1]} are enough" in finding.problem
     assert sum(counts(machine, nodes, NDR)) == switches[0]
     then = planned(pools=train(machine, nodes), fabrics=[NDR | settings])
     assert sum(tier.count for tier in wiring_of(then).tiers) == switches[1]
@@ -187,7 +187,7 @@ def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> Non
             if "before the others" in hint:
                 assert not list_split(order[::-1], NDR), (order, hint)
             else:
-                assert hint.endswith("with a fabric of its own"), hint
+                assert hint.endswith("with a separate fabric"), hint
                 name = hint.split()[2]
                 apart = [pool | {"fabrics": ["own" if pool["name"] == name else "compute"]} for pool in order]
                 plan = planned(pools=apart, fabrics=[NDR, NDR | {"name": "own", "role": "compute"}])

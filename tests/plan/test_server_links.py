@@ -273,7 +273,7 @@ def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
         fabrics=[STORAGE | {"name": long, "role": "storage"}],
     )
     (finding,) = [item for item in plan.errors if item.check == "network-names"]
-    assert finding.path == "fabrics[0].name" and "DNS takes 63" in finding.problem
+    assert finding.path == "fabrics[0].name" and "DNS supports 63" in finding.problem
 
 
 @pytest.mark.parametrize(

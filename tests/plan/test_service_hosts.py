@@ -39,7 +39,7 @@ def said(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
     "controllers, found",
     [
         ([("a", None), ("b", "10.0.7.1"), ("c", None)], None),
-        ([("a", "999.1.2.3")], "'999.1.2.3' is no address"),
+        ([("a", "999.1.2.3")], "'999.1.2.3' is not an IP address"),
         ([("a", "10.0.7.1"), ("b", "10.0.7.2"), ("c", "10.0.7.1")], "10.0.7.1 is the address of a"),
         (
             [("a", "10.0.0.12"), ("b", None), ("c", "10.0.7.3")],
@@ -47,7 +47,7 @@ def said(plan: Plan, check: str = "service-hosts") -> list[tuple[str, str]]:
         ),  # b's own would be that
         ([("a", "10.1.1.50")], "10.1.1.50 is the address of one of t-[0001-0300]"),
         ([("a", "10.1.1.51")], None),  # the 301st
-        ([("t-0300", None)], "t-0300 is one of t-[0001-0300], too"),
+        ([("t-0300", None)], "t-0300 is also the name of one of t-[0001-0300]"),
         ([("t-0301", None)], None),
     ],
 )
@@ -60,7 +60,7 @@ def test_where_only_slurm_takes_ipv6() -> None:
     [(path, problem)] = said(planned("kubernetes", ("a", "fd00::1")))
     assert path == "scheduler.controllers[0].address" and "IPv6" in problem
     [(_, problem)] = said(planned("kubernetes", ("a", "10.0.0.10")))
-    assert problem == "10.0.0.10 is the address of the control plane as a whole"
+    assert problem == "10.0.0.10 is the address of the endpoint of the control plane"
 
 
 def test_the_address_of_the_control_plane_is_in_their_network() -> None:

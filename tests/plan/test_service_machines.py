@@ -75,10 +75,10 @@ def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict
 
 def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
     (alone,) = unjoined(with_networks(MANAGEMENT))
-    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login hangs on no in-band network")
+    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login is on no in-band network")
     assert "declare a fabric with role: in-band" in alone.hint
     (found,) = unjoined(with_networks(IN_BAND, MANAGEMENT))
-    entry = re.fullmatch(r"write (\{.*\}) in the services of in-band", found.hint)
+    entry = re.fullmatch(r"add (\{.*\}) to the services of in-band", found.hint)
     assert entry
     declared = yaml.safe_load(entry[1])
     assert declared == {"name": "login", "count": 2, "links": 2}
@@ -118,7 +118,7 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
         "2 service machines in no rack; 4 links have no cable length, so cable types that depend on it are undecided: "
         "set facility.machines"
     )
-    entry = re.fullmatch(r"write (\{.*\}) in facility.machines .*", note.hint)
+    entry = re.fullmatch(r"add (\{.*\}) to facility.machines .*", note.hint)
     assert entry
     written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
     cured = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})

@@ -18,7 +18,7 @@ from supercloud.plan.build.kubernetes.labels import build_pool_labels
 from supercloud.plan.build.storage.clients import list_routed_pools
 from supercloud.plan.checks import pool_networks, storage_networks
 from supercloud.plan.checks.rebuild import replan
-from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
+from supercloud.plan.checks.storage_networks import storage_disconnected, storage_in_band
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import ClusterSpec, JobSpec
 from supercloud.targets import render
@@ -61,15 +61,15 @@ def of_check(plan: Plan, check: str) -> list[Finding]:
 def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -> None:
     """A port on the in-band network is none on the fabric of the store. What is advised has no such error."""
     wrong = store(kind, "cpu-6740e")
-    (found,) = of_check(site(wrong), "storage-unwired")
+    (found,) = of_check(site(wrong), "storage-disconnected")
     assert (found.level, found.path) == ("error", "storage[0].fabric")
     assert "has no port for storage (it has in-band: 2 × 200 Gb/s ethernet)" in found.problem
-    assert found.hint == "set storage[0].fabric: in-band, or take management-server"
+    assert found.hint == "set storage[0].fabric: in-band, or use management-server"
     for cured in (wrong | {"fabric": "in-band"}, store(kind)):
         plan = site(cured)
-        assert not of_check(plan, "storage-unwired") and not plan.errors
+        assert not of_check(plan, "storage-disconnected") and not plan.errors
     alone = site(wrong, fabrics=(COMPUTE, STORAGE), pools=[NODES | {"fabrics": ["compute", "storage"]}])
-    assert [item.hint for item in of_check(alone, "storage-unwired")] == ["take management-server"]
+    assert [item.hint for item in of_check(alone, "storage-disconnected")] == ["take management-server"]
 
 
 def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
@@ -81,7 +81,7 @@ def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
         machine = facts.get_machine("management-server").model_copy(update={"adapters": adapters})
         server = replace(plan.storage[0].servers[0], machine=machine, name="other")
         changed = replace(plan, storage=(replace(plan.storage[0], servers=(server,)),))
-        assert [item.level for item in storage_unwired(changed, facts)] == [level] * bool(level)
+        assert [item.level for item in storage_disconnected(changed, facts)] == [level] * bool(level)
         assert list(storage_in_band(changed, facts))
 
 
@@ -91,13 +91,13 @@ def test_a_store_on_the_management_network_is_an_error(fabrics: list[str]) -> No
     plan = site(
         store(fabric="management"), fabrics=(COMPUTE, IN_BAND, MANAGEMENT), pools=[NODES | {"fabrics": fabrics}]
     )
-    (found,) = of_check(plan, "storage-unwired")
-    assert "joins management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
+    (found,) = of_check(plan, "storage-disconnected")
+    assert "connects management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
 
 
 def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
-    (found,) = of_check(site(store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-unwired")
-    assert found.level == "error" and found.problem.startswith("no pool is on storage, so that it has no switches")
+    (found,) = of_check(site(store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-disconnected")
+    assert found.level == "error" and found.problem.startswith("no pool is on storage, so it has no switches")
     assert found.hint == "set storage[0].fabric: in-band, or add storage to 'fabrics' of the pools that are its clients"
 
 
@@ -111,9 +111,9 @@ def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
     ):
         (found,) = (one for one in of_check(site(item, fabrics=divided), "subnet-reach") if "no server" in one.problem)
         hints[name] = found.hint
-    assert "see storage-unwired" in hints["ports"]
+    assert "see storage-disconnected" in hints["ports"]
     assert hints["machines"].startswith("set storage[0].servers")
-    assert hints["name"].startswith("name the fabric in storage[].fabric")
+    assert hints["name"].startswith("set the fabric in storage[].fabric")
 
 
 def mixed(*stores: dict[str, Any], **changes: Any) -> Plan:
@@ -154,7 +154,7 @@ def test_no_store_is_taken_from_a_pool_that_has_it() -> None:
     # servers that need another network get one that takes nobody's way: on in-band all pools are
     wrong = store(machine="cpu-6740e")
     (found,) = of_check(
-        site(wrong, fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small]), "storage-unwired"
+        site(wrong, fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small]), "storage-disconnected"
     )
     assert found.hint.startswith("set storage[0].fabric: in-band")
 
@@ -237,7 +237,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
 @pytest.mark.parametrize(
     ("kind", "fabric", "change", "unreached"),
     [
-        ("nfs", ETHERNET, {}, "nor on a network that leads there"),
+        ("nfs", ETHERNET, {}, "nor on a network connected to it"),
         ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
         ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
         ("lustre", ETHERNET, {"exits": 2}, ""),
@@ -330,7 +330,7 @@ def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
     plan = site(*stores, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES)
     (found,) = of_check(plan, "kubernetes-weka-driver")
     assert found.level == "error" and "no pool mounts scratch and other" in found.problem
-    assert found.hint == "name one network in 'fabric' of storage[0] and storage[1]"
+    assert found.hint == "set one network in 'fabric' of storage[0] and storage[1]"
     together = tuple(item | {"fabric": "storage"} for item in stores)
     assert not site(*together, fabrics=fabrics, pools=[NODES, own], scheduler=KUBERNETES).errors
     both = own | {"fabrics": [*own["fabrics"], "storage"]}

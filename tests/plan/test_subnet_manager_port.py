@@ -70,7 +70,7 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
     assert not cured.errors
     assert not [item for item in cured.findings if item.check == "subnet-manager-port"]
     (fabric,) = cured.fabrics
-    switches = re.search(r"takes (\d+) switches in place of (\d+)", finding.hint)
+    switches = re.search(r"requires (\d+) switches instead of (\d+)", finding.hint)
     counts = [sum(tier.count for tier in plan.fabrics[0].tiers) for plan in (cured, warned)]
     assert not switches or list(map(int, switches.groups())) == counts
     domain = cured.pools[0].machine.domain_nodes

@@ -47,7 +47,7 @@ def test_a_switch_whose_cage_is_not_known_is_named(tmp_path: Path) -> None:
     [finding] = cable_unknown(plan, load_catalog(plan.spec, tmp_path))
     assert (finding.level, finding.path) == ("note", "fabrics[0]")
     total = fabric.link_counts["node_leaf"] + fabric.link_counts["leaf_spine"]
-    assert finding.problem.startswith(f"{total} links of compute have no kind of cable in the catalog: ")
+    assert finding.problem.startswith(f"{total} links of compute have no matching cable in the catalog: ")
     assert "the cages of nvidia-qm9700 are unknown" in finding.problem
 
 

@@ -45,7 +45,7 @@ def test_growing_does_not_renumber() -> None:
 def test_too_small_a_network_says_both_numbers() -> None:
     with pytest.raises(InputError, match=r"10.0.0.0/24 has 256 addresses.*a 256, b 256"):
         allocate_blocks("10.0.0.0/24", {"a": 10, "b": 10})
-    with pytest.raises(InputError, match="no network"):
+    with pytest.raises(InputError, match="not a valid network"):
         allocate_blocks("10.0.0.1/8", {"a": 1})
     with pytest.raises(InputError, match="IPv4"):
         allocate_blocks("fd00::/64", {"a": 1})

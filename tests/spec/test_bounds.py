@@ -120,7 +120,7 @@ def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> N
 
 
 def test_a_time_of_nothing_is_refused() -> None:
-    with pytest.raises(ValidationError, match="not more than 0"):
+    with pytest.raises(ValidationError, match="must be greater than 0"):
         Storage.model_validate({"name": "a", "kind": "nfs", "checkpoint": {"parameters": "1B", "stall": "0 s"}})
 
 
@@ -134,7 +134,7 @@ def test_links_of_the_manager_count_as_those_of_services() -> None:
     Fabric.model_validate(fabric)
     service = {"services": [{"name": "b", "count": 500, "links": 2}]}
     for wrong in (fabric | service, fabric | {"manager": {"links": 2048, "peer_links": 1024}}):
-        with pytest.raises(ValidationError, match="manager: .* Take fewer appliances"):
+        with pytest.raises(ValidationError, match="manager: .* Use fewer appliances"):
             Fabric.model_validate(wrong)
 
 
@@ -156,7 +156,7 @@ def test_the_examples_are_within_the_bounds() -> None:
 
 @pytest.mark.parametrize("via", ["https://[::1", "http://:6820", "https://host:99999999", "https://host:port"])
 def test_an_address_that_is_none_is_refused(via: str) -> None:
-    with pytest.raises(ValidationError, match="is no address"):
+    with pytest.raises(ValidationError, match="is not a valid address"):
         Connection(engine="slurm", via=via)
     assert Connection(engine="slurm", via="https://[::1]:6820").via
 

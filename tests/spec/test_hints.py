@@ -122,7 +122,7 @@ def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
         ("name: Über", "write uber"),
         ("gpus: 8", "write accelerators: {count: 8}"),
         ("gres: 'gpu:8'", "write accelerators:"),
-        ("cpus-per-task: 4", "leave it out"),
+        ("cpus-per-task: 4", "omit it"),
         ("ntasks: 16", "write tasks_per_node"),
         ("partition: batch", "write place:"),
         ("time: 24:00:00", "write time_limit"),
@@ -181,7 +181,7 @@ def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line:
     ("text", "said"),
     [
         ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
-        ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is an object of Kubernetes, not a job"),
+        ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is a Kubernetes object, not a job"),
     ],
 )
 def test_a_file_of_another_system_is_known(tmp_path: Path, text: str, said: str) -> None:

@@ -34,7 +34,7 @@ def test_more_than_any_site_has_is_refused(kind: str, fields: str, path: str, se
     with pytest.raises(SpecError) as caught:
         loads(SPEC.format(kind=kind, fields=fields + servers))
     (finding,) = caught.value.findings
-    assert finding.path == f"storage[0].{path}" and "the most that is planned for" in finding.problem
+    assert finding.path == f"storage[0].{path}" and "the supported maximum" in finding.problem
 
 
 def test_the_most_itself_is_taken() -> None:

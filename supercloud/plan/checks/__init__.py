@@ -1,4 +1,4 @@
-"""What can be wrong with a plan: small named functions in a registry.
+"""Checks of a plan: small named functions in a registry.
 
 A check is a generator ``def some_name(plan, catalog) -> Iterator[Finding]``; the name of the function with dashes is
 the name that findings carry and ``suppress:`` uses. To add one, write it in the file of its subject and add it to
@@ -52,9 +52,9 @@ CHECKS: tuple[Check, ...] = (
     *power.CHECKS,
     *racks.CHECKS,
     fabric.fabric_port_assumed,
-    fabric.fabric_rack_apart,
+    fabric.fabric_rack_management,
     fabric.fabric_rails_disjoint,
-    fabric.fabric_slow,
+    fabric.fabric_speed,
     fabric.fabric_spines,
     fabric.fabric_core_spines,
     fabric.fabric_split_domain,
@@ -68,7 +68,7 @@ CHECKS: tuple[Check, ...] = (
     *bonds.CHECKS,
     *hosts.CHECKS,
     sharing.mig_profile,
-    sharing.shard_capable,
+    sharing.slicing_support,
     sharing.tenant_accounting,
     sharing.tenant_limits,
     *storage.CHECKS,
@@ -89,7 +89,7 @@ def format_check_name(check: Check) -> str:
 
 
 def run_checks(plan: Plan, catalog: Catalog) -> Plan:
-    """The plan with every finding of every check, the accepted ones set apart."""
+    """The plan with the findings of all checks; suppressed ones are listed separately."""
     found = [*plan.findings, *(finding for check in CHECKS for finding in check(plan, catalog))]
     names = {format_check_name(check) for check in CHECKS}
     kept, suppressed = [], []
@@ -106,9 +106,9 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
         if item.check not in names:
             hard = any(finding.check == item.check for finding in found)
             problem = (
-                f"{item.check!r} cannot be suppressed: nothing can be decided without it"
+                f"{item.check!r} cannot be suppressed: the plan cannot be built without it"
                 if hard
-                else (f"there is no check {item.check!r}")
+                else (f"unknown check {item.check!r}")
             )
             kept.append(
                 Finding("suppress-unknown", "error", f"{path}.check", problem, suggest_nearest(item.check, names))
@@ -119,8 +119,8 @@ def run_checks(plan: Plan, catalog: Catalog) -> Plan:
                     "suppress-unused",
                     "note",
                     path,
-                    f"{item.check} found nothing to suppress",
-                    "remove the entry when the reason is gone",
+                    f"no finding of {item.check} to suppress",
+                    "remove the entry",
                 )
             )
     order = {"error": 0, "warning": 1, "note": 2}

@@ -13,12 +13,12 @@ __all__ = ["CHECKS"]
 
 
 def roce_host_qos(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Hosts on a lossless fabric whose adapters nobody is known to have documented how to configure."""
+    """Hosts on a lossless fabric for whose adapters the catalog has no configuration tool."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for underlay in plan.networks.underlays if plan.networks else ():
         fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
         unknown = [
-            f"{key} ({adapter.model if adapter and adapter.model else 'model not known'})"
+            f"{key} ({adapter.model if adapter and adapter.model else 'unknown model'})"
             for key, adapter in iter_adapters(fabric, plan.pools, underlay.servers)
             if key not in underlay.adapter_tools
         ]
@@ -29,8 +29,8 @@ def roce_host_qos(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"fabrics[{positions[underlay.fabric]}]",
                 f"the catalog has no tool that sets DSCP and PFC on the adapters of {', '.join(unknown)}: the bundle "
                 f"roce has no roce-qos.sh for them, and {underlay.fabric} is lossless only where its hosts pause",
-                "configure them as their maker's manual says, with the values in INSTALL.md of roce; where the maker "
-                "has a tool of the catalog, put adapters[].model into an overlay of the machine",
+                "configure them according to the vendor's manual, with the values in INSTALL.md of roce; if the vendor "
+                "has a tool in the catalog, put adapters[].model into an overlay of the machine",
             )
 
 

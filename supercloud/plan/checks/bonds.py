@@ -14,7 +14,7 @@ __all__ = ["CHECKS"]
 
 
 def network_bonds(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Hosts whose links form a bond and whose RDMA devices the catalog does not know."""
+    """Hosts whose links form a bond and whose RDMA devices are not in the catalog."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for fabric in list_bridged_fabrics(plan) if plan.networks else ():
         machines: dict[str, int] = {}
@@ -28,8 +28,8 @@ def network_bonds(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "network-bonds",
                 "note",
                 f"fabrics[{positions[fabric.name]}]",
-                f"the RDMA devices of {', '.join(sorted(machines))} on {fabric.name} are not known: there bond.sh "
-                f"takes the interfaces that are called {named}, and stops where one of them is not present",
+                f"the RDMA devices of {', '.join(sorted(machines))} on {fabric.name} are unknown: bond.sh uses "
+                f"the interfaces named {named} there, and fails if one of them is missing",
                 "name them (systemd.link), or put adapters[].devices into a catalog overlay",
             )
 

@@ -1,4 +1,4 @@
-"""Checks of cables. They lay the cables of a fabric only where the spec says which kinds may be used."""
+"""Checks of cables. The cables of a fabric are built only where the spec restricts their kinds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _iter_planned_fabrics(plan: Plan) -> Iterator[tuple[str, FabricPlan]]:
 
 
 def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Cables longer than any of the kinds that were allowed, and ports that would get two."""
+    """Cables longer than any of the allowed kinds, and ports that would get two cables."""
     spots = None
     for path, fabric in _iter_planned_fabrics(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
         special = declared.cabling or declared.peer_links or declared.exits or declared.joins
         upper = {item.name for item in plan.fabrics if item.tiers and item.name != fabric.name}
         if not special or not fabric.tiers or (declared.joins and declared.joins.fabric not in upper):
-            continue  # that the network it joins is not there is said where it is declared
+            continue  # an unknown network in ``joins`` is reported where it is declared
         import numpy as np
 
         from ..build.cabling.cables import build_cable_table
@@ -41,7 +41,7 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             table = build_cable_table(plan, fabric, spots)
         except InputError as error:
             problem, _, hint = str(error).removeprefix(f"{path}: ").partition("; ")
-            yield Finding("cable-reach", "error", path, problem, hint or "take larger switches, or fewer links")
+            yield Finding("cable-reach", "error", path, problem, hint or "use larger switches, or fewer links")
             continue
         media = declared.cabling.media if declared.cabling else ()
         short = (table.kind_index < 0) & ~np.isnan(table.length)
@@ -54,17 +54,17 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             ends = [(table.devices[int(of[worst])], int(device[worst]), int(port[worst])) for of, device, port in sides]
             known = list_joining_cables(fabric, declared, ends[0][0], ends[1][0], ends[0][2], ends[1][2])
             speed = ends[0][0].link_speed or fabric.speed
-            if not known:  # not a question of length
+            if not known:  # the length is not the problem
                 cages = " and ".join(
-                    f"{item.form_factors[port] or 'a cage of unknown form'} of {item.model}" for item, _, port in ends
+                    f"{item.form_factors[port] or 'an unknown cage type'} of {item.model}" for item, _, port in ends
                 )
                 yield Finding(
                     "cable-unknown",
                     "warning",
                     f"{path}.cabling.media",
-                    f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog knows no "
+                    f"{int(short.sum())} of {table.count} links of {fabric.name} have no cable: the catalog has no "
                     f"{' and no '.join(media)} that joins {cages} at {speed}",
-                    "allow another kind, or put the cable into a catalog overlay",
+                    "allow another kind, or add the cable to a catalog overlay",
                 )
                 continue
             reach = max(item.lengths[-1] if item.lengths else item.reach for item in known)
@@ -73,14 +73,14 @@ def cable_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-reach",
                 "error",
                 f"{path}.cabling.media",
-                f"{int(short.sum())} of {table.count} links of {fabric.name} are further than {', '.join(media)} goes "
-                f"({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
-                "allow a kind that reaches further, or move the racks of switches nearer",
+                f"{int(short.sum())} of {table.count} links of {fabric.name} are longer than {', '.join(media)} "
+                f"reaches ({reach} at {speed}): the longest is {table.length[worst]:.1f} m, from {labels}",
+                "allow a kind that reaches further, or move the racks of switches closer",
             )
 
 
 def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A splitter and a straight fibre in the two ports of one module, which takes two of the same kind only.
+    """A splitter and a straight fibre in the two ports of one module, which supports two of the same kind only.
 
     NVIDIA, MMA4Z00-NS400-T, connectivity scenarios: both fibres of a twin-port module are straight or splitters.
     """
@@ -98,14 +98,14 @@ def cable_mixed_optic(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-mixed-optic",
                 "warning",
                 _find_service_path(plan, path, fabric, name),
-                f"{many} and straight fibres would share modules, which take two of a kind; the first is in "
+                f"{many} and straight fibres would share modules, which support only two of one kind; the first is in "
                 f"port {port + 1} of {leaves[leaf]}",
-                "take fewer nodes, links of full speed, or a cable that brings its own ends",
+                "use fewer nodes, full-speed links, or a cable with fixed ends",
             )
 
 
 def _find_service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> str:
-    """Where a service is declared; servers of storage are declared there."""
+    """Path where a service is declared; storage servers are declared in their fabric."""
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     if name == f"{fabric.name}-manager":
         return f"{path}.manager"
@@ -113,8 +113,8 @@ def _find_service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> 
     return path if position is None else f"{path}.services[{position}]"
 
 
-def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Cables asked for by name that do not plug, or do not reach."""
+def cable_mismatch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Cables selected by name that do not fit or are too short."""
     spots = None
     for path, fabric in _iter_planned_fabrics(plan):
         declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
@@ -133,7 +133,7 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         try:
             table = build_cable_table(plan, fabric, spots)
         except InputError:
-            continue  # said by cable-reach
+            continue  # reported by cable-reach
         parts = fabric.cabling_parts
         if not isinstance(parts, CablingParts):
             continue
@@ -151,7 +151,7 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if service:
                 place = f"{_find_service_path(plan, path, fabric, near.kind)}.cable"
             cages = [
-                item.form_factors[int(port[rows[0]])] or "a cage of unknown form"
+                item.form_factors[int(port[rows[0]])] or "an unknown cage type"
                 for item, port in ((near, table.source_port), (far, table.target_port))
             ]
             longest = float(np.nanmax(table.length[rows], initial=0.0))
@@ -162,11 +162,17 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
             if longest > float(reach.base):
                 problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
-            yield Finding("cable-named", "error", place, problem, "name another, or let the plan choose")
+            yield Finding(
+                "cable-mismatch",
+                "error",
+                place,
+                problem,
+                "select another cable, or remove the name to select one automatically",
+            )
 
 
 def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Links for which the catalog has no cable, so that the bill of material names none.
+    """Links for which the catalog has no cable, so that the bill of material lists none.
 
     Where the spec allows some media only, ``cable_reach`` compares them with the length of each link.
     """
@@ -181,16 +187,16 @@ def cable_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-unknown",
                 "note",
                 path,
-                f"{sum(item.count for item in found)} links of {fabric.name} have no kind of cable in the catalog: "
+                f"{sum(item.count for item in found)} links of {fabric.name} have no matching cable in the catalog: "
                 f"{parts}",
-                "put the cables, their transceivers or the form of the cages into a catalog overlay",
+                "add the cables, their transceivers or the form of the cages to a catalog overlay",
             )
 
 
 def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Links between switches at the speed of slower nodes, in ports made for more, for which there is no cable.
+    """Links between switches that run at the speed of slower nodes in faster ports, and for which there is no cable.
 
-    Both ends of such a link would have to be split, and the splitters of the catalog lead to machines.
+    Both ends of such a link would have to be split, and the splitters of the catalog connect machines.
     """
     for path, fabric in _iter_planned_fabrics(plan):
         if not fabric.tiers or fabric.speed is None:
@@ -213,16 +219,15 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cable-uplinks",
             "warning",
             path,
-            f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} as "
-            f"its nodes do, in ports made for {native}: "
-            + "; ".join(f"{item.description}: {item.reason}" for item in missing),
+            f"{sum(item.count for item in missing)} links of {fabric.name} between switches run at {fabric.speed} like "
+            f"its nodes, in ports of {native}: " + "; ".join(f"{item.description}: {item.reason}" for item in missing),
             (
-                f"take switches made for {fabric.speed} ({', '.join(others[:4])})"
+                f"use switches with ports of {fabric.speed} ({', '.join(others[:4])})"
                 if others
-                else f"take nodes with adapters of {native}"
+                else f"use nodes with adapters of {native}"
             )
-            + ", or put a cable for it into a catalog overlay",
+            + ", or add a suitable cable to a catalog overlay",
         )
 
 
-CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown, cable_uplinks)
+CHECKS = (cable_mixed_optic, cable_mismatch, cable_reach, cable_unknown, cable_uplinks)

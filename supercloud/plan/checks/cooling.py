@@ -22,7 +22,7 @@ _MEDIA = {"air": {"air"}, "rear-door": {"air"}, "direct-liquid": {"direct-liquid
 
 
 def _find_cooling_methods(plan: Plan) -> dict[str, str]:
-    """Pool -> how its racks are cooled."""
+    """Pool -> cooling method of its racks."""
     racks = plan.facility.racks if plan.facility else ()
     hall = plan.facility.cooling if plan.facility else "air"
     own = {group.pool: group.cooling for group in racks if group.pool}
@@ -30,14 +30,14 @@ def _find_cooling_methods(plan: Plan) -> dict[str, str]:
 
 
 def _needs_liquid(machine: Machine) -> bool:
-    """Whether part of its heat can leave in a liquid only: air beside it takes the rest, not all."""
+    """Whether part of its heat can be removed by liquid only: air removes the rest, not all of it."""
     heat = machine.heat
     both = {"air", "direct-liquid"} <= set(heat.methods)
     return "air" not in heat.methods or (both and (bool(heat.liquid_share) or machine.rack is not None))
 
 
 def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines that the way their racks are cooled does not cool."""
+    """Machines that the cooling method of their racks cannot cool."""
     kinds = _find_cooling_methods(plan)
     for index, pool in enumerate(plan.pools if plan.facility else ()):
         kind, methods = kinds[pool.name], set(pool.machine.heat.methods)
@@ -48,8 +48,8 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         heat, part = compute_node_power(pool.machine), pool.machine.heat.liquid_share
         over = ""
         if liquid and part and heat:
-            over = f": {Power.from_base(heat.base * pool.nodes * Fraction(repr(part)))} have no way out"
-        # air is there in any hall, liquid is not; and where nobody said how the hall cools, nothing is against it yet
+            over = f": {Power.from_base(heat.base * pool.nodes * Fraction(repr(part)))} cannot be removed"
+        # Any hall has air, not every hall has liquid; and if no cooling is declared, nothing contradicts liquid yet.
         said = _is_cooling_declared(plan, pool.name)
         level: Level = "error" if liquid and said else "warning"
         mixed = len(set(kinds.values())) > 1 or len(plan.pools) > 1
@@ -58,14 +58,14 @@ def cooling_method(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-method",
             level,
             f"pools[{index}].machine",
-            f"{pool.machine.name} is cooled by {made_for}, its racks by {kind}"
-            + (over if said else ", as nobody said otherwise"),
-            f"set {where}: {made_for}, or take another machine",
+            f"{pool.machine.name} requires {made_for} cooling, but its racks are cooled by {kind}"
+            + (over if said else ", the default"),
+            f"set {where}: {made_for}, or use another machine",
         )
 
 
 def _is_cooling_declared(plan: Plan, pool: str) -> bool:
-    """Whether the spec says how the racks of a pool are cooled."""
+    """Whether the spec declares the cooling of a pool's racks."""
     facility = plan.spec.facility
     own = next((item.rack for item in plan.spec.pools if item.name == pool), None)
     choice = own or (facility.rack if facility else None)
@@ -73,7 +73,7 @@ def _is_cooling_declared(plan: Plan, pool: str) -> bool:
 
 
 def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Water warmer, or colder, than a machine takes, or than its declared class allows."""
+    """Water warmer, or colder, than a machine accepts or its declared class allows."""
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if declared is None or plan.facility is None:
         return
@@ -91,19 +91,19 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             least = least if least is not None else named.supply_from
         made = {"direct-liquid", "immersion"} & set(machine.heat.methods)
         if limit is None and not made:
-            continue  # that it is not made for water is said by ``cooling_method``
+            continue  # a machine not made for water is reported by ``cooling_method``
         if limit is None:
             yield Finding(
                 "cooling-class-unknown",
                 "note",
                 "facility.cooling.supply",
-                f"not known: the warmest water that {machine.name} takes; {supply} is not checked",
-                "set facility.cooling.water_class to the class its maker names, such as W32",
+                f"unknown maximum water temperature of {machine.name}: {supply} is not checked",
+                "set facility.cooling.water_class to the class specified by its vendor, such as W32",
             )
         elif supply > limit:
             found = find_thermal_class(limit, classes, "liquid")
             of = (
-                f"{machine.name} takes ({limit}{', class ' + found.name.upper() if found else ''})"
+                f"{machine.name} accepts ({limit}{', class ' + found.name.upper() if found else ''})"
                 if own
                 else (f"class {named.name.upper()} allows ({limit})" if named else "")
             )
@@ -119,7 +119,7 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cooling-supply",
                 "error",
                 "facility.cooling.supply",
-                f"{supply} is {least - supply} below what {machine.name} takes ({least})",
+                f"{supply} is {least - supply} below what {machine.name} accepts ({least})",
                 f"supply at least {least}",
             )
     if kinds & {"rear-door", "direct-liquid"}:
@@ -137,7 +137,7 @@ def cooling_supply(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 def _find_declared_class(
     name: str | None, medium: str, field: str, catalog: Catalog
 ) -> tuple[ThermalClass | None, list[Finding]]:
-    """A declared class, or what is wrong with its name."""
+    """A declared class, or the problem with its name."""
     if name is None:
         return None, []
     path = f"facility.cooling.{field}"
@@ -148,12 +148,12 @@ def _find_declared_class(
     if found.medium == medium:
         return found, []
     fitting = sorted(item.name.upper() for item in _list_thermal_classes(catalog) if item.medium == medium)
-    problem = f"{name} is a class of {found.medium}, and {medium} is asked for"
+    problem = f"{name} is a class of {found.medium}, but {medium} is required"
     return None, [Finding(f"cooling-{field.replace('_', '-')}", "error", path, problem, f"one of {', '.join(fitting)}")]
 
 
 def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Air outside what air-cooled machines take: their own limit, or the class that was declared for them."""
+    """Air outside the limits of air-cooled machines: their own limit, or the class declared for them."""
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if declared is None or plan.facility is None:
         return
@@ -166,7 +166,7 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         low = named.supply_from if named else None
         high = machine.heat.max_air if machine.heat.max_air is not None else named.supply_to if named else None
         of = (
-            f"{machine.name} takes"
+            f"{machine.name} accepts"
             if machine.heat.max_air is not None or named is None
             else (f"class {named.name.upper()} allows")
         )
@@ -180,7 +180,7 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _list_machines(plan: Plan, *methods: str) -> list[Machine]:
-    """Machines of the pools whose racks are cooled in one of these ways; of all where none is named."""
+    """Machines of the pools whose racks are cooled in one of these ways; of all pools if none is given."""
     kinds = _find_cooling_methods(plan)
     chosen = (pool for pool in plan.pools if not methods or kinds[pool.name] in methods)
     return list({pool.machine.name: pool.machine for pool in chosen}.values())
@@ -191,7 +191,7 @@ def _list_thermal_classes(catalog: Catalog) -> list[ThermalClass]:
 
 
 def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks denser than the way they are cooled reaches: the fullest of each way."""
+    """Racks with more power than their cooling method can remove: the fullest rack of each method."""
     methods = [cast(CoolingMethod, item) for item in catalog.iter_entries("cooling")]
     fullest: dict[str, RackGroup] = {}
     for group in plan.facility.racks if plan.facility else ():
@@ -211,13 +211,13 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             "facility.cooling.kind",
             f"the fullest rack{what} draws {power}, {power - best.power_to} over the {best.power_to} that "
-            f"{best.title[0].lower()}{best.title[1:]} reaches",
-            (fewer or "put fewer nodes into a rack") + (f", or cool by {' or '.join(stronger)}" if stronger else ""),
+            f"{best.title[0].lower()}{best.title[1:]} can cool",
+            (fewer or "put fewer nodes into a rack") + (f", or use {'  or '.join(stronger)}" if stronger else ""),
         )
 
 
-def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks among cold plates whose rest of heat is more than the air of the room takes."""
+def cooling_residual_air(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Racks with cold plates whose remaining heat exceeds what the air of the hall can remove."""
     reach = find_air_cooling_limit(catalog)
     for group in plan.facility.racks if plan.facility and reach else ():
         air = group.fullest_heat.air
@@ -226,21 +226,21 @@ def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]
                 "cooling-density",
                 "warning",
                 "facility.cooling.kind",
-                f"a rack of {group.pool or group.kind} gives {air} to the air, {air - reach} "
-                f"over the {reach} that air takes from one",
-                "put less into a rack, or give it a rear door (rack.cooling)",
+                f"a rack of {group.pool or group.kind} releases {air} to the air, {air - reach} "
+                f"over the {reach} that air can remove from one rack",
+                "put less equipment into a rack, or add a rear door (rack.cooling)",
             )
 
 
 def _can_cool(method: CoolingMethod, power: Power) -> bool:
-    """Whether a way of cooling takes such a rack; one without an end does from its beginning."""
+    """Whether a cooling method supports a rack of this power; a method without an upper limit does from its minimum."""
     if method.power_to is not None:
         return method.power_to >= power
     return method.power_from is not None
 
 
 def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More water than there is, or less than a machine asks for."""
+    """More water flow than is available, or less than a machine requires."""
     loop = plan.facility.cooling_plan.loop if plan.facility and plan.facility.cooling_plan else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if loop is None or declared is None:
@@ -250,7 +250,7 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-flow",
             "error",
             "facility.cooling.step",
-            f"a rise of {declared.step} carries no heat",
+            f"a rise of {declared.step} removes no heat",
             "set a rise above zero, such as 10 K",
         )
         return
@@ -264,9 +264,9 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-flow",
             "error",
             "facility.cooling.flow",
-            f"{loop.heat} at a rise of {loop.temperature_rise} takes {loop.flow}, {loop.flow - declared.flow} over the "
-            f"{declared.flow} there is",
-            f"give {loop.flow}" + (f", or let the rise be {float(step):.3g} K" if step else ""),
+            f"{loop.heat} at a rise of {loop.temperature_rise} requires {loop.flow}, {loop.flow - declared.flow} "
+            f"over the available {declared.flow}",
+            f"provide {loop.flow}" + (f", or set a rise of {float(step):.3g} K" if step else ""),
         )
     if loop.temperature_rise is None or not loop.heat or loop.flow is None:
         return
@@ -280,15 +280,14 @@ def cooling_flow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cooling-flow",
                 "warning",
                 "facility.cooling.step",
-                f"a rise of {loop.temperature_rise} gives {given} for each kW, {asked - given} short of what "
-                f"{machine.name} "
-                f"asks for ({asked})",
+                f"a rise of {loop.temperature_rise} gives {given} per kW, {asked - given} less than "
+                f"{machine.name} requires ({asked})",
                 f"set a rise of at most {float(loop.temperature_rise.base * given.base / asked.base):.3g} K",
             )
 
 
 def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Zones with fewer distribution units than heat and flow ask for after as many have failed as may."""
+    """Zones with too few distribution units for heat and flow after the tolerated number of failures."""
     loop = plan.facility.cooling_plan.loop if plan.facility and plan.facility.cooling_plan else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if loop is None or loop.cdu is None or declared is None:
@@ -313,49 +312,49 @@ def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         "cooling-cdu",
         "error",
         "facility.cooling.cdus",
-        f"{needed + spare} × {loop.cdu.name} in {which}: with {spares} failed {left} of {needed} are left"
+        f"{needed + spare} × {loop.cdu.name} in {which}: with {spares} failed, {left} of {needed} needed units remain"
         + (f" ({'; '.join(what)})" if what else ""),
         f"set cdus: {needed + spares}",
     )
 
 
-def cooling_split_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines whose liquid share nobody sourced."""
+def cooling_liquid_share_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Machines whose liquid share has no source."""
     for name in plan.facility.cooling_plan.assumed_machines if plan.facility and plan.facility.cooling_plan else ():
         yield Finding(
-            "cooling-split-unknown",
+            "cooling-liquid-share-unknown",
             "note",
             "facility.cooling",
-            f"not known: how much of the heat of {name} leaves in the liquid; counted as all of it, an upper bound",
-            "put heat.liquid_share into a catalog overlay",
+            f"unknown liquid share of the heat of {name}: counted as all of it, an upper bound",
+            "add heat.liquid_share to a catalog overlay",
         )
 
 
 def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Heat rejection whose limit outdoors is not known, because a part between it and the racks does not say."""
+    """Heat rejection whose outdoor limit is unknown because a value of a part between it and the racks is unknown."""
     heat = plan.facility.cooling_plan if plan.facility else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if heat is None or declared is None or heat.rejection is None or not heat.rejection.reference:
         return
     cdu = heat.loop.cdu if heat.loop else None
     if declared.supply is None:
-        what, cure = "the temperature of the supply", "set facility.cooling.supply"
+        what, cure = "temperature of the supply", "set facility.cooling.supply"
     elif heat.outdoor_limit is None and cdu is not None and cdu.approach is None:
-        what, cure = f"the approach of {cdu.name}", f"put it into cdus/{cdu.name}.yaml of a catalog overlay"
+        what, cure = f"approach of {cdu.name}", f"add it to cdus/{cdu.name}.yaml of a catalog overlay"
     else:
         return
     yield Finding(
         "cooling-limit-unknown",
         "note",
         "facility.cooling.rejection",
-        f"not known: {what}, and so up to which temperature outdoors a {heat.rejection.name} is enough"
-        + (", nor how many hours are free" if declared.weather else ""),
+        f"unknown {what}: the maximum outdoor temperature for a {heat.rejection.name} cannot be computed"
+        + (", nor the hours of free cooling" if declared.weather else ""),
         cure,
     )
 
 
 def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Hours of the year that the outdoors does not cool, where nothing else is declared that does."""
+    """Hours of the year in which the outdoor air is too warm for cooling and no other cooling is declared."""
     heat = plan.facility.cooling_plan if plan.facility else None
     declared = plan.spec.facility.cooling if plan.spec.facility else None
     if (
@@ -373,7 +372,7 @@ def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.cooling.weather",
             f"the file has {heat.weather_hours} hours, {_HOURS_PER_YEAR - heat.weather_hours} short of a year of "
             f"{_HOURS_PER_YEAR}",
-            "take a file of a whole year, or read the free hours as a part only",
+            "use a file of a whole year; until then the hours of free cooling are incomplete",
         )
     hot = heat.weather_hours - heat.free_hours
     if hot and declared.chiller is None:
@@ -381,21 +380,21 @@ def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cooling-weather",
             "warning",
             "facility.cooling.rejection",
-            f"in {hot} of {heat.weather_hours} hours it is warmer than the {heat.outdoor_limit} up to which a "
-            f"{heat.rejection.name} gives {declared.supply}",
-            "supply warmer, or add a chiller for these hours",
+            f"in {hot} of {heat.weather_hours} hours the outdoor temperature is above {heat.outdoor_limit}, the "
+            f"limit at which a {heat.rejection.name} supplies {declared.supply}",
+            "raise the supply temperature, or add a chiller for these hours",
         )
 
 
 CHECKS = (
-    cooling_air_beside_liquid,
+    cooling_residual_air,
     cooling_air_class,
     cooling_cdu,
     cooling_density,
     cooling_flow,
     cooling_limit_unknown,
     cooling_method,
-    cooling_split_unknown,
+    cooling_liquid_share_unknown,
     cooling_supply,
     cooling_weather,
 )

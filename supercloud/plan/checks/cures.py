@@ -1,4 +1,4 @@
-"""What would cure a rack: the place in the spec that decides it, and the number that would do."""
+"""Fixes for a rack: the field of the spec that decides it, and a number that is enough."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..model.plan import Plan, RackGroup
 
 __all__ = ["count_needed_circuits", "suggest_node_count", "find_rack_path"]
 
-# More circuits than this are not advised: no limit of any rack, only where the search for a number ends.
+# More circuits than this are not suggested: not a limit of racks, only the end of the search.
 _MAX_CIRCUITS = 12
 
 
 def find_rack_path(plan: Plan, group: RackGroup) -> str:
-    """Where the racks of a group are chosen: for a pool, by default for all of them, or those of switches."""
+    """The field that selects the racks of a group: for a pool, by default for all of them, or those of switches."""
     own = next((index for index, pool in enumerate(plan.spec.pools) if pool.name == group.pool and pool.rack), None)
     if own is not None:
         return f"pools[{own}].rack"
@@ -25,9 +25,9 @@ def find_rack_path(plan: Plan, group: RackGroup) -> str:
 def suggest_node_count(
     plan: Plan, group: RackGroup, total: Quantity, limit: Quantity, empty: Fraction = Fraction(0)
 ) -> str:
-    """How many nodes keep a rack within a limit, as a setting; empty where it is a product, or not one fits.
+    """How many nodes keep a rack within a limit, as a setting; empty if the rack is a product, or no node fits.
 
-    ``total`` is what a full rack has of it, ``empty`` the part that does not come with nodes.
+    ``total`` is the quantity of a full rack, ``empty`` the part that does not depend on nodes.
     """
     if group.limited_by == "product" or group.nodes_per_rack < 2:
         return ""
@@ -37,7 +37,7 @@ def suggest_node_count(
 
 
 def count_needed_circuits(power: Power, circuits: Circuits, must_survive_loss: bool) -> int | None:
-    """Circuits of that kind that carry so much, after a loss where it must be survived; None where no number does."""
+    """Circuits of that kind that carry ``power``, after a loss if it must be survived; None if no number does."""
     if circuits.circuit_power is None or (must_survive_loss and (circuits.paths or circuits.feeds) < 2):
         return None
     for count in range(circuits.count + 1, _MAX_CIRCUITS + 1):

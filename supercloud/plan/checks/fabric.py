@@ -1,4 +1,4 @@
-"""Checks of networks."""
+"""Checks of fabrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _find_fabric_path(plan: Plan, name: str) -> str:
 
 
 def fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A fabric no pool uses."""
+    """A fabric that no pool uses."""
     used = {name for pool in plan.spec.pools for name in pool.fabrics}
     for index, fabric in enumerate(plan.spec.fabrics):
         if fabric.name not in used:
@@ -36,8 +36,8 @@ def fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def fabric_rack_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Parts of rack products that hang on the management switches within their rack, and on no network of the plan."""
+def fabric_rack_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Parts of rack products on the management switches within their rack, which are on no network of the plan."""
     joined = {name for fabric in plan.fabrics if fabric.role == "management" and fabric.tiers for name in fabric.pools}
     for index, pool in enumerate(plan.pools):
         group = next((item for item in (plan.facility.racks if plan.facility else ()) if item.pool == pool.name), None)
@@ -47,17 +47,18 @@ def fabric_rack_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         parts = {"NVLink switch trays": product.switch_trays, "power shelves": product.power_shelves}
         text = " and ".join(f"{count * group.count} {name}" for name, count in parts.items() if count)
         yield Finding(
-            "fabric-rack-apart",
+            "fabric-rack-management",
             "note",
             f"pools[{index}].machine",
-            f"{text} of the {group.count} racks of {pool.name} hang on the {product.management_switches} management "
-            "switches that come with each rack: they are in no list of cables and have no addresses here",
-            f"join the {product.management_switches * group.count} switches of the racks by hand",
+            f"{text} of the {group.count} racks of {pool.name} are connected to the {product.management_switches} "
+            "management switches that come with each rack: they are in no cable list and have no addresses in this "
+            "plan",
+            f"connect the {product.management_switches * group.count} switches of the racks by hand",
         )
 
 
 def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines on a management network whose port there the catalog does not know."""
+    """Machines on a management network whose management port is not in the catalog."""
     for fabric in plan.fabrics:
         if fabric.role != "management" or not fabric.tiers:
             continue
@@ -68,13 +69,13 @@ def fabric_port_assumed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "fabric-port-assumed",
                 "note",
                 _find_fabric_path(plan, fabric.name),
-                f"not known: the management port of {', '.join(names)}; counted as one of {fabric.speed} on RJ45",
-                "put it into a catalog overlay (adapters, role: management)",
+                f"unknown management port of {', '.join(names)}: counted as one of {fabric.speed} on RJ45",
+                "add it to a catalog overlay (adapters, role: management)",
             )
 
 
 def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Rails that meet nowhere in the fabric."""
+    """Rails that are not connected to each other in the fabric."""
     for fabric in plan.fabrics:
         if isinstance(fabric.wiring, Wiring) and fabric.wiring.has_disjoint_rails and fabric.rails > 1:
             yield Finding(
@@ -82,13 +83,13 @@ def fabric_rails_disjoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "note",
                 _find_fabric_path(plan, fabric.name),
                 f"the {fabric.rails} rails of "
-                f"{fabric.name} do not meet: traffic between them goes through a node's scale-up links",
-                "set pod: su to join them in the spines",
+                f"{fabric.name} are not connected to each other: traffic between them uses a node's scale-up links",
+                "set pod: su to connect them in the spines",
             )
 
 
 def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Leaves with ports made for uplinks, under spines of their own: these take ports that devices could have."""
+    """Leaves with dedicated uplink ports under separate spines: the spine links use ports that devices could use."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
         if fabric is None or len(fabric.tiers) < 2 or declared.joins or not fabric.tiers[0].switch.uplink_ports:
@@ -99,17 +100,16 @@ def fabric_uplinks_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "fabric-uplinks-unused",
             "warning",
             f"fabrics[{index}]",
-            f"{spine.count} {spine.name} switches join the {leaf.count} leaves of {fabric.name} by "
+            f"{spine.count} {spine.name} switches connect the {leaf.count} leaves of {fabric.name} by "
             f"{fabric.link_counts['leaf_spine']} links of {fabric.speed}; the {leaf.switch.uplink_ports} uplink "
-            "ports of "
-            f"each {leaf.switch.name} stay empty",
+            f"ports of each {leaf.switch.name} remain unused",
             f"set joins: {{fabric: {others[0] if others else 'in-band'}, links: 2}}"
             + ("" if others else ", and declare that network"),
         )
 
 
 def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Far more spines than uplinks fill, as the uplinks of leaves that were declared spread evenly over no fewer."""
+    """Far more spines than uplinks fill, because the declared uplinks of leaves spread evenly over no fewer."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
         if fabric is None or not isinstance(fabric.wiring, Wiring) or len(fabric.tiers) != 2 or declared.spines:
@@ -133,8 +133,8 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A declared number of spines under core switches that takes more switches than none; ``tiers: 3`` says that it is
-    meant. Where it takes more tiers as well, ``fabric-tiers`` is the error."""
+    """A declared number of spines under core switches that requires more switches than the default; ``tiers: 3`` states
+    intended. If it requires more tiers too, ``fabric-tiers`` is the error."""
     refused = {item.path for item in plan.findings if item.check == "fabric-tiers"}
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
@@ -153,14 +153,14 @@ def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "fabric-core-spines",
                 "warning",
                 f"fabrics[{index}].spines",
-                f"{fabric.name} takes {switches} switches with spines: {declared.spines} in each pod, {without} "
-                "without this number",
-                f"leave spines out, or set tiers: {TIERS_WITH_CORE} where that is meant",
+                f"{fabric.name} requires {switches} switches with spines: {declared.spines} in each pod, {without} "
+                "without it",
+                f"omit spines, or set tiers: {TIERS_WITH_CORE} if this is intended",
             )
 
 
-def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Links between accelerators, or to storage, slower than the adapters, which nobody asked for."""
+def fabric_speed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Links between accelerators, or to storage, that are slower than the adapters although no speed was set."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
         if fabric is None or not fabric.tiers or fabric.speed is None or declared.speed:
@@ -175,13 +175,13 @@ def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         switches = [cast(Switch, item) for item in catalog.iter_entries("switches")]
         names = [item.name for item in switches if item.kind == kind and item.find_radix(most)]
         yield Finding(
-            "fabric-slow",
+            "fabric-speed",
             "warning",
             f"fabrics[{index}]",
-            f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below what the adapters give "
+            f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below the speed of the adapters "
             f"({most}): {' and '.join(sorted({tier.switch.name for tier in fabric.tiers}))} has no ports of {most}",
-            f"take {_format_names(names)}"
-            + ("" if fabric.pool_speeds else f", or set speed: {fabric.speed} where that is meant"),
+            f"use {_format_names(names)}"
+            + ("" if fabric.pool_speeds else f", or set speed: {fabric.speed} if this is intended"),
         )
 
 
@@ -191,7 +191,7 @@ def _format_names(names: list[str]) -> str:
 
 
 def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Scale-up domains whose nodes are on different leaves, where these have nodes of other domains too."""
+    """Scale-up domains whose nodes are on different leaves, which also have nodes of other domains."""
     for fabric in plan.fabrics:
         for name, (split, domains) in _split_domains(plan, fabric).items():
             hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
@@ -200,7 +200,7 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "fabric-split-domain",
                 "warning",
                 _find_fabric_path(plan, fabric.name),
-                f"leaves take {size} nodes, scale-up domains of pool {name} have {domain}: {split} of "
+                f"leaves have {size} nodes, scale-up domains of pool {name} have {domain}: {split} of "
                 f"{domains} are split over leaves",
                 _suggest_leaf_size(plan, catalog, fabric, name)
                 if size % domain
@@ -209,8 +209,8 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]:
-    """Pool -> its scale-up domains that are split over leaves, and all of them; pools without a split one are not in
-    it. Only leaves of compute fabrics keep domains together."""
+    """Pool -> its scale-up domains that are split over leaves, and all its domains; pools without a split domain
+    are omitted. Only leaves of compute fabrics keep domains together."""
     if not isinstance(fabric.wiring, Wiring) or fabric.role != "compute" or fabric.shape != "rail-optimized":
         return {}
     hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
@@ -231,7 +231,7 @@ _MOST_ORDERED = 4
 
 
 def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str) -> str:
-    """An order of pools, or a fabric of its own for the pool, with which no fabric has split domains; planned anew."""
+    """An order of pools, or a separate fabric for the pool, with which no fabric has split domains; tried on a plan."""
     members = [pool for pool in plan.spec.pools if pool.name in fabric.pools]
     first = next(pool for pool in members if pool.name == name)
     orders = [[first, *(pool for pool in members if pool is not first)]]
@@ -255,8 +255,8 @@ def _order_of_pools(plan: Plan, catalog: Catalog, fabric: FabricPlan, name: str)
     )
     spec = plan.spec.model_copy(update={"pools": alone, "fabrics": (*plan.spec.fabrics, apart)})
     if len(members) > 1 and _has_whole_domains(plan, catalog, spec):
-        return f"declare pool {name} with a fabric of its own"
-    return "take numbers of nodes that fill leaves, in all pools but the last"
+        return f"declare pool {name} with a separate fabric"
+    return "use numbers of nodes that fill leaves, in all pools but the last"
 
 
 def _has_whole_domains(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> bool:
@@ -266,13 +266,15 @@ def _has_whole_domains(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> bool:
 
 
 def _suggest_leaf_size(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: str) -> str:
-    """What gives leaves whole scale-up domains, as far as the leaves have ports for them."""
+    """A setting that gives leaves whole scale-up domains, if the leaves have enough ports."""
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     down = plan.get_pool(pool).machine.domain_nodes * fabric.rails_per_leaf
     if rebuild_fabric(plan, catalog, declared.model_copy(update={"leaf_down": down})):
         return f"set leaf_down to a multiple of {down}"
     return (
-        "set leaf_rails: 1" if fabric.rails_per_leaf > 1 else f"take leaves of more ports: a domain takes {down} down"
+        "set leaf_rails: 1"
+        if fabric.rails_per_leaf > 1
+        else f"use leaves with more ports: a domain needs {down} downlinks"
     )
 
 

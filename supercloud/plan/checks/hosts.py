@@ -1,4 +1,4 @@
-"""Checks of service hosts: names and addresses that somebody else has."""
+"""Checks of service hosts: conflicting names and addresses, missing racks and networks."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["CHECKS"]
 
 
 def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Hosts of the scheduler on-prem whose address is none, or whose address or name is taken."""
+    """Hosts of the scheduler on-prem whose address is invalid, or whose address or name is in use."""
     if plan.site.kind != "onprem":
         return
     taken: dict[str, str] = {}
     if plan.scheduler.kind == "kubernetes":
-        taken[build_cluster_networks(plan).endpoint] = "the control plane as a whole"
+        taken[build_cluster_networks(plan).endpoint] = "the endpoint of the control plane"
     for path, host in _iter_hosts(plan):
         for names, addresses in _iter_machines(plan):
             if host.name in names:
@@ -32,22 +32,21 @@ def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "service-hosts",
                     "error",
                     f"{path}.name",
-                    f"{host.name} is one of {names}, too",
-                    "give the host another name, or the pool another hostname",
+                    f"{host.name} is also the name of one of {names}",
+                    "rename the host, or change the hostname of the pool",
                 )
             if host.address in addresses:
                 taken.setdefault(host.address, f"one of {names}")
         if (problem := _explain_invalid_address(plan, host.address)) is None and host.address in taken:
             problem = f"{host.address} is the address of {taken[host.address]}"
         if problem:
-            yield Finding(
-                "service-hosts", "error", f"{path}.address", problem, "write another address, or leave it out"
-            )
+            yield Finding("service-hosts", "error", f"{path}.address", problem, "set another address, or omit it")
         taken.setdefault(host.address, host.name)
 
 
 def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Hosts of the scheduler on-prem that are no machine of the plan, though it plans racks or an ordinary network."""
+    """Hosts of the scheduler on-prem that are not machines of the plan, although it plans racks or an in-band
+    network."""
     racked = plan.spec.facility is not None and plan.spec.facility.rack is not None
     joined = any(fabric.role == "in-band" for fabric in plan.fabrics)
     if plan.site.kind != "onprem" or not (racked or joined):
@@ -58,21 +57,21 @@ def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if lacking:
         names = [name for _, name in lacking]
         count = (
-            f"{names[0]} has no machine: it takes"
+            f"{names[0]} has no machine: it has"
             if len(names) == 1
-            else (f"{', '.join(names)} have no machines: they take")
+            else (f"{', '.join(names)} have no machines: they have")
         )
         yield Finding(
             "service-machines",
             "note",
             lacking[0][0],
             f"{count} no rack, no power and no port in this plan",
-            "set scheduler.machine and number the hosts (such as ctl-01), or name them after facility.machines",
+            "set scheduler.machine and number the hosts (such as ctl-01), or use the names of facility.machines",
         )
 
 
 def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines on networks, subnet managers among them, that racks have no place for, though there are racks."""
+    """Machines on networks, subnet managers included, without a rack in a plan that has racks."""
     if plan.facility is None or not plan.facility.racks:
         return
     for item in find_unracked(plan):
@@ -88,14 +87,14 @@ def service_racks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "service-racks",
             "note",
             item.path,
-            f"{few} {'stand' if many else 'stands'} in no rack: {'their' if many else 'its'} power is in no sum, and "
+            f"{few} {'have' if many else 'has'} no rack: {'their' if many else 'its'} power is not counted, and "
             f"{item.links} link{'s have' if item.links > 1 else ' has'} no cable length",
-            f"write {{name: {item.name}, machine: {machine}, count: {item.wanted}}} in facility.machines{more}",
+            f"add {{name: {item.name}, machine: {machine}, count: {item.wanted}}} to facility.machines{more}",
         )
 
 
 def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines of facility.machines that have a port on the management network at most."""
+    """Machines of facility.machines on no network, or on the management network only."""
     if plan.site.kind != "onprem" or not any(fabric.tiers for fabric in plan.fabrics):
         return
     joined: dict[str, int] = {}
@@ -107,34 +106,30 @@ def service_networks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         count = item.count - joined.get(item.name, 0)
         if count <= 0:
             continue
-        # machines that scheduler.machine asks for stand in no line of the spec
+        # Machines that scheduler.machine requires have no line in the spec.
         by_scheduler = plan.spec.scheduler.machine == item.machine and f"{item.name}-01" in hosts
-        few = (
-            f"{count} of the {item.count} machines of {item.name} hang"
-            if count < item.count
-            else (f"{item.name} hangs")
-        )
+        few = f"{count} of the {item.count} machines of {item.name} are" if count < item.count else (f"{item.name} is")
         yield Finding(
             "service-networks",
             "warning",
             "scheduler.machine" if by_scheduler else f"facility.machines[{index}]",
-            f"{few} on no in-band network: neither nodes nor users reach {'them' if item.count > 1 else 'it'}",
+            f"{few} on no in-band network: neither nodes nor users can reach {'them' if item.count > 1 else 'it'}",
             _service_to_write(plan, catalog, item),
         )
 
 
 def _service_to_write(plan: Plan, catalog: Catalog, item: ServiceMachines) -> str:
-    """The entry of ``services`` that cables the machines, and the fabric that it belongs in."""
+    """The entry of ``services`` that cables the machines, and the fabric to add it to."""
     known = item.machine in catalog.list_names("machines")
     fabrics = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
     for fabric in fabrics:
         adapter = find_adapter(catalog.get_machine(item.machine), "in-band", fabric.kind) if known else None
         if adapter:
             links = f", links: {adapter.count}" + (f", cage: {adapter.cage}" if adapter.cage else "")
-            return f"write {{name: {item.name}, count: {item.count}{links}}} in the services of {fabric.name}"
+            return f"add {{name: {item.name}, count: {item.count}{links}}} to the services of {fabric.name}"
     entry = f"{{name: {item.name}, count: {item.count}, links: 1}}"
     if fabrics:
-        return f"write {entry} (links: those of one machine) in the services of {fabrics[0].name}"
+        return f"add {entry} (links: those of one machine) to the services of {fabrics[0].name}"
     return f"declare a fabric with role: in-band, and {entry} (links: those of one machine) in its services"
 
 
@@ -159,14 +154,14 @@ def _explain_invalid_address(plan: Plan, text: str) -> str | None:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        return f"{text!r} is no address"
+        return f"{text!r} is not an IP address"
     if plan.scheduler.kind == "kubernetes" and address.version != 4:
-        return f"{text} is of IPv6, the cluster's pods and services have addresses of IPv4"
+        return f"{text} is an IPv6 address, but the cluster's pods and services use IPv4"
     return None
 
 
 def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Hosts that cannot take the address of the control plane, which is announced by ARP (kube-vip)."""
+    """Hosts that cannot hold the address of the control plane, which is announced by ARP (kube-vip)."""
     if plan.site.kind != "onprem" or plan.scheduler.kind != "kubernetes":
         return
     network, endpoint = plan.network.management, build_cluster_networks(plan).endpoint
@@ -176,9 +171,9 @@ def kubernetes_endpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-endpoint",
                 "warning",
                 f"{path}.address",
-                f"{host.address} is outside of {network}, where the control plane answers at {endpoint}: the "
-                "host can take that address only if both are one network",
-                f"choose an address in {network}, or set network.management to theirs",
+                f"{host.address} is outside of {network}, but the control plane endpoint {endpoint} is in it: the "
+                "host can announce that address only within the same network",
+                f"choose an address in {network}, or set network.management to the network of the hosts",
             )
 
 

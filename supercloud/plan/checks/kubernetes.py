@@ -1,4 +1,4 @@
-"""What a Kubernetes cluster cannot be given as declared: releases, sizes, names, levels, capacity."""
+"""Checks of a Kubernetes cluster: releases, sizes, names, levels, capacity."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _RESERVED_NAMESPACES = ("default", "supercloud-system", "flux-system", "argocd")
 
 
 def _find_oldest_kueue(catalog: Catalog, predicate: Callable[[KueueRelease], bool]) -> str:
-    """The name of the oldest release of Kueue that is able to."""
+    """The name of the oldest release of Kueue that meets a condition."""
     found = [item for item in catalog.iter_entries("kueue") if predicate(cast(KueueRelease, item))]
     return min(found, key=build_release_sort_key).name if found else ""
 
 
 def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """No private network left that is large enough for pods and services."""
+    """No free private network that is large enough for pods and services."""
     for _ in iter_kubernetes_plans(plan):
         networks = build_cluster_networks(plan)
         if plan.site.kind == "onprem" and not (networks.pods and networks.services):
@@ -44,13 +44,13 @@ def kubernetes_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-addresses",
                 "error",
                 "network.cidr",
-                f"no private network is left for the addresses of {what} of {plan.nodes} nodes",
-                "give network.cidr, network.fabrics and network.management smaller networks",
+                f"no private network is free for the {what} addresses of {plan.nodes} nodes",
+                "set smaller networks in network.cidr, network.fabrics and network.management",
             )
 
 
 def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More nodes than the release is tested with, or a control plane without a majority to lose."""
+    """More nodes than the release is tested with, or a control plane that cannot lose a member."""
     for facts in iter_kubernetes_plans(plan):
         most = facts.release.max_nodes if facts.release else None
         if plan.site.kind != "onprem":
@@ -60,17 +60,17 @@ def kubernetes_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-size",
                 "warning",
                 "pools",
-                f"{plan.nodes} nodes in one cluster, Kubernetes is tested with {most}",
+                f"{plan.nodes} nodes in one cluster: Kubernetes is tested with at most {most}",
                 "split it into several clusters of a fleet",
             )
         count = len(plan.scheduler.controllers)
         if count % 2 == 0 or count == 1:
-            problem = f"of {count} etcd members {(count - 1) // 2} may be lost"
-            yield Finding("kubernetes-size", "warning", "scheduler.controllers", problem, "give 3 or 5 of them")
+            problem = f"{count} etcd members tolerate the loss of {(count - 1) // 2}"
+            yield Finding("kubernetes-size", "warning", "scheduler.controllers", problem, "declare 3 or 5 controllers")
 
 
 def kubernetes_queue_release(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A release of the queue that does not run on the Kubernetes asked for."""
+    """A release of the queue that does not run on the requested Kubernetes release."""
     for facts in iter_kubernetes_plans(plan):
         queue = facts.kueue or facts.volcano
         least = queue.min_kubernetes if queue else None
@@ -84,13 +84,13 @@ def kubernetes_queue_release(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-queue-release",
                 "error",
                 "scheduler.queue_version",
-                f"{queue.title} needs Kubernetes {least}, this is {facts.release.name}",
-                f"set scheduler.version to {least} or later, or take an older queue",
+                f"{queue.title} requires Kubernetes {least}, not {facts.release.name}",
+                f"set scheduler.version to {least} or later, or use an older queue release",
             )
 
 
 def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Scale-up domains of several nodes with a Kueue that cannot keep parts of a gang within one."""
+    """Scale-up domains of several nodes with a Kueue release that cannot keep parts of a gang within one domain."""
     for facts in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             if facts.kueue and not facts.kueue.abilities.slices and pool.machine.domain_nodes > 1:
@@ -105,7 +105,7 @@ def kueue_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Releases whose API server cannot count how often Kueue lets a job begin."""
+    """Releases whose API server cannot count how often Kueue starts a job."""
     for facts in iter_kubernetes_plans(plan):
         if facts.kueue and facts.release and facts.mutating_policies is None:
             able = [
@@ -118,15 +118,15 @@ def kueue_starts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kueue-starts",
                 "note",
                 "scheduler.version",
-                f"nothing in Kubernetes {facts.release.name} tells a job that Kueue took its nodes and gave "
-                "it others: both starts have one SUPERCLOUD_EPOCH, so what is left of the first may still "
+                f"Kubernetes {facts.release.name} cannot notify a job that Kueue evicted it and admitted it on "
+                "other nodes: both starts have the same SUPERCLOUD_EPOCH, so processes left of the first may still "
                 "commit checkpoints",
                 f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later" if able else "",
             )
 
 
 def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More levels or pools than the release has room for."""
+    """More levels or pools than the release supports."""
     for facts in iter_kubernetes_plans(plan):
         if facts.kueue is None:
             continue
@@ -138,8 +138,8 @@ def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kueue-limits",
                     "error",
                     find_pool_path(plan, pool),
-                    f"{len(place.labels)} levels of topology, {facts.kueue.title} takes {most}",
-                    f"name {most - 1} of them in scheduler.levels: the host is always one more",
+                    f"{len(place.labels)} levels of topology: {facts.kueue.title} supports {most}",
+                    f"list {most - 1} of them in scheduler.levels: the host is always added",
                 )
         most = facts.kueue.max_flavors
         if most and len(plan.pools) > most:
@@ -147,8 +147,8 @@ def kueue_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kueue-limits",
                 "error",
                 "pools",
-                f"{len(plan.pools)} pools, a queue of {facts.kueue.title} takes {most}",
-                "join pools of equal machines",
+                f"{len(plan.pools)} pools: a queue of {facts.kueue.title} supports {most}",
+                "merge pools of equal machines",
             )
 
 
@@ -159,18 +159,18 @@ def kubernetes_levels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         declared = plan.scheduler.spec
         for index, name in enumerate(declared.levels if isinstance(declared, KubernetesScheduler) else ()):
             if name not in there:
-                known = f"there are {', '.join(there)}" if there else "there is none"
+                known = f"available: {', '.join(there)}" if there else "there are no levels"
                 yield Finding(
                     "kubernetes-levels",
                     "error",
                     f"scheduler.levels[{index}]",
-                    f"no pool has a level {name!r} that nodes are grouped by; {known}",
-                    "name one of those, or leave 'levels' out" if there else "leave 'levels' out",
+                    f"unknown level {name!r}; {known}",
+                    "use one of those, or omit 'levels'" if there else "omit 'levels'",
                 )
 
 
 def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Tenants called like a namespace that the cluster itself uses."""
+    """Tenants named like a namespace that the cluster itself uses."""
     for facts in iter_kubernetes_plans(plan):
         taken = {*_RESERVED_NAMESPACES, *(chart.namespace for chart in facts.charts)}
         for index, tenant in enumerate(plan.tenants):
@@ -179,13 +179,13 @@ def kubernetes_tenant_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-tenant-name",
                     "error",
                     f"tenants[{index}].name",
-                    f"the namespace {tenant.name} belongs to the cluster itself",
+                    f"the namespace {tenant.name} is reserved by the cluster",
                     "choose another name",
                 )
 
 
 def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Limits that a queue of Kubernetes cannot keep, and tenants that own nothing."""
+    """Limits that a queue of Kubernetes cannot enforce, and tenants without a share of accelerators."""
     for facts in iter_kubernetes_plans(plan):
         shares = compute_tenant_quotas(plan)
         for index, tenant in enumerate(plan.tenants):
@@ -195,7 +195,8 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-tenant-limits",
                     "note",
                     f"{path}.limits.jobs",
-                    f"no queue of Kubernetes counts running jobs: {tenant.name} is not held to {tenant.limits.jobs}",
+                    f"Kubernetes queues do not count running jobs: the limit of {tenant.limits.jobs} for "
+                    f"{tenant.name} is not enforced",
                     "limit accelerators, nodes or submitted jobs",
                 )
             if tenant.limits.max_time and facts.volcano:
@@ -203,18 +204,18 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-tenant-limits",
                     "note",
                     f"{path}.limits.max_time",
-                    "Volcano has no longest time of a tenant's jobs",
-                    "take Kueue, or leave it out",
+                    "Volcano does not limit the run time of a tenant's jobs",
+                    "use Kueue, or omit it",
                 )
             for limit, parts, total in _iter_split_limits(plan, tenant, shares[tenant.name]) if facts.kueue else ():
                 yield Finding(
                     "kubernetes-tenant-limits",
                     "note",
                     f"{path}.limits.{limit}",
-                    f"a queue of Kueue counts each pool by itself, so each has a part of the limit of "
+                    f"a Kueue queue counts each pool separately, so each has a part of the limit of "
                     f"{tenant.name}: {parts}; a job that needs more of one pool is refused",
-                    f"where that is too little, raise the limit (from {total} on nothing is divided), join "
-                    "pools of equal machines, or take queue: volcano, which counts all pools together",
+                    f"if that is too little, raise the limit (it is not divided from {total} on), merge "
+                    "pools of equal machines, or set queue: volcano, which counts all pools together",
                 )
             owned = {name: number for own in shares[tenant.name] for name, number in own.nominal.items() if number}
             if tenant.share and not any("/" in name or not plan.accelerators for name in owned):
@@ -222,13 +223,13 @@ def kubernetes_tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-tenant-limits",
                     "warning",
                     f"{path}.share",
-                    f"a share of {tenant.share} is less than one accelerator: {tenant.name} only borrows",
-                    "give it a larger share",
+                    f"a share of {tenant.share} is less than one accelerator: {tenant.name} can only borrow",
+                    "increase its share",
                 )
 
 
 def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]) -> Iterator[tuple[str, str, int]]:
-    """Limits that bind over several pools, what is left of them in each, and what these pools have."""
+    """Limits that bind over several pools, their part in each pool, and the capacity of these pools."""
     for limit, most in (("accelerators", tenant.limits.accelerators), ("nodes", tenant.limits.nodes)):
         parts: dict[str, tuple[int, int]] = {}
         for pool, share in zip(plan.pools, shares, strict=True):
@@ -236,7 +237,7 @@ def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]
             capacity = compute_pool_capacity(pool)
             if most is None or name not in capacity or (pool.tenants and tenant.name not in pool.tenants):
                 continue
-            if not capacity[name]:  # all processors are reserved, which is an error of its own
+            if not capacity[name]:  # all processors are reserved, which is a separate error
                 continue
             per_node = compute_node_resources(pool)[name] if limit == "nodes" else 1
             has = share.nominal[name] + share.borrowing_limit.get(name, 0)
@@ -247,7 +248,7 @@ def _iter_split_limits(plan: Plan, tenant: TenantPlan, shares: list[TenantQuota]
 
 
 def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Capacity that starts when it is free, where Kueue cannot wait for it."""
+    """Capacity that starts when it becomes available, if Kueue cannot wait for it."""
     for facts in iter_kubernetes_plans(plan):
         for index, pool in enumerate(plan.spec.pools):
             for position, item in enumerate(pool.capacity):
@@ -256,8 +257,8 @@ def kubernetes_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "kubernetes-capacity",
                         "warning",
                         f"pools[{index}].capacity[{position}]",
-                        "only Kueue on GKE waits for such capacity before it starts a job; here nodes come one by one",
-                        "take a reservation, or on-demand",
+                        "only Kueue on GKE waits for such capacity before it starts a job; here nodes start one by one",
+                        "use a reservation, or on-demand",
                     )
 
 

@@ -1,4 +1,4 @@
-"""What nodes of a Kubernetes cluster cannot be given as declared: devices, rails, sizes, labels."""
+"""Checks of the nodes of a Kubernetes cluster: devices, rails, sizes, labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
 
 
 def iter_kubernetes_plans(plan: Plan) -> Iterator[KubernetesPlan]:
-    """What is known of Kubernetes, where the scheduler is it."""
+    """The Kubernetes plan, if Kubernetes is the scheduler."""
     if plan.scheduler.kubernetes:
         yield plan.scheduler.kubernetes
 
@@ -33,7 +33,7 @@ def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
 
 
 def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Accelerators that nothing makes known to Kubernetes, or not in the way asked for."""
+    """Accelerators that nothing exposes to Kubernetes, or not in the requested way."""
     for facts in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             if pool.accelerator is None:
@@ -45,30 +45,30 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-devices",
                     "warning",
                     f"{path}.machine",
-                    f"no device plugin is known for {pool.accelerator.name} on a site of kind "
-                    f"{plan.site.kind}: pods cannot ask for it",
-                    "give device-stacks and accelerators/kubernetes in a catalog overlay",
+                    f"unknown device plugin for {pool.accelerator.name} on a site of kind "
+                    f"{plan.site.kind}: pods cannot request it",
+                    "add device-stacks and accelerators/kubernetes to a catalog overlay",
                 )
                 continue
             slicing = pool.slicing
             if slicing and not (stack.sharing if slicing.shards else stack.slices):
-                way, what = ("shards", "shared among pods") if slicing.shards else ("mig", "cut into instances")
+                way, what = ("shards", "shared among pods") if slicing.shards else ("mig", "partitioned into instances")
                 why = f": {stack.whole}" if stack.whole else ""
                 yield Finding(
                     "kubernetes-devices",
                     "error",
                     f"{path}.slicing.{way}",
                     f"{stack.title}: accelerators cannot be {what}{why}",
-                    "remove 'slicing', or take NVIDIA GPUs for this pool",
+                    "remove 'slicing', or use NVIDIA GPUs for this pool",
                 )
             elif slicing and "plugin" in stack.provided.get(plan.site.kind, ()):
                 yield Finding(
                     "kubernetes-devices",
                     "warning",
                     f"{path}.slicing",
-                    f"the device plugin that {plan.site.kind} brings cuts and shares accelerators where its "
-                    "node group says so: no object in the cluster can",
-                    "give the node group the same slicing at the provider",
+                    f"the device plugin of {plan.site.kind} partitions and shares accelerators only as configured in "
+                    "its node group: objects in the cluster cannot change it",
+                    "configure the same slicing in the node group at the provider",
                 )
             elif (
                 slicing
@@ -81,7 +81,7 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{path}.slicing.accelerators",
                     "the device plugin shares all accelerators of a node or none, not "
                     f"{slicing.accelerators} of {pool.accelerators_per_node}",
-                    "leave 'accelerators' out, or make two pools",
+                    "omit 'accelerators', or declare two pools",
                 )
             able = facts.release.abilities.devices if facts.release else "v1"
             if pool.has_imex and stack.device_class and able is None:
@@ -90,39 +90,40 @@ def kubernetes_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-devices",
                     "warning",
                     "scheduler.version",
-                    f"without dynamic resource allocation jobs on {pool.name} share no memory over scale-up domains",
+                    f"without dynamic resource allocation jobs on {pool.name} cannot share memory over scale-up "
+                    "domains",
                     f"set scheduler.version to {newer} or later",
                 )
 
 
 def kubernetes_visible_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Runtimes of containers that hand out accelerators past their plugin, where no value of a chart stops them."""
+    """Container runtimes that expose accelerators without the device plugin, where no chart value prevents it."""
     for facts in iter_kubernetes_plans(plan):
         for resource, stack in facts.stacks.items():
             way, site = stack.visible_devices, plan.site.kind
             if way is None or (way.by_chart and "toolkit" not in stack.provided.get(site, ())) or not plan.tenants:
                 continue
             pool = next(pool for pool in plan.pools if pool.accelerator and pool.accelerator.kubernetes == resource)
-            images = f"; {way.closed[site]} have the line" if site in way.closed else ""
+            images = f"; {way.closed[site]} have the setting" if site in way.closed else ""
             yield Finding(
                 "kubernetes-visible-devices",
                 "note" if images else "warning",
                 f"{find_pool_path(plan, pool)}.machine",
                 f"a container without privileges that sets {way.variable} to all gets every accelerator of "
                 f"its node, those of other tenants too, unless {way.file} on the nodes has the line "
-                f"'{way.setting}': nothing here writes it{images}",
-                "look for the line on a node before tenants use it; have images without it write it at "
+                f"'{way.setting}': the bundle does not set it{images}",
+                "check the line on a node before tenants use it; in images without it, write it at "
                 "boot, or build images that have it",
             )
 
 
 def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Claims for GPUs where the release, the kind of GPU or the way it is cut does not allow them."""
+    """Claims for GPUs where the release, the kind of GPU or its slicing does not allow them."""
     scheduler = plan.scheduler.spec
     for facts in iter_kubernetes_plans(plan):
         if not isinstance(scheduler, KubernetesScheduler) or scheduler.devices == "plugin":
             continue
-        driven = any(stack.driver for stack in facts.stacks.values())  # others keep their device plugin
+        driven = any(stack.driver for stack in facts.stacks.values())  # the others keep their device plugin
         if driven and facts.release and not facts.release.abilities.claimed_resources:
             able = [
                 item
@@ -133,8 +134,8 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-claims",
                 "error",
                 "scheduler.devices",
-                f"Kubernetes {facts.release.name} gives pods that ask for nvidia.com/gpu nothing of what "
-                "claims hand out, and jobs ask so",
+                f"Kubernetes {facts.release.name} does not allocate devices of claims to pods that request "
+                "nvidia.com/gpu, as jobs do",
                 f"set scheduler.version to {min(able, key=build_release_sort_key).name} or later, or devices: plugin",
             )
         if driven and facts.volcano and not facts.volcano.abilities.claimed_resources:
@@ -142,9 +143,9 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-claims",
                 "error",
                 "scheduler.devices",
-                f"Volcano {facts.volcano.name} gives pods that ask for nvidia.com/gpu nothing of what claims "
-                "hand out, and jobs ask so",
-                "take Kueue, or set devices: plugin",
+                f"Volcano {facts.volcano.name} does not allocate devices of claims to pods that request "
+                "nvidia.com/gpu, as jobs do",
+                "use Kueue, or set devices: plugin",
             )
         for pool in plan.pools:
             stack = facts.stacks.get(pool.accelerator.kubernetes or "") if pool.accelerator else None
@@ -153,21 +154,21 @@ def kubernetes_claims(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-claims",
                     "warning",
                     f"{find_pool_path(plan, pool)}.machine",
-                    f"{stack.title} has no driver for claims here: {pool.name} keeps its device plugin",
-                    "leave it so, or set scheduler.devices: plugin",
+                    f"{stack.title} has no driver for claims on this site: {pool.name} keeps its device plugin",
+                    "accept it, or set scheduler.devices: plugin",
                 )
             elif stack and pool.slicing:
                 yield Finding(
                     "kubernetes-claims",
                     "error",
                     f"{find_pool_path(plan, pool)}.slicing",
-                    "instances and shares are handed out by the device plugin, which is off with claims",
+                    "instances and shares are allocated by the device plugin, which is disabled with claims",
                     "remove 'slicing', or set scheduler.devices: plugin",
                 )
 
 
 def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Accelerators that no device class can pick, because nobody sourced what their driver calls them."""
+    """Accelerators that no device class can select, because the product name in their driver has no source."""
     for facts in iter_kubernetes_plans(plan):
         scheduler = plan.scheduler.spec
         claims = isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
@@ -180,14 +181,13 @@ def kubernetes_products(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-products",
                     "warning" if claims else "note",
                     f"{find_pool_path(plan, pool)}.machine",
-                    f"it is not known what the driver reports as the product of {pool.accelerator.name}: "
-                    f"{pool.name} has no device class",
-                    "give accelerators.product_names in a catalog overlay, as nvidia-smi prints it",
+                    f"unknown product name of {pool.accelerator.name} in its driver: {pool.name} has no device class",
+                    "add accelerators.product_names to a catalog overlay, as nvidia-smi prints it",
                 )
 
 
 def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Channels of scale-up domains under a Volcano that places no claims within a level."""
+    """Channels of scale-up domains with a Volcano release that cannot place claims within a level."""
     for facts in iter_kubernetes_plans(plan):
         volcano = facts.volcano
         for pool in plan.pools:
@@ -196,9 +196,9 @@ def kubernetes_channels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-channels",
                     "warning",
                     f"{find_pool_path(plan, pool)}.imex",
-                    f"Volcano {volcano.name} places no pods with a claim within a level they insist on: jobs "
-                    f"on {pool.name} whose groups share scale-up domains are refused",
-                    "take Kueue, or set imex: false and start IMEX yourself",
+                    f"Volcano {volcano.name} cannot place pods with a claim within a required level: jobs "
+                    f"on {pool.name} whose groups share scale-up domains are rejected",
+                    "use Kueue, or set imex: false and start IMEX manually",
                 )
 
 
@@ -208,7 +208,7 @@ def _find_oldest_with_devices(catalog: Catalog) -> str:
 
 
 def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Rails that cannot be told apart, because nobody sourced the devices of the machine."""
+    """Rails that cannot be distinguished, because the devices of the machine have no source."""
     for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             for reach in list_attachments(plan, pool):
@@ -219,14 +219,14 @@ def kubernetes_rails(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "note",
                         f"{find_pool_path(plan, pool)}.machine",
                         f"the devices of the {adapter.count if adapter else 0} adapters of "
-                        f"{pool.machine.name} on {reach.fabric.name} are not known: pods get them in any "
+                        f"{pool.machine.name} on {reach.fabric.name} are unknown: pods get them in any "
                         "order",
-                        "give adapters.devices in a catalog overlay",
+                        "add adapters.devices to a catalog overlay",
                     )
 
 
 def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Adapters of a maker whose operator is not in the bundle."""
+    """Adapters of a vendor whose operator is not in the bundle."""
     for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             for reach in list_attachments(plan, pool):
@@ -236,14 +236,14 @@ def kubernetes_adapters(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "kubernetes-adapters",
                         "note",
                         f"{find_pool_path(plan, pool)}.machine",
-                        f"nothing here hands out {adapter.model}, its adapters on {reach.fabric.name}: "
+                        f"no device plugin in the bundle exposes {adapter.model}, its adapters on {reach.fabric.name}: "
                         "pods of several nodes use them over the host's network, with the host's driver",
-                        "add the device plugin of their maker where pods need the RDMA devices themselves",
+                        "add the device plugin of the vendor if pods need the RDMA devices themselves",
                     )
 
 
 def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fabrics that tenants' pods use over the host's network, where no network policy holds."""
+    """Fabrics that tenants' pods use over the host's network, where network policies have no effect."""
     for _ in iter_kubernetes_plans(plan):
         names = {
             reach.fabric.name
@@ -258,15 +258,15 @@ def kubernetes_host_network(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "warning",
                     f"fabrics[{index}].kind",
                     f"routed links of {fabric.name} have the addresses of nodes, so jobs of several nodes "
-                    "use the network of their hosts: no network policy holds for such pods, and they reach "
-                    "what the node reaches, its management network included",
-                    "keep BMCs and switches from the nodes' addresses by rules of the switches or of the "
-                    "hosts, or take InfiniBand for tenants who do not trust each other",
+                    "use the network of their hosts: network policies do not apply to such pods, and they reach "
+                    "all that the node reaches, including its management network",
+                    "block access from the nodes' addresses to BMCs and switches by rules of the switches or of the "
+                    "hosts, or use InfiniBand for tenants who do not trust each other",
                 )
 
 
 def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Rails whose subnet is full of nodes."""
+    """Rails whose subnet has no free addresses for pods."""
     for _ in iter_kubernetes_plans(plan):
         ways = {
             (reach.fabric.name, reach.mode, reach.has_named_ports): reach
@@ -281,9 +281,9 @@ def kubernetes_rail_addresses(plan: Plan, catalog: Catalog) -> Iterator[Finding]
                 "kubernetes-rail-addresses",
                 "warning",
                 f"fabrics[{index}].subnet",
-                f"beside its nodes and servers the rails of {reach.fabric.name} have no addresses left "
-                "for pods: they get the ports without one, which is enough for RDMA and not for IP",
-                "give a larger network, or leave subnet out",
+                f"the rails of {reach.fabric.name} have no free addresses besides those of nodes and servers "
+                "for pods: they get ports without an address, which is enough for RDMA but not for IP",
+                "set a larger network, or omit subnet",
             )
 
 
@@ -297,13 +297,13 @@ def kubernetes_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-node-size",
                     "note",
                     f"{find_pool_path(plan, pool)}.machine",
-                    f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}: no queue counts them",
-                    "give them in a catalog overlay",
+                    f"unknown {' and '.join(lacking)} of {pool.machine.name}: queues do not count them",
+                    "add them to a catalog overlay",
                 )
 
 
 def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A reserve that leaves pods nothing: kubelet does not start with one."""
+    """A reserve that leaves nothing for pods: kubelet does not start with one."""
     for _ in iter_kubernetes_plans(plan):
         for pool in plan.pools:
             path, offers = f"{find_pool_path(plan, pool)}.reserve", compute_node_resources(pool)
@@ -312,7 +312,7 @@ def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "kubernetes-reserve",
                     "error",
                     f"{path}.cores",
-                    f"{pool.reserved_cores} cores are reserved, which are all of {pool.machine.name}",
+                    f"{pool.reserved_cores} cores are reserved: all cores of {pool.machine.name}",
                     "leave cores for pods",
                 )
             if offers.get(MEMORY, 1) <= 0:
@@ -326,7 +326,7 @@ def kubernetes_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Features and groups whose names are no values of labels."""
+    """Features and groups whose names are not valid label values."""
     for _ in iter_kubernetes_plans(plan):
         for index, declared in enumerate(plan.spec.pools):
             for position, name in enumerate(declared.features):
@@ -335,7 +335,8 @@ def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "kubernetes-labels",
                         "error",
                         f"pools[{index}].features[{position}]",
-                        f"{name!r} is no label: they begin and end with a letter or digit, 63 at most",
+                        f"{name!r} is not a valid label value: at most 63 characters that start and end with a "
+                        "letter or digit",
                         "rename it",
                     )
         for pool in plan.pools:
@@ -346,8 +347,8 @@ def kubernetes_labels(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                             "kubernetes-labels",
                             "error",
                             f"{find_pool_path(plan, pool)}.fabrics",
-                            f"the group {group.name!r} of level {level.name} is longer than a label (63)",
-                            "give the fabric a shorter name",
+                            f"the group {group.name!r} of level {level.name} is longer than a label value (63)",
+                            "shorten the name of the fabric",
                         )
                         break
 

@@ -1,4 +1,4 @@
-"""What drivers of volumes need of the nodes that they run on."""
+"""Checks of the nodes that drivers of volumes run on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ __all__ = ["CHECKS"]
 
 
 def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """WEKA file systems that no pool mounts all of: one driver serves them, and mounts them where it runs."""
+    """WEKA file systems without a pool that mounts all of them: one driver serves all, and mounts them where it
+    runs."""
     for _ in iter_kubernetes_plans(plan) if plan.site.kind == "onprem" else ():
         stores = weka_stores(plan)
         clients = {index: {pool.name for pool in list_client_pools(plan, index)} for index in stores}
@@ -26,9 +27,9 @@ def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "kubernetes-weka-driver",
                 "error",
                 f"storage[{stores[-1]}].fabric",
-                f"no pool mounts {names}: the driver of volumes on demand is one for all WEKA file systems, and finds "
+                f"no pool mounts {names}: one driver of volumes on demand serves all WEKA file systems, and there is "
                 "no node where it can mount them",
-                f"name one network in 'fabric' of {places}",
+                f"set one network in 'fabric' of {places}",
             )
 
 

@@ -1,4 +1,4 @@
-"""Checks of addresses, AS numbers and the lossless contract."""
+"""Checks of addresses, AS numbers and lossless settings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..build.network.vlans import LAST_VLAN, build_vlans, list_own_vlans
 from ..model.network import parse_block
 from ..model.plan import FabricPlan, Plan
 
-# Letters of one label of a name (RFC 1035, 2.3.4).
+# Characters of one label of a name (RFC 1035, 2.3.4).
 _MAX_LABEL_LENGTH = 63
-# Subnets that a finding names.
+# Subnets that a finding lists.
 _MAX_LISTED = 4
 
 
 def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Two networks with the same addresses."""
+    """Two networks with overlapping addresses."""
     spans = sorted(_iter_blocks(plan), key=lambda item: (int(item[1].network_address), -item[1].num_addresses))
     said: set[tuple[str, str]] = set()
     widest = spans[0] if spans else None
@@ -38,25 +38,25 @@ def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "network-overlap",
                     "error",
                     place[0],
-                    f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) have addresses in common",
-                    f"choose another network than {place[1]}, or change {other[0]}",
+                    f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) overlap",
+                    f"change the network {place[1]}, or {other[0]}",
                 )
         if block.broadcast_address > widest[1].broadcast_address:
             widest = span
 
 
 def _get_path_rank(path: str) -> int:
-    """Who should give way: the most particular."""
+    """Rank of the path to change: the most specific first."""
     return ("network.cidr", "network.management", "network.fabrics").index(path) if path.startswith("network") else 3
 
 
 def _iter_blocks(plan: Plan) -> Iterator[tuple[str, Block, str]]:
-    """(path, block, what it is for) of every network that must be by itself."""
+    """(path, block, what it is for) of every network that must not overlap with others."""
     if plan.networks is None:
         return
     whole = parse_block(plan.network.cidr)
     if whole is not None:
-        yield "network.cidr", whole, "the ordinary network"
+        yield "network.cidr", whole, "the in-band network"
     for subnet in plan.networks.subnets:
         if subnet.role in ("bmc", "switch", "loopback"):
             yield "network.management", subnet.block, subnet.name
@@ -67,26 +67,26 @@ def _iter_blocks(plan: Plan) -> Iterator[tuple[str, Block, str]]:
                 yield path, subnet.block, f"rails: {subnet.name}"
 
 
-def network_asn_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Two fabrics with the same AS numbers: where they ever meet, one refuses the routes of the other."""
+def network_asn_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two fabrics with the same AS numbers: if they are connected, one rejects the routes of the other."""
     underlays = plan.networks.underlays if plan.networks else ()
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for number, one in enumerate(underlays):
         for other in underlays[:number]:
             if one.as_numbers[0] <= other.as_numbers[1] and other.as_numbers[0] <= one.as_numbers[1]:
                 yield Finding(
-                    "network-asn-shared",
+                    "network-asn-overlap",
                     "warning",
                     f"fabrics[{positions[one.fabric]}].routing.asn_range",
                     f"{one.as_numbers[0]}-{one.as_numbers[1]} of {one.fabric} and "
                     f"{other.as_numbers[0]}-{other.as_numbers[1]} of {other.fabric} "
-                    "have AS numbers in common",
-                    "give each fabric a range of its own",
+                    "overlap",
+                    "set a separate range for each fabric",
                 )
 
 
 def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More equal paths than the switch's operating system spreads a route over."""
+    """More equal-cost paths than the switch's operating system uses for a route."""
     for underlay in plan.networks.underlays if plan.networks else ():
         for run in underlay.switches:
             if run.network_os and run.tier.up > run.network_os.max_paths:
@@ -97,12 +97,12 @@ def network_paths(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"fabrics[{index}]",
                     f"{run.tier.up} uplinks of a {run.tier.name}, {run.network_os.name} uses "
                     f"{run.network_os.max_paths}",
-                    "take fewer and faster uplinks, or another operating system",
+                    "use fewer and faster uplinks, or another operating system",
                 )
 
 
 def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Cables of a routed fabric that lead out of it, or beside it: its routing ends at its own switches."""
+    """Cables that leave a routed fabric, or bypass it: its routing ends at its own switches."""
     leaves = {fabric.name: fabric.count_switches("leaf") for fabric in plan.fabrics}
     for index, fabric in enumerate(plan.spec.fabrics):
         if plan.networks is None or plan.networks.find_underlay(fabric.name) is None:
@@ -128,14 +128,14 @@ def network_edge(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "network-edge",
                     "warning",
                     f"fabrics[{index}]" + (f".{key}" if key else ""),
-                    f"{links} links of {fabric.name} lead to {where}: they are cabled, and their ports have neither "
-                    "addresses nor sessions, as who announces what there is not declared",
-                    "configure both ends by hand, filter what is taken in, and suppress this with a reason",
+                    f"{links} links of {fabric.name} lead to {where}: they are cabled, but their ports have neither "
+                    "addresses nor BGP sessions, because the announced routes are not declared",
+                    "configure both ends by hand, filter the received routes, and suppress this with a reason",
                 )
 
 
 def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Switches of a bridged network whose operating system cannot do what the network asks of it."""
+    """Switches of a bridged network whose operating system lacks a function that the network requires."""
     bridged = _find_bridged_fabrics(plan)
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for run in plan.networks.switches if plan.networks else ():
@@ -144,8 +144,8 @@ def network_bridging(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "network-bridging",
                 "warning",
                 f"fabrics[{positions[run.fabric]}]",
-                f"no configuration is written for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
-                "set os: nvue or eos where the switch runs it, or configure them by hand and suppress this",
+                f"no configuration is rendered for {run.tier.count} {run.tier.name} switches of {run.fabric}: {lack}",
+                "set os: nvue or eos if the switch runs it, or configure them by hand and suppress this",
             )
 
 
@@ -159,12 +159,12 @@ def _find_bridged_fabrics(plan: Plan) -> dict[str, FabricPlan]:
 
 
 def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Bridged networks of several subnets, or planes of them, that no router joins: their switches only bridge."""
+    """Bridged networks of several subnets, or planes of them, without a router: their switches only bridge."""
     bridged, vlans = _find_bridged_fabrics(plan), build_vlans(plan)
     declared = {fabric.name: fabric for fabric in plan.spec.fabrics}
     joined: dict[str, list[str]] = {}
     for name in bridged:
-        way = list_joined([declared[item] for item in bridged], name)  # up to the network that its VLANs end at
+        way = list_joined([declared[item] for item in bridged], name)  # up to the network where its VLANs end
         if not any(declared[item].exits for item in way):
             joined.setdefault(way[-1], []).append(name)
     for last, names in joined.items():
@@ -178,8 +178,8 @@ def network_exits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 f"fabrics[{list(declared).index(last)}].exits",
                 f"no link of {' and '.join(names)} leads to a router: the {len(subnets)} subnets ({listed}) are VLANs "
-                "of their own, and a machine in one reaches none in another",
-                "set exits to as many links to the building's router, which has the gateways' addresses"
+                "of their own, and machines in different subnets cannot reach each other",
+                "set exits to the number of links to the building's router, which has the gateways' addresses"
                 f"{_describe_least_exits(bridged[last])}, or cable a router by hand and suppress this with a reason",
             )
     yield from _iter_missed_planes(plan, bridged)
@@ -199,8 +199,9 @@ def _iter_missed_planes(plan: Plan, bridged: dict[str, FabricPlan]) -> Iterator[
                 "network-exits",
                 "warning",
                 f"fabrics[{index}].exits",
-                f"no link of {missed} of {fabric.name} leads to a router: a node that uses its link there, as it does "
-                "when its other links fail, reaches neither its gateway nor the nodes that use another plane",
+                f"no link of {missed} of {fabric.name} leads to a router: a node that uses its link in that plane, "
+                "as it does when its other links fail, can reach neither its gateway nor the nodes that use another "
+                "plane",
                 f"set exits: {fabric.planes}, or cable a router to each plane by hand and suppress this with a reason",
             )
         upper = bridged.get(declared.joins.fabric) if declared.joins else None
@@ -208,19 +209,19 @@ def _iter_missed_planes(plan: Plan, bridged: dict[str, FabricPlan]) -> Iterator[
             leaves, switch = fabric.tiers[0].count, fabric.tiers[0].switch
             if missed := _list_missed_planes(upper, leaves * declared.joins.links):
                 links = -(-upper.planes // leaves)
-                larger = f" and take leaves with {links} uplink ports" if links > switch.uplink_ports else ""
+                larger = f" and use leaves with {links} uplink ports" if links > switch.uplink_ports else ""
                 yield Finding(
                     "network-exits",
                     "warning",
                     f"fabrics[{index}].joins.links",
-                    f"no link of {fabric.name} leads to {missed} of {upper.name}: where the other planes fail, "
-                    f"{fabric.name} is reached from nowhere",
+                    f"no link of {fabric.name} leads to {missed} of {upper.name}: if the other planes fail, "
+                    f"{fabric.name} is not reachable",
                     f"set joins: {{fabric: {upper.name}, links: {links}}}{larger}, or suppress this with a reason",
                 )
 
 
 def _list_missed_planes(fabric: FabricPlan, links: int) -> str:
-    """The planes, in words, whose topmost switches none of so many links ends at; empty where there is none."""
+    """The planes, in words, whose topmost switches have none of that many links; empty if there are none."""
     per_plane = fabric.tiers[-1].count // max(1, fabric.planes)
     reached = {switch // per_plane for switch in select_top_switches(fabric, links).tolist()}
     missed = [str(plane + 1) for plane in range(fabric.planes) if plane not in reached]
@@ -228,7 +229,7 @@ def _list_missed_planes(fabric: FabricPlan, links: int) -> str:
 
 
 def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Operating systems on switches of a maker whose switches they do not run on."""
+    """Operating systems on switches of a vendor that they do not support."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for run in plan.networks.switches if plan.networks else ():
         if run.network_os is None or run.network_os.is_for(run.switch):
@@ -242,24 +243,23 @@ def network_system(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "warning",
             f"fabrics[{positions[run.fabric]}].{key}",
             f"{run.network_os.title} runs on switches of {', '.join(run.network_os.vendors)}, the {run.tier.name} "
-            "switches are "
-            f"{run.switch.name} of {run.switch.vendor}",
-            f"take {able or 'another switch'}, leave it out for the one that the switches come with, or extend "
+            f"switches are {run.switch.name} of {run.switch.vendor}",
+            f"use {able or 'another switch'}, omit it to use the preinstalled operating system, or extend "
             f"vendors of {run.network_os.name} in a catalog overlay",
         )
 
 
 def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """VLANs of subnets that are not there, and two subnets in one VLAN."""
+    """VLANs of unknown subnets, and two subnets in one VLAN."""
     vlans = build_vlans(plan)
     for name in plan.spec.network.vlans:
         if name not in vlans:
-            close = ", ".join(vlans) or "none: no network of the plan is bridged"
+            close = ", ".join(vlans) or "no bridged network"
             yield Finding(
                 "network-vlans",
                 "error",
                 f"network.vlans.{name}",
-                f"no bridged subnet is called {name!r}",
+                f"unknown bridged subnet {name!r}",
                 f"the plan has {close}",
             )
     first: dict[int, str] = {}
@@ -269,8 +269,8 @@ def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "network-vlans",
                 "error",
                 "network.vlans",
-                f"{vlan.name} would be in VLAN {vlan.number}, numbers go to {LAST_VLAN}",
-                f"give it one: vlans: {{{vlan.name}: …}}",
+                f"{vlan.name} would be in VLAN {vlan.number}: the last number is {LAST_VLAN}",
+                f"set its number: vlans: {{{vlan.name}: …}}",
             )
         other = first.setdefault(vlan.number, vlan.name)
         if other != vlan.name:
@@ -279,52 +279,52 @@ def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 "network.vlans",
                 f"{other} and {vlan.name} are both in VLAN {vlan.number}",
-                "give each subnet a VLAN of its own",
+                "set a separate VLAN for each subnet",
             )
 
 
-def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A lossless contract that contradicts itself."""
+def network_lossless(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Lossless settings that contradict each other."""
     for underlay in plan.networks.underlays if plan.networks else ():
         path = f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)}].qos"
         said = underlay.qos_policy
         if said.dscp == said.cnp_dscp:
             yield Finding(
-                "network-contract",
+                "network-lossless",
                 "error",
                 f"{path}.cnp_dscp",
                 f"data and congestion notifications both have DSCP {said.dscp}",
-                "give them different ones",
+                "set different values",
             )
         if said.priority == said.cnp_priority:
             yield Finding(
-                "network-contract",
+                "network-lossless",
                 "error",
                 f"{path}.cnp_priority",
                 f"data and congestion notifications both have priority {said.priority}",
-                "give them different ones",
+                "set different values",
             )
         if said.host_mtu > said.mtu:
             yield Finding(
-                "network-contract",
+                "network-lossless",
                 "error",
                 f"{path}.host_mtu",
-                f"nodes send {said.host_mtu} bytes, links between switches take {said.mtu}",
-                f"at most {said.mtu}",
+                f"nodes send frames of {said.host_mtu} bytes, links between switches support {said.mtu}",
+                f"set host_mtu to at most {said.mtu}",
             )
         for marks in set(said.ecn.values()):
             if marks.min >= marks.max:
                 yield Finding(
-                    "network-contract",
+                    "network-lossless",
                     "error",
                     f"{path}.ecn.min",
-                    f"ECN marks from {marks.min} to {marks.max} bytes",
-                    "min must be below max",
+                    f"ECN marking from {marks.min} to {marks.max} bytes",
+                    "set min below max",
                 )
 
 
 def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Settings of routed Ethernet on a fabric that is none."""
+    """Settings of routed Ethernet on a fabric of another kind."""
     for index, fabric in enumerate(plan.spec.fabrics):
         if is_routed(fabric.kind, get_fabric_role(fabric)):
             continue
@@ -335,15 +335,16 @@ def network_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "network-unused",
                     "warning",
                     f"fabrics[{index}].{key}",
-                    f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} is for routed ones"
+                    f"{fabric.name} is bridged, as {get_fabric_role(fabric)} networks are: {key!r} applies to routed "
+                    "networks only"
                     if bridged
-                    else f"{fabric.name} is {fabric.kind}: {key!r} is for roce and ethernet",
+                    else f"{fabric.name} is {fabric.kind}: {key!r} applies to roce and ethernet only",
                     "remove it, or make the fabric 'kind: roce'" if bridged else "remove it",
                 )
 
 
 def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A name of a server's port that DNS does not take."""
+    """Names of server ports that are not valid in DNS."""
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
     for item in plan.networks.servers if plan.networks else ():
         last = f"{item.format_host_name(len(item.hosts) - 1)}-{item.fabric}" + (
@@ -354,31 +355,31 @@ def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "network-names",
                 "error",
                 f"fabrics[{positions[item.fabric]}].name",
-                f"{last} would be the name of a port of {item.name} and has {len(last)} letters, DNS takes "
+                f"{last} would be the name of a port of {item.name} and has {len(last)} characters: DNS supports "
                 f"{_MAX_LABEL_LENGTH}",
-                "give the fabric or the store a shorter name",
+                "shorten the name of the fabric or the store",
             )
 
 
-def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Two things that would have the same name."""
+def duplicate_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Two hosts, switches or ports that would have the same name."""
     named: dict[str, list[tuple[HostRange, str, str]]] = {}
     for hosts, what, path in _iter_named_ranges(plan):
         for other, owner, _ in named.setdefault(hosts.prefix, []):
             if (first := _find_shared_name(hosts, other)) is not None:
                 yield Finding(
-                    "network-name-twice",
+                    "duplicate-name",
                     "error",
                     path,
-                    f"{hosts.prefix}{first} would be {what}, and {owner}",
-                    "give one of them another name",
+                    f"{hosts.prefix}{first} would be the name of {what} and of {owner}",
+                    "rename one of them",
                 )
                 break
         named[hosts.prefix].append((hosts, what, path))
 
 
 def _iter_named_ranges(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
-    """(names, of what, where it is declared) of everything that has names with numbers."""
+    """(names, what they belong to, path) of all numbered names."""
     networks = plan.networks
     if networks is None:
         return
@@ -403,7 +404,7 @@ def _iter_named_ranges(plan: Plan) -> Iterator[tuple[HostRange, str, str]]:
 
 
 def _find_machine_path(plan: Plan, name: str) -> str:
-    """Where service machines are declared."""
+    """Path where service machines are declared."""
     for index, fabric in enumerate(plan.spec.fabrics):
         for position, service in enumerate(fabric.services):
             if service.name == name:
@@ -416,7 +417,7 @@ def _find_machine_path(plan: Plan, name: str) -> str:
 
 
 def _find_shared_name(left: HostRange, right: HostRange) -> str | None:
-    """The first name both have, without its prefix: numbers of different widths are the same once they fill both."""
+    """The first common name, without its prefix: numbers of different widths are equal once they fill both widths."""
     low, high = max(left.first, right.first), min(left.last, right.last)
     width = max(left.width, right.width)
     if left.width != right.width:
@@ -425,12 +426,12 @@ def _find_shared_name(left: HostRange, right: HostRange) -> str | None:
 
 
 CHECKS = (
-    network_asn_shared,
+    network_asn_overlap,
     network_bridging,
-    network_contract,
+    network_lossless,
     network_edge,
     network_exits,
-    network_name_twice,
+    duplicate_name,
     network_names,
     network_overlap,
     network_paths,

@@ -1,4 +1,4 @@
-"""Checks of the modules that cages take."""
+"""Checks of the modules in cages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CHECKS"]
 
 
 def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Links with a cage of their own whose modules are made for several, where there are cages for one."""
+    """Links with a separate cage whose modules are made for several links, although there are cages for one."""
     modules = cast(tuple[Transceiver, ...], tuple(catalog.iter_entries("transceivers")))
     for place, name, cage, speed, fabric, cure in _single_links(plan):
         network = network_of(fabric)
@@ -38,15 +38,15 @@ def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cable-twin-port",
                 "warning",
                 place,
-                f"each link of {name} to {fabric.name} has a cage {cage} of its own, whose module ({own[0].name}) is "
-                f"made for {own[0].links} links: one a link would be ordered",
+                f"each link of {name} to {fabric.name} has a separate {cage} cage, whose module ({own[0].name}) is "
+                f"made for {own[0].links} links: one module per link would be ordered",
                 f"set cage: {' or '.join(others)}, the form of adapters with one port{cure}, or suppress this with a "
                 "reason",
             )
 
 
 def _single_links(plan: Plan) -> Iterator[tuple[str, str, str, Rate, FabricPlan, str]]:
-    """Where it is declared, whose links, form of the cages, speed, fabric, and what else would cure it."""
+    """Path, owner of the links, form of the cages, speed, fabric, and further fixes."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name and item.tiers), None)
         if fabric is None or fabric.speed is None:

@@ -1,4 +1,4 @@
-"""Pods of three-tier fabrics: another kind of pod may join the same nodes with fewer switches."""
+"""Pods of three-tier fabrics: another kind of pod may connect the same nodes with fewer switches."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .rebuild import rebuild_fabric
 
 __all__ = ["CHECKS"]
 
-# What may be declared in place of nothing, the ones in which all rails meet first.
+# Settings that may be declared instead; those in which all rails are connected come first.
 _ALTERNATIVES: tuple[dict[str, Any], ...] = ({"pod": "su"}, {"pod": "rail"}, {"pod": "rail", "tiers": 2})
 
 
 class _PodAlternative(NamedTuple):
-    """Another kind of pod, as it would be declared, and what it takes."""
+    """Another kind of pod, its settings, and its number of switches."""
 
     has_disjoint_rails: bool
-    """Rails do not meet in the fabric."""
+    """Rails are not connected to each other in the fabric."""
     switch_count: int
     settings: str
 
 
 def fabric_pods(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fabrics of three tiers whose pods nobody declared, where another kind of pod takes fewer switches."""
+    """Fabrics of three tiers without declared pods, where another kind of pod requires fewer switches."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
         if fabric is None or fabric.shape != "rail-optimized" or len(fabric.tiers) < len(("leaf", "spine", "core")):
@@ -41,17 +41,17 @@ def fabric_pods(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         best = min(better)
         why = (
-            "rails then meet in the nodes' scale-up links only"
+            "rails are then connected by the nodes' scale-up links only"
             if best.has_disjoint_rails
-            else "all rails meet there too"
+            else "all rails remain connected"
         )
         yield Finding(
             "fabric-pods",
             "note",
             f"fabrics[{index}]",
-            f"{now} switches join the nodes of {fabric.name}, and {best.switch_count} would with {best.settings}: "
+            f"{now} switches connect the nodes of {fabric.name}: {best.switch_count} are enough with {best.settings}; "
             f"{why}",
-            f"set {best.settings} where that will do",
+            f"set {best.settings} if that is acceptable",
         )
 
 

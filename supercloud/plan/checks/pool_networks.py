@@ -1,4 +1,4 @@
-"""Checks that nodes are on the networks over which the scheduler and the staff reach them."""
+"""Checks that nodes are on the networks on which the scheduler and administrators reach them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["CHECKS"]
 
 
 def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Pools on no in-band network, though the plan has one: only that has the addresses which schedulers know nodes by.
+    """Pools on no in-band network, though the plan has one: schedulers use the addresses on it.
 
-    A warning where the catalog knows no port of the machine for it: nodes may have one all the same.
+    A warning if the catalog has no port of the machine for it: the nodes may have one nevertheless.
     """
     apart = _iter_unattached_pools(plan, "in-band")
     cures = _find_cures(plan, catalog, apart)
@@ -27,7 +27,7 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "error" if known else "warning",
             _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: "
-            f"they are known by addresses there ({pool.addresses}), and neither the scheduler nor users reach them",
+            f"their addresses ({pool.addresses}) are on it, and neither the scheduler nor users can reach them",
             cures[pool.name],
         )
 
@@ -62,8 +62,8 @@ def _format_path(plan: Plan, pool: PoolPlan) -> str:
 
 
 def _find_cures(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
-    """The hint for each pool, by its name. What is added is tried for all pools of a machine at once, together with
-    what was found for those of other machines, and for fewer of them where that does not work."""
+    """The hint for each pool, by its name. A network is tried for all pools of a machine at once, together with
+    the networks found for other machines, and for fewer pools if that does not work."""
     alike: dict[str, list[PoolPlan]] = {}
     for pool, _ in apart:
         alike.setdefault(pool.machine.name, []).append(pool)
@@ -84,11 +84,11 @@ def _describe_cures(
     budget: TrialBudget,
     added: dict[str, str],
 ) -> Iterator[tuple[PoolPlan, str]]:
-    """A network that can be added to those of pools of one machine, tried on a plan; else what else there is to do.
+    """A network that can be added to the pools of one machine, tried on a plan; otherwise other fixes.
 
-    ``added`` has what was found for pools of other machines, and gets what is found here.
+    ``added`` has the networks found for pools of other machines, and is extended.
     """
-    role, by_hand = networks[0].role, "suppress this with a reason where they are cabled by hand"
+    role, by_hand = networks[0].role, "suppress this with a reason if they are cabled by hand"
     machine = alike[0].machine
 
     def is_planned_with(added: dict[str, str]) -> bool:
@@ -104,13 +104,13 @@ def _describe_cures(
         elif not is_complete:
             yield (
                 pool,
-                f"try {' or '.join(fitting)} in {path} (not all was tried, as the plan is large), declare another "
-                f"network with role: {role} for {pool.name}, or {by_hand}",
+                f"try {' or '.join(fitting)} in {path} (not all were tested because the plan is large), declare "
+                f"another network with role: {role} for {pool.name}, or {by_hand}",
             )
         elif fitting or any(item.role == role for item in machine.adapters):
             yield pool, f"declare a network with role: {role} for {pool.name}, or {by_hand}"
         else:
-            yield pool, f"put the ports of {machine.name} into a catalog overlay (adapters, role: {role}), or {by_hand}"
+            yield pool, f"add the ports of {machine.name} to a catalog overlay (adapters, role: {role}), or {by_hand}"
 
 
 CHECKS = (pool_in_band, pool_management)

@@ -14,7 +14,7 @@ from .cures import count_needed_circuits, find_rack_path
 
 __all__ = ["CHECKS"]
 
-# A hall planned to the last tenth has no room for a warm day or a replaced part: worth a word, no more.
+# A budget that is used to the last tenth leaves no margin for a warm day or a replaced part: a note, not an error.
 _MIN_HEADROOM = 0.1
 
 
@@ -28,12 +28,12 @@ def power_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "facility.power.budget",
             f"{hall.it_power} of IT power is {hall.it_power - hall.power_budget} over the budget of "
             f"{hall.power_budget}",
-            f"raise it (set budget: {hall.it_power} or more), or take fewer nodes",
+            f"raise it (set budget: {hall.it_power} or more), or use fewer nodes",
         )
 
 
 def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """IT power within the budget, but close to it."""
+    """IT power within the budget, but with little margin."""
     hall = plan.facility
     if (
         hall
@@ -45,22 +45,22 @@ def power_headroom(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-headroom",
             "warning",
             "facility.power.budget",
-            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of {hall.power_budget}: less than "
-            f"{_MIN_HEADROOM:.0%}",
+            f"{hall.it_power} leaves {hall.power_budget - hall.it_power} of the budget of {hall.power_budget}: less "
+            f"than {_MIN_HEADROOM:.0%}",
             "raise the budget, or suppress this with a reason",
         )
 
 
 def power_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines or switches whose power nobody sourced."""
+    """Machines or switches without a sourced power."""
     for text in plan.facility.unknown_power if plan.facility else ():
         yield Finding(
-            "power-unknown", "note", "facility", f"not known: {text}", "measure it and put it into a catalog overlay"
+            "power-unknown", "note", "facility", f"unknown: {text}", "measure it and add it to a catalog overlay"
         )
 
 
 def feed_count(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A number of feeds that the scheme cannot have."""
+    """A number of feeds that the redundancy scheme does not allow."""
     feeds = plan.facility.power_plan.feeds if plan.facility and plan.facility.power_plan else None
     if feeds is None:
         return
@@ -71,32 +71,32 @@ def feed_count(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "feed-count",
             "error",
             "facility.power.feeds",
-            f"{feeds.scheme} over {feeds.count} feed{'s' * (feeds.count > 1)}: it takes "
+            f"{feeds.scheme} over {feeds.count} feed{'s' * (feeds.count > 1)}: it requires "
             f"{'a multiple of ' if scheme.is_exact else 'at least '}{scheme.min_feeds}, {wanted - feeds.count} more",
             f"set feeds: {wanted}, or another redundancy",
         )
 
 
 def feed_loss(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A feed that carries more than it can, while all are there or after the loss of one."""
+    """A feed that carries more than its capacity, in normal operation or after the loss of one feed."""
     feeds = plan.facility.power_plan.feeds if plan.facility and plan.facility.power_plan else None
     over = feeds.overload if feeds else None
     if feeds is None or over is None or feeds.capacity is None:
         return
     after = feeds.load_after_loss
     paths = f"{feeds.count} feeds" if feeds.paths == feeds.count else f"the {feeds.paths} paths of {feeds.count} feeds"
-    when = f"after the loss of one of {paths}" if after else f"of {feeds.count} feeds, none to spare,"
+    when = f"after the loss of one of {paths}" if after else f"of {feeds.count} feeds, none redundant,"
     yield Finding(
         "feed-loss",
         "error",
         "facility.power.feed",
         f"{when} each carries {after or feeds.feed_load}, {over} over its {feeds.capacity} ({feeds.scheme})",
-        f"give each feed {after or feeds.feed_load}, add feeds, or take fewer nodes",
+        f"set a capacity of {after or feeds.feed_load} per feed, add feeds, or use fewer nodes",
     )
 
 
 def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Power supplies or shelves split over the feeds so that too few are left after a loss."""
+    """Power supplies or shelves distributed over feeds so that too few remain after a loss."""
     hall = plan.facility
     if hall is None or hall.power_plan is None or not SCHEMES[hall.power_plan.feeds.scheme].can_survive_loss:
         return
@@ -119,8 +119,9 @@ def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-supplies",
             "warning",
             f"pools[{index}].machine",
-            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; split {split} over {over} "
-            f"the loss of one leaves {left}, {supplies.needed - left} too few{short}: not {scheme} at full load",
+            f"{pool.machine.name} needs {supplies.needed} of {supplies.count} supplies; distributed {split} over "
+            f"{over}, {left} remain after the loss of one, {supplies.needed - left} too few{short}: not {scheme} at "
+            "full load",
             _suggest_feeds(supplies.count, supplies.needed, paths, scheme)
             + "cap the machines' power, or suppress this with a reason",
         )
@@ -129,7 +130,7 @@ def power_supplies(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _suggest_feeds(count: int, needed: int, paths: int, scheme: str) -> str:
-    """The scheme and feeds over which such supplies stand the loss of one path; nothing where none does."""
+    """The scheme and feeds with which these supplies tolerate the loss of one path; empty if there are none."""
     enough = next(
         (more for more in range(paths + 1, count + 1) if count_remaining_supplies(count, more) >= needed), None
     )
@@ -152,21 +153,21 @@ def _check_shelves(plan: Plan, group: RackGroup, feeds: int, paths: int, scheme:
             "power-supplies",
             "warning",
             f"pools[{[pool.name for pool in plan.pools].index(group.pool)}].machine",
-            f"a rack of {group.pool} draws {load}; the loss of one of {feeds} feeds leaves {left} of "
-            f"{group.shelves} shelves, {carried}, {load - carried} short: not {scheme} at full load",
-            f"{more} more shelf{'s' * (more > 1)} would have to be left, or cap the rack at {carried}",
+            f"a rack of {group.pool} draws {load}; after the loss of one of {feeds} feeds, {left} of "
+            f"{group.shelves} shelves remain with {carried}, {load - carried} short: not {scheme} at full load",
+            f"{more} more shel{'ves' if more > 1 else 'f'} must remain after a loss; or cap the rack at {carried}",
         )
 
 
 def power_shelf_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Power shelves that were declared, and no rack gets: its machines have supplies, or it has no busbar."""
+    """Power shelves that were declared but that no rack uses: its machines have supplies, or it has no busbar."""
     shelf = plan.spec.facility.power.shelf if plan.spec.facility else None
     groups = [group for group in (plan.facility.racks if plan.facility else ()) if group.kind == "compute"]
     if shelf is None or not groups or any(group.shelves and group.shelf_units for group in groups):
         return
     machines = [pool.machine for pool in plan.pools if pool.machine.body.supplies or pool.machine.rack]
     why = (
-        f"{machines[0].name} has supplies of its own"
+        f"{machines[0].name} has its own power supplies"
         if machines
         else (f"{groups[0].rack.name if groups[0].rack else 'the rack'} has no busbar")
     )
@@ -174,13 +175,13 @@ def power_shelf_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         "power-shelf-unused",
         "warning",
         "facility.power.shelf",
-        f"no rack gets a {shelf}: {why}",
-        "leave it out, or take machines without supplies in racks with a busbar",
+        f"no rack uses a {shelf}: {why}",
+        "omit it, or use machines without power supplies in racks with a busbar",
     )
 
 
 def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Circuits of a rack that do not carry it, all of them or what the loss of a feed leaves."""
+    """Circuits of a rack that do not carry its load, all of them or those that remain after the loss of a feed."""
     hall = plan.facility
     for group in hall.racks if hall else ():
         circuits = group.circuits
@@ -191,9 +192,8 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "power-circuit-unknown",
                 "note",
                 find_rack_path(plan, group),
-                f"not known: what the {circuits.count} circuits of a rack of {_describe_group(group)} carry; they "
-                "are not "
-                "checked",
+                f"unknown capacity of the {circuits.count} circuits of a rack of {_describe_group(group)}: they "
+                "are not checked",
                 "set facility.power: {voltage: …, circuit: …}",
             )
             continue
@@ -204,7 +204,7 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         when = f"its {circuits.count} circuits"
         if left < circuits.count:
-            when = f"the {left} of {circuits.count} circuits that the loss of a feed leaves"
+            when = f"the {left} of {circuits.count} circuits that remain after the loss of a feed"
         yield Finding(
             "power-circuit",
             "error",
@@ -218,7 +218,7 @@ def power_circuit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Distribution units whose product nobody named."""
+    """Distribution units without a product."""
     places: dict[str, list[RackGroup]] = {}
     port = ", and each has one management port" * any(item.role == "management" for item in plan.fabrics)
     for group in plan.facility.racks if plan.facility else ():
@@ -229,8 +229,8 @@ def power_pdu_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-pdu-unknown",
             "note",
             place,
-            f"not known: the product of the {sum(group.pdus for group in groups)} power distribution units in racks of "
-            f"{', '.join(map(_describe_group, groups))}; the bill of material names none{port}",
+            f"unknown product of the {sum(group.pdus for group in groups)} power distribution units in racks of "
+            f"{', '.join(map(_describe_group, groups))}: the bill of material does not list them{port}",
             f"set {place}.pdu (see: supercloud catalog pdus)",
         )
 
@@ -243,16 +243,16 @@ def _suggest_circuits(plan: Plan, group: RackGroup, remaining: int, required: in
     supply = plan.spec.facility.power if plan.spec.facility else None
     more = f"set {find_rack_path(plan, group)}.pdus: {required}" if required else ""
     if not remaining:
-        return more or "give the rack circuits on more feeds"
+        return more or "connect the rack to more feeds"
     if supply is None or supply.voltage is None or supply.voltage.base <= 0:
-        return f"take larger units, or {more or 'more of them'}"
+        return f"use larger units, or {more or 'more of them'}"
     load = Power.from_base(group.fullest_power.base / remaining)
     each = compute_breaker_rating(load, supply.voltage, supply.power_factor, supply.continuous)
-    return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or fewer in a rack"
+    return f"breakers of at least {each.ceil('A')} A, {more or 'more circuits'}, or less equipment in a rack"
 
 
 def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Rows over what their distribution carries."""
+    """Rows that exceed the limit of their distribution."""
     limit = plan.spec.facility.power.row if plan.spec.facility else None
     if limit is None or plan.layout is None:
         return
@@ -265,14 +265,14 @@ def row_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "row-limit",
             "error",
             "facility.power.row",
-            f"row {worst + 1} draws {rows[worst]}, {rows[worst] - limit} over its {limit}"
-            + (f", and {len(over) - 1} more rows are over" if len(over) > 1 else ""),
-            (f"set facility.racks_per_row: {fits}, or " if fits else "") + f"give rows {max(rows)}",
+            f"row {worst + 1} draws {rows[worst]}, {rows[worst] - limit} over its limit of {limit}"
+            + (f", and {len(over) - 1} more rows exceed it" if len(over) > 1 else ""),
+            (f"set facility.racks_per_row: {fits}, or " if fits else "") + f"raise the limit of a row to {max(rows)}",
         )
 
 
 def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Load that comes and goes at once, over the step that the supply takes."""
+    """Simultaneous load changes that exceed the maximum step of the supply."""
     supply = plan.spec.facility.power if plan.spec.facility else None
     swing = plan.facility.power_plan.load_swing if plan.facility and plan.facility.power_plan else None
     if supply and supply.swing_limit and swing and swing > supply.swing_limit:
@@ -280,13 +280,15 @@ def power_swing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "power-swing",
             "error",
             "facility.power.swing_limit",
-            f"{swing} comes and goes at once, {swing - supply.swing_limit} over the step of {supply.swing_limit}",
-            f"smooth the load in the machines or with storage at the racks, or take a supply for steps of {swing}",
+            f"{swing} change simultaneously, {swing - supply.swing_limit} over the maximum step of "
+            f"{supply.swing_limit}",
+            "smooth the load in the machines or with storage at the racks, or use a supply that supports steps of "
+            f"{swing}",
         )
 
 
 def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Sources that are asked for more than they give, on average over the year."""
+    """Sources with a share above their capacity, on average over the year."""
     energy = plan.facility.energy_plan if plan.facility else None
     names = [item.name for item in plan.spec.facility.energy.sources] if plan.spec.facility else []
     for source in energy.sources if energy else ():
@@ -297,7 +299,7 @@ def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         part = declared.capacity_factor if declared else None
         of = f"the {source.power_limit} of {source.name}"
         if part and declared:
-            of = f"the {source.power_limit} that {declared.power} of {source.name} give on average"
+            of = f"the {source.power_limit} that {declared.power} of {source.name} provide on average"
         yield Finding(
             "energy-source",
             "error",
@@ -310,7 +312,7 @@ def energy_source(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def _round_down(number: float) -> float:
-    """A number with two digits, no larger than the one given."""
+    """A number rounded down to two digits."""
     digits = 1 - floor(log10(number)) if number > 0 else 0
     return round(floor(number * 10.0**digits) / 10.0**digits, digits)
 
@@ -320,13 +322,13 @@ def _compute_ratio(limit: Power, total: Power) -> float:
 
 
 def carbon_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A place without a carbon intensity."""
+    """A place without a known carbon intensity."""
     if plan.facility and plan.facility.annual_carbon is None:
         yield Finding(
             "carbon-unknown",
             "note",
             "site.location",
-            f"the carbon intensity of {_describe_unknown_power(plan.facility) or repr(plan.site.place)} is not known",
+            f"unknown carbon intensity of {_describe_unknown_power(plan.facility) or repr(plan.site.place)}",
             "set facility.energy.carbon, or see: supercloud catalog locations",
         )
 

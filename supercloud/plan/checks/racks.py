@@ -18,11 +18,11 @@ from .rebuild import explain_untried, find_working, replan
 __all__ = ["CHECKS"]
 
 _WIDTH_NAMES = {"eia-19": "19-inch equipment (EIA-310)", "open-rack-21": "21-inch equipment (Open Rack)"}
-_FEED_NAMES = {"ac": "cords to supplies of its own", "busbar": "a busbar"}
+_FEED_NAMES = {"ac": "cords to its own power supplies", "busbar": "a busbar"}
 
 
 def facility_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Quantities that are nothing or less where there must be something."""
+    """Quantities that must be above zero, or at least zero."""
     facility = plan.spec.facility
     if facility is None:
         return
@@ -45,17 +45,15 @@ def facility_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for path, value in values.items():
         if value is not None and value.base <= 0:
             yield Finding(
-                "facility-value", "error", f"facility.{path}", f"{value} is not above zero", "write what there is"
+                "facility-value", "error", f"facility.{path}", f"{value} is not above zero", "set a value above zero"
             )
     fans = cooling.fans
     if fans is not None and fans.base < 0:
-        yield Finding(
-            "facility-value", "error", "facility.cooling.fans", f"{fans} is below zero", "write what there is"
-        )
+        yield Finding("facility-value", "error", "facility.cooling.fans", f"{fans} is below zero", "set zero or more")
 
 
 def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks that draw more than their distribution carries."""
+    """Racks that draw more than their distribution supports."""
     for group in plan.facility.racks if plan.facility else ():
         limit = group.rack.max_power if group.rack else None
         if limit and group.fullest_power > limit:
@@ -66,13 +64,14 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "facility.rack",
                 f"a rack with {what} draws {group.fullest_power}, "
                 f"{group.fullest_power - limit} over the {limit} of a {group.rack.name if group.rack else ''}",
-                f"{suggest_node_count(plan, group, group.power, limit) or 'put fewer into a rack'}, or take another "
-                "rack",
+                f"{suggest_node_count(plan, group, group.power, limit) or 'put less equipment into a rack'}, or use "
+                "another rack",
             )
 
 
 def rack_weight(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks of switches or servers that are heavier than their frame carries; those of nodes are not filled so far."""
+    """Racks of switches or servers that are heavier than their frame supports; racks of nodes are never filled that
+    far."""
     for group in plan.facility.racks if plan.facility else ():
         load = group.rack.max_load if group.rack and not group.pool else None
         if load and group.weight and group.weight > load:
@@ -80,18 +79,18 @@ def rack_weight(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "rack-weight",
                 "error",
                 "facility.management",
-                f"a rack of {group.kind} carries {group.weight}, {group.weight - load} over the {load} of a "
+                f"a rack of {group.kind} holds {group.weight}, {group.weight - load} over the {load} of a "
                 f"{group.rack.name if group.rack else ''}",
-                f"set management.racks above {group.count}, or take another rack",
+                f"set management.racks above {group.count}, or use another rack",
             )
 
 
 def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks that are heavier, with what is in them, than the floor carries; the rack's own weight where it is known."""
+    """Racks that, with their equipment, exceed the floor load; the rack's own weight is included if known."""
     floor = plan.spec.facility.floor if plan.spec.facility else None
     for group in plan.facility.racks if plan.facility and floor else ():
         own = group.rack.weight if group.rack else None
-        # a product's weight is that of the whole
+        # the weight of a rack product includes its equipment
         weight = (
             group.weight
             if group.limited_by == "product" or own is None or group.weight is None
@@ -103,8 +102,8 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "rack-floor",
                 "note",
                 "facility.floor",
-                f"not known: the weight of a rack of {what}; the floor is not checked for it",
-                "put the weight of rack and machines into a catalog overlay",
+                f"unknown weight of a rack of {what}: its floor load is not checked",
+                "add the weight of the rack and its machines to a catalog overlay",
             )
         elif floor is not None and weight > floor:
             fewer = suggest_node_count(plan, group, weight, floor, own.base if own else Fraction(0))
@@ -113,13 +112,13 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "rack-floor",
                 "error",
                 "facility.floor",
-                f"a rack of {what} weighs {weight}, {weight - floor} over the {floor} the floor carries",
+                f"a rack of {what} weighs {weight}, {weight - floor} over the floor limit of {floor}",
                 cure,
             )
 
 
 def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Racks that are taller than the lowest door they come through."""
+    """Racks that are taller than the lowest door on their way into the hall."""
     door = plan.spec.facility.door if plan.spec.facility else None
     racks = {group.rack.name: group.rack for group in (plan.facility.racks if plan.facility else ()) if group.rack}
     for rack in racks.values() if door else ():
@@ -128,12 +127,12 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "rack-door",
                 "error",
                 "facility.door",
-                f"a {rack.name} is {rack.height} tall, {rack.height - door} over the door's {door}",
-                "take a lower rack, or another way in",
+                f"a {rack.name} is {rack.height} tall, {rack.height - door} over the door height of {door}",
+                "use a lower rack, or another entrance",
             )
 
 
-def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def rack_compatibility(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines and switches in racks that are not made for them: complete products, other widths, another feed."""
     for group in plan.facility.racks if plan.facility else ():
         rack = group.rack
@@ -147,12 +146,12 @@ def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         index = [pool.name for pool in plan.spec.pools].index(group.pool)
         path = f"pools[{index}].rack.type" if plan.spec.pools[index].rack else "facility.rack.type"
         level: Literal["error", "warning"] = "error" if rack.complete else "warning"
-        yield Finding("rack-accepts", level, path, reason, _racks_for(catalog, [machine]))
+        yield Finding("rack-compatibility", level, path, reason, _racks_for(catalog, [machine]))
     yield from _shared_refusals(plan, catalog)
 
 
 def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[Finding]:
-    """Leaves that stand with the nodes of a pool, in a rack that is not made for them."""
+    """Leaves installed with the nodes of a pool, in a rack that does not support them."""
     for fabric in plan.fabrics:
         reason = (
             _explain_refusal(group.rack, fabric.tiers[0].switch)
@@ -161,7 +160,7 @@ def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[F
         )
         if reason:
             yield Finding(
-                "rack-accepts",
+                "rack-compatibility",
                 "warning",
                 f"{find_rack_path(plan, group)}.type",
                 f"{fabric.name}: {reason}",
@@ -170,7 +169,7 @@ def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[F
 
 
 def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Switches, service machines and storage servers in racks that are not made for them."""
+    """Switches, service machines and storage servers in racks that do not support them."""
     facility, hall = plan.spec.facility, plan.facility
     rack = next((group.rack for group in hall.racks if not group.pool), None) if hall else None
     if facility is None or hall is None or rack is None:
@@ -179,16 +178,16 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     refused = {thing.name: reason for thing in things if (reason := _explain_refusal(rack, thing))}
     cure = _shared_cure(plan, catalog, things) if refused else ""
     for reason in refused.values():
-        yield Finding("rack-accepts", "warning", _shared_place(facility), reason, cure)
+        yield Finding("rack-compatibility", "warning", _shared_place(facility), reason, cure)
 
 
 def _shared_place(facility: Facility) -> str:
-    """Where the racks of all that stands with no nodes are chosen."""
+    """Path that selects the racks of all equipment without nodes."""
     return "facility.management.type" if facility.management.type else "facility.rack.type"
 
 
 def _list_shared(plan: Plan, hall: FacilityPlan) -> list[Machine | Switch]:
-    """What stands in racks without nodes."""
+    """The equipment in racks without nodes."""
     with_nodes = {name for group in hall.racks for name in group.leaf_fabrics}
     switches = [
         tier.switch
@@ -200,7 +199,7 @@ def _list_shared(plan: Plan, hall: FacilityPlan) -> list[Machine | Switch]:
 
 
 def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -> str:
-    """Racks that take all that is in no rack of nodes, each tried on a plan."""
+    """Racks that support all equipment outside the racks of nodes, each tried on a plan."""
     facility = plan.spec.facility
     assert facility is not None
 
@@ -218,7 +217,7 @@ def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -
     if working:
         return f"set facility.management.type: {' or '.join(working)}"
     untried = explain_untried(plan, fitting)
-    return "set facility.management.type: a rack that takes all of them, in a catalog overlay" + (
+    return "set facility.management.type: a rack for all of them, defined in a catalog overlay" + (
         f"; {untried}" if untried else ""
     )
 
@@ -229,11 +228,11 @@ def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
         for rack in map(catalog.get_rack, catalog.list_names("racks"))
         if not any(_explain_refusal(rack, thing) for thing in things)
     ]
-    return f"take {' or '.join(fitting)}" if fitting else "take another rack"
+    return f"use {' or '.join(fitting)}" if fitting else "use another rack"
 
 
-def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Things of unknown width or feed in racks that do not take what is usual, 19-inch equipment with cords."""
+def rack_compatibility_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Equipment of unknown width or feed in racks that do not support the usual one, 19-inch equipment with cords."""
     facility, hall = plan.spec.facility, plan.facility
     if facility is None or hall is None:
         return
@@ -253,18 +252,18 @@ def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
         if unknown:
             yield Finding(
-                "rack-accepts-unknown",
+                "rack-compatibility-unknown",
                 "note",
                 path,
-                f"not known: how {', '.join(unknown)} {'are' if len(unknown) > 1 else 'is'} mounted or fed; a {name} "
-                f"takes {_format_words(rack.mounts, _WIDTH_NAMES)} and feeds it by "
+                f"unknown mounting or feed of {', '.join(unknown)}: a {name} "
+                f"supports {_format_words(rack.mounts, _WIDTH_NAMES)} and feeds it by "
                 f"{_format_words(rack.feeds, _FEED_NAMES)}",
-                "put it into a catalog overlay (mount, feed)",
+                "add it to a catalog overlay (mount, feed)",
             )
 
 
 def _is_unknown(rack: Rack, thing: Machine | Switch) -> bool:
-    """Whether nobody knows that a thing fits where the usual one does not."""
+    """Whether it is unknown if equipment fits a rack that does not support the usual one."""
     mount, feed = _body_of(thing)
     return (not mount and bool(rack.mounts) and "eia-19" not in rack.mounts) or (
         not feed and bool(rack.feeds) and "ac" not in rack.feeds
@@ -272,12 +271,12 @@ def _is_unknown(rack: Rack, thing: Machine | Switch) -> bool:
 
 
 def _body_of(thing: Machine | Switch) -> tuple[str | None, str | None]:
-    """Its width and feed."""
+    """Width and feed of equipment."""
     return (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.known_feed)
 
 
-def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Switches and servers without a rack, as that of the nodes is sold with all that is in it."""
+def rack_unassigned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Switches and servers without a rack, because the rack of the nodes is sold with its equipment."""
     facility = plan.spec.facility
     if facility is None or plan.facility is None:
         return
@@ -287,23 +286,26 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service_groups:
         fitting = [item.name for item in map(catalog.get_rack, catalog.list_names("racks")) if "ac" in item.feeds]
         yield Finding(
-            "rack-complete",
+            "rack-unassigned",
             "warning",
             "facility.management.type",
-            f"a {name} comes with all that is in it: switches, servers and service machines have no rack",
+            f"a {name} is sold with its equipment: switches, servers and service machines have no rack",
             f"set facility.management.type: {' or '.join(fitting)}",
         )
 
 
 def _explain_refusal(rack: Rack, thing: Machine | Switch) -> str:
-    """Why a rack does not take a machine or switch; empty where it does, or nobody knows."""
+    """Why a rack does not support a machine or switch; empty if it does, or if this is unknown."""
     mount, feed = _body_of(thing)
     if rack.complete:
-        return f"a {rack.name} comes with all that is in it: it takes no {thing.name}"
+        return f"a {rack.name} is sold with its equipment: {thing.name} cannot be added"
     if rack.mounts and mount and mount not in rack.mounts:
-        return f"{thing.name} is {_WIDTH_NAMES[mount]}, a {rack.name} takes {_format_words(rack.mounts, _WIDTH_NAMES)}"
+        return (
+            f"{thing.name} is {_WIDTH_NAMES[mount]}, a {rack.name} supports {_format_words(rack.mounts, _WIDTH_NAMES)}"
+        )
     if rack.feeds and feed and feed not in rack.feeds:
-        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, a {rack.name} by {_format_words(rack.feeds, _FEED_NAMES)}"
+        feeds = _format_words(rack.feeds, _FEED_NAMES)
+        return f"{thing.name} is fed by {_FEED_NAMES[feed]}, a {rack.name} supports {feeds}"
     return ""
 
 
@@ -312,19 +314,19 @@ def _format_words(values: Iterable[str], names: Mapping[str, str]) -> str:
 
 
 def rack_size_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Things of unknown height in racks."""
+    """Equipment of unknown height in racks."""
     for name in plan.facility.unknown_size if plan.facility and plan.facility.racks else ():
         yield Finding(
             "rack-size-unknown",
             "note",
             "facility",
-            f"not known: rack units of {name}, counted as 1",
-            "put it into a catalog overlay",
+            f"unknown rack units of {name}: counted as 1",
+            "add it to a catalog overlay",
         )
 
 
 def rack_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Runs from nodes to their leaves, and from leaves to the tier above, longer than cables may be."""
+    """Runs from nodes to their leaves, and from leaves to the tier above, that are longer than cables reach."""
     reach = plan.spec.facility.reach if plan.spec.facility else None
     if reach is None or plan.layout is None:
         return
@@ -334,7 +336,7 @@ def rack_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "rack-reach",
             "error",
             "facility.reach",
-            f"from {ends[0].name} to {ends[1].name} it is {longest} along and across rows, "
+            f"the run from {ends[0].name} to {ends[1].name} is {longest} along and across rows, "
             f"{Length.from_base(longest.base - reach.base)} over the reach of {reach}",
             "set more racks_per_row, denser racks, or optics that reach further",
         )
@@ -367,7 +369,7 @@ def _find_longest_run(plan: Plan) -> tuple[Length, tuple[RackPlan, RackPlan] | N
 
 
 def _select_corner_racks(racks: list[RackPlan]) -> list[RackPlan]:
-    """The racks of a set among which the farthest from any place is."""
+    """The racks of a set among which the one farthest from any position is."""
     if len(racks) < 5:
         return racks
     sums = [rack.row * 10_000 + rack.column for rack in racks]
@@ -382,9 +384,9 @@ def _select_corner_racks(racks: list[RackPlan]) -> list[RackPlan]:
 
 CHECKS = (
     facility_value,
-    rack_accepts,
-    rack_accepts_unknown,
-    rack_complete,
+    rack_compatibility,
+    rack_compatibility_unknown,
+    rack_unassigned,
     rack_door,
     rack_floor,
     rack_power,

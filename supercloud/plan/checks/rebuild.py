@@ -1,4 +1,4 @@
-"""A fabric, or the whole plan, made anew with other settings, so that what a hint advises is known to work."""
+"""A fabric, or the whole plan, built again with other settings, so that the fix in a hint is known to work."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ __all__ = [
 
 T = TypeVar("T")
 
-# How many nodes and servers are planned anew, over all that is tried for one hint: so many take most of a second.
+# The number of nodes and servers that are planned again for all trials of one hint: it takes most of a second.
 _NODES = 2**17
-# How many parts of the pools of a machine are tried over a check, where changes do not work for all of them together.
+# The number of parts of a machine's pools that are tried in a check if a change does not work for all pools together.
 _MAX_PARTS = 16
 
-# Checks that plan anew themselves; they are not run on what they plan.
+# Checks that plan again themselves; they are not run on the plans of trials.
 _PLANNING = (
     "fabric_split_domain",
     "network_blocked",
     "pool_in_band",
     "pool_management",
-    "rack_accepts",
+    "rack_compatibility",
     "storage_clients",
-    "storage_unwired",
-    "subnet_apart",
+    "storage_disconnected",
+    "subnet_isolation",
     "subnet_manager_port",
 )
 
@@ -51,20 +51,20 @@ _PLANNING = (
 def find_working(plan: Plan, candidates: Iterable[T], works: Callable[[T], bool], most: int) -> list[T]:
     """The first candidates for a hint that work, at most ``most``.
 
-    Each trial takes a plan, so there are no more of them than are told, and fewer for a very large plan.
+    Each trial builds a plan, so at most ``most`` are returned, and fewer are tried for a very large plan.
     """
     return list(islice(filter(works, islice(candidates, _count_trials(plan))), most))
 
 
 def explain_untried(plan: Plan, names: Sequence[str]) -> str:
-    """What a hint says of the candidates that ``find_working`` left out; empty where it tried all of them."""
+    """The part of a hint about the candidates that ``find_working`` skipped; empty if it tried all of them."""
     left = names[_count_trials(plan) :]
     return f"{', '.join(left)} {'was' if len(left) == 1 else 'were'} not tried, as the plan is large" if left else ""
 
 
 @dataclass
 class TrialBudget:
-    """How many parts of the pools of a machine may yet be tried for all hints of one check."""
+    """How many parts of the pools of a machine may still be tried for all hints of one check."""
 
     parts: int = _MAX_PARTS
 
@@ -77,12 +77,12 @@ def assign_working(
     budget: TrialBudget,
     assigned: Mapping[str, T],
 ) -> tuple[dict[str, T], bool]:
-    """A candidate for each of some pools of one machine, by the pool's name, such that all that are given work
-    together, and with what is ``assigned`` to pools of other machines, as together is how hints are followed; and
-    whether everything was tried.
+    """A candidate for each of some pools of one machine, by the pool's name, such that all selected candidates work
+    together and with those ``assigned`` to pools of other machines, because users apply all hints at once; and
+    whether all candidates were tried.
 
-    All pools are tried at once with each candidate. Where that does not work, the smallest pool is tried alone, as no
-    larger one on the same networks works where it does not, then halves of the others. The number of trials is
+    All pools are tried at once with each candidate. If that does not work, the smallest pool is tried alone, as no
+    larger pool on the same networks works if it does not, then halves of the others. The number of trials is
     bounded as in ``find_working``, that of parts by the ``budget`` of the check.
     """
     sorted_pools = sorted(pools, key=lambda pool: pool.nodes)
@@ -116,7 +116,7 @@ def _count_trials(plan: Plan) -> int:
 
 
 def add_fabrics(spec: ClusterSpec, added: Mapping[str, str]) -> ClusterSpec:
-    """The spec with a further network for each of some pools, by the pool's name."""
+    """The spec with an additional network for each of some pools, by the pool's name."""
     pools = (
         item.model_copy(update={"fabrics": (*item.fabrics, added[item.name])}) if item.name in added else item
         for item in spec.pools
@@ -125,7 +125,7 @@ def add_fabrics(spec: ClusterSpec, added: Mapping[str, str]) -> ClusterSpec:
 
 
 def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan | None:
-    """The fabric alone, with the servers of the plan and the networks that join it; None where it cannot be built."""
+    """The fabric alone, with the servers of the plan and the networks connected to it; None if it cannot be built."""
     leaves = {item.name: item.count_switches("leaf") for item in plan.fabrics}
     joining = sum(
         item.joins.links * leaves.get(item.name, 0)
@@ -141,7 +141,7 @@ def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan |
 
 
 def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
-    """The plan of another spec, and those of its errors which the plan has not: none means that the spec will do."""
+    """The plan of another spec, and those of its errors that the current plan does not have: none if the spec works."""
 
     found = build_plan(spec, catalog, plan.folder)
     errors = _list_errors(found, catalog)
@@ -150,7 +150,7 @@ def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[
 
 
 def _list_errors(plan: Plan, catalog: Catalog) -> list[Finding]:
-    """The errors of decisions and of checks."""
+    """The errors of the build and of the checks."""
     from . import CHECKS
 
     checks = (check for check in CHECKS if check.__name__ not in _PLANNING)
@@ -159,5 +159,5 @@ def _list_errors(plan: Plan, catalog: Catalog) -> list[Finding]:
 
 
 def _is_built(fabric: Fabric, problems: Problems) -> bool:
-    """Whether nothing was said of it: a pool's other fabrics, which are not looked at here, do not matter."""
+    """Whether it has no findings: a pool's other fabrics are not built here and do not matter."""
     return not any(item.path.startswith("fabrics[0]") for item in problems.findings)

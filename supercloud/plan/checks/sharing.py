@@ -1,4 +1,4 @@
-"""Checks of how a cluster is shared: slices of accelerators, tenants."""
+"""Checks of shared use of a cluster: slices of accelerators, tenants."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "mig-profile",
                     "error",
                     f"{path}.{profile}",
-                    f"{count} instances of {profile}, {name} has room for {known[profile].max_instances}",
-                    f"at most {known[profile].max_instances}",
+                    f"{count} instances of {profile}: {name} supports {known[profile].max_instances}",
+                    f"set at most {known[profile].max_instances}",
                 )
             else:
                 used[known[profile]] = count
         for need in _iter_excesses(used, list(known.values())):
             yield Finding(
-                "mig-profile", "error", path, f"the profiles together need {need} of a {name}", "take fewer instances"
+                "mig-profile", "error", path, f"the profiles together require {need} of a {name}", "use fewer instances"
             )
 
 
 def _iter_excesses(used: dict[MigProfile, int], profiles: list[MigProfile]) -> Iterator[str]:
-    """What instances of several profiles have too much of: compute slices (the number before the g) and memory, of both
-    of which the largest profile is the whole."""
+    """The excesses of instances of several profiles: compute slices (the number before the g) and memory. The largest
+    of profile is the whole of both."""
     slices = sum(count * _count_slices(profile) for profile, count in used.items())
     whole = max(map(_count_slices, profiles), default=0)
     if slices > whole:
         yield f"{slices} compute slices, {slices - whole} more than the {whole}"
-    # names give memory in whole gigabytes: up to half of one is rounding
+    # profile names have memory in whole gigabytes: up to half of one is rounding
     memory = sum(((profile.memory.base - _ROUNDING.base) * count for profile, count in used.items()), start=Fraction(0))
     most = max((profile.memory.base for profile in profiles), default=Fraction(0))
     if memory > most:
@@ -64,26 +64,26 @@ def _count_slices(profile: MigProfile) -> int:
     return int(profile.profile.partition("g.")[0])
 
 
-def shard_capable(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def slicing_support(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Slices of machines without accelerators."""
     for index, pool in enumerate(plan.pools):
         if not pool.slicing:
             continue
         if not pool.accelerators_per_node:
             yield Finding(
-                "shard-capable",
+                "slicing-support",
                 "error",
                 f"pools[{index}].slicing",
-                f"{pool.machine.name} has no accelerator to slice",
+                f"{pool.machine.name} has no accelerators to slice",
                 "remove 'slicing'",
             )
         elif (pool.slicing.accelerators or 0) > pool.accelerators_per_node:
             yield Finding(
-                "shard-capable",
+                "slicing-support",
                 "error",
                 f"pools[{index}].slicing.accelerators",
                 f"{pool.slicing.accelerators} of {pool.accelerators_per_node} accelerators",
-                f"at most {pool.accelerators_per_node}",
+                f"set at most {pool.accelerators_per_node}",
             )
 
 
@@ -94,7 +94,7 @@ def tenant_accounting(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "tenant-accounting",
             "error",
             "scheduler.accounting",
-            f"{len(plan.tenants)} tenants need accounting: shares and limits live in its database",
+            f"{len(plan.tenants)} tenants require accounting: shares and limits are stored in its database",
             "set accounting: true, or remove the tenants",
         )
 
@@ -111,6 +111,6 @@ def tenant_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "tenant-limits",
                     "warning",
                     f"tenants[{index}].limits.{name}",
-                    f"{limit} {name} of a cluster with {total}",
-                    "lower it, or leave it out",
+                    f"limit of {limit} {name} in a cluster with {total}",
+                    "lower it, or omit it",
                 )

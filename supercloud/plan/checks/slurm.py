@@ -1,4 +1,4 @@
-"""What a Slurm release cannot grant, and which can: computed from the data of all releases, never written by hand."""
+"""Checks of functions that a Slurm release lacks, with the releases that have them: computed from the catalog data."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .slurm_setup import find_pool_path, iter_slurm
 
 __all__ = ["CHECKS", "find_oldest_release"]
 
-# What is asked of a release.
+# A required property of a release.
 ReleasePredicate = Callable[[SlurmRelease], bool]
 
 
 def find_oldest_release(releases: Iterable[SlurmRelease], predicate: ReleasePredicate) -> str | None:
-    """The name of the oldest release that is able to."""
+    """The name of the oldest release that meets a condition."""
     return next((item.name for item in sorted(releases, key=_build_sort_key) if predicate(item)), None)
 
 
@@ -43,7 +43,7 @@ def _match_key(key: str) -> ReleasePredicate:
 
 
 def _suggest_release(catalog: Catalog, predicate: ReleasePredicate, alternative: str) -> str:
-    """What to do: the oldest release that can, or the newest where later ones cannot again, or another way."""
+    """The hint: the oldest release with the function, or the newest if later ones lack it again, or an alternative."""
     releases = sorted(_iter_releases(catalog), key=_build_sort_key)
     able_ones = [item for item in releases if predicate(item)]
     if not able_ones:
@@ -54,24 +54,24 @@ def _suggest_release(catalog: Catalog, predicate: ReleasePredicate, alternative:
 
 
 def slurm_option_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A key set by hand that the release's parser does not know: one such key stops every daemon and command."""
+    """A key set by hand that the release's parser does not support: one such key stops every daemon and command."""
     for slurm, release in iter_slurm(plan):
         for key in slurm.options:
             if _match_key(key)(release):
                 continue
             newer = find_oldest_release(_iter_releases(catalog), _match_key(key))
-            hint = f"Slurm {newer} knows it" if newer else suggest_nearest(key, release.keys.slurm)
+            hint = f"Slurm {newer} supports it" if newer else suggest_nearest(key, release.keys.slurm)
             yield Finding(
                 "slurm-option-unknown",
                 "error",
                 f"scheduler.options.{key}",
-                f"Slurm {release.name} does not know {key}",
+                f"Slurm {release.name} does not support {key}",
                 hint,
             )
 
 
 def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A value with a quote: slurm.conf knows no way to write one, what stands behind it is read as further keys."""
+    """A value with a quotation mark: slurm.conf cannot escape it, and the text after it is parsed as further keys."""
     for slurm, _ in iter_slurm(plan):
         for key, value in slurm.options.items():
             if '"' in value:
@@ -79,13 +79,13 @@ def slurm_option_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-option-value",
                     "error",
                     f"scheduler.options.{key}",
-                    f"{value!r} has a quotation mark, which slurm.conf cannot hold within a value",
-                    "leave it out: values with spaces are put in quotation marks when they are rendered",
+                    f"{value!r} has a quotation mark, which slurm.conf does not support within a value",
+                    "omit it: values with spaces are quoted when they are rendered",
                 )
 
 
 def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A way of trust the release does not have."""
+    """An authentication type that the release does not have."""
     for slurm, release in iter_slurm(plan):
         if slurm.auth and slurm.auth not in release.abilities.auth:
             yield Finding(
@@ -93,16 +93,16 @@ def slurm_auth(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 "scheduler.auth",
                 f"Slurm {release.name} has no auth/{slurm.auth}",
-                _suggest_release(catalog, _match_auth(slurm.auth), "leave scheduler.auth out: munge"),
+                _suggest_release(catalog, _match_auth(slurm.auth), "omit scheduler.auth to use munge"),
             )
 
 
 def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Jobs on one node that share /tmp, because the release has no plugin for a /tmp of their own to rely on."""
+    """Jobs on one node that share /tmp, because the release has no tested plugin for a private /tmp."""
     for _, release in iter_slurm(plan):
         if not release.abilities.container_tmp:
             untried = release.abilities.container_tmp_untried
-            more = f"; {untried} of {release.name} may do so too, which was not tried here" if untried else ""
+            more = f"; {untried} of {release.name} may prevent it too, which was not tested" if untried else ""
             yield Finding(
                 "slurm-container-tmp",
                 "note",
@@ -114,7 +114,7 @@ def slurm_container_tmp(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A topology asked for that cannot be had: the release lacks it, or nothing in the cluster has this shape."""
+    """A requested topology that is not available: the release lacks it, or nothing in the cluster has this shape."""
     for slurm, release in iter_slurm(plan):
         asked = [("scheduler.topology", slurm.topology)]
         for index, partition in enumerate(slurm.partitions):
@@ -128,7 +128,11 @@ def slurm_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             elif kind != "flat" and kind not in {locality.kind for locality in plan.localities}:
                 there = ", ".join(sorted({locality.kind for locality in plan.localities} | {"flat"}))
                 yield Finding(
-                    "slurm-topology", "error", path, f"no pool or fabric gives the cluster a {kind}", f"it has: {there}"
+                    "slurm-topology",
+                    "error",
+                    path,
+                    f"no pool or fabric gives the cluster a {kind} topology",
+                    f"available: {there}",
                 )
 
 
@@ -146,18 +150,18 @@ def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"scheduler.partitions[{index}].topology",
                     f"Slurm {release.name} has one topology for all partitions, here {default}",
-                    _suggest_release(catalog, lambda item: item.abilities.topology_yaml, "leave it out"),
+                    _suggest_release(catalog, lambda item: item.abilities.topology_yaml, "omit it"),
                 )
 
 
-def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Locality that the cluster has, nobody asked about, and the release cannot be told of."""
+def slurm_topology_unsupported(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Locality of the cluster that no topology was set for and that the release does not support."""
     for slurm, release in iter_slurm(plan):
         for locality in plan.localities if plan.site.kind == "onprem" else ():
             if slurm.topology or locality.kind in ("flat", *release.abilities.topologies):
                 continue
             yield Finding(
-                "slurm-topology-lost",
+                "slurm-topology-unsupported",
                 "warning",
                 "scheduler.version",
                 f"Slurm {release.name} has no topology/{locality.kind}: jobs are placed without regard to "
@@ -166,8 +170,8 @@ def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A scale-up domain that is not full: jobs that ask for whole segments pass it over."""
+def slurm_block_incomplete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A scale-up domain that is not full: jobs that request whole segments cannot use it."""
     for slurm, release in iter_slurm(plan):
         for locality in plan.localities:
             if locality.kind != "block" or "block" not in release.abilities.topologies:
@@ -180,28 +184,28 @@ def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             problem = f"domain {group.name} has {len(group.hosts)} of {locality.block_nodes} nodes{more}"
             if able:
                 yield Finding(
-                    "slurm-block-short",
+                    "slurm-block-incomplete",
                     "note",
                     "pools",
-                    f"{problem}; whole segments do not fit there",
-                    f"make the nodes a multiple of {locality.block_nodes}",
+                    f"{problem}; whole segments do not fit in it",
+                    f"set nodes to a multiple of {locality.block_nodes}",
                 )
             else:
                 yield Finding(
-                    "slurm-block-short",
+                    "slurm-block-incomplete",
                     "error" if slurm.topology == "block" else "warning",
                     "pools",
-                    f"{problem}: Slurm {release.name} takes full blocks only, so not all nodes can be in one",
+                    f"{problem}: Slurm {release.name} supports full blocks only, so some nodes are in none",
                     _suggest_release(
                         catalog,
                         lambda item: item.abilities.short_blocks,
-                        f"make the nodes a multiple of {locality.block_nodes}",
+                        f"set nodes to a multiple of {locality.block_nodes}",
                     ),
                 )
 
 
 def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Memory shared between nodes where the release does not hand out IMEX channels."""
+    """Memory shared between nodes with a release that does not allocate IMEX channels."""
     for _, release in iter_slurm(plan):
         if release.abilities.imex:
             return
@@ -215,29 +219,27 @@ def slurm_imex(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"Slurm {release.name} has no switch/nvidia_imex: jobs of several nodes get no channel of their "
                     "own for shared memory",
                     _suggest_release(
-                        catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX yourself"
+                        catalog, lambda item: item.abilities.imex, "set imex: false and start IMEX manually"
                     ),
                 )
 
 
 def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Metrics and private data where the release has one of the two."""
+    """Metrics and private data with a release that supports only one of them at a time."""
     for slurm, release in iter_slurm(plan):
         if release.abilities.metrics != "public":
             continue
         by_hand = {key.lower(): key for key in slurm.options}
         path = f"scheduler.options.{by_hand.get('metricstype')}"
-        safe = _suggest_release(
-            catalog, lambda other: other.abilities.metrics == "authenticated", "leave MetricsType out"
-        )
+        safe = _suggest_release(catalog, lambda other: other.abilities.metrics == "authenticated", "omit MetricsType")
         if "metricstype" not in by_hand:
-            continue  # private data are the default, and need no word
+            continue  # private data are the default and need no finding
         if "privatedata" in by_hand:
             yield Finding(
                 "slurm-metrics",
                 "error",
                 path,
-                f"Slurm {release.name} gives no metrics where PrivateData is set, and scheduler.options has both",
+                f"Slurm {release.name} provides no metrics if PrivateData is set, but scheduler.options sets both",
                 safe,
             )
         else:
@@ -245,14 +247,14 @@ def slurm_metrics(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "slurm-metrics",
                 "warning",
                 path,
-                f"for the metrics of Slurm {release.name} PrivateData is left out of slurm.conf: every user sees the "
-                "jobs of all tenants, and whoever reaches the controllers reads the metrics",
+                f"for the metrics of Slurm {release.name} PrivateData is omitted from slurm.conf: every user sees the "
+                "jobs of all tenants, and everyone who can reach the controllers can read the metrics",
                 safe,
             )
 
 
 def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Slices that no detection of the release can see."""
+    """Slices that the release cannot detect."""
     for _, release in iter_slurm(plan):
         for pool in plan.pools:
             if not (pool.slicing and pool.slicing.mig and pool.accelerator):
@@ -262,14 +264,14 @@ def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-mig",
                     "error",
                     f"{find_pool_path(plan, pool)}.slicing.mig",
-                    f"{pool.accelerator.name} has no slices that Slurm can find by itself",
-                    "use shards, or none",
+                    f"{pool.accelerator.name} has no slices that Slurm can detect",
+                    "use shards, or no slicing",
                 )
 
 
 CHECKS = (
     slurm_auth,
-    slurm_block_short,
+    slurm_block_incomplete,
     slurm_container_tmp,
     slurm_imex,
     slurm_metrics,
@@ -278,6 +280,6 @@ CHECKS = (
     slurm_option_value,
     slurm_topology,
     slurm_topology_choice,
-    slurm_topology_lost,
+    slurm_topology_unsupported,
     *slurm_setup.CHECKS,
 )

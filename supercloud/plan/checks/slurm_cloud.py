@@ -1,4 +1,4 @@
-"""Slurm on a cloud: what nodes that come and go, and machines that are replaced, do not allow."""
+"""Checks of Slurm on a cloud: limits of dynamic nodes and of machines that are replaced."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from .slurm_setup import find_pool_path, iter_slurm
 
 __all__ = ["CHECKS"]
 
-# Releases that know it can be told while they run which nodes stay on.
+# Releases in which the nodes that stay on can be changed at run time.
 _KEEP_ON_OPTION = "SuspendExcStates"
 
 
 def slurm_cloud_controllers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More than one controller: each has a disk of its own, so the second would begin with no job at all."""
+    """More than one controller: each has its own disk, so a backup would start without any job state."""
     for slurm, _ in iter_slurm(plan):
         if plan.cloud is not None and len(slurm.controllers) > 1:
             yield Finding(
                 "slurm-cloud-controllers",
                 "error",
                 "scheduler.controllers",
-                f"{len(slurm.controllers)} controllers at {plan.cloud.provider} share no disk: one that takes over "
-                "would know no job",
-                "name one controller: its state is on a disk that outlives it, a new machine goes on with it",
+                f"{len(slurm.controllers)} controllers at {plan.cloud.provider} share no disk: a backup controller "
+                "would have no job state",
+                "declare one controller: its state is on a persistent disk that a replacement machine continues with",
             )
 
 
 def slurm_cloud_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A release that cannot be told, while it runs, where nodes are."""
+    """A release in which the topology cannot be changed at run time."""
     for _, release in iter_slurm(plan):
         if plan.cloud is None or release.abilities.topology_yaml or all(pool.nodes < 2 for pool in plan.pools):
             continue
@@ -42,14 +42,14 @@ def slurm_cloud_topology(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "slurm-cloud-topology",
             "warning",
             "scheduler.version",
-            f"Slurm {release.name} cannot be told where nodes are that join: it does not keep a job's nodes near",
+            f"Slurm {release.name} cannot add joining nodes to the topology: the nodes of a job may be far apart",
             (f"set scheduler.version to {first} or later, or " if first else "")
-            + "let jobs ask for the features net-… of nodes that are on",
+            + "let jobs request the features net-… of running nodes",
         )
 
 
 def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Images the provider publishes: whether they carry the scheduler is not known before a machine starts."""
+    """Images published by the provider: whether they contain the scheduler is unknown before a machine starts."""
     for _, release in iter_slurm(plan):
         if plan.cloud is None or plan.spec.site.kind == "onprem":
             continue
@@ -60,20 +60,20 @@ def slurm_cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "slurm-cloud-image",
                 "warning" if closed else "note",
                 "site.images",
-                f"{', '.join(bare)}: the provider's images are not known to carry Slurm {release.name}"
+                f"{', '.join(bare)}: the provider's images are not known to contain Slurm {release.name}"
                 + (
-                    ", its database or the command line of the cloud, and a closed network has nowhere to get them from"
+                    ", its database or the command line of the cloud, and an isolated network has no source for them"
                     if closed
                     else ""
                 )
-                + "; a machine without it does not start its daemon, and says so in its log",
-                "name images that have it under site.images, or put packages of it into the bucket of the cluster as "
+                + "; a machine without it does not start its daemon and reports it in its log",
+                "set images that contain it in site.images, or put its packages into the bucket of the cluster as "
                 "packages/packages.tar.gz",
             )
 
 
 def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Nodes that shall always be there, in a release that switches off every idle one."""
+    """A minimum of running nodes with a release that powers down every idle node."""
     for _, release in iter_slurm(plan):
         if plan.cloud is None or _KEEP_ON_OPTION in release.keys.slurm:
             continue
@@ -89,14 +89,14 @@ def slurm_cloud_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-cloud-minimum",
                     "warning",
                     f"pools[{index}].min",
-                    f"Slurm {release.name} cannot be told to leave {pool.min} idle nodes on: each is switched off and "
+                    f"Slurm {release.name} cannot keep {pool.min} idle nodes running: each is powered down and "
                     "replaced by the cloud",
-                    (f"set scheduler.version to {newer} or later, or leave it out" if newer else "leave it out"),
+                    (f"set scheduler.version to {newer} or later, or omit it" if newer else "omit it"),
                 )
 
 
 def slurm_cloud_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Accelerators cut by MIG: the boot script cuts none, and Slurm refuses a node that has others than it was told."""
+    """Accelerators with MIG slices: the boot script does not create them, and Slurm rejects nodes with other GRES."""
     for _ in iter_slurm(plan):
         for pool in plan.pools if plan.cloud is not None else ():
             if pool.slicing and pool.slicing.mig:
@@ -104,10 +104,10 @@ def slurm_cloud_slices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-cloud-slices",
                     "error",
                     f"{find_pool_path(plan, pool)}.slicing.mig",
-                    f"nothing cuts the accelerators of {pool.name} when an instance starts: Slurm would be told of "
-                    f"{', '.join(sorted(pool.slicing.mig))}, find whole accelerators, and refuse the node",
-                    "leave it out or take slicing.shards; or cut them in an image of yours before the boot script runs "
-                    "(nvidia-mig-parted with mig-parted.yaml of the slurm bundle), and accept this finding",
+                    f"nothing partitions the accelerators of {pool.name} when an instance starts: Slurm would expect "
+                    f"{', '.join(sorted(pool.slicing.mig))}, detect whole accelerators, and reject the node",
+                    "omit it or use slicing.shards; or partition them in a custom image before the boot script runs "
+                    "(nvidia-mig-parted with mig-parted.yaml of the slurm bundle), and suppress this finding",
                 )
 
 
@@ -121,8 +121,8 @@ def slurm_cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "warning",
                     f"pools[{index}].local",
                     f"the disks inside nodes of {pool.name} are not mounted at {pool.local}: the boot script of "
-                    "Slurm's nodes leaves them alone",
-                    f"leave it out, or mount them at {pool.local} in an image of yours, and accept this finding",
+                    "Slurm's nodes ignores them",
+                    f"omit it, or mount them at {pool.local} in a custom image, and suppress this finding",
                 )
 
 

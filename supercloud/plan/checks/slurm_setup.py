@@ -1,4 +1,4 @@
-"""What contradicts itself in the way Slurm is to be set up, whatever its release."""
+"""Checks of contradictions in the Slurm configuration, independent of the release."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model.plan import Plan, PoolPlan
 
 __all__ = ["CHECKS", "MANAGED_OPTIONS", "find_pool_path", "iter_slurm"]
 
-# Keys of slurm.conf that the spec says in its own words.
+# Keys of slurm.conf that have a field in the spec.
 MANAGED_OPTIONS = {
     "ClusterName": "name",
     "SlurmctldHost": "scheduler.controllers",
@@ -27,34 +27,34 @@ _MAX_SECONDS = 65535
 
 
 def iter_slurm(plan: Plan) -> Iterator[tuple[SlurmScheduler, SlurmRelease]]:
-    """What was declared and its release; nothing where there is no Slurm, or one that the catalog does not know."""
+    """The declared scheduler and its release; empty without Slurm, or if its release is not in the catalog."""
     declared, release = plan.scheduler.spec, plan.scheduler.release
     if isinstance(declared, SlurmScheduler) and release:
         yield declared, release
 
 
 def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
-    """The place of a pool in the spec."""
+    """The path of a pool in the spec."""
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
-def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A key set by hand that the spec has words for."""
+def slurm_option_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """A key set by hand that has a field in the spec."""
     for slurm, _ in iter_slurm(plan):
         owned = {key.lower(): place for key, place in MANAGED_OPTIONS.items()}
         for key in slurm.options:
             if key.lower() in owned:
                 yield Finding(
-                    "slurm-option-owned",
+                    "slurm-option-reserved",
                     "error",
                     f"scheduler.options.{key}",
-                    f"{key} is made from the spec and cannot be set by hand",
-                    f"say it in {owned[key.lower()]}",
+                    f"{key} is derived from the spec and cannot be set by hand",
+                    f"set {owned[key.lower()]}",
                 )
 
 
 def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Accelerators that Slurm cannot hand out, because nobody sourced what it calls them or where their devices are."""
+    """Accelerators that Slurm cannot allocate, because their GRES name or their device files have no source."""
     for _ in iter_slurm(plan):
         for pool in plan.pools:
             accelerator = pool.accelerator
@@ -65,21 +65,20 @@ def slurm_gres(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     path,
                     f"{accelerator.name} has no name in Slurm's gres",
-                    "give accelerators/gres in a catalog overlay",
+                    "add accelerators/gres to a catalog overlay",
                 )
             elif accelerator and accelerator.devices is None and not (pool.slicing and pool.slicing.mig):
                 yield Finding(
                     "slurm-gres",
                     "warning",
                     path,
-                    f"the device files of {accelerator.name} are not known: jobs are not kept from each "
-                    "other's accelerators",
-                    "give accelerators/devices in a catalog overlay",
+                    f"unknown device files of {accelerator.name}: jobs can access each other's accelerators",
+                    "add accelerators/devices to a catalog overlay",
                 )
 
 
 def slurm_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines whose processors or memory nobody sourced: Slurm would take them for one processor and 1 MiB."""
+    """Machines with unknown processors or memory: Slurm would assume one processor and 1 MiB."""
     for _ in iter_slurm(plan):
         for pool in plan.pools if plan.site.kind == "onprem" else ():
             lacking = [name for name in ("cpu", "memory") if getattr(pool.machine, name) is None]
@@ -88,8 +87,8 @@ def slurm_node_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-node-size",
                     "error",
                     f"{find_pool_path(plan, pool)}.machine",
-                    f"the catalog does not know {' and '.join(lacking)} of {pool.machine.name}, Slurm must be told",
-                    f"give machines/{pool.machine.name}.yaml in a catalog overlay",
+                    f"unknown {' and '.join(lacking)} of {pool.machine.name}: Slurm requires them",
+                    f"add machines/{pool.machine.name}.yaml to a catalog overlay",
                 )
 
 
@@ -118,20 +117,20 @@ def slurm_reserve(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def slurm_preemption(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Preemption goes by quality of service, which lives in the accounting database."""
+    """Preemption uses quality of service, which is stored in the accounting database."""
     for slurm, _ in iter_slurm(plan):
         if slurm.preemption and not slurm.accounting and any(tenant.priority == "high" for tenant in plan.tenants):
             yield Finding(
                 "slurm-preemption",
                 "warning",
                 "scheduler.preemption",
-                "without accounting no job makes room for one of a higher priority",
+                "without accounting no job is preempted by one of higher priority",
                 "set scheduler.accounting: true, or preemption: false",
             )
 
 
 def slurm_tenant_users(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Tenants nobody can submit for yet."""
+    """Tenants without users, for which no job can be submitted."""
     for slurm, _ in iter_slurm(plan):
         for index, tenant in enumerate(plan.tenants if slurm.accounting else ()):
             if not tenant.users:
@@ -139,28 +138,28 @@ def slurm_tenant_users(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-tenant-users",
                     "note",
                     f"tenants[{index}].users",
-                    f"{tenant.name} has no users: nobody can submit for it",
-                    f"name them, or later: sacctmgr add user <name> account={tenant.name}",
+                    f"{tenant.name} has no users: no job can be submitted for it",
+                    f"declare users, or add them later: sacctmgr add user <name> account={tenant.name}",
                 )
 
 
 def slurm_times(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Times that contradict each other, or that Slurm has no room for."""
+    """Times that contradict each other, or that exceed Slurm's limits."""
     for slurm, _ in iter_slurm(plan):
         if slurm.health_check_interval.ceil("s") > _MAX_SECONDS:
             yield Finding(
                 "slurm-times",
                 "error",
                 "scheduler.health_check_interval",
-                f"{slurm.health_check_interval} is more than Slurm's longest, {_MAX_SECONDS} s",
-                "choose an hour or less",
+                f"{slurm.health_check_interval} is over Slurm's maximum of {_MAX_SECONDS} s",
+                "set an hour or less",
             )
         if slurm.default_time > slurm.max_time:
             yield Finding(
                 "slurm-times",
                 "error",
                 "scheduler.default_time",
-                f"the default time {slurm.default_time} is longer than the longest, {slurm.max_time}",
+                f"the default time {slurm.default_time} is longer than the maximum, {slurm.max_time}",
                 "raise scheduler.max_time",
             )
         for index, partition in enumerate(slurm.partitions):
@@ -170,7 +169,7 @@ def slurm_times(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-times",
                     "error",
                     f"scheduler.partitions[{index}].max_time",
-                    f"{partition.max_time} is longer than the cluster's longest, {slurm.max_time}",
+                    f"{partition.max_time} is longer than the cluster's maximum, {slurm.max_time}",
                     "raise scheduler.max_time",
                 )
             if partition.default_time and partition.default_time > limit:
@@ -178,27 +177,27 @@ def slurm_times(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "slurm-times",
                     "error",
                     f"scheduler.partitions[{index}].default_time",
-                    f"the default time {partition.default_time} is longer than the longest, {limit}",
+                    f"the default time {partition.default_time} is longer than the maximum, {limit}",
                     "shorten it",
                 )
 
 
 def slurm_shared_state(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Several controllers only take over from each other when they share their state."""
+    """Several controllers can take over from each other only if they share their state."""
     if plan.scheduler.kind == "slurm" and len(plan.scheduler.controllers) > 1:
         yield Finding(
             "slurm-shared-state",
             "note",
             "scheduler.controllers",
-            "the controllers must share /var/spool/slurmctld, or a take-over loses every job",
-            "put it on a file system that survives any one of them",
+            "the controllers must share /var/spool/slurmctld, or a failover loses all jobs",
+            "place it on a file system that is available if any one of them fails",
         )
 
 
 CHECKS = (
     slurm_gres,
     slurm_node_size,
-    slurm_option_owned,
+    slurm_option_reserved,
     slurm_preemption,
     slurm_reserve,
     slurm_shared_state,

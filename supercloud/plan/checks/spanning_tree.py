@@ -1,4 +1,4 @@
-"""Bridged networks: links that the spanning tree blocks, as there is another way to the switch."""
+"""Checks of bridged networks: links that the spanning tree blocks because another path leads to the switch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS"]
 
-# What may be declared so that no link is blocked, tried in this order: one pair of leaves and nothing above it, a
-# spine at which all uplinks of a leaf, or of a pair, are one bundle, or routing in place of bridging.
+# Settings with which no link is blocked, tried in this order: one pair of leaves and nothing above it, a
+# spine at which all uplinks of a leaf, or of a pair, are one bundle, or routing instead of bridging.
 _SUGGESTIONS: tuple[dict[str, Any], ...] = (
     {"tiers": 1, "peer_links": 2, "spines": None},
     {"spines": 1},
@@ -31,7 +31,7 @@ _SUGGESTIONS: tuple[dict[str, Any], ...] = (
 
 
 def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Links between switches of bridged networks that carry nothing, which the spec does not show."""
+    """Links between switches of bridged networks that carry no traffic, which is not obvious from the spec."""
     hints: dict[str, _Cure] = {}
     for index, item in enumerate(plan.spec.fabrics):
         found = _blocked(plan, item.name)
@@ -46,23 +46,23 @@ def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "note",
             f"fabrics[{index}]",
             f"{found.blocked[item.name]} of {found.links[item.name]} links between switches of {item.name} carry "
-            f"nothing: switches have links to {tops.count} {tops.name} switches which are no pair, and the spanning "
-            "tree leaves one way open",
+            f"no traffic: switches have links to {tops.count} {tops.name} switches that are not a pair, and the "
+            "spanning tree leaves one path active",
             hints[upper].tell(upper, item.name),
         )
 
 
 class _Blocked(NamedTuple):
-    """Of each network: links between switches, and those that carry nothing."""
+    """By network: links between switches, and those that carry no traffic."""
 
     way: list[str]
-    """From the network that was asked for up to the topmost one."""
+    """From the requested network up to the topmost one."""
     links: dict[str, int]
     blocked: dict[str, int]
 
 
 def _blocked(plan: Plan, name: str) -> _Blocked | None:
-    """What is blocked among all networks that are bridged with one; None where that is not bridged."""
+    """The blocked links of all networks that are bridged with one; None if that is not bridged."""
     declared = {item.name: item for item in plan.spec.fabrics}
     fabrics = {
         item.name: item
@@ -72,7 +72,6 @@ def _blocked(plan: Plan, name: str) -> _Blocked | None:
     if name not in fabrics:
         return None
     way = list_joined([declared[item] for item in fabrics], name)
-    domain = _build_domain(fabrics, declared, way[-1])
     top = way[-1]
     domain = _build_domain(fabrics, declared, top)
     root = domain.get_first(top, fabrics[top].tiers[-1].name)
@@ -114,7 +113,7 @@ def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared],
 
 
 class _Cure(NamedTuple):
-    """Settings of a network with which no link is blocked, None where none of those that are known can be planned."""
+    """Settings of a network with which no link is blocked; None if none of the known ones can be planned."""
 
     settings: dict[str, Any] | None
     had_spines: bool
@@ -123,22 +122,25 @@ class _Cure(NamedTuple):
         """The hint of a finding at the network ``place``."""
         settings, of = self.settings, f" on {network}" if network != place else ""
         if settings is None:
-            return f"neither one pair of leaves, nor one spine, nor kind: roce can be planned for {network} as it is"
+            return (
+                f"neither one pair of leaves, nor one spine, nor kind: roce can be planned for {network} with its "
+                "other settings"
+            )
         text = " and ".join(f"{key}: {value}" for key, value in settings.items() if value)
         if "kind" in settings:
             return f"set {text}{of}, which is routed and uses every link"
-        alone = ", which leaves no spare spine" if settings["spines"] else ", and leave spines out" * self.had_spines
+        alone = ", which leaves no spare spine" if settings["spines"] else ", and omit spines" * self.had_spines
         return f"set {text}{of}{alone}"
 
 
 def _suggest_change(plan: Plan, catalog: Catalog, name: str) -> _Cure:
-    """What leaves no link blocked in the plan of the spec that is so changed."""
+    """Settings with which no link is blocked in the plan of the changed spec."""
     index = next(index for index, item in enumerate(plan.spec.fabrics) if item.name == name)
     declared = plan.spec.fabrics[index]
     for settings in _SUGGESTIONS:
         changed = declared.model_copy(update=settings)
         if rebuild_fabric(plan, catalog, changed) is None:
-            continue  # much quicker than a whole plan
+            continue  # much faster than a whole plan
         fabrics = tuple(changed if item is declared else item for item in plan.spec.fabrics)
         found, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
         blocked = None if errors else _blocked(found, name)

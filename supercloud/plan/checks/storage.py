@@ -1,4 +1,4 @@
-"""Checks of storage: what was asked of it against what its servers hold and give."""
+"""Checks of storage: requirements compared with the capacity and throughput of its servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["CHECKS"]
 
 
 def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Two things mounted at one place, or one inside the other."""
+    """Two stores mounted at one path, or one inside the other."""
     seen: dict[str, str] = {}
     for index, item in enumerate(plan.storage):
         if not item.mount:
@@ -37,13 +37,13 @@ def storage_mount(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error" if mount == other else "warning",
                     f"storage[{index}].mount",
                     f"{mount} and {other} of {name} are one inside the other",
-                    "mount them side by side",
+                    "mount them at separate paths",
                 )
         seen[mount] = item.name
 
 
 def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A mount that hides a folder of the system."""
+    """A mount that hides a directory of the system."""
     for index, item in enumerate(plan.spec.storage):
         if item.mount and is_reserved(item.mount, catalog):
             yield Finding(
@@ -56,24 +56,24 @@ def storage_mount_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A file system for accelerators without any throughput asked for."""
+    """A file system for accelerators without a required throughput."""
     for index, item in enumerate(plan.storage):
         clients = list_client_pools(plan, index)
         fed = any(pool.accelerators for pool in clients)
-        refused = plan.spec.storage[index].tier is not None  # a tier without rates is an error of its own
+        refused = plan.spec.storage[index].tier is not None  # a tier without rates is a separate error
         if item.kind != "object" and item.read is None and item.write is None and fed and not refused:
             tiers = " or ".join(tier_names(clients, catalog))
             yield Finding(
                 "storage-throughput-unknown",
                 "note",
                 f"storage[{index}]",
-                f"{item.name} says nothing of throughput",
+                f"{item.name} has no required throughput",
                 f"set {f'tier: {tiers}, or ' if tiers else ''}throughput: {{read: …, write: …}}",
             )
 
 
 def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """File systems that give the accelerators of their clients less than the lowest tier of the reference
+    """File systems that provide less to the accelerators of their clients than the lowest tier of the reference
     architecture."""
     for stores, pools in _list_feeding(plan):
         wants = dict(zip(("read", "write"), lowest_rates(pools, catalog), strict=True))
@@ -89,20 +89,20 @@ def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "storage-throughput-low",
                     "warning",
                     f"storage[{stores[0]}]",
-                    f"{accelerators} accelerators{where} are given {total.bytes_text} to {side}, "
+                    f"{accelerators} accelerators{where} get {total.bytes_text} to {side}, "
                     f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier ({lowest})",
                     _rate_cure(plan, catalog, stores, side, lowest, wanted - total),
                 )
 
 
 def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowest: str, lacking: Rate) -> str:
-    """What the first of the stores has to give for all to give enough; its tier where that gives it."""
+    """The throughput that the first of the stores needs so that all provide enough; its tier if that provides it."""
     store = plan.storage[stores[0]]
     needed = (getattr(store, side) or Rate(0, "b/s")) + lacking
     declared = plan.spec.storage[stores[0]]
     ways = [way for way in ("tier", "throughput", "throughput_per_tib") if getattr(declared, way) is not None]
-    instead = f" in place of {ways[0]}" if ways else ""  # throughput is declared in one way
-    ask = f"ask {store.name} for {needed.minimum_bytes_text}" + f" of throughput{instead}" * (ways != ["throughput"])
+    instead = f" instead of {ways[0]}" if ways else ""  # throughput is declared in one way
+    ask = f"require {needed.minimum_bytes_text} of {store.name}" + f" as throughput{instead}" * (ways != ["throughput"])
     rates = dict(
         zip(("read", "write"), compute_tier_rates(lowest, list_client_pools(plan, stores[0]), catalog), strict=True)
     )
@@ -111,8 +111,8 @@ def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowes
 
 
 def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
-    """Parallel file systems with the pools that are fed by these alone: those of each pool, and those that are
-    connected by pools which they have in common."""
+    """Parallel file systems with the pools that use only these: those of each pool, and those that are
+    connected by common pools."""
     feeding = [index for index, item in enumerate(plan.storage) if item.kind in PARALLEL_KINDS]
     fed = {pool.name: frozenset(index for index in feeding if is_client(plan, index, pool)) for pool in plan.pools}
     connected: list[frozenset[int]] = []
@@ -127,7 +127,7 @@ def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
 
 
 def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """On-prem storage whose machines nobody named, or whose drives the catalog does not know."""
+    """On-prem storage without declared machines, or with drives that are not in the catalog."""
     for index, item in enumerate(plan.storage):
         declared = plan.spec.storage[index].servers
         if plan.site.kind != "onprem" or item.kind == "managed":
@@ -137,37 +137,37 @@ def storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "storage-servers",
                 "note",
                 f"storage[{index}]",
-                f"{item.name} has no machines: it takes no rack, no power and no port in this plan",
-                "set servers: {machine: …}; how many follows from capacity and throughput",
+                f"{item.name} has no machines: it has no rack, no power and no port in this plan",
+                "set servers: {machine: …}; their number follows from capacity and throughput",
             )
         elif item.design is None and declared.machine in catalog.list_names("machines"):
-            how = "" if item.servers else ", nor is a count given"
+            how = "" if item.servers else ", and no count is set"
             yield Finding(
                 "storage-servers",
                 "warning" if item.servers else "error",
                 f"storage[{index}].servers",
-                f"the data drives of {declared.machine} are not known, or too few for a parity group{how}: "
+                f"the data drives of {declared.machine} are unknown, or too few for a parity group{how}: "
                 "capacity is not checked",
-                "put its drives (disks: {role: scratch, …}) into a catalog overlay, or set servers.count",
+                "add its drives (disks: {role: scratch, …}) to a catalog overlay, or set servers.count",
             )
 
 
 def storage_minimum(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fewer servers than the product asks for."""
+    """Fewer servers than the product requires."""
     for index, item, design in iter_designs(plan):
         if design.servers < design.min_servers:
             yield Finding(
                 "storage-minimum",
                 "error",
                 f"storage[{index}].servers.count",
-                f"{design.servers} servers for {item.kind}, which asks for {design.min_servers}: "
+                f"{design.servers} servers for {item.kind}, which requires {design.min_servers}: "
                 f"{design.min_servers - design.servers} too few",
-                f"set count: {design.min_servers}, or leave it out",
+                f"set count: {design.min_servers}, or omit it",
             )
 
 
 def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers that do not hold what they must: the capacity asked for, and the checkpoints that are kept."""
+    """Servers with less capacity than required, by the declared capacity or by the checkpoints that are kept."""
     for index, item, design in iter_designs(plan):
         kept = item.checkpoint.kept_size if item.checkpoint else None
         wanted = max(filter(None, (item.capacity, kept)), default=None)
@@ -181,7 +181,7 @@ def storage_capacity(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{design.servers} servers of {design.drives} × {design.drive_size} hold "
                 f"{format_size(design.usable_capacity)} of the "
                 f"{format_size(wanted)} of {what}: {format_size(wanted - design.usable_capacity)} short",
-                f"take {more} servers, or leave 'count' out" if more else "take servers with more drives",
+                f"use {more} servers, or omit 'count'" if more else "use servers with more drives",
             )
 
 
@@ -195,7 +195,7 @@ def _has_throughput(design: StorageDesign, side: str, required: Rate) -> bool:
 
 
 def storage_metadata(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Metadata targets that the drives of their servers, mirrored, do not hold."""
+    """Metadata targets that are larger than the mirrored drives of their servers."""
     for index, item, design in iter_designs(plan):
         group = next((group for group in item.servers if group.role == "mds"), None)
         if group is None or not isinstance(design, LustreDesign):
@@ -215,8 +215,8 @@ def storage_metadata(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers that do not give the throughput asked for."""
+def storage_server_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that do not provide the required throughput."""
     for index, item, design in iter_designs(plan):
         for side in ("read", "write"):
             wanted, given = getattr(item, side), getattr(design, side)
@@ -225,32 +225,32 @@ def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             by = " by their network ports" if design.throughput_basis == "ports" else ""
             more = count_servers(plan, catalog, index, partial(_has_throughput, side=side, required=wanted))
             yield Finding(
-                "storage-short",
+                "storage-server-throughput",
                 "error",
                 f"storage[{index}].servers",
                 f"{design.servers} servers {side} {given.bytes_text}{by}, {(wanted - given).bytes_text} less than the "
-                f"{wanted.bytes_text} asked for",
-                f"take {more} servers" if more else "take servers that give any",
+                f"required {wanted.bytes_text}",
+                f"use {more} servers" if more else "use servers that provide throughput",
             )
 
 
-def storage_rate_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers counted by the ports they have, because nobody said what one of them gives."""
+def storage_server_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers counted by their ports, because the throughput of one server is unknown."""
     for index, item, design in iter_designs(plan):
         if design.throughput_basis != "declared" and (item.read or item.write):
-            bound = "an upper bound, the network ports" if design.throughput_basis else "nothing at all"
+            bound = "an upper bound, the network ports" if design.throughput_basis else "capacity only"
             yield Finding(
-                "storage-rate-unknown",
+                "storage-server-throughput-unknown",
                 "note",
                 f"storage[{index}].servers.throughput",
-                f"what one {plan.spec.storage[index].servers.machine} gives is not known: "  # type: ignore[union-attr]
+                f"unknown throughput of one {plan.spec.storage[index].servers.machine}: "  # type: ignore[union-attr]
                 f"{item.name} is counted by {bound}",
-                "measure one (fio, or the maker's figure) and set servers.throughput: {read: …, write: …}",
+                "measure one (fio, or the vendor's figure) and set servers.throughput: {read: …, write: …}",
             )
 
 
 def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A checkpoint that must be written faster than the file system writes."""
+    """A checkpoint that must be written faster than the file system can write."""
     for index, item in enumerate(plan.storage):
         need = item.checkpoint
         limit = item.write
@@ -265,7 +265,7 @@ def storage_checkpoint(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "storage-checkpoint",
             "error",
             f"storage[{index}].checkpoint",
-            f"{format_size(need.size)} in {need.window}{' by half of the throughput' * need.is_background} need "
+            f"{format_size(need.size)} in {need.window}{' by half of the throughput' * need.is_background} requires "
             f"{need.write.bytes_text}, {(need.write - limit).bytes_text} more than the {limit.bytes_text} {item.name} "
             "writes",
             f"set {wanted}",
@@ -281,8 +281,8 @@ CHECKS = (
     storage_minimum,
     storage_capacity,
     storage_metadata,
-    storage_short,
-    storage_rate_unknown,
+    storage_server_throughput,
+    storage_server_throughput_unknown,
     storage_checkpoint,
     *on_servers.CHECKS,
 )

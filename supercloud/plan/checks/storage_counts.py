@@ -1,4 +1,4 @@
-"""How many servers a hint asks for: each number is planned before it is printed, with the judgement of the check."""
+"""The number of servers that a hint suggests: each number is planned first and judged by the same check."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["count_servers"]
 
 
 def count_servers(plan: Plan, catalog: Catalog, index: int, is_enough: Callable[[StorageDesign], bool]) -> int | None:
-    """The fewest servers of the store at ``index`` with which ``is_enough`` is true of its design, where more of them
+    """The fewest servers of the store at ``index`` with which ``is_enough`` is true of its design, if more of them
     help.
 
-    None where no number does, also not the one that the plan takes when none is declared.
+    None if no number is enough, nor the number of the plan when none is declared.
     """
     own = plan.storage[index].design
     free = _find_design(plan, catalog, index, None)
     if own is None or free is None or not is_enough(free):
         return None
     step = 2 if isinstance(free, LustreDesign) and free.has_pairs else 1
-    low, high = own.servers // step, -(-free.servers // step)  # low does not do, high does
+    low, high = own.servers // step, -(-free.servers // step)  # low is not enough, high is
     while high - low > 1:
         middle = (low + high) // 2
         found = _find_design(plan, catalog, index, middle * step)
@@ -33,7 +33,7 @@ def count_servers(plan: Plan, catalog: Catalog, index: int, is_enough: Callable[
 
 
 def _find_design(plan: Plan, catalog: Catalog, index: int, count: int | None) -> StorageDesign | None:
-    """The store's design on so many servers, or on as many as the plan takes."""
+    """The store's design on so many servers, or on the number that the plan computes."""
     item = plan.spec.storage[index]
     if item.servers is None:
         return None

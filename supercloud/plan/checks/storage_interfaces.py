@@ -1,4 +1,4 @@
-"""Checks of the interfaces that file systems are told to use."""
+"""Checks of the network interfaces that file systems use."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ..model.plan import FabricPlan, Plan, StoragePlan
 
 __all__ = ["CHECKS"]
 
-# Products whose files name interfaces.
+# Products whose files list interfaces.
 _KINDS_WITH_INTERFACES = ("lustre", "weka")
 
 
 def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Stores whose interfaces nobody names, or which are named only where the RDMA devices are known."""
+    """Stores whose interfaces are unknown, or known only if the RDMA devices are."""
     for index, item in enumerate(plan.storage):
         if item.kind not in _KINDS_WITH_INTERFACES or plan.spec.storage[index].interface:
             continue
         fabric = find_store_fabric(plan, index)
         if not list_store_interfaces(plan, index):
             if item.servers:
-                where = f"on {fabric.name}" if fabric else "on the ordinary network"
+                where = f"on {fabric.name}" if fabric else "on the in-band network"
                 yield Finding(
                     "storage-interfaces",
                     "warning",
                     f"storage[{index}].interface",
-                    f"what interfaces {where} are called is not known: the files of {item.name} name none, and stop "
+                    f"unknown interface names {where}: the files of {item.name} contain none and exit "
                     "with that message",
-                    "set interface to their names, with commas between",
+                    "set interface to their names, separated by commas",
                 )
             continue
         assert fabric is not None
@@ -46,14 +46,15 @@ def storage_interfaces(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "storage-interfaces",
                 "note",
                 f"storage[{index}]",
-                f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are not known: there {script} takes "
-                f"interfaces that are called {format_interface_name(fabric, 0)} … already, and stops where none is",
-                "name them (systemd.link), put adapters[].devices into a catalog overlay, or set interface",
+                f"the RDMA devices of {', '.join(unknown)} on {fabric.name} are unknown: {script} uses "
+                f"interfaces that are already named {format_interface_name(fabric, 0)} … there, and fails if there "
+                "are none",
+                "name them (systemd.link), add adapters[].devices to a catalog overlay, or set interface",
             )
 
 
 def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """WEKA on a fabric whose links are routed: its data network has no kernel routes, and must be given gateways.
+    """WEKA on a fabric whose links are routed: its data network has no kernel routes, and needs explicit gateways.
 
     docs.weka.io, mount options (``net=<netdev>/[ip]/[bits]/[gateway]`` where a client is in another subnet) and
     ``weka cluster container net add`` for containers.
@@ -67,14 +68,14 @@ def storage_gateway(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             for other in plan.fabrics
             if other.tiers and not is_routed(other.kind, other.role) and other.role in ("storage", "in-band")
         ]
-        other = f"set storage[{index}].fabric: {others[0].name}, " if others else "take a fabric that is not routed, "
+        other = f"set storage[{index}].fabric: {others[0].name}, " if others else "use a fabric that is not routed, "
         yield Finding(
             "storage-gateway",
             "warning",
             f"storage[{index}].fabric",
-            f"every link of {fabric.name} is a subnet of its own, and the files of {item.name} name no gateway: "
-            "WEKA sends past the routes of the system, and reaches no host of another subnet",
-            f"{other}or write net=<interface>/<address>/31/<gateway> for each client and give each container its own "
+            f"every link of {fabric.name} is a subnet of its own, and the files of {item.name} have no gateway: "
+            "WEKA bypasses the routes of the system and cannot reach hosts of other subnets",
+            f"{other}or write net=<interface>/<address>/31/<gateway> for each client, and add one to each container "
             "with weka cluster container net add (--ips, --netmask, --gateway); roce-rails.sh show prints those of a "
             "host: <address>/31 via <gateway>",
         )

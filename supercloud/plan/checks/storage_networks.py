@@ -1,4 +1,4 @@
-"""Checks that servers and clients of a store are on the network that it is reached over."""
+"""Checks that servers and clients of a store are on the network that connects them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, 
 __all__ = ["CHECKS"]
 
 
-def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers that are not on the network their clients come over, or on no network of the plan."""
+def storage_disconnected(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers that are not on the network that their clients use, or on no network of the plan."""
     switched = [fabric for fabric in plan.fabrics if fabric.tiers]
     for index, item in enumerate(plan.storage):
         groups = _list_unwired(plan, index)
@@ -28,23 +28,23 @@ def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for group in item.servers if switched and find_client_fabric(plan.spec, item.fabric) is None else ():
             if group.name not in joined:
                 yield Finding(
-                    "storage-unwired",
+                    "storage-disconnected",
                     "note",
                     f"storage[{index}]",
-                    f"no network of the plan joins the {group.count} servers {group.hosts}",
+                    f"no network of the plan connects the {group.count} servers {group.hosts}",
                     "set 'fabric', or declare an in-band network",
                 )
 
 
 def _list_unwired(plan: Plan, index: int) -> list[ServerGroup]:
-    """The servers of a store without a port on the network that clients come over. On the ordinary network, where no
-    other one is named, those whose ports nobody knows are left to ``storage-in-band``."""
+    """The servers of a store without a port on the network that clients come over. On the in-band network, used if no
+    other network is set, servers with unknown ports are reported by ``storage-in-band``."""
     item = plan.storage[index]
     declared = find_client_fabric(plan.spec, item.fabric)
     fabric = next((one for one in plan.fabrics if declared and one.name == declared.name), None)
     if declared is None:
         return []
-    if fabric is None:  # no pool is on it; or it could not be built, which is an error of its own
+    if fabric is None:  # no pool is on it; or it could not be built, which is a separate error
         return [] if _has_pools(plan, declared) else list(item.servers)
     if not fabric.tiers:
         return [group for group in item.servers if find_client_adapter(group.machine, declared) is None]
@@ -63,22 +63,25 @@ def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: lis
     assert declared is not None
     names = " and ".join(group.name for group in groups)
     if get_fabric_role(declared) == "management":
-        problem = f"{declared.name} joins management ports only: {machine.name} of {names} serves no clients there"
+        problem = (
+            f"{declared.name} connects management ports only: {machine.name} of {names} cannot serve clients on it"
+        )
     elif not _has_pools(plan, declared):
-        problem = f"no pool is on {declared.name}, so that it has no switches: {names} have no clients there"
+        problem = f"no pool is on {declared.name}, so it has no switches: {names} have no clients on it"
     else:
         has = _format_ports(machine)
         problem = f"{machine.name} of {names} has no port for {declared.name}" + (
-            f" (it has {has})" if has else " (no adapter of it is known)"
+            f" (it has {has})" if has else " (its adapters are unknown)"
         )
     path = f"storage[{index}].fabric" if item.fabric else f"storage[{index}].servers.machine"
     return Finding(
-        "storage-unwired", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups)
+        "storage-disconnected", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups)
     )
 
 
 def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
-    """Networks and machines with which the servers are reached, each tried on a plan; else what a machine must have."""
+    """Networks and machines with which the servers are connected, each tried on a plan; otherwise the required
+    ports."""
     store = plan.spec.storage[index]
 
     def is_wired_with(changed: Storage) -> bool:
@@ -88,36 +91,36 @@ def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fa
     reached = (item for item in others if _is_as_reached(plan.spec, index, item))
     networks = [f"set storage[{index}].fabric: {item.fabric}" for item in find_working(plan, reached, is_wired_with, 1)]
     if get_fabric_role(declared) == "management":
-        return ", or ".join(networks) or "declare an in-band or a storage network, and name it in 'fabric'"
+        return ", or ".join(networks) or "declare an in-band or a storage network, and set it in 'fabric'"
     if not _has_pools(plan, declared):
         lacks = any(find_client_adapter(group.machine, declared) is None for group in groups)
         join = f"add {declared.name} to 'fabrics' of the pools that are its clients"
-        return ", or ".join([*networks, join + " and take servers with ports for it" * lacks])
+        return ", or ".join([*networks, join + " and use servers with ports for it" * lacks])
     serving = [name for name in catalog.list_names("machines") if _can_serve(catalog.get_machine(name), declared)]
     machines = find_working(
         plan, serving, lambda name: is_wired_with(_replace_machine(store, name, groups)), _MAX_LISTED
     )
     kinds = " or ".join(ADAPTER_KINDS[declared.kind])
-    ports = f"take machines with ports for it, in a catalog overlay (adapters: role storage, kind {kinds})"
+    ports = f"use machines with ports for it, defined in a catalog overlay (adapters: role storage, kind {kinds})"
     if not machines and (untried := explain_untried(plan, serving)):
         ports = f"{ports}; {untried}"
-    return ", or ".join([*networks, f"take {' or '.join(machines)}" if machines else ports])
+    return ", or ".join([*networks, f"use {' or '.join(machines)}" if machines else ports])
 
 
 def _format_ports(machine: Machine) -> str:
     return ", ".join(f"{one.role}: {one.count} × {one.speed} {one.kind}" for one in machine.adapters)
 
 
-# Of a list in a hint.
+# Items of a list in a hint.
 _MAX_LISTED = 3
-# By networks that are added to pools: the stores with ports for all of their servers, once that is planned.
+# By the networks added to pools: the stores with ports for all of their servers, once that is planned.
 _WiredStores = dict[frozenset[tuple[str, str]], frozenset[int]]
-# Roles of networks that may carry a store, in the order of advising them.
+# Roles of networks that may carry a store, in the order in which they are suggested.
 _STORAGE_ROLES = ("storage", "in-band", "compute")
 
 
 def _can_serve(machine: Machine, fabric: Fabric) -> bool:
-    """Whether a machine may be a server of a store on the fabric: one of our own, without accelerators."""
+    """Whether a machine may be a server of a store on the fabric: an on-prem machine without accelerators."""
     return (
         machine.provider == "onprem" and not machine.accelerators and find_client_adapter(machine, fabric) is not None
     )
@@ -134,7 +137,7 @@ def _replace_machine(store: Storage, machine: str, groups: list[ServerGroup]) ->
 
 
 def _is_as_reached(spec: ClusterSpec, index: int, store: Storage) -> bool:
-    """Whether all pools that reach a store reach it with another declaration of it, too."""
+    """Whether all pools that reach a store still reach it with another declaration of it."""
     return declared_unreached(_replace_store(spec, index, store), index) <= declared_unreached(spec, index)
 
 
@@ -154,7 +157,7 @@ def _list_wired(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> frozenset[in
 
 
 def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Pools that do not reach a store: it is mounted on none of their nodes."""
+    """Pools that cannot reach a store: it is not mounted on their nodes."""
     places = {pool.name: place for place, pool in enumerate(plan.spec.pools)}
     known: _WiredStores = {}
     budget = TrialBudget()
@@ -164,16 +167,18 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         cures = _list_client_cures(plan, catalog, index, fabric, pools, known, budget) if fabric else {}
         for pool in pools if fabric else ():
             assert fabric is not None
-            where = f"{item.name} is not mounted at {item.mount} there" if item.mount else f"{item.name} is not reached"
+            where = (
+                f"{item.name} is not mounted at {item.mount} on them" if item.mount else f"{item.name} is not reached"
+            )
             need = explain_fabric_only(plan, index, pool)
-            way = f"and {need}" if need else "nor on a network that leads there"
+            way = f"and {need}" if need else "nor on a network connected to it"
             yield Finding(
                 "storage-clients",
                 "warning",
                 f"pools[{places[pool.name]}].fabrics",
-                f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that name it "
-                "do not run there",
-                ", or ".join([*cures[pool.name], "suppress this with a reason where the pool does without it"]),
+                f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that use it "
+                "do not run on them",
+                ", or ".join([*cures[pool.name], "suppress this with a reason if the pool does not need it"]),
             )
 
 
@@ -186,11 +191,11 @@ def _list_client_cures(
     known: _WiredStores,
     budget: TrialBudget,
 ) -> dict[str, list[str]]:
-    """What lets each pool reach the store, by the pool's name, tried on plans: its network, tried for the pools of a
-    machine together and with what was found for other machines, or another one for the store, over which no other pool
-    loses it.
+    """Changes with which each pool reaches the store, by the pool's name, tried on plans: its network, tried for the
+    pools of a machine together and with those found for other machines, or another network for the store on which no
+    other pool loses it.
 
-    ``known`` has what was tried before: pools may lack the network of several stores.
+    ``known`` has the results of earlier trials: pools may lack the network of several stores.
     """
     spec = plan.spec
     places = {pool.name: place for place, pool in enumerate(spec.pools)}
@@ -222,7 +227,7 @@ def _list_client_cures(
         path = f"pools[{places[pool.name]}].fabrics"
         own = [f"add {fabric.name} to {path}"] if pool.name in added else []
         if pool.name in untried:
-            own = [f"try {fabric.name} in {path} (not all was tried, as the plan is large)"]
+            own = [f"try {fabric.name} in {path} (not all were tested because the plan is large)"]
         own += [f"set storage[{index}].fabric: {name}" for name in networks if pool.name not in changed[name][1]]
         cures[pool.name] = own[:_MAX_LISTED]
     return cures
@@ -235,7 +240,7 @@ def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:
 
 
 def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers that have addresses of the ordinary network and no port on it, though the plan has switches for it."""
+    """Servers with addresses of the in-band network but no port on it, although the plan has switches for it."""
     ordinary = [fabric for fabric in plan.fabrics if fabric.role == "in-band" and fabric.tiers]
     joined = {service.name for fabric in ordinary for service in fabric.services}
     for index, item in enumerate(plan.storage):
@@ -251,10 +256,10 @@ def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"storage[{index}].{key if declared else 'servers'}.machine",
                 f"{', '.join(str(group.hosts) for group in groups)} have addresses of {ordinary[0].name} "
                 f"({', '.join(str(group.addresses) for group in groups)}) and no free port for it: {machine} has "
-                + (has or "no adapter that is known"),
-                f"take machines with ports for it, or put those of {machine} into a catalog overlay (adapters, role: "
+                + (has or "no known adapter"),
+                f"use machines with ports for it, or add those of {machine} to a catalog overlay (adapters, role: "
                 "in-band)",
             )
 
 
-CHECKS = (storage_clients, storage_in_band, storage_unwired)
+CHECKS = (storage_clients, storage_in_band, storage_disconnected)

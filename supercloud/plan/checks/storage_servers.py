@@ -17,7 +17,7 @@ __all__ = ["CHECKS", "iter_designs", "format_size"]
 
 
 def iter_designs(plan: Plan) -> Iterator[tuple[int, StoragePlan, StorageDesign]]:
-    """Stores with a design, and their places in the spec."""
+    """Stores with a design, and their indices in the spec."""
     return ((index, item, item.design) for index, item in enumerate(plan.storage) if item.design)
 
 
@@ -26,7 +26,7 @@ def _get_product(storage: StoragePlan, plan: Plan, index: int, catalog: Catalog)
 
 
 def format_size(size: Size) -> str:
-    """A size as people say it: binary where it is round, else four digits of a decimal unit."""
+    """A size for people: a binary unit if it is round, otherwise four digits of a decimal unit."""
     text = str(size)
     if "iB" in text:
         return text
@@ -35,13 +35,13 @@ def format_size(size: Size) -> str:
 
 
 def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More targets or clients than the product takes, or a target larger than there can be."""
+    """More targets or clients than the product supports, or a target larger than its maximum."""
     for index, item, design in iter_designs(plan):
         product = _get_product(item, plan, index, catalog)
         clients = sum(pool.nodes for pool in list_client_pools(plan, index))
         rows: list[tuple[str, float, float | None, str]] = [("clients", clients, product.max_clients, "split it")]
         if isinstance(design, LustreDesign):
-            rows.append(("object targets", design.targets, product.max_targets, "take larger drives"))
+            rows.append(("object targets", design.targets, product.max_targets, "use larger drives"))
             limit = product.target_limit
             if limit and design.target_size > limit:
                 yield Finding(
@@ -49,7 +49,7 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"storage[{index}].protection.data",
                     f"a target of {design.data} × {design.drive_size} is {format_size(design.target_size)}, "
-                    f"{format_size(design.target_size - limit)} over the {limit} there can be",
+                    f"{format_size(design.target_size - limit)} over the maximum of {limit}",
                     f"set data: {max(1, _compute_max_data_parts(limit, design))}",
                 )
         for what, number, most, cure in rows:
@@ -58,7 +58,8 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "storage-limits",
                     "error",
                     f"storage[{index}]",
-                    f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the {most:.0f} of {item.kind}",
+                    f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the maximum of {most:.0f} of "
+                    f"{item.kind}",
                     f"{cure}, or declare two file systems",
                 )
 
@@ -69,7 +70,7 @@ def _compute_max_data_parts(limit: Size, design: LustreDesign) -> int:
 
 
 def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Stripes and copies that the product does not make."""
+    """Stripes and copies that the product does not support."""
     for index, item, _ in iter_designs(plan):
         product, said = _get_product(item, plan, index, catalog), plan.spec.storage[index].protection
         parities = sorted({number for number in (product.parity, product.parity_many) if number})
@@ -89,12 +90,12 @@ def storage_protection(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 f"storage[{index}].protection.{name}",
                 f"{value} {_PART_NAMES[name]}: {by} the {limit} of {item.kind}",
-                f"set {name}: {limit}, or leave it out",
+                f"set {name}: {limit}, or omit it",
             )
 
 
 def _compute_max_stripe_parts(product: StorageProduct, parity: int | None) -> int | None:
-    """Most data parts of a stripe, beside so many of parity."""
+    """Most data parts of a stripe, with this number of parity parts."""
     if product.set_to:
         return max(1, product.set_to - (parity or product.parity or 0))
     return product.data_to
@@ -104,7 +105,7 @@ _PART_NAMES = {"data": "data parts of a stripe", "copies": "copies", "parity": "
 
 
 def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Capacity or throughput that is nothing or less where there must be something."""
+    """Capacity or throughput that must be above zero."""
     for index, item in enumerate(plan.spec.storage):
         rates = [
             ("throughput", item.throughput),
@@ -125,27 +126,27 @@ def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"storage[{index}].{path}",
                     f"{value} is not above zero",
-                    "write what there must be, or leave it out",
+                    "set a value above zero, or omit it",
                 )
 
 
-def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers of Lustre with more object targets than one usually serves."""
+def storage_targets(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Servers of Lustre with more object targets than usual."""
     for index, item, design in iter_designs(plan):
         most = _get_product(item, plan, index, catalog).targets_per_server_to
         if most and isinstance(design, LustreDesign) and design.targets_per_server > most:
             yield Finding(
-                "storage-usual",
+                "storage-targets",
                 "warning",
                 f"storage[{index}].protection.data",
                 f"{design.targets_per_server} object targets a server: {design.targets_per_server - most} over the "
-                f"{most} that one usually serves",
-                f"set data: {-(-design.drives // most) - design.parity}, or take servers with fewer drives",
+                f"usual maximum of {most}",
+                f"set data: {-(-design.drives // most) - design.parity}, or use servers with fewer drives",
             )
 
 
 def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """NFS over several servers: an export lives on one, and clients mount the first."""
+    """NFS over several servers: an export is on one server, and clients mount the first."""
     for index, item, design in iter_designs(plan):
         if item.kind != "nfs" or design.servers < 2:
             continue
@@ -164,9 +165,10 @@ def storage_nfs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "storage-nfs",
             "warning" if short else "note",
             f"storage[{index}].servers",
-            f"{item.name} has {design.servers} servers, an export lives on one: clients mount the first, the others "
-            "stand by" + (f"; it alone gives {', '.join(short)}" if short else ""),
-            "take a larger server, several file systems, or a parallel one" if short else "set count: 1",
+            f"{item.name} has {design.servers} servers, but an export is on one server: clients mount the first, the "
+            "others "
+            "are standby" + (f"; the first alone provides {', '.join(short)}" if short else ""),
+            "use a larger server, several file systems, or a parallel file system" if short else "set count: 1",
         )
 
 
@@ -177,7 +179,7 @@ def _format_quantity(value: Quantity) -> str:
 
 
 def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers with less memory, or fewer cores, than the product takes."""
+    """Servers with less memory, or fewer cores, than the product requires."""
     for index, item, design in iter_designs(plan):
         product, machine = _get_product(item, plan, index, catalog), item.servers[-1].machine if item.servers else None
         base = product.memory_base
@@ -186,7 +188,7 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         wanted = None
         if isinstance(design, LustreDesign) and base and product.memory_target:
             served = design.targets_per_server * (2 if design.has_pairs else 1)
-            wanted, cause = base + product.memory_target * served, f"{served} targets after a take-over"
+            wanted, cause = base + product.memory_target * served, f"{served} targets after a failover"
         elif isinstance(design, WekaDesign):
             if design.compute_cores is not None and design.compute_cores < 1:
                 short = 1 - design.compute_cores
@@ -196,7 +198,7 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"storage[{index}].servers.machine",
                     f"{machine.name} is {short} core{'s' * (short > 1)} short: {design.drive_cores} for drives, one "
                     "for the front end, one for the system, one to compute",
-                    "take a machine with more cores, or fewer drives",
+                    "use a machine with more cores, or fewer drives",
                 )
             if base and design.hugepages:
                 wanted, cause = base + design.hugepages, "huge pages"
@@ -206,8 +208,8 @@ def storage_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 f"storage[{index}].servers.machine",
                 f"{machine.name} has {machine.memory}, {format_size(wanted - machine.memory)} less than {item.kind} "
-                f"takes for {cause}",
-                f"take {format_size(wanted)} or more",
+                f"requires for {cause}",
+                f"use a machine with {format_size(wanted)} or more",
             )
 
 
@@ -216,6 +218,6 @@ CHECKS = (
     storage_memory,
     storage_nfs,
     storage_protection,
-    storage_usual,
+    storage_targets,
     storage_value,
 )

@@ -1,4 +1,4 @@
-"""Checks of InfiniBand subnets: what their manager can do, who reaches whom, and what NCCL is told of it."""
+"""Checks of InfiniBand subnets: abilities of their manager, partitions, and the NCCL devices."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _iter_subnets(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
 
 
 def _iter_partitioned(plan: Plan) -> Iterator[tuple[str, FabricPlan, Declared]]:
-    """InfiniBand fabrics of our own on which tenants have nodes of their own."""
+    """On-prem InfiniBand fabrics with partitions."""
     for path, fabric, declared in _iter_subnets(plan):
         if fabric.kind == "infiniband" and fabric.tiers and has_tenant_hosts(declared):
             yield path, fabric, declared
 
 
 def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """What the subnet manager cannot do."""
+    """Functions that the subnet manager does not have."""
     for path, fabric, declared in _iter_subnets(plan):
         for name, wanted in (("adaptive_routing", declared.adaptive_routing), ("sharp", declared.sharp)):
             if wanted and fabric.kind != "infiniband":
@@ -54,8 +54,8 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "subnet-licence",
                     "error",
                     f"{path}.{name}",
-                    f"{fabric.name} is {fabric.kind}: {name} is of InfiniBand",
-                    "leave it out",
+                    f"{fabric.name} is {fabric.kind}: {name} applies to InfiniBand only",
+                    "omit it",
                 )
             elif wanted and declared.subnet_manager == "opensm":
                 yield Finding(
@@ -63,12 +63,12 @@ def subnet_licence(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"{path}.{name}",
                     f"the open subnet manager has no {name}",
-                    "set subnet_manager: nvidia where it is licensed, or leave it out",
+                    "set subnet_manager: nvidia if it is licensed, or omit it",
                 )
 
 
 def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Two subnet managers of one fabric, and settings of the one that is not meant."""
+    """Two subnet managers of one fabric, and settings of the one that is not selected."""
     for path, fabric, declared in _iter_subnets(plan):
         if fabric.kind != "infiniband" or not fabric.tiers:
             continue
@@ -78,30 +78,30 @@ def subnet_manager(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-manager",
                 "warning",
                 f"{path}.subnet_manager",
-                f"the appliances {fabric.name}-manager run a subnet manager of their own ({runs}) beside the "
+                f"the appliances {fabric.name}-manager run their own subnet manager ({runs}) in addition to the "
                 f"{declared.subnet_manager} that is rendered: two would compete for {fabric.name}",
-                f"set subnet_manager: {runs}, or take other machines for {fabric.name}-manager",
+                f"set subnet_manager: {runs}, or use other machines for {fabric.name}-manager",
             )
         if declared.m_key and declared.subnet_manager == "nvidia":
             yield Finding(
                 "subnet-manager",
                 "error",
                 f"{path}.m_key",
-                "UFM makes and keeps M_Keys itself",
-                "leave it out, or set subnet_manager: opensm",
+                "UFM creates and stores M_Keys itself",
+                "omit it, or set subnet_manager: opensm",
             )
         if not declared.m_key and declared.subnet_manager == "opensm" and keeps_tenants_apart(declared):
             yield Finding(
                 "subnet-manager",
                 "warning",
                 path,
-                f"{fabric.name} keeps tenants apart without an M_Key: whoever is root on a node can change the P_Keys",
+                f"{fabric.name} isolates tenants without an M_Key: root on any node can change the P_Keys",
                 "set m_key to the path of a file on the hosts of the subnet manager",
             )
 
 
 def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fabrics whose manager's host finds no free switch port, as nodes and uplinks have all of them."""
+    """Fabrics without a free switch port for the host of the subnet manager, as nodes and uplinks use all ports."""
     for path, fabric, declared in _iter_subnets(plan):
         wiring = fabric.wiring
         if fabric.kind != "infiniband" or not isinstance(wiring, Wiring) or not fabric.tiers or _has_host(fabric):
@@ -115,34 +115,34 @@ def subnet_manager_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-manager-port",
                 "warning",
                 path,
-                f"all {ports} switch ports of {fabric.name} are in use: the host of its subnet manager has none, and "
-                "without a subnet manager no port becomes active",
+                f"all {ports} switch ports of {fabric.name} are in use: none is free for the host of its subnet "
+                "manager, and without a subnet manager no port becomes active",
                 _suggest_manager_port(plan, catalog, path),
             )
 
 
-# Hosts of a subnet manager that are advised: one may fail.
+# Hosts of a subnet manager that are suggested: one may fail.
 _MANAGER_LINKS = 2
 
 
 def _suggest_manager_port(plan: Plan, catalog: Catalog, path: str) -> str:
-    """What gives the hosts of the manager a port, tried on a plan; and what else has to change for it."""
+    """A setting that gives the hosts of the manager a port, tried on a plan; and further changes that it requires."""
     fabrics = tuple(_with_manager_ports(item) if item.kind == "infiniband" else item for item in plan.spec.fabrics)
     tried, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
     error = next((item for item in errors if item.path.startswith(path)), None)
     ports = f"set manager: {{links: {_MANAGER_LINKS}}} (a leaf port for each of two hosts)"
     if error:
-        return f"{ports}; there is room for it if you {error.hint}"
+        return f"{ports}; to have ports for it, {error.hint}"
     before, after = (
         next((sum(tier.count for tier in fabric.tiers) for at, fabric, _ in _iter_subnets(found) if at == path), 0)
         for found in (plan, tried)
     )
-    price = f"; that takes {after} switches in place of {before}, fewer nodes do not" if after > before else ""
+    price = f"; this requires {after} switches instead of {before}, fewer nodes do not" if after > before else ""
     return f"{ports}, or declare the hosts in services (racks and power: facility.machines){price}"
 
 
 def _with_manager_ports(fabric: Declared) -> Declared:
-    """The fabric with ports for the hosts of its manager, where it declares none."""
+    """The fabric with ports for the hosts of its manager, if it declares none."""
     if fabric.manager is None:
         return fabric.model_copy(update={"manager": SubnetManager(links=_MANAGER_LINKS)})
     if fabric.manager.links:
@@ -151,14 +151,14 @@ def _with_manager_ports(fabric: Declared) -> Declared:
 
 
 def _has_host(fabric: FabricPlan) -> bool:
-    """Whether a machine that is no node has a port, where the manager can run."""
+    """Whether a machine that is not a node has a port, so that the manager can run on it."""
     return any(
         item.name == f"{fabric.name}-manager" or (item.is_managed and item.hosts is None) for item in fabric.services
     )
 
 
 def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | None:
-    """What subnet manager the machines of that name run, where they are appliances of one."""
+    """The subnet manager that the machines of that name run, if they are appliances of one."""
     declared = plan.spec.facility.machines if plan.spec.facility else ()
     machine = next((item.machine for item in declared if item.name == name), None)
     known = machine is not None and machine in catalog.list_names("machines")
@@ -166,7 +166,8 @@ def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | No
 
 
 def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Partitions of tenants that are not there, of hosts that are not on the fabric, or with the key of another's."""
+    """Partitions of unknown tenants, of hosts that are not on the fabric, or with the key of another
+    partition."""
     tenants = {tenant.name for tenant in plan.spec.tenants}
     for path, fabric, declared in _iter_subnets(plan):
         yield from _check_keys(path, declared)
@@ -188,14 +189,14 @@ def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "subnet-partitions",
                     "error",
                     f"{place}.hosts",
-                    f"{len(strange)} of its hosts are not on {fabric.name}, the first is {strange[0]}",
+                    f"{len(strange)} of its hosts are not on {fabric.name}, such as {strange[0]}",
                     f"the fabric has {', '.join(str(plan.get_pool(pool).hosts) for pool in fabric.pools)}",
                 )
 
 
 def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
-    """Two tenants with one key. Keys follow from names, so that neither may be given another one here: one tenant
-    coming or going would change the key of the other."""
+    """Two tenants with one key. Keys are derived from names, so none is reassigned here: one tenant
+    added or removed would change the key of the other."""
     keys = [compute_pkey(item.tenant) if item.pkey is None else item.pkey for item in declared.partitions]
     taken = set(keys)
     owners: dict[int, str] = {}
@@ -210,14 +211,14 @@ def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
             "error",
             f"{path}.partitions[{index}].pkey",
             f"{item.tenant} has the key {key:#06x} of {owner}: they would be one partition",
-            f"set pkey: {free}; where {item.tenant} is in use already, set another one for {owner} instead"
+            f"set pkey: {free}; if {item.tenant} is already in use, set another key for {owner} instead"
             if free is not None
-            else "no key is free: take fewer partitions",
+            else "no key is free: declare fewer partitions",
         )
 
 
-def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Partitions without hosts beside others with hosts: their key is on all ports, so that nobody is kept apart."""
+def subnet_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Partitions without hosts next to others with hosts: their key is on all ports, so that no tenant is isolated."""
     for path, fabric, declared in _iter_partitioned(plan):
         nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
         owned = {host for item in declared.partitions if item.hosts for host in expand_hosts(item.hosts)}
@@ -226,22 +227,24 @@ def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         open_to_all = [index for index, item in enumerate(declared.partitions) if not item.hosts]
         for index in open_to_all:
             yield Finding(
-                "subnet-apart",
+                "subnet-isolation",
                 "warning",
                 f"{path}.partitions[{index}]",
-                f"{declared.partitions[index].tenant} has no hosts, so that its key is on every port of {fabric.name}: "
-                f"the nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)} reach all others by it, and no tenant "
-                "is kept apart",
+                f"{declared.partitions[index].tenant} has no hosts, so its key is on every port of {fabric.name}: "
+                f"the nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)} reach all others with it, and no tenant "
+                "is isolated",
                 _apart_cure(plan, catalog, path, index, free, len(open_to_all)),
             )
 
 
 def _apart_cure(plan: Plan, catalog: Catalog, path: str, index: int, free: list[str], shared_by: int) -> str:
-    """Hosts for a partition that has none, tried on a plan; and what else has to be done for it."""
+    """Hosts for a partition that has none, tried on a plan; and further changes that it requires."""
     if not free:
-        return "leave the partition out, as every node is another tenant's, or give it nodes of its own"
+        return "remove the partition, because every node belongs to another tenant, or add nodes for it"
     if shared_by > 1:
-        return f"set hosts to a part of the nodes that are no tenant's ({_fold_hosts(free)}), for each such partition"
+        return (
+            f"set hosts to a part of the nodes that belong to no tenant ({_fold_hosts(free)}), for each such partition"
+        )
     fabrics = list(plan.spec.fabrics)
     at = next(place for place in range(len(fabrics)) if path == f"fabrics[{place}]")
     partitions = list(fabrics[at].partitions)
@@ -252,14 +255,14 @@ def _apart_cure(plan: Plan, catalog: Catalog, path: str, index: int, free: list[
 
 
 def subnet_guids(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Members of partitions whose GUIDs are not known."""
+    """Members of partitions with unknown GUIDs."""
     for path, fabric, declared in _iter_partitioned(plan):
         for item in iter_missing_guids(plan, fabric, declared):
             yield Finding("subnet-guids", "error", f"{path}{item.path}", item.problem, item.hint)
 
 
 def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Nodes that reach no other node, or not by the key that programs take where they choose none."""
+    """Nodes that cannot reach other nodes, or not with the P_Key that programs use by default."""
     for path, fabric, declared in _iter_partitioned(plan):
         partitions = build_partitions(declared)
         nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
@@ -270,7 +273,7 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "subnet-reach",
                 "warning",
                 f"{path}.partitions",
-                f"{len(alone)} nodes are in no partition of {fabric.name} and do not reach each other: "
+                f"{len(alone)} nodes are in no partition of {fabric.name} and cannot reach each other: "
                 f"{_fold_hosts(alone)}",
                 "add them to the hosts of a tenant",
             )
@@ -281,17 +284,18 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "subnet-reach",
                     "warning",
                     f"{path}.partitions",
-                    f"{len(twice)} nodes of {item.name} are also of {owners[twice[0]]}, whose key is at index 0 there: "
-                    f"{_fold_hosts(twice)}",
-                    f"jobs of {item.name} set NCCL_IB_PKEY there to the index of 0x{item.pkey:04x} (see GUIDE.md of "
-                    "the target infiniband), or give each node to one tenant",
+                    f"{len(twice)} nodes of {item.name} also belong to {owners[twice[0]]}, whose key is at index 0 "
+                    f"on them: {_fold_hosts(twice)}",
+                    f"jobs of {item.name} must set NCCL_IB_PKEY to the index of 0x{item.pkey:04x} (see GUIDE.md of "
+                    "the target infiniband), or assign each node to one tenant",
                 )
         if is_default_first(fabric, declared) and not _list_served_hosts(fabric):
             yield Finding(
                 "subnet-reach",
                 "warning",
                 path,
-                f"no server is on {fabric.name}: nodes are limited members of its default partition and reach nothing",
+                f"no server is on {fabric.name}: nodes are limited members of its default partition and cannot reach "
+                "anything",
                 _server_cure(plan, declared),
             )
         if not is_default_first(fabric, declared) and _list_served_hosts(fabric):
@@ -300,21 +304,21 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "note",
                 path,
                 f"{', '.join(_list_served_hosts(fabric))}: tenants reach these machines over {fabric.name} in the "
-                "default "
-                "partition, which is not at index 0 of the nodes: they have their addresses on child interfaces of it",
-                "give storage a fabric of its own (role: storage), which needs no child interfaces",
+                "default partition, which is not at index 0 of the nodes: nodes have their addresses on child "
+                "interfaces of it",
+                "declare a separate storage fabric (role: storage), which needs no child interfaces",
             )
 
 
 def _server_cure(plan: Plan, declared: Declared) -> str:
-    """How servers come onto a fabric that has none: a store may name it already, and lack machines or their ports."""
+    """How to connect servers to a fabric without servers: a store may use it already, but lack machines or ports."""
     services = f"declare the servers in the services of {declared.name}"
     for index, item in enumerate(plan.storage):
         if find_client_fabric(plan.spec, item.fabric) is declared:
             if item.servers:
-                return f"storage[{index}] names it, and its servers have no port for it: see storage-unwired"
+                return f"storage[{index}] uses it, but its servers have no port for it: see storage-disconnected"
             return f"set storage[{index}].servers, or {services}"
-    return f"name the fabric in storage[].fabric, or {services}"
+    return f"set the fabric in storage[].fabric, or {services}"
 
 
 def _list_served_hosts(fabric: FabricPlan) -> list[str]:
@@ -322,7 +326,7 @@ def _list_served_hosts(fabric: FabricPlan) -> list[str]:
 
 
 def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Pools whose RDMA devices the catalog does not know, so that NCCL is not told which to use."""
+    """Pools with unknown RDMA devices, so that NCCL_IB_HCA is not set."""
     for index, pool in enumerate(plan.pools if plan.site.kind == "onprem" else ()):
         lacking = [fabric for fabric in list_collective_fabrics(plan, pool) if not list_rdma_devices(pool, fabric)]
         if not lacking or pool.accelerator is None:
@@ -332,14 +336,14 @@ def nccl_devices(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "nccl-devices",
             "warning" if others else "note",
             f"pools[{index}].machine",
-            f"the RDMA devices of {pool.machine.name} on {lacking[0].name} are not known: NCCL_IB_HCA is not set, and "
-            "NCCL takes all that are active" + (f", those on {', '.join(others)} too" if others else ""),
-            "put their names (ibdev2netdev, in rail order) into a catalog overlay: adapters[].devices",
+            f"the RDMA devices of {pool.machine.name} on {lacking[0].name} are unknown: NCCL_IB_HCA is not set, and "
+            "NCCL uses all active devices" + (f", including those on {', '.join(others)}" if others else ""),
+            "add their names (ibdev2netdev, in rail order) to a catalog overlay: adapters[].devices",
         )
 
 
 def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """What a scheduler may give to one job although its nodes do not reach each other."""
+    """Nodes that a scheduler may allocate to one job although they cannot reach each other."""
     for path, fabric, declared in _iter_partitioned(plan):
         if is_default_first(fabric, declared):
             continue
@@ -361,9 +365,9 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "subnet-jobs",
                     "warning",
                     f"{path}.partitions",
-                    f"{what} has nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)}, which do not reach each "
-                    f"other over {fabric.name}: a job on nodes of two of them has no data",
-                    "give each tenant pools of its own, and these to its jobs only",
+                    f"{what} has nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)}, which cannot reach each "
+                    f"other over {fabric.name}: a job on nodes of two of them cannot communicate",
+                    "declare separate pools for each tenant, for its jobs only",
                 )
         for pool in plan.pools:
             ways = list_attachments(plan, pool) if plan.scheduler.kind == "kubernetes" else ()
@@ -372,14 +376,15 @@ def subnet_jobs(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "subnet-jobs",
                     "warning",
                     f"{path}.partitions",
-                    f"pods of {pool.name} get functions of ports (SR-IOV), each with a GUID of its own: these are in "
+                    f"pods of {pool.name} get functions of ports (SR-IOV), each with its own GUID, which is in "
                     "no partition of a tenant",
-                    "give tenants whole nodes of the pool (no slicing), or let ib-kubernetes with UFM add their GUIDs",
+                    "allocate whole nodes of the pool to tenants (no slicing), or let ib-kubernetes with UFM add "
+                    "their GUIDs",
                 )
 
 
 def _iter_job_ranges(plan: Plan) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Pools among whose nodes a job gets its own."""
+    """Pools among whose nodes a job is allocated."""
     if plan.scheduler.kind == "slurm":
         yield from ((f"the Slurm partition {item.name}", item.pools) for item in plan.scheduler.partitions)
     else:
@@ -391,12 +396,12 @@ def _fold_hosts(hosts: list[str]) -> str:
     return text if len(text) <= _MAX_TEXT_LENGTH else f"{text[:_MAX_TEXT_LENGTH]} …"
 
 
-# Of a list of hosts in a message.
+# Characters of a list of hosts in a message.
 _MAX_TEXT_LENGTH = 80
 
 CHECKS = (
     nccl_devices,
-    subnet_apart,
+    subnet_isolation,
     subnet_guids,
     subnet_jobs,
     subnet_licence,

@@ -1,4 +1,4 @@
-"""Checks that jobs of one tenant do not run on nodes that a partition of an InfiniBand fabric gives to another."""
+"""Checks that jobs of one tenant do not run on nodes that a partition of an InfiniBand fabric assigns to another."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from ..model.plan import Plan
 
 __all__ = ["subnet_tenants"]
 
-# Of a list in a message.
+# Items of a list in a message.
 _MAX_NAMES = 4
 _MAX_TEXT_LENGTH = 80
-_OWN_POOL_HINT = "give these nodes a pool of their own, which is then for their tenant's jobs only"
-_KUEUE_HINT = "set scheduler.queue: kueue, whose queues hold pools for tenants (those of Volcano hold no nodes)"
+_OWN_POOL_HINT = "declare a separate pool for these nodes, which is then for their tenant's jobs only"
+_KUEUE_HINT = (
+    "set scheduler.queue: kueue, whose queues reserve pools for tenants (those of Volcano do not reserve nodes)"
+)
 
 
 @dataclass(frozen=True)
 class _JobRange:
-    """Pools among whose nodes a job gets its own."""
+    """Pools among whose nodes a job is allocated."""
 
     path: str
     label: str
     pools: tuple[str, ...]
     tenants: frozenset[str]
-    """Whose jobs are let in."""
+    """Tenants whose jobs are accepted."""
     hint: str
-    """How to let in only those of the nodes; empty: by ``accounts``."""
+    """How to restrict jobs to the tenants of the nodes; empty: by ``accounts``."""
 
 
 def subnet_tenants(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Partitions of Slurm and pools of Kubernetes that let tenants run on nodes of others.
+    """Slurm partitions and Kubernetes pools in which tenants can run on nodes of others.
 
-    Nodes of several tenants in one of them are what ``subnet-jobs`` finds.
+    Partitions and pools with nodes of several tenants are reported by ``subnet-jobs``.
     """
     for fabric in plan.spec.fabrics:
         owners = find_host_tenants(fabric) if plan.site.kind == "onprem" and plan.tenants else {}
@@ -61,9 +63,9 @@ def _check_foreign_tenants(
         "subnet-tenants",
         "warning",
         job_range.path,
-        f"{job_range.label} lets jobs of {_format_names(strange)} run on {len(owned)} nodes of "
+        f"{job_range.label} allows jobs of {_format_names(strange)} on {len(owned)} nodes of "
         f"{_format_names(whose)} ({_fold_hosts(owned)}): "
-        f"there they have the P_Key of {_format_names(whose)} on {fabric}",
+        f"on them they have the P_Key of {_format_names(whose)} on {fabric}",
         job_range.hint or declare,
     )
 

@@ -106,7 +106,7 @@ def test_shares_of_the_fleet_come_first() -> None:
     "text, said",
     [
         ("policy: {half_life: 0 d}", "half_life"),
-        ("tenants: [{name: a}, {name: a}]", "'a' is there twice"),
+        ("tenants: [{name: a}, {name: a}]", "duplicate name 'a'"),
         ("tenants: [{name: a, limits: {gpus: 3}}]", "gpus"),
     ],
 )

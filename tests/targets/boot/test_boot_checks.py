@@ -59,12 +59,12 @@ def test_releases_that_cannot_be_told_of_places() -> None:
         (
             "warning",
             "scheduler.version",
-            "Slurm 24.11 cannot be told where nodes are that join: it does not keep a job's nodes near",
+            "Slurm 24.11 cannot add joining nodes to the topology: the nodes of a job may be far apart",
         )
     ]
     found = _plan(version="22.05")
     assert [item.hint for item in found.findings if item.check == "slurm-cloud-topology"] == [
-        "set scheduler.version to 25.05 or later, or let jobs ask for the features net-… of nodes that are on"
+        "set scheduler.version to 25.05 or later, or let jobs request the features net-… of running nodes"
     ]
     assert not _found(_plan(version="25.05"), "slurm-cloud-topology") and not _found(plan(), "slurm-cloud-topology")
 

@@ -231,7 +231,7 @@ def test_vlans_can_be_declared() -> None:
 @pytest.mark.parametrize(
     ("vlans", "said"),
     [
-        ("trian: 30", "no bridged subnet is called 'trian'"),
+        ("trian: 30", "unknown bridged subnet 'trian'"),
         ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
     ],
 )

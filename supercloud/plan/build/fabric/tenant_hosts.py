@@ -20,7 +20,7 @@ def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
     """Host -> the tenants whose keys its ports have, for all hosts that a partition names: a partition without hosts
     includes all of them. Empty if no partition names any.
 
-    The check ``subnet-apart`` reports a partition without hosts next to one with hosts: its key is on all nodes.
+    The check ``subnet-isolation`` reports a partition without hosts next to one with hosts: its key is on all nodes.
     """
     if declared.kind != "infiniband" or not has_tenant_hosts(declared):
         return {}

@@ -1,4 +1,4 @@
-"""Ways to get machines that a cloud, a machine or a zone does not grant."""
+"""Checks of capacity that a cloud, a machine or a zone does not offer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["CHECKS"]
 
 
 def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A machine that the region does not sell, or of which that is not known."""
+    """A machine that the region does not offer, or for which this is unknown."""
     for cloud, provider, region in iter_cloud_facts(plan, catalog):
         if region.families is None:
             continue
@@ -26,15 +26,15 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 continue
             sellers = select_regions(catalog, pool.machine)
             if cloud.region in sellers:
-                continue  # the provider's own price list says more than a list of families without a date
+                continue  # the provider's own price list is more precise than a list of families without a date
             reason = provider.unlisted.get(instance.family)
             if reason:
                 yield Finding(
                     "cloud-machine-region",
                     "note",
                     f"{path}.machine",
-                    f"whether {cloud.region} sells {declared.machine} is not known: {reason}",
-                    "ask the provider, and name the zone of your capacity",
+                    f"unknown whether {cloud.region} offers {declared.machine}: {reason}",
+                    "ask the provider, and set the zone of your capacity",
                 )
                 continue
             others = ", ".join(sellers)
@@ -42,13 +42,13 @@ def cloud_machine_region(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-machine-region",
                 "error",
                 f"{path}.machine",
-                f"{cloud.region} does not sell {instance.family} ({declared.machine})",
-                f"take a region that does: {others}" if others else "take another machine",
+                f"{cloud.region} does not offer {instance.family} ({declared.machine})",
+                f"use a region that does: {others}" if others else "use another machine",
             )
 
 
 def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A zone that is none of the region's."""
+    """A zone that does not belong to the region."""
     for _, _, region in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
         named = [(f"site.zones[{i}]", zone) for i, zone in enumerate(site.zones)] if site.kind != "onprem" else []
@@ -62,7 +62,7 @@ def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         lists += [(f"{path}.zones", declared.zones) for path, declared, _ in iter_pools(plan)]
         for path, zones in lists:
             for zone in sorted({zone for zone in zones if zones.count(zone) > 1}):
-                yield Finding("cloud-zone", "error", path, f"{zone} is named twice", "name each zone once")
+                yield Finding("cloud-zone", "error", path, f"duplicate zone {zone}", "list each zone once")
         for path, zone in named:
             if zone not in region.zones and not (not region.zones and zone.startswith(region.name)):
                 local = zone.startswith(region.name)
@@ -70,37 +70,37 @@ def cloud_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-zone",
                     "warning" if local else "error",
                     path,
-                    f"{zone} is no zone of {region.name}" + (" that the catalog knows" if local else ""),
+                    f"{zone} is not a{' known' if local else ''} zone of {region.name}",
                     suggest_nearest(zone, region.zones)
                     if region.zones
-                    else f"zones of {region.name} begin with its name",
+                    else f"zones of {region.name} start with its name",
                 )
 
 
 def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A way to get machines that the cloud does not have, or not for this machine."""
+    """A capacity type that the cloud does not have, or not for this machine."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             for index, way in enumerate(declared.capacity):
                 rule = provider.find_capacity_rule(way.kind)
                 place = f"{path}.capacity[{index}].kind"
                 if rule is None:
-                    reason = provider.cannot.get(f"capacity:{way.kind}", "it has no such way")
+                    reason = provider.cannot.get(f"capacity:{way.kind}", "unknown capacity type")
                     ways = ", ".join(item.kind for item in provider.capacity)
                     yield Finding(
                         "cloud-capacity-kind",
                         "error",
                         place,
                         f"{way.kind} does not exist at {provider.name}: {reason}",
-                        f"take one of {ways}",
+                        f"use one of {ways}",
                     )
                 elif pool.machine.capacity_kinds and way.kind not in pool.machine.capacity_kinds:
                     yield Finding(
                         "cloud-capacity-kind",
                         "error",
                         place,
-                        f"{declared.machine} cannot be had as {way.kind}",
-                        f"take one of {', '.join(pool.machine.capacity_kinds)}",
+                        f"{declared.machine} is not available as {way.kind}",
+                        f"use one of {', '.join(pool.machine.capacity_kinds)}",
                     )
             kinds = pool.machine.capacity_kinds
             if not declared.capacity and kinds and "on-demand" not in kinds:
@@ -108,13 +108,13 @@ def cloud_capacity_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-capacity-kind",
                     "error",
                     f"{path}.capacity",
-                    f"{declared.machine} cannot be had on demand, which is meant where nothing is said",
-                    f"say how it is got: {', '.join(kinds)}",
+                    f"{declared.machine} is not available on demand, the default",
+                    f"set capacity to one of {', '.join(kinds)}",
                 )
 
 
 def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """An identifier of capacity that cannot be one, or that is named twice."""
+    """An identifier of capacity that is invalid or duplicate."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, str] = {}
         for path, declared, _ in iter_pools(plan):
@@ -131,18 +131,23 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-capacity-id",
                         "error",
                         place,
-                        f"{ident!r} is no identifier of a {way.kind} in {cloud.region}",
-                        f"one looks like {example}",
+                        f"{ident!r} is not a valid identifier of a {way.kind} in {cloud.region}",
+                        f"an example is {example}",
                     )
                 elif seen.get(ident) == path:
                     yield Finding(
-                        "cloud-capacity-id", "error", place, f"{ident} is named twice in one pool", "remove one of them"
+                        "cloud-capacity-id",
+                        "error",
+                        place,
+                        f"duplicate capacity {ident} in one pool",
+                        "remove one of them",
                     )
                 seen[ident] = path
 
 
 def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Capacity of two pools under one identifier that is said to be two things: of one machine, kind and zone it is."""
+    """Capacity of two pools with one identifier but different machines, kinds or zones: an identifier has one of
+    each."""
     for _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, tuple[str, tuple[str, str, str | None]]] = {}
         for path, declared, _ in iter_pools(plan):
@@ -159,7 +164,7 @@ def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "error",
                         f"{place}.id",
                         f"{ident} is {_describe_capacity(own)} here and {_describe_capacity(other)} at {other_place}",
-                        "name the one it is, and other capacity for the other pool",
+                        "correct one of them, or use other capacity for the other pool",
                     )
 
 
@@ -168,8 +173,8 @@ def _describe_capacity(capacity: tuple[str, str, str | None]) -> str:
     return f"a {kind} of {machine}{f' in {zone}' if zone else ''}"
 
 
-def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Capacity that is in one zone, without a word in which: nodes are asked for where we happen to look."""
+def cloud_capacity_zone_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Capacity that exists in one zone, without a declared zone: nodes may be requested in the wrong zone."""
     for cloud, _, region in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
         for path, declared, _ in iter_pools(plan):
@@ -180,28 +185,29 @@ def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 way = group.capacity
                 if way.kind in ("reservation", "capacity-block") and get_capacity_zone(way) is None:
                     yield Finding(
-                        "cloud-capacity-unbound",
+                        "cloud-capacity-zone-missing",
                         "warning",
                         f"{path}.capacity[{group.rank}]",
-                        f"the {way.kind} is in one zone and nobody says which: its nodes are asked for in "
-                        f"{', '.join(group.zones)}, where none start if it is elsewhere",
-                        "say its zone there",
+                        f"the {way.kind} exists in one zone, which is not specified: its nodes are requested in "
+                        f"{', '.join(group.zones)}, where none start if it is in another zone",
+                        "set its zone",
                     )
 
 
-def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """More nodes than capacity under one identifier can have, and no other way to get the rest."""
+def cloud_capacity_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """More nodes than capacity under one identifier can have, and no other capacity for the rest."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, _ in iter_pools(plan):
             most = [rule.most if (rule := provider.find_capacity_rule(way.kind)) else None for way in declared.capacity]
             known = [number for number in most if number]
             if known and len(known) == len(most) and sum(known) < declared.nodes:
                 yield Finding(
-                    "cloud-capacity-most",
+                    "cloud-capacity-size",
                     "warning",
                     f"{path}.capacity",
-                    f"{declared.nodes} nodes, and its ways have {sum(known)} at most ({' and '.join(map(str, known))})",
-                    "name more of them, or another way besides",
+                    f"{declared.nodes} nodes, but its capacity has at most {sum(known)} "
+                    f"({' and '.join(map(str, known))})",
+                    "add capacity, or another capacity type",
                 )
 
 
@@ -223,7 +229,7 @@ def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         f"{path}.capacity[{index}].zone",
                         f"the {way.kind} is in {zone}, {'the pool' if declared.zones else 'the site'} uses "
                         f"{', '.join(allowed)}",
-                        f"add {zone} to the zones, or take capacity in one of them",
+                        f"add {zone} to the zones, or use capacity in one of them",
                     )
                 bound.setdefault(zone, index)
             if pool.fabrics and len(bound) > 1:
@@ -231,26 +237,26 @@ def cloud_capacity_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-capacity-zone",
                     "warning",
                     f"{path}.capacity",
-                    f"its ways lead to {len(bound)} zones ({', '.join(bound)}), and a fabric never spans zones: nodes "
-                    "of different ways do not reach each other over it",
-                    "take capacity in one zone, or a pool for each",
+                    f"its capacity is in {len(bound)} zones ({', '.join(bound)}), but a fabric never spans zones: "
+                    "nodes in different zones cannot reach each other over it",
+                    "use capacity in one zone, or declare a pool for each",
                 )
 
 
 def cloud_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Nodes that do not fill the scale-up domains the machine is sold in."""
+    """Nodes that do not fill the scale-up domains the machine is offered in."""
     for _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             domains = pool.machine.instance.domains if pool.machine.instance else ()
             sizes = sorted(item.nodes for item in domains)
             if declared.domain is not None and declared.domain not in sizes:
-                has = f"is sold in domains of {_format_sizes(sizes)} nodes" if sizes else "is not sold in domains"
+                has = f"is offered in domains of {_format_sizes(sizes)} nodes" if sizes else "is not offered in domains"
                 yield Finding(
                     "cloud-domain",
                     "error",
                     f"{path}.domain",
                     f"{declared.machine} {has}, not of {declared.domain}",
-                    f"take {_format_sizes(sizes)}" if sizes else "leave it out",
+                    f"set {_format_sizes(sizes)}" if sizes else "omit it",
                 )
             elif sizes and declared.nodes % pool.machine.domain_nodes:
                 size = pool.machine.domain_nodes if declared.domain else sizes[0]
@@ -260,15 +266,15 @@ def cloud_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"{path}.nodes",
                     f"{declared.nodes} nodes do not fill domains of {_format_sizes(sizes)} nodes of {declared.machine}",
-                    f"take {up}",
+                    f"set {up}",
                 )
             elif sizes and (declared.initial or 0) % pool.machine.domain_nodes:
                 yield Finding(
                     "cloud-domain",
                     "error",
                     f"{path}.initial",
-                    f"{declared.initial} nodes at first do not fill domains of {pool.machine.domain_nodes}",
-                    f"take a multiple of {pool.machine.domain_nodes}",
+                    f"{declared.initial} initial nodes do not fill domains of {pool.machine.domain_nodes}",
+                    f"set a multiple of {pool.machine.domain_nodes}",
                 )
 
 
@@ -282,8 +288,8 @@ CHECKS = (
     cloud_capacity_kind,
     cloud_capacity_id,
     cloud_capacity_shared,
-    cloud_capacity_unbound,
-    cloud_capacity_most,
+    cloud_capacity_zone_missing,
+    cloud_capacity_size,
     cloud_capacity_zone,
     cloud_domain,
 )

@@ -1,4 +1,4 @@
-"""Names that two things of a cloud site would share: one of them could not be made, or not be found."""
+"""Names used twice on a cloud site, where one resource could not be created or not be found."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["CHECKS"]
 
 
 def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines that would answer to one name, and an object store that is called like the cluster's own."""
+    """Machines with the same name, and an object store with the name of the cluster's own bucket."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, str] = {}
         for name, what, path in _iter_names(plan, cloud):
@@ -24,8 +24,8 @@ def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-name-clash",
                     "error",
                     path,
-                    f"{name} is the name of {seen[name]} and of {what}",
-                    "choose another",
+                    f"duplicate name {name}: {seen[name]} and {what}",
+                    "choose another name",
                 )
             seen.setdefault(name, what)
         for index, item in enumerate(plan.spec.storage):
@@ -34,13 +34,13 @@ def cloud_name_clash(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-name-clash",
                     "error",
                     f"storage[{index}].name",
-                    f"the bucket with the cluster's configuration is called {item.name}",
-                    "choose another",
+                    f"{item.name} is the name of the bucket with the cluster's configuration",
+                    "choose another name",
                 )
 
 
 def _iter_names(plan: Plan, cloud: CloudPlan) -> Iterator[tuple[str, str, str]]:
-    """(name, what is called so, path of who said it), those that the spec cannot choose first."""
+    """(name, resource with that name, path that declares it), names that the spec cannot choose first."""
     declared = plan.spec.scheduler
     for host in cloud.list_hosts("login"):
         yield from ((name, "a login", "scheduler.login.count") for name in host.hosts)

@@ -1,4 +1,4 @@
-"""Fabrics and placement groups of clouds: where they reach, and what goes with what."""
+"""Checks of fabrics and placement groups of clouds: their extent, and valid combinations."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def cloud_fabric_kind(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for index, fabric in enumerate(plan.spec.fabrics):
             if fabric.kind not in provider.fabrics and fabric.kind != "ethernet":
-                reason = provider.cannot.get(f"fabric:{fabric.kind}", "it is not among its fabrics")
+                reason = provider.cannot.get(f"fabric:{fabric.kind}", "it does not offer this fabric")
                 yield Finding(
                     "cloud-fabric-kind",
                     "error",
                     f"fabrics[{index}].kind",
                     f"{provider.name} has no {fabric.kind}: {reason}",
-                    f"take {' or '.join(provider.fabrics) or 'none'}",
+                    f"use {' or '.join(provider.fabrics) or 'none'}",
                 )
 
 
 def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A pool with a fabric in several zones: its packets never leave one."""
+    """A pool with a fabric in several zones: a fabric never leaves its zone."""
     for _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             if pool.fabrics and len(declared.zones) > 1:
@@ -38,12 +38,13 @@ def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{path}.zones",
                     f"{len(declared.zones)} zones ({', '.join(declared.zones)}) for a pool with the fabric "
                     f"{', '.join(pool.fabrics)}, which never spans zones",
-                    "keep one zone, or make a pool for each",
+                    "keep one zone, or declare a pool for each",
                 )
 
 
 def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Machines with the cloud's fast fabric in a pool that has none: they talk over the ordinary network only."""
+    """Machines with the cloud's fast fabric in a pool that has none: they communicate over the ordinary network
+    only."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             fast = [
@@ -58,12 +59,12 @@ def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{path}.fabrics",
                     f"{declared.machine} has {fast[0].count} × {fast[0].speed} of {fast[0].kind}, and the pool has no "
                     "fabric",
-                    f"declare a fabric of kind {fast[0].kind} and name it here",
+                    f"declare a fabric of kind {fast[0].kind} and add it to the pool",
                 )
 
 
 def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A placement group that is asked for and cannot be had."""
+    """A requested placement group that is not available."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             if declared.placement != "cluster":
@@ -74,8 +75,8 @@ def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-placement",
                     "error",
                     f"{path}.placement",
-                    f"{declared.machine} takes no placement group of the kind 'cluster'",
-                    "leave it out",
+                    f"{declared.machine} does not support placement groups of type 'cluster'",
+                    "omit it",
                 )
                 continue
             for group in cloud.list_groups(pool.name):
@@ -85,22 +86,22 @@ def cloud_placement(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-placement",
                         "error",
                         f"{path}.placement",
-                        f"no placement group goes with a {group.capacity.kind}: {rule.reason}",
-                        "leave it out: it is then made for the ways that allow it",
+                        f"a placement group cannot be used with a {group.capacity.kind}: {rule.reason}",
+                        "omit it: it is then created for the capacity types that support it",
                     )
                 elif len(group.zones) > 1:
                     yield Finding(
                         "cloud-placement",
                         "error",
                         f"{path}.placement",
-                        f"a placement group is in one zone, the pool may be in {', '.join(group.zones)}",
-                        "name one zone under 'zones'",
+                        f"a placement group is in one zone, but the pool may be in {', '.join(group.zones)}",
+                        "set one zone in 'zones'",
                     )
                     break
 
 
 def cloud_placement_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A fabric without a placement group where one usually goes with it: nodes may be far from each other."""
+    """A fabric without the placement group that it usually has: nodes may be far from each other."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             for group in cloud.list_groups(pool.name):
@@ -111,9 +112,9 @@ def cloud_placement_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-placement-missing",
                         "warning",
                         f"{path}.placement",
-                        f"nodes got by {group.capacity.kind} have a fabric and no placement group: they may be far "
+                        f"{group.capacity.kind} nodes have a fabric but no placement group: they may be far "
                         "from each other",
-                        "leave 'placement' out",
+                        "omit 'placement'",
                     )
                     break
 
@@ -131,7 +132,7 @@ def cloud_image(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 f"site.images.{key}",
                 f"no published image is known for {key} (of {pools})",
-                "name one of your own there",
+                "set a custom image there",
             )
         site = plan.spec.site
         for key in sorted((site.images if site.kind != "onprem" else {}).keys() - used):

@@ -1,4 +1,4 @@
-"""Words of the spec that mean something on clouds only, or on-prem only, said at the other: nothing comes of them."""
+"""Checks of fields of the spec that apply to clouds only, or on-prem only, and have no effect on the other."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _ONPREM_FIELDS = {
     "storage": ("average_file", "data_on_metadata", "interface", "metadata", "protection", "servers"),
     "servers": ("average_file", "data_on_metadata", "interface", "metadata"),
 }
-"""What means something on-prem only; ``servers``: of storage on servers of our own."""
+"""Fields that apply on-prem only; ``servers``: of storage on on-prem servers."""
 _FABRIC_FIELDS = ("name", "kind", "role", "rails", "planes")
-"""What is said of a fabric that the provider owns."""
+"""Fields of a fabric that the provider owns."""
 
 
 def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fields for clouds in the spec of a site of one's own, and the other way round."""
+    """Fields for clouds in the spec of an on-prem site, and the reverse."""
     if plan.site.kind != "onprem":
         for path in _iter_physical_paths(plan):
             yield Finding(
                 "cloud-fields",
                 "warning",
                 path,
-                f"{path.rpartition('.')[2]} means nothing at {plan.site.kind}",
-                "leave it out, or set site.kind to onprem",
+                f"{path.rpartition('.')[2]} has no effect at {plan.site.kind}",
+                "omit it, or set site.kind to onprem",
             )
         return
     spec = plan.spec
@@ -54,13 +54,13 @@ def cloud_fields(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-fields",
                 "warning",
                 path,
-                f"{path.rpartition('.')[2]} means nothing on-prem",
-                "leave it out, or set site.kind to a cloud",
+                f"{path.rpartition('.')[2]} has no effect on-prem",
+                "omit it, or set site.kind to a cloud",
             )
 
 
 def _iter_physical_paths(plan: Plan) -> Iterator[str]:
-    """Paths of what was said of things that a provider owns."""
+    """Paths of declared fields of equipment that a provider owns."""
     spec, own = plan.spec, {item.name: item.kind for item in plan.cloud.storage} if plan.cloud else {}
     said = [
         ("facility", spec.facility is not None),

@@ -1,4 +1,4 @@
-"""What checks of cloud sites ask of a plan."""
+"""Accessors of the parts of a plan that checks of cloud sites read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["iter_cloud_facts", "iter_pools"]
 
 
 def iter_cloud_facts(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, Provider, Region]]:
-    """The cloud site with its facts; nothing on-prem, and nothing where it could not be decided."""
+    """The cloud site with its facts; empty on-prem, and if the cloud site could not be planned."""
     cloud = plan.cloud
     if cloud is not None:
         provider = cast(Provider, catalog.get("providers", cloud.provider))
@@ -22,7 +22,7 @@ def iter_cloud_facts(plan: Plan, catalog: Catalog) -> Iterator[tuple[CloudPlan, 
 
 
 def iter_pools(plan: Plan) -> Iterator[tuple[str, Pool, PoolPlan]]:
-    """Path, declaration and plan of every pool whose machine is known."""
+    """Path, declaration and plan of every pool with a known machine."""
     planned = {pool.name: pool for pool in plan.pools}
     for index, declared in enumerate(plan.spec.pools):
         if declared.name in planned:

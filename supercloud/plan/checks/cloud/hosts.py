@@ -1,4 +1,4 @@
-"""Service machines of clouds, tags, money, and options of Slurm that a cloud set-up owns."""
+"""Checks of service machines of clouds, tags, budget, and Slurm options that a cloud set-up owns."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ CLOUD_MANAGED_OPTIONS = (
     "SuspendProgram",
     "TreeWidth",
 )
-"""Keys of slurm.conf on which nodes that come and go depend."""
+"""Keys of slurm.conf on which dynamic nodes depend."""
 
-# Tags that resources get besides the user's: name, cluster, pool, group.
+# Tags of resources in addition to the user's: name, cluster, pool, group.
 _RESERVED_TAG_COUNT = 4
 _RESERVED_TAG_NAMES = re.compile("Name|supercloud:.*", re.IGNORECASE)
 
 
 def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Instruction sets that differ: what is built on a login does not run on nodes of another one."""
+    """Different instruction sets: a program built on a login node does not run on nodes of another one."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         nodes = {pool.machine.instance.arch: pool.name for pool in plan.pools if pool.machine.instance}
         for host in cloud.hosts:
@@ -47,7 +47,7 @@ def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     path,
                     f"{host.key} ({host.machine.name}) is {instance.arch}, nodes of {nodes[other]} are {other}",
-                    f"take an {other} machine",
+                    f"use an {other} machine",
                 )
         if len(nodes) > 1:
             said = ", ".join(f"{pool} {arch}" for arch, pool in sorted(nodes.items()))
@@ -56,12 +56,12 @@ def cloud_arch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "warning",
                 "pools",
                 f"pools have different instruction sets: {said}",
-                "ask for a pool by feature in jobs, and build programs for each",
+                "select a pool by feature in jobs, and build programs for each",
             )
 
 
 def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A controller with less memory than ParallelCluster 3.15.1 wants: nodes / 25 + 0.6 GB, 16 GB at most."""
+    """A controller with less memory than ParallelCluster 3.15.1 recommends: nodes / 25 + 0.6 GB, 16 GB at most."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         need = Size(min(plan.nodes / 25 + 0.6, 16.0), "GB")
         for host in cloud.list_hosts("controller"):
@@ -70,14 +70,14 @@ def cloud_controller_memory(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-controller-memory",
                     "error",
                     "scheduler.machine",
-                    f"{host.machine.name} has {host.machine.memory}, {plan.nodes} nodes want {need.to('GB'):.1f} GB",
-                    "take a larger machine, or leave it out",
+                    f"{host.machine.name} has {host.machine.memory}, {plan.nodes} nodes require {need.to('GB'):.1f} GB",
+                    "use a larger machine, or omit it",
                 )
                 break
 
 
 def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Options by hand that nodes which come and go depend on."""
+    """Options set by hand that dynamic nodes depend on."""
     for _ in iter_cloud_facts(plan, catalog):
         declared = plan.spec.scheduler
         if not isinstance(declared, SlurmScheduler):
@@ -89,13 +89,13 @@ def cloud_slurm_options(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-slurm-options",
                     "error",
                     f"scheduler.options.{key}",
-                    f"{key} is set for nodes that come and go, and cannot be set by hand on a cloud",
-                    "leave it out",
+                    f"{key} is set automatically for dynamic nodes and cannot be set by hand on a cloud",
+                    "omit it",
                 )
 
 
 def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Tags that the cloud refuses, or too many of them."""
+    """Tags that the cloud rejects, or too many of them."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits.get("tags")
         if limit and len(cloud.tags) + _RESERVED_TAG_COUNT > limit.value:
@@ -103,8 +103,9 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-tags",
                 "error",
                 "tags",
-                f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} of ours, {limit.value} {limit.what} are allowed",
-                f"keep {limit.value - _RESERVED_TAG_COUNT}",
+                f"{len(cloud.tags)} tags and {_RESERVED_TAG_COUNT} reserved ones: {limit.value} {limit.what} are "
+                "allowed",
+                f"keep at most {limit.value - _RESERVED_TAG_COUNT}",
             )
         known: dict[str, str] = {}
         for key, value in cloud.tags.items():
@@ -114,24 +115,32 @@ def cloud_tags(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-tags",
                     "error",
                     f"tags.{key}",
-                    f"{key} and {other} differ in capitals only, which roles do not tell apart",
+                    f"{key} and {other} differ only in case, which roles do not distinguish",
                     "keep one of them",
                 )
             if _RESERVED_TAG_NAMES.fullmatch(key):
                 yield Finding(
-                    "cloud-tags", "error", f"tags.{key}", f"{key} is set on every resource, by us", "choose another"
+                    "cloud-tags",
+                    "error",
+                    f"tags.{key}",
+                    f"{key} is reserved: it is set on every resource",
+                    "choose another key",
                 )
             for what, text in (("tag-key", key), ("tag-value", value)):
                 rule = provider.names.get(what)
                 problem = rule.find_problem(text) if rule else ""
                 if problem:
                     yield Finding(
-                        "cloud-tags", "error", f"tags.{key}", f"{provider.name} refuses it: {problem}", "choose another"
+                        "cloud-tags",
+                        "error",
+                        f"tags.{key}",
+                        f"{provider.name} rejects it: {problem}",
+                        "choose another value",
                     )
 
 
 def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Disks larger than the cloud makes them."""
+    """Disks larger than the cloud offers."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         limit = provider.limits.get("disk")
         scheduler = plan.spec.scheduler
@@ -147,13 +156,13 @@ def cloud_disk(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-disk",
                     "error",
                     path,
-                    f"{size} is more than the {limit.value} {limit.what}",
-                    "take a file system for what is larger",
+                    f"{size} is over the limit of {limit.value} {limit.what}",
+                    "use a file system for more capacity",
                 )
 
 
 def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A month of everything running, as far as prices are known, beyond the budget, and a budget nobody can keep."""
+    """A monthly cost of all resources, where prices are known, over the budget; and a budget that cannot be used."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         month = cloud.cost.known_total * HOURS_PER_MONTH
         partition = provider.find_partition(cloud.region)
@@ -162,25 +171,27 @@ def cloud_budget(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-budget",
                 "error",
                 "budget",
-                f"none can be made in {cloud.region}: {partition.budget}",
-                "leave it out",
+                f"budgets are not available in {cloud.region}: {partition.budget}",
+                "omit it",
             )
         elif cloud.monthly_budget is not None and not cloud.monthly_budget.base:
-            yield Finding("cloud-budget", "error", "budget", "nothing at all is no budget", "leave it out")
+            yield Finding(
+                "cloud-budget", "error", "budget", "the budget must be greater than 0", "raise it, or omit it"
+            )
         elif cloud.monthly_budget is not None and month > cloud.monthly_budget:
-            more = f" and {len(cloud.cost.unpriced_items)} things without a price" if cloud.cost.unpriced_items else ""
+            more = f" and {len(cloud.cost.unpriced_items)} items without a price" if cloud.cost.unpriced_items else ""
             yield Finding(
                 "cloud-budget",
                 "warning",
                 "budget",
-                f"a month of everything running costs {month.to('USD'):,.0f} USD{more}, the budget is "
+                f"one month of all resources costs {month.to('USD'):,.0f} USD{more}, but the budget is "
                 f"{cloud.monthly_budget.to('USD'):,.0f} USD",
-                "have fewer nodes, start with fewer ('initial'), or raise it",
+                "use fewer nodes, start with fewer ('initial'), or raise it",
             )
 
 
 def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A spot limit above the list price: nothing is paid beyond that anyway."""
+    """A spot limit above the list price: the list price is the maximum anyway."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             for index, way in enumerate(declared.capacity):
@@ -190,8 +201,8 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-spot-price",
                         "error",
                         f"{path}.capacity[{index}].max_price",
-                        f"nothing is sold for {limit}",
-                        "leave it out: the list price is the limit",
+                        f"the limit of {limit} must be greater than 0",
+                        "omit it: the list price is the limit",
                     )
                     continue
                 if limit is None or pool.machine.name not in catalog.list_names("prices"):
@@ -203,7 +214,7 @@ def cloud_spot_price(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "note",
                         f"{path}.capacity[{index}].max_price",
                         f"{limit} is above the list price of {found.price}",
-                        "leave it out: the list price is the limit",
+                        "omit it: the list price is the limit",
                     )
 
 

@@ -1,4 +1,4 @@
-"""Where storage of a cloud is seen, what fills it, and how far it is from the nodes."""
+"""Checks of cloud storage: mount points, import sources, and distance from the nodes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .storage import iter_cloud_storage
 
 __all__ = ["CHECKS"]
 
-# Beyond so many clients of one NFS server, peers warn of a bottleneck.
+# Above this number of clients of one NFS server, comparable tools warn of a bottleneck.
 _MAX_NFS_NODES = 100
 
 
 def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """An object store with a place among the files of machines that mount none."""
+    """An object store with a mount point on machines that cannot mount it."""
     for _ in iter_cloud_facts(plan, catalog):
         for index, item in enumerate(plan.spec.storage):
             if item.kind == "object" and item.mount and plan.scheduler.kind == "slurm":
@@ -28,14 +28,14 @@ def cloud_mount_object(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-mount-object",
                     "warning",
                     f"storage[{index}].mount",
-                    f"machines of Slurm do not mount the object store {item.name} at {item.mount}",
-                    "leave it out, and let jobs copy; or fill a parallel file system from it: "
+                    f"Slurm machines cannot mount the object store {item.name} at {item.mount}",
+                    "omit it, and copy data in jobs; or import it into a parallel file system: "
                     f"import_from: {item.name}",
                 )
 
 
 def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A mount inside another one: which comes first at boot is left to chance."""
+    """A mount inside another one: their order at boot is undefined."""
     for _ in iter_cloud_facts(plan, catalog):
         mounts = [(index, normalize_mount(item.mount)) for index, item in enumerate(plan.spec.storage) if item.mount]
         for (one, above), (two, below) in combinations(sorted(mounts, key=lambda row: (len(row[1]), row)), 2):
@@ -45,12 +45,12 @@ def cloud_mount_nested(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"storage[{two}].mount",
                     f"{below} is inside {above} (storage[{one}])",
-                    "mount them beside each other",
+                    "mount them at separate paths",
                 )
 
 
 def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Disks inside machines that are mounted where something else is, or that are not known to be there."""
+    """Disks inside machines that are mounted at a path in use, or that are not known to exist."""
     for _ in iter_cloud_facts(plan, catalog):
         shared = {
             normalize_mount(item.mount): f"storage[{i}]" for i, item in enumerate(plan.spec.storage) if item.mount
@@ -73,7 +73,7 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"{path}.local",
                     f"{declared.local} belongs to {clash or 'the system or software of nodes'}",
-                    "take a folder of its own, such as /scratch",
+                    "use a separate directory, such as /scratch",
                 )
             inside = pool.machine.instance.local if pool.machine.instance else None
             if inside is None and not any(disk.role == "scratch" for disk in pool.machine.disks):
@@ -81,13 +81,13 @@ def cloud_mount_local(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-mount-local",
                     "warning",
                     f"{path}.local",
-                    f"no disks inside {declared.machine} are known",
-                    "take another machine, or leave it out",
+                    f"{declared.machine} has no known internal disks",
+                    "use another machine, or omit it",
                 )
 
 
 def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Names of buckets that the cloud refuses, and links to what is no bucket."""
+    """Bucket names that the cloud rejects, and imports from something else than a bucket."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         objects = [item.name for item in plan.spec.storage if item.kind == "object"]
         rule = provider.names["bucket"]
@@ -98,8 +98,8 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-bucket-name",
                     "error",
                     f"{path}.options.{service.name_option}",
-                    f"{provider.name} refuses the name: {rule.find_problem(str(own))}",
-                    "leave it out: a good one is made",
+                    f"{provider.name} rejects the name: {rule.find_problem(str(own))}",
+                    "omit it: a valid name is generated",
                 )
             if item.import_from is None:
                 continue
@@ -111,7 +111,7 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     place,
                     f"{name} cannot be filled from an object store",
-                    "leave it out, and copy in a job",
+                    "omit it, and copy data in a job",
                 )
             elif item.import_from in objects:
                 continue
@@ -120,8 +120,9 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-bucket-name",
                     "error",
                     place,
-                    f"{item.import_from!r} is no object store of this cluster, and no bucket that {service.name} reads",
-                    f"name one of {', '.join(objects)}" if objects else f"write {service.link_scheme}://bucket/prefix",
+                    f"{item.import_from!r} is neither an object store of this cluster nor a bucket that "
+                    f"{service.name} can read",
+                    f"use one of {', '.join(objects)}" if objects else f"use {service.link_scheme}://bucket/prefix",
                 )
             else:
                 bucket = item.import_from.split("://", 1)[1].split("/", 1)[0]
@@ -131,13 +132,13 @@ def cloud_bucket_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-bucket-name",
                         "error",
                         place,
-                        f"no bucket is called so at {provider.name}: {problem}",
-                        "write the bucket as it is called",
+                        f"not a valid bucket name at {provider.name}: {problem}",
+                        "use the name of an existing bucket",
                     )
 
 
 def cloud_storage_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A file system in one zone and nodes in another: traffic between zones is slower and is paid for."""
+    """A file system in one zone and nodes in another: traffic between zones is slower and is charged."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         zones = {item.key: item.zone for item in cloud.network.subnets}
         for path, item, product, _, _ in iter_cloud_storage(plan, catalog):
@@ -151,8 +152,8 @@ def cloud_storage_zone(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "warning",
                     path,
                     f"{item.name} is in {next(iter(home))}, nodes may be in {', '.join(away)} too: traffic between "
-                    "zones is slower and is paid for",
-                    "keep nodes and storage in one zone, or take a deployment in several",
+                    "zones is slower and is charged",
+                    "keep nodes and storage in one zone, or use a deployment in several",
                 )
 
 
@@ -170,7 +171,7 @@ def cloud_storage_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-shared",
                 "warning",
                 f"storage[{index}]",
-                f"{plan.nodes} nodes share one NFS file system, the bottleneck beyond {_MAX_NFS_NODES}",
+                f"{plan.nodes} nodes share one NFS file system, which is a bottleneck above {_MAX_NFS_NODES} nodes",
                 "add a parallel file system for data",
             )
 

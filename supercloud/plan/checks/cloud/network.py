@@ -1,4 +1,4 @@
-"""Networks of clouds: ranges, sizes, room for every address, and who gets in."""
+"""Checks of networks of clouds: ranges, sizes, free addresses, and access."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Network = ipaddress.IPv4Network
 
 
 def _iter_ranges(plan: Plan) -> Iterator[tuple[str, Network, bool]]:
-    """Path, range, whether it is a subnet; what is no range was said in resolution."""
+    """Path, range, whether it is a subnet; invalid ranges are reported in resolution."""
     declared = plan.spec.network
     named = [("network.cidr", declared.cidr, False)] if declared.cidr else []
     named += [(f"network.cidrs[{i}]", text, False) for i, text in enumerate(declared.cidrs)]
@@ -34,7 +34,7 @@ def _iter_ranges(plan: Plan) -> Iterator[tuple[str, Network, bool]]:
 
 
 def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Addresses that belong to others on the internet (peers have shipped 192.169.0.0/16)."""
+    """Public addresses of others on the internet (released tools have used 192.169.0.0/16)."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         private = [ipaddress.IPv4Network(text) for text in provider.network.ranges]
         for path, net, _ in _iter_ranges(plan):
@@ -44,12 +44,12 @@ def cloud_network_private(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     path,
                     f"{net} is public address space",
-                    f"take a part of {', '.join(provider.network.ranges)}",
+                    f"use a part of {', '.join(provider.network.ranges)}",
                 )
 
 
 def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Networks and subnets larger or smaller than the cloud makes them."""
+    """Networks and subnets larger or smaller than the cloud supports."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         low, high = provider.network.largest, provider.network.smallest
         for path, net, _ in _iter_ranges(plan):
@@ -58,8 +58,8 @@ def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-network-size",
                     "error",
                     path,
-                    f"{net} is a /{net.prefixlen}, {provider.name} makes networks from /{low} to /{high}",
-                    f"take a /{min(max(net.prefixlen, low), high)}",
+                    f"{net} is a /{net.prefixlen}: {provider.name} supports networks from /{low} to /{high}",
+                    f"use a /{min(max(net.prefixlen, low), high)}",
                 )
         declared = {str(net) for _, net, _ in _iter_ranges(plan)}
         small = [
@@ -72,17 +72,17 @@ def cloud_network_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-network-size",
                 "error",
                 "network",
-                f"{cloud.network.cidrs[0]} leaves {small[0].cidr} for {small[0].key}, {provider.name} makes "
+                f"{cloud.network.cidrs[0]} leaves {small[0].cidr} for {small[0].key}: {provider.name} supports "
                 f"subnets from /{low} to /{high}",
-                "give a larger network",
+                "set a larger network",
             )
 
 
 def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Ranges that share addresses, and subnets outside of the network."""
+    """Ranges that overlap, and subnets outside of the network."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         found = list(_iter_ranges(plan))
-        if cloud.network.cidrs and not plan.spec.network.cidr:  # the range that is taken where none is said
+        if cloud.network.cidrs and not plan.spec.network.cidr:  # the range that is used if none is set
             found.insert(0, ("network.cidr", Network(cloud.network.cidrs[0]), False))
         for (path, net, inner), (other_path, other, other_inner) in combinations(found, 2):
             if inner == other_inner and net.overlaps(other):
@@ -90,8 +90,8 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-network-overlap",
                     "error",
                     other_path,
-                    f"{other} shares addresses with {net} ({path})",
-                    "give them ranges of their own",
+                    f"{other} overlaps with {net} ({path})",
+                    "set separate ranges",
                 )
         whole = [ipaddress.IPv4Network(text) for text in cloud.network.cidrs]
         for path, net, inner in found:
@@ -100,8 +100,8 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-network-overlap",
                     "error",
                     path,
-                    f"{net} is no part of the network ({', '.join(cloud.network.cidrs)})",
-                    "add a range to network.cidrs, or take a part of one",
+                    f"{net} is not part of the network ({', '.join(cloud.network.cidrs)})",
+                    "add a range to network.cidrs, or use a part of one",
                 )
         places = {str(net): path for path, net, inner in found if inner}
         worked_out = [item for item in cloud.network.subnets if item.cidr and item.cidr not in places]
@@ -111,14 +111,14 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-network-overlap",
                     "error",
                     path,
-                    f"{text} shares addresses with {item.cidr}, which is worked out for {item.key}",
-                    "say all ranges under network.blocks",
+                    f"{text} overlaps with {item.cidr}, which is computed for {item.key}",
+                    "set all ranges in network.blocks",
                 )
                 break
 
 
-def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Further ranges that do not go with the network's first."""
+def cloud_network_conflict(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Additional ranges that are not allowed with the network's first."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         if not cloud.network.cidrs:
             continue
@@ -129,17 +129,17 @@ def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 apart = first.subnet_of(Network(rule.first)) and not net.overlaps(first)
                 if apart and any(net.overlaps(Network(text)) for text in rule.refused):
                     yield Finding(
-                        "cloud-network-apart",
+                        "cloud-network-conflict",
                         "error",
                         path,
-                        f"{net} does not go with {first} (network.cidr): {rule.why}",
-                        "take a range that is not in " + ", ".join(rule.refused),
+                        f"{net} cannot be combined with {first} (network.cidr): {rule.why}",
+                        "use a range that is not in " + ", ".join(rule.refused),
                     )
                     break
 
 
 def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Fewer or more declared subnets than there are zones for."""
+    """Fewer or more declared subnets than zones."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         blocks = plan.spec.network.blocks
         zones = len(cloud.zones)
@@ -150,7 +150,7 @@ def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 "network.blocks.private",
                 f"{len(blocks.private)} ranges for {zones} zones",
-                "give one for each zone",
+                "set one for each zone",
             )
         for name, wanted in (("public", zones), ("control", control)):
             given = len(getattr(blocks, name))
@@ -160,20 +160,20 @@ def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"network.blocks.{name}",
                     f"{given} ranges for {wanted} zones",
-                    f"give {wanted}",
+                    f"set {wanted}",
                 )
         if blocks.public and cloud.network.is_isolated:
             yield Finding(
                 "cloud-network-blocks",
                 "error",
                 "network.blocks.public",
-                "a closed network has no public subnets",
-                "leave them out, or 'closed'",
+                "an isolated network has no public subnets",
+                "omit them, or 'closed'",
             )
 
 
-def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Subnets with fewer addresses than nodes times addresses; no peer looks."""
+def cloud_subnet_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Subnets with fewer addresses than nodes times addresses per node."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         for zone in cloud.zones:
             need = SERVICE_ADDRESSES + sum(_count_addresses(cloud, pool.name, zone) for pool in plan.pools)
@@ -184,12 +184,12 @@ def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if room < need:
                 ranges = ", ".join(str(item.cidr) for item in own)
                 yield Finding(
-                    "cloud-subnet-room",
+                    "cloud-subnet-size",
                     "error",
                     "network",
-                    f"{zone} has {room} addresses ({ranges}), nodes and services need {need}: "
+                    f"{zone} has {room} addresses ({ranges}), but nodes and services require {need}: "
                     f"{_format_address_sum(cloud, plan, zone)}",
-                    "give larger ranges under network.blocks.private, or more under network.cidrs",
+                    "set larger ranges in network.blocks.private, or more ranges in network.cidrs",
                 )
 
 
@@ -206,7 +206,7 @@ def _format_address_sum(cloud: CloudPlan, plan: Plan, zone: str) -> str:
         for group in cloud.list_groups(pool.name)[:1]
         if zone in group.zones
     ]
-    return ", ".join([*parts, f"{SERVICE_ADDRESSES} of services"])
+    return ", ".join([*parts, f"{SERVICE_ADDRESSES} for services"])
 
 
 def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -219,14 +219,14 @@ def cloud_network_ranges(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-network-ranges",
                 "error" if over and not limit.adjustable else "warning",
                 "network.cidrs",
-                f"{len(cloud.network.cidrs)} ranges, {limit.value} {limit.what} are allowed by default"
-                + ("" if over else ": none is left to grow by"),
-                "ask for a higher quota first, or take larger ranges",
+                f"{len(cloud.network.cidrs)} ranges: {limit.value} {limit.what} are allowed by default"
+                + ("" if over else ": none is left for growth"),
+                "request a higher quota first, or use larger ranges",
             )
 
 
 def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Who reaches public machines: nobody by mistake, and not everybody."""
+    """Access to public machines: not empty by mistake, and not open to everyone."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         public = [host for host in cloud.hosts if host.is_public]
         kubernetes = plan.scheduler.kind == "kubernetes"
@@ -236,67 +236,69 @@ def cloud_access(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 net = ipaddress.ip_network(text)
             except ValueError as error:
                 yield Finding(
-                    "cloud-access", "error", path, f"{text!r} is no range: {error}", "write it like 192.0.2.0/24"
+                    "cloud-access",
+                    "error",
+                    path,
+                    f"{text!r} is not a valid range: {error}",
+                    "use the form 192.0.2.0/24",
                 )
                 continue
             if text in cloud.network.access[:index]:
-                yield Finding("cloud-access", "error", path, f"{text} is named twice", "name each range once")
+                yield Finding("cloud-access", "error", path, f"duplicate range {text}", "list each range once")
             reason = provider.cannot.get("kubernetes:access-ipv6")
             if kubernetes and net.version == 6 and reason:
-                yield Finding(
-                    "cloud-access", "error", path, f"{text} cannot be let in: {reason}", "name ranges of IPv4"
-                )
+                yield Finding("cloud-access", "error", path, f"{text} cannot be allowed: {reason}", "use IPv4 ranges")
             if net.prefixlen == 0:
                 yield Finding(
                     "cloud-access",
                     "warning",
                     path,
-                    "the whole internet may try to log in",
-                    "name the ranges of your offices or VPN",
+                    "logins are open to the whole internet",
+                    "set the ranges of your offices or VPN",
                 )
         if kubernetes and cloud.network.access and cloud.network.is_isolated:
             yield Finding(
                 "cloud-access",
                 "warning",
                 "network.access",
-                "the API of the control plane answers nobody outside of a closed network",
-                "leave it out, or 'closed'",
+                "the API of the control plane is not reachable from outside of an isolated network",
+                "omit it, or 'closed'",
             )
         if kubernetes and not cloud.network.access and not cloud.network.is_isolated:
             yield Finding(
                 "cloud-access",
                 "note",
                 "network.access",
-                "the API of the control plane answers the whole internet, and asks who one is",
-                "name ranges under network.access",
+                "the API endpoint of the control plane is public (protected by authentication only)",
+                "set ranges in network.access",
             )
         if cloud.network.access and not public and not kubernetes:
             yield Finding(
                 "cloud-access",
                 "warning",
                 "network.access",
-                "no machine has an address in the internet",
-                "set scheduler.login.public, or leave it out",
+                "no machine has a public address",
+                "set scheduler.login.public, or omit it",
             )
         scheduler = plan.spec.scheduler
         declared = (scheduler, getattr(scheduler, "login", None), getattr(scheduler, "system", None))
         if any(getattr(item, "public", False) for item in declared) and not public:
-            why = "a closed network has no public subnet" if cloud.network.is_isolated else "no subnet is public"
+            why = "an isolated network has no public subnet" if cloud.network.is_isolated else "no subnet is public"
             why = "nodes of the managed Kubernetes are in private subnets" if kubernetes else why
             yield Finding(
                 "cloud-access",
                 "error",
                 "scheduler",
-                f"machines shall be public: {why}",
-                "leave 'public' out, or give a public subnet",
+                f"machines cannot be public: {why}",
+                "omit 'public', or set a public subnet",
             )
         if public and not cloud.network.access:
             yield Finding(
                 "cloud-access",
                 "note",
                 "network.access",
-                f"nobody may reach the addresses of {', '.join(host.key for host in public)} in the internet",
-                "name ranges under network.access, or use the provider's session service",
+                f"no range is allowed to reach the public addresses of {', '.join(host.key for host in public)}",
+                "set ranges in network.access, or use the provider's session service",
             )
 
 
@@ -310,15 +312,15 @@ def cloud_security_rules(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-security-rules",
                     "error",
                     path,
-                    f"{count} rules for {what}, {limit.value} {limit.what} are allowed by default",
-                    "join ranges, or use a prefix list of your own in an existing network"
+                    f"{count} rules for {what}: {limit.value} {limit.what} are allowed by default",
+                    "merge ranges, or use a custom prefix list in an existing network"
                     if path == "network.access"
-                    else "have fewer file systems, or ask for a higher quota first",
+                    else "use fewer file systems, or request a higher quota first",
                 )
 
 
 def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Counts that a quota stops unless it is raised first."""
+    """Counts over a quota that must be raised first."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         for name, count, path in _iter_quota_counts(cloud, plan):
             limit = provider.limits.get(name)
@@ -327,8 +329,8 @@ def cloud_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-limits",
                     "warning" if limit.adjustable else "error",
                     path,
-                    f"{count}, {limit.value} {limit.what} are allowed{' by default' if limit.adjustable else ''}",
-                    "ask for a higher quota first" if limit.adjustable else "have fewer",
+                    f"{count}: {limit.value} {limit.what} are allowed{' by default' if limit.adjustable else ''}",
+                    "request a higher quota first" if limit.adjustable else "use fewer",
                 )
 
 
@@ -349,9 +351,9 @@ CHECKS = (
     cloud_network_size,
     cloud_network_overlap,
     cloud_network_blocks,
-    cloud_subnet_room,
+    cloud_subnet_size,
     cloud_network_ranges,
-    cloud_network_apart,
+    cloud_network_conflict,
     cloud_access,
     cloud_security_rules,
     cloud_limits,

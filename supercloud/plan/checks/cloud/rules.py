@@ -1,4 +1,4 @@
-"""How many rules the groups that guard a cloud's interfaces will have."""
+"""Counts of the rules in a cloud's security groups."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from ...model.plan import Plan
 
 __all__ = ["count_security_rules"]
 
-# Everything from and to the group itself: what a fabric needs.
+# All traffic from and to the group itself, as a fabric requires.
 _SELF_RULES = 1
 
 
 def count_security_rules(plan: Plan) -> Iterator[tuple[str, int, str]]:
-    """(what is guarded, rules in its fuller direction, path in the spec) of each group.
+    """(protected resource, rules in the direction with more rules, path in the spec) of each group.
 
-    Machines talk among themselves and, where the network is closed, to each service and file system by a rule of its
-    own. Servers of a parallel file system talk among themselves and back to the machines.
+    Machines communicate with each other and, if the network is isolated, with each service and file system by a
+    separate rule. Servers of a parallel file system communicate with each other and with the machines.
     """
     cloud = plan.cloud
     if cloud is None:
@@ -26,7 +26,7 @@ def count_security_rules(plan: Plan) -> Iterator[tuple[str, int, str]]:
         yield "hosts that users log in to", len(cloud.network.access), "network.access"
     guarded = [item for item in cloud.storage if item.kind in ("parallel", "nfs")]
     back = sum(len(item.ports) for item in guarded if item.kind == "parallel")
-    out = 1  # to anywhere
+    out = 1  # to any address
     if cloud.network.is_isolated:
         kinds = list(cloud.network.endpoints.values())
         out = ("interface" in kinds) + kinds.count("gateway") + (cloud.database is not None)
@@ -37,5 +37,5 @@ def count_security_rules(plan: Plan) -> Iterator[tuple[str, int, str]]:
 
 
 def _count_ports(storage: CloudStorage) -> int:
-    """From machines and, of a parallel file system, from its own servers."""
+    """From machines and, for a parallel file system, from its own servers."""
     return len(storage.ports) * (2 if storage.kind == "parallel" else 1)

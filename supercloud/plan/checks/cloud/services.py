@@ -1,4 +1,4 @@
-"""What clouds and their managed services do not do although a spec asks for it: said, never dropped in silence."""
+"""Checks of features that clouds and their managed services lack: reported, never ignored silently."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["CHECKS"]
 
 _SOURCE_PATTERN = re.compile(r"https://[^\s/]+/\S+|s3://[a-z0-9][a-z0-9.-]*[a-z0-9]/[^\s*?$]+")
 _SECRET_PATTERN = re.compile(r"(arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:[0-9]+:secret:)?[A-Za-z0-9/_+=.@-]+")
-"""Names of AWS Secrets Manager (CreateSecret). Policies name keys and secrets: a wildcard there would widen them."""
+"""Names of AWS Secrets Manager (CreateSecret). Policies list keys and secrets: a wildcard would widen them."""
 
 
 def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A cloud for which nothing is created yet: what runs in it is rendered all the same."""
+    """A cloud for which no resources are created yet: the scheduler's configuration is still rendered."""
     kind = plan.site.kind
     known = [name for name in catalog.list_names("providers")]
     if kind != "onprem" and kind not in known:
@@ -28,28 +28,28 @@ def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             "cloud-provider",
             "warning",
             "site.kind",
-            f"resources of {kind} are not built yet: no network, machines or storage are planned, priced or created "
-            f"(built: {', '.join(known)})",
-            "the scheduler's configuration is rendered: supercloud render; bring the machines yourself",
+            f"resources of {kind} are not supported yet: no network, machines or storage are planned, priced or "
+            f"created (supported: {', '.join(known)})",
+            "the scheduler's configuration is rendered: supercloud render; create the machines yourself",
         )
 
 
-def cloud_closed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A closed network in a region whose private endpoints are not known by name."""
+def cloud_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """An isolated network in a region without known private endpoints."""
     for cloud, provider, region in iter_cloud_facts(plan, catalog):
         partition = provider.find_partition(region.name)
         if cloud.network.is_isolated and partition is not None and partition.closed is not None:
             yield Finding(
-                "cloud-closed",
+                "cloud-isolation",
                 "error",
                 "network.closed",
-                f"no closed network can be made in {region.name}: {partition.closed}",
-                "leave 'closed' out, or give an existing network that has its endpoints",
+                f"isolated networks are not available in {region.name}: {partition.closed}",
+                "omit 'closed', or use an existing network that has its endpoints",
             )
 
 
 def cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Disks inside nodes of a managed Kubernetes, wanted where the provider does not mount them."""
+    """Disks inside nodes of a managed Kubernetes with a mount point that the provider does not support."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         place = provider.kubernetes_local
         if plan.scheduler.kind != "kubernetes" or place is None:
@@ -61,13 +61,13 @@ def cloud_local_disks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-local-disks",
                     "error",
                     f"{path}.local",
-                    f"disks inside cannot be mounted at {declared.local}: {reason}",
-                    f"write {place}, or leave it out",
+                    f"internal disks cannot be mounted at {declared.local}: {reason}",
+                    f"set {place}, or omit it",
                 )
 
 
 def cloud_spot_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A limit of the spot price that the managed Kubernetes would ignore."""
+    """A spot price limit that the managed Kubernetes would ignore."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         reason = provider.cannot.get("kubernetes:max_price")
         if plan.scheduler.kind != "kubernetes" or reason is None:
@@ -80,13 +80,13 @@ def cloud_spot_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                         "cloud-spot-limit",
                         "error",
                         f"{path}.capacity[{index}].max_price",
-                        f"{limit} would not be kept: {reason}",
-                        "leave it out, and bound what is spent with 'budget'",
+                        f"the limit of {limit} would not be enforced: {reason}",
+                        "omit it, and limit the cost with 'budget'",
                     )
 
 
-def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Further ways to get machines, where nothing in a managed Kubernetes turns to them by itself."""
+def cloud_capacity_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+    """Additional capacity that a managed Kubernetes does not use automatically."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         reason = provider.cannot.get("kubernetes:grow")
         if plan.scheduler.kind != "kubernetes" or reason is None:
@@ -95,17 +95,17 @@ def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             first, *others = (group.key for group in cloud.list_groups(pool.name))
             if others and len(declared.capacity) > 1:
                 yield Finding(
-                    "cloud-ways-unused",
+                    "cloud-capacity-unused",
                     "note",
                     f"{path}.capacity",
                     f"nodes are started in {first}; {', '.join(others)} stay{'s' * (len(others) == 1)} empty "
-                    f"until somebody asks for nodes there: {reason}",
+                    f"until nodes are requested there: {reason}",
                     "change the size of the group there, or run an autoscaler in the cluster",
                 )
 
 
 def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Nodes of a managed Kubernetes with an image it does not take, and no node for what the cluster itself runs."""
+    """Nodes of a managed Kubernetes with an unsupported image, and clusters without a node for system pods."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         reason, site = provider.cannot.get("kubernetes:image-parameter"), plan.spec.site
         if plan.scheduler.kind != "kubernetes":
@@ -117,20 +117,20 @@ def cloud_managed_nodes(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"site.images.{key}",
                     f"{text} cannot be used: {reason}",
-                    "name the image itself",
+                    "set the image ID",
                 )
         if not cloud.list_hosts("system") and all(build_taints(plan, pool) for pool in plan.pools):
             yield Finding(
                 "cloud-managed-nodes",
                 "error",
                 "scheduler.system.count",
-                "no node takes what the cluster itself runs: every pool is kept for accelerators",
-                "have one at least, or a pool without accelerators",
+                "no node accepts the system pods of the cluster: every pool is reserved for accelerators",
+                "set at least one, or add a pool without accelerators",
             )
 
 
 def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers of our own whose software nobody says where to get, or that nothing would set up."""
+    """Self-managed servers without a source of their software, or that nothing would set up."""
     for path, item, _, service, _ in iter_cloud_storage(plan, catalog):
         if service.lowers_to == "servers" and plan.scheduler.kind == "kubernetes":
             yield Finding(
@@ -139,7 +139,7 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 path,
                 f"servers of {service.name} are set up by the start script of Slurm's machines, and a "
                 "Kubernetes cluster has none",
-                "take a file system that the provider runs",
+                "use a file system managed by the provider",
             )
             continue
         rule = service.install
@@ -152,23 +152,23 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 place,
                 f"nothing installs the software on the servers of {item.name}",
-                f"{rule.what}; where it is, say here, and under {rule.token} the name of a secret that it is "
-                "given; accept this finding where your image has the software",
+                f"{rule.what}; set its location here, and in {rule.token} the name of a secret that it is "
+                "passed; suppress this finding if your image has the software",
             )
         elif not _SOURCE_PATTERN.fullmatch(str(source)):
             yield Finding(
                 "cloud-storage-install",
                 "error",
                 place,
-                f"{str(source)!r} is no place of a program",
-                "write https://host/path or s3://bucket/key, in a key without *, ? and $",
+                f"{str(source)!r} is not a valid location of a program",
+                "use https://host/path or s3://bucket/key, in a key without *, ? and $",
             )
         elif plan.cloud is not None and plan.cloud.network.is_isolated and str(source).startswith("https://"):
             yield Finding(
                 "cloud-storage-install",
                 "error",
                 place,
-                f"{source} is not reached from a closed network",
+                f"{source} is not reachable from an isolated network",
                 "put it into a bucket: s3://bucket/key",
             )
         token = item.options.get(rule.token)
@@ -178,16 +178,16 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "error",
                 f"{path}.options.{rule.token}",
                 f"{str(token)!r} is not the name or the ARN of one secret",
-                "write its name (letters, digits and /_+=.@-) or its ARN, without wildcards",
+                "set its name (letters, digits and /_+=.@-) or its ARN, without wildcards",
             )
 
 
 CHECKS = (
     cloud_provider,
-    cloud_closed,
+    cloud_isolation,
     cloud_local_disks,
     cloud_spot_limit,
-    cloud_ways_unused,
+    cloud_capacity_unused,
     cloud_managed_nodes,
     cloud_storage_install,
 )

@@ -1,4 +1,4 @@
-"""Storage as clouds sell it: deployments, sizes on their steps, throughput that exists."""
+"""Checks of cloud storage: deployments, steps of sizes, available throughput."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ StorageFacts = tuple[str, Storage, CloudStorage, StorageService, Deployment | No
 
 
 def iter_cloud_storage(plan: Plan, catalog: Catalog) -> Iterator[StorageFacts]:
-    """Path, declaration, product, facts and deployment of every storage that the cloud sells."""
+    """Path, declaration, product, facts and deployment of every storage product of the cloud."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         products = {item.name: item for item in cloud.storage}
         for index, item in enumerate(plan.spec.storage):
@@ -32,7 +32,7 @@ def iter_cloud_storage(plan: Plan, catalog: Catalog) -> Iterator[StorageFacts]:
 
 
 def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """A deployment the product does not have."""
+    """A deployment that the product does not have."""
     for path, item, _, service, deployment in iter_cloud_storage(plan, catalog):
         reason = service.cannot.get(item.deployment or "")
         if item.deployment and deployment is None:
@@ -42,7 +42,7 @@ def cloud_storage_deployment(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{path}.deployment",
                 f"{service.name} has no deployment {item.deployment!r}"
                 if reason is None
-                else f"{service.name} {item.deployment} is not built here: {reason}",
+                else f"{service.name} {item.deployment} is not supported here: {reason}",
                 suggest_nearest(item.deployment, [known.name for known in service.deployments]),
             )
 
@@ -59,7 +59,7 @@ def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-size",
                     "error",
                     path,
-                    f"{service.name} is bought by size, none is said",
+                    f"{service.name} is sold by size, but no size is set",
                     "set 'capacity'",
                 )
             continue
@@ -70,8 +70,8 @@ def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-size",
                 "error",
                 f"{path}.capacity",
-                f"{item.capacity} is more than the {deployment.max} of {service.name}",
-                "take another product, or several",
+                f"{item.capacity} is over the maximum of {deployment.max} of {service.name}",
+                "use another product, or several",
             )
             continue
         size = select_size(deployment, product.per_tib, item.capacity)
@@ -81,20 +81,20 @@ def cloud_storage_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-size",
                 "warning",
                 f"{path}.capacity",
-                f"{item.capacity} is no size of {service.name} {deployment.name}"
+                f"{item.capacity} is not a valid size of {service.name} {deployment.name}"
                 + (f" (steps of {step})" if step else "")
-                + f": {_format_gib(size)} are bought",
-                f"write {_format_gib(size)}",
+                + f": {_format_gib(size)} would be provisioned",
+                f"set {_format_gib(size)}",
             )
 
 
 def _format_gib(size: Size) -> str:
-    """The size as the provider sells it, to the last digit."""
+    """The size in the provider's unit, with all digits."""
     return f"{size.ceil('GiB')} GiB"
 
 
 def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Throughput that the product does not sell, or not so much of it."""
+    """Throughput that the product does not offer, or not that much."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         if deployment is None:
             continue
@@ -105,8 +105,8 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-throughput",
                 "error",
                 f"{path}.throughput_per_tib",
-                f"{service.name} {deployment.name} is not sold with {format_rate(wanted)} for each TiB",
-                f"take one of {rates}" if rates else "set 'throughput' instead",
+                f"{service.name} {deployment.name} does not offer {format_rate(wanted)} per TiB",
+                f"set one of {rates}" if rates else "set 'throughput' instead",
             )
         asked = item.throughput
         most = max(filter(None, (asked.read, asked.write)), default=None) if asked else None
@@ -115,22 +115,23 @@ def cloud_storage_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-throughput",
                 "error",
                 f"{path}.throughput",
-                f"{most.bytes_text} is more than the {max(deployment.throughput).bytes_text} of {service.name} "
+                f"{most.bytes_text} is over the maximum of {max(deployment.throughput).bytes_text} of {service.name} "
                 f"{deployment.name}",
-                "take another deployment or product",
+                "use another deployment or product",
             )
         elif most and deployment.throughput and most not in deployment.throughput and product.throughput:
             yield Finding(
                 "cloud-storage-throughput",
                 "note",
                 f"{path}.throughput",
-                f"{service.name} is not sold with {most.bytes_text}: {product.throughput.bytes_text} are bought",
-                f"write {product.throughput.bytes_text}",
+                f"{service.name} does not offer {most.bytes_text}: {product.throughput.bytes_text} would be "
+                "provisioned",
+                f"set {product.throughput.bytes_text}",
             )
 
 
 def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Options the product does not have, and values they do not take."""
+    """Options that the product does not have, and invalid values."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         known = {
             *service.options,
@@ -149,7 +150,7 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"{path}.options.{name}",
                     f"{name} cannot be {value!r}",
-                    f"take a number from {bounds[0]} to {bounds[1]}",
+                    f"set a number from {bounds[0]} to {bounds[1]}",
                 )
             elif name not in known:
                 yield Finding(
@@ -165,7 +166,7 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     f"{path}.options.{name}",
                     f"{name} cannot be {value!r}",
-                    f"take one of {', '.join(map(str, values))}",
+                    f"set one of {', '.join(map(str, values))}",
                 )
         version = product.options.get("version")
         if deployment and deployment.versions and version not in deployment.versions:
@@ -173,13 +174,13 @@ def cloud_storage_option(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-option",
                 "error",
                 f"{path}.options.version",
-                f"{service.name} {deployment.name} does not go with version {version}",
-                f"take one of {', '.join(deployment.versions)}",
+                f"{service.name} {deployment.name} does not support version {version}",
+                f"set one of {', '.join(deployment.versions)}",
             )
 
 
 def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Options that do not go together, and options that want another one beside them."""
+    """Options that cannot be combined, and options that require another one."""
     for path, item, product, service, _ in iter_cloud_storage(plan, catalog):
         for rule in service.option_rules:
             if not rule.is_met({**product.options, "linked": item.import_from is not None}):
@@ -190,7 +191,7 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             place = f"{path}.options.{rule.needs or rule.without or next(iter(rule.when))}"
             if rule.needs and not _is_positive(item.options.get(rule.needs)):
                 found = item.options.get(rule.needs)
-                has = f"{rule.needs} is {found!r}" if rule.needs in item.options else f"{rule.needs} is not said"
+                has = f"{rule.needs} is {found!r}" if rule.needs in item.options else f"{rule.needs} is not set"
                 yield Finding(
                     "cloud-storage-rule",
                     "error",
@@ -203,15 +204,15 @@ def cloud_storage_rule(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-rule",
                     "error",
                     place,
-                    f"{service.name} with {said} takes no {rule.without}: {rule.why}",
-                    "leave it out",
+                    f"{service.name} with {said} does not support {rule.without}: {rule.why}",
+                    "omit it",
                 )
             elif not rule.needs and not rule.without:
                 yield Finding(
                     "cloud-storage-rule",
                     "error",
                     place,
-                    f"{service.name} does not take {said} together: {rule.why}",
+                    f"{service.name} does not support {said} together: {rule.why}",
                     "change one of them",
                 )
 
@@ -221,7 +222,7 @@ def _is_positive(value: object) -> bool:
 
 
 def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """The fabric to a file system where deployment or size do not allow it, and where a little more size would."""
+    """The fabric to a file system, if deployment or size do not allow it, or if a slightly larger size would."""
     for path, item, product, service, deployment in iter_cloud_storage(plan, catalog):
         rule = service.fabric
         if rule is None or deployment is None:
@@ -231,7 +232,7 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "warning",
                     f"{path}.fabric",
                     f"{service.name} is reached over the ordinary network only",
-                    "leave it out",
+                    "omit it",
                 )
             continue
         place = f"{path}.fabric" if item.fabric else f"{path}.options.{rule.option}"
@@ -242,7 +243,7 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-fabric",
                 "error",
                 place,
-                f"{rule.kind} goes with {', '.join(rule.deployments)}, not with {deployment.name}",
+                f"{rule.kind} is supported with {', '.join(rule.deployments)}, not with {deployment.name}",
                 f"set deployment: {rule.deployments[0]}",
             )
         elif asked and step is None:
@@ -250,14 +251,14 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 "cloud-storage-fabric",
                 "warning",
                 place,
-                f"which sizes go with {rule.kind} at {format_rate(product.per_tib)} for each TiB is not known",
+                f"unknown sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB",
                 f"known for {', '.join(rule.steps) or 'none'}",
             )
         elif step is not None and size is not None and not can_use_fabric(rule, product.per_tib, size):
             more = _format_gib(step * -(-size.base // step.base))
             said = (
-                f"sizes with {rule.kind} at {format_rate(product.per_tib)} for each TiB are multiples of "
-                f"{_format_gib(step)}, it has {_format_gib(size)}"
+                f"sizes with {rule.kind} at {format_rate(product.per_tib)} per TiB must be multiples of "
+                f"{_format_gib(step)}, not {_format_gib(size)}"
             )
             if asked:
                 yield Finding(
@@ -265,20 +266,20 @@ def cloud_storage_fabric(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "error",
                     place,
                     said,
-                    f"set capacity: {more}, or leave {place.rpartition('.')[2]} out",
+                    f"set capacity: {more}, or omit {place.rpartition('.')[2]}",
                 )
             elif asked is None and rule.option in product.options and size > step:
                 yield Finding(
                     "cloud-storage-fabric",
                     "note",
                     f"{path}.capacity",
-                    f"{said}: it is reached without {rule.kind}",
-                    f"write {more}",
+                    f"{said}: it is accessed without {rule.kind}",
+                    f"set {more}",
                 )
 
 
 def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
-    """Servers of our own that are too few, or have no disks inside for the data."""
+    """Self-managed servers that are too few, or have no internal disks for the data."""
     for path, _, product, service, _ in iter_cloud_storage(plan, catalog):
         for host in plan.cloud.list_hosts("storage") if plan.cloud else ():
             if host.storage != product.name:
@@ -288,8 +289,8 @@ def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-servers",
                     "error",
                     f"{path}.servers.count",
-                    f"{host.count} servers, {service.name} needs {service.min_servers}",
-                    f"take {service.min_servers} or more, or leave it out",
+                    f"{host.count} servers, but {service.name} requires {service.min_servers}",
+                    f"set {service.min_servers} or more, or omit it",
                 )
             if service.local_disks and not _has_known_disks(host.machine):
                 known = map(catalog.get_machine, catalog.list_names("machines"))
@@ -302,14 +303,14 @@ def cloud_storage_servers(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     "cloud-storage-servers",
                     "error",
                     f"{path}.servers.machine",
-                    f"{service.name} keeps data on disks inside its servers, {host.machine.name} has none "
-                    "that are known",
-                    f"take one of {', '.join(fitting)}",
+                    f"{service.name} stores data on internal disks of its servers, but {host.machine.name} has no "
+                    "known disks",
+                    f"use one of {', '.join(fitting)}",
                 )
 
 
 def _has_known_disks(machine: Machine) -> bool:
-    """Whether disks inside it are known."""
+    """Whether it has known internal disks."""
     return any(disk.role == "scratch" for disk in machine.disks) or bool(machine.instance and machine.instance.local)
 
 

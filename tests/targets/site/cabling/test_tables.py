@@ -107,7 +107,7 @@ def test_media_are_obeyed_and_what_is_too_far_is_a_finding() -> None:
     plan = plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [dac]}\n    manager: {links: 4}"))
     (found,) = [item for item in plan.errors if item.check == "cable-reach"]
     assert found.line and found.path == "fabrics[0].cabling.media"
-    assert re.search(r"2040 of 2044 links of compute are further than dac goes \(2 m at 400 Gb/s\)", found.problem)
+    assert re.search(r"2040 of 2044 links of compute are longer than dac reaches \(2 m at 400 Gb/s\)", found.problem)
     assert re.search(r"the longest is \d+\.\d m, from train-\d{4}:OSFP\dP\d to compute-leaf-", found.problem)
 
 

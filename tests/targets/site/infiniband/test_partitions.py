@@ -145,7 +145,7 @@ def test_a_storage_fabric_without_a_server_is_said(tmp_path: Path) -> None:
 def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
     plan = plan_of(guided(LLM), folder)
     assert findings_of(plan, "subnet-reach") == [
-        "5 nodes are in no partition of compute and do not reach each other: train-[0004-0008]"
+        "5 nodes are in no partition of compute and cannot reach each other: train-[0004-0008]"
     ]
     rest = plan_of(guided(LLM, "tenant: vision"), folder)  # has all nodes
     assert not findings_of(rest, "subnet-reach")
@@ -158,7 +158,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
     both = 'tenant: vision, hosts: "train-[0003-0008]"'
     plans = [plan_of(guided(*order), folder) for order in ((LLM, both), (both, LLM))]
     (problem,) = findings_of(plans[0], "subnet-reach")
-    assert "1 nodes of vision are also of llm, whose key is at index 0 there: train-0003" in problem
+    assert "1 nodes of vision are also belong to llm, whose key is at index 0 on them: train-0003" in problem
     assert (
         render(plans[0], "infiniband")["compute/partitions.conf"]
         == (render(plans[1], "infiniband")["compute/partitions.conf"])
@@ -220,7 +220,7 @@ def test_every_key_of_a_name_is_one_that_a_partition_may_have() -> None:
 
 def test_slurm_partitions_over_tenants_that_do_not_reach_each_other_are_said(folder: Path) -> None:
     (problem,) = findings_of(plan_of(guided(LLM, VISION), folder), "subnet-jobs")
-    assert "the Slurm partition train has nodes of llm, vision, which do not reach each other over compute" in problem
+    assert "the Slurm partition train has nodes of llm, vision, which cannot reach each other over compute" in problem
 
 
 def test_machines_of_services_need_their_guids_before_anything_is_rendered(folder: Path) -> None:

@@ -79,7 +79,7 @@ def test_an_invalid_guid_is_an_error_with_its_line(text: str) -> None:
 
 def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
     (found,) = [item for item in plan_of("guids: none.txt", tmp_path).errors if item.check == "guids-file"]
-    assert "'none.txt': there is no such file" in found.problem
+    assert "'none.txt': file not found" in found.problem
 
 
 def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_key_that_is_none_or_not_private_starts_nothing(host: Path, text: str 
 
 def test_m_keys_of_ufm_are_its_own() -> None:
     plan = sc.resolve(loads(spec_of(f"m_key: {KEY}\n    subnet_manager: nvidia")))
-    assert findings_of(plan) == [("error", "UFM makes and keeps M_Keys itself")]
+    assert findings_of(plan) == [("error", "UFM creates and stores M_Keys itself")]
 
 
 def test_tenants_without_an_m_key_are_said() -> None:
