@@ -204,7 +204,7 @@ class Broker:
                 self.busy_connections.add(connection)
             what = "to a poll" if kind == "look" else "to submissions or recalls"
             self._warn(
-                f"{', '.join(sorted(names))}: no answer within {self.requests.timeout:g} s {what}; other clusters continue",
+                f"{', '.join(sorted(names))}: no answer within {self.requests.timeout:g} s {what}; others continue",
                 connection,
                 is_inconclusive=True,
             )

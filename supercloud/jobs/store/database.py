@@ -208,7 +208,7 @@ class Database:
     def _require_known_version(self, version: int, known_version: int) -> None:
         if version > known_version:
             raise StoreError(
-                f"{self.path} was written by a newer supercloud (format {version}, this version supports {known_version}); "
+                f"{self.path} was written by a newer supercloud (format {version}, supported: {known_version}); "
                 "update supercloud, or set SUPERCLOUD_STATE to another folder"
             )
 

@@ -82,7 +82,7 @@ def seconds_left(
     :class:`StoreError` if that fails.
     """
     query = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
-    seen = store.read(asked, (record.id, _build_clock_name(watch), record.owner, record.lease))
+    seen = store.read(query, (record.id, _build_clock_name(watch), record.owner, record.lease))
     now = clock()
     if seen and seen[0]["since"] <= now:
         return seconds - (now - float(seen[0]["since"]))

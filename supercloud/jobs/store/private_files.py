@@ -84,7 +84,7 @@ def read_own_file(path: Path, offset: int, size: int) -> bytes:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
             raise EngineError(
-                f"{path} was not read: it belongs to {_describe_user(found.st_uid)}, not to the user that submitted the job"
+                f"{path} was not read: it belongs to {_describe_user(found.st_uid)}, not to the submitting user"
             )
         file.seek(offset)
         return file.read(size)

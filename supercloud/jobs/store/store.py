@@ -427,7 +427,8 @@ class Store:
         """Cancel a job that was not submitted; False if it was submitted meanwhile."""
         with self.transaction() as connection:
             cursor = connection.execute(
-                "UPDATE jobs SET state = ?, reason = 'cancelled before it started', ended = ? WHERE id = ? AND state = ?",
+                "UPDATE jobs SET state = ?, reason = 'cancelled before it started', ended = ?"
+                " WHERE id = ? AND state = ?",
                 (State.CANCELLED, time.time(), job_id, State.HELD),
             )
             if cursor.rowcount:
