@@ -139,7 +139,7 @@ def test_copies_of_a_job_that_is_started_again_are_left_to_the_broker(
     assert not reconcile(store)
     record = store.get(number)
     assert (record.state, record.ref) == (State.HELD, None) and "supercloud cancel" not in record.reason
-    assert "supercloud serve" in record.reason and record.reason.endswith("; it is started again")
+    assert "supercloud serve" in record.reason and record.reason.endswith("; it is restarted")
     ref = "1" if problem else "2"  # Slurm's cancel of job 1 ends its copies
     assert [item.ref for item in ledger.list_abandoned(store)] == [ref]
     api.get(number, store).cancel()

@@ -84,7 +84,7 @@ def fleet() -> Fleet:
             "whole",
             {"accelerators": {"count": 1, "fraction": 0.5}},
             "are not sliced",
-            "ask for whole accelerators",
+            "request whole accelerators",
             {"accelerators": {"count": 1}},
         ),
         (
@@ -105,7 +105,7 @@ def fleet() -> Fleet:
             "whole",
             {"accelerators": {"count": 1, "profile": "3g.40gb"}},
             "are not sliced",
-            "ask for whole accelerators",
+            "request whole accelerators",
             {"accelerators": {"count": 8}},
         ),
         (
@@ -118,7 +118,7 @@ def fleet() -> Fleet:
         (
             "shared",
             {"accelerators": {"count": 1, "profile": "1g.10gb"}},
-            "shared in 4 shards, not cut into MIG instances",
+            "shared in 4 shards, not partitioned into MIG instances",
             "accelerators.fraction: 0.25",
             {"accelerators": {"count": 1, "fraction": 0.25}},
         ),

@@ -153,7 +153,7 @@ def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
     before = known(folder)
     with Store(folder) as store:
         upkeep.back_up(store, tmp_path / "copy")
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="already exists"):
             upkeep.back_up(store, tmp_path / "copy")
         with pytest.raises(StoreError, match="in use"):
             upkeep.restore(folder, tmp_path / "copy")
@@ -238,7 +238,7 @@ def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pyte
         done, lost = pruned.pruned_jobs, 80 - len(list((tmp_path / "slurm").iterdir()))
         assert 0 < done < 40 and lost == done + 4 and len(store.select()) == 80 - done
         assert re.match(
-            f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
+            f"{done} jobs deleted, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
             "the disk.*free some space.*store prune again",
             str(pruned.problem),
         )
@@ -258,7 +258,7 @@ def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: 
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 2 and len(store.select()) == 2
         assert re.match(
-            "2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs", str(pruned.problem)
+            "2 jobs deleted; their space in .* not released to the disk: .*is full; that requires", str(pruned.problem)
         )
 
 
@@ -278,10 +278,10 @@ def test_the_verb(tmp_path: Path) -> None:
 
     assert "no damage" in run("check")
     assert "written" in run("backup", "copy")
-    assert "2 jobs forgotten" in run("prune", "--older", "1 d")
+    assert "2 jobs deleted" in run("prune", "--older", "1 d")
     assert "is restored" in run("restore", "copy")
-    assert "2 jobs forgotten" in run("prune")
-    assert "needs the name of a file" in run("backup", code=2)
+    assert "2 jobs deleted" in run("prune")
+    assert "requires a file" in run("backup", code=2)
 
 
 @pytest.mark.parametrize("what", ["an empty file", "another database"])
@@ -294,6 +294,6 @@ def test_what_is_no_store_is_not_restored(what: str, tmp_path: Path) -> None:
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             connection.execute("CREATE TABLE notes (text)")
             connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(InputError, match="is no job store"):
+    with pytest.raises(InputError, match="is not a job store"):
         upkeep.restore(tmp_path / "jobs", copy)
     assert not (tmp_path / "jobs" / "jobs.db").exists()

@@ -86,7 +86,7 @@ def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
     waiting = [record(1), record(2)]
     actions = decide(here, waiting, {1: job(4), 2: job(1)}, NOW)
     assert goes(actions) == ["-", "-"]
-    assert isinstance(actions[0], Hold) and "no room yet" in actions[0].reason
+    assert isinstance(actions[0], Hold) and "no free capacity" in actions[0].reason
 
 
 def test_a_cluster_that_refuses_is_avoided() -> None:
@@ -165,10 +165,10 @@ def test_nothing_to_do(count: int) -> None:
         ),
         (
             {"clusters": ["far"], "nodes": ["train-0002"]},
-            ["not answer", "leave out place.clusters and place.nodes"],
+            ["not responded", "leave out place.clusters and place.nodes"],
             [],
         ),
-        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
+        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not respond", "add far"]),
         ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
     ],
 )

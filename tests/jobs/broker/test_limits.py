@@ -71,7 +71,7 @@ def test_a_limit_of_one_cluster_sends_work_to_another() -> None:
     assert goes(decide(here, waiting, specs, NOW)) == ["a", "b", "b"]
     held = add_allocation({}, "llm", place_of(here, "a"), "a")
     assert goes(decide(here, waiting, specs, NOW, allocations=held)) == ["b", "b", "b"]
-    assert "1 of the 1 nodes it may have at one time in a" in find_exceeded_limit(
+    assert "1 of its limit of 1 nodes in a" in find_exceeded_limit(
         here, held, "llm", place_of(here, "a")
     )
 
@@ -178,4 +178,4 @@ def test_a_deadline_counts_from_the_submission(store: Store) -> None:
     assert broker.specs[held.id].deadline is not None and 355 < broker.specs[held.id].deadline.to("s") <= 361
     now[0] += 361
     broker.step()
-    assert held.reload().state is State.FAILED and held.record.reason == "its deadline passed before it began"
+    assert held.reload().state is State.FAILED and held.record.reason == "its deadline passed before it started"

@@ -209,7 +209,7 @@ def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngi
 def test_no_configuration_is_said_with_what_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="set KUBECONFIG, or say how"):
+    with pytest.raises(EngineError, match="set KUBECONFIG, or specify the connection"):
         engine.poll(["jobset/llm/job-1/1795226340"])
 
 

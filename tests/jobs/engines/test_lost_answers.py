@@ -348,9 +348,9 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
     monkeypatch.setattr(rest_module.RestController, "read_older_keys", lambda self, seconds: None)
-    assert not reconcile(store) and "looked for again until" in store.get(1).reason
+    assert not reconcile(store) and "looked up again until" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
-    assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
+    assert "cannot determine whether it has the job, which" in store.get(1).reason and "the key k" in store.get(1).reason
     assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
 
 
@@ -469,7 +469,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
         assert (said := store.get(1).reason).startswith("submission unknown, looked for again until 20")
         assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
         assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
-        assert "slurm does not say whether it has the job" in store.get(1).reason
+        assert "slurm cannot determine whether it has the job, which" in store.get(1).reason
         assert store.get(1).state is State.SUBMITTING
 
 
@@ -525,7 +525,7 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
         assert own.split(":")[:3] == comment.split(":")[:3] and own != comment
         Scheduler.jobs[1]["comment"] = comment if kept == 3 else ":".join(comment.split(":")[:3])
         assert not reconcile(store)
-        assert store.get(1).reason == "Slurm has job 2 of the same key, too, which cancel leaves alone"
+        assert store.get(1).reason == "Slurm also has job 2 of the same key, which cancel does not end"
         Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
         assert mine.wait(60) is State.COMPLETED
         assert "supercloud cancel" not in mine.record.reason
@@ -768,7 +768,7 @@ def test_a_token_goes_to_no_address_without_https(
     write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     for ask in (engine.require_reachable, engine.list_nodes):
-        with pytest.raises(EngineError, match="plain http, over which no token is sent"):
+        with pytest.raises(EngineError, match="the token is not sent in plain text"):
             ask()
     assert not Scheduler.seen
 

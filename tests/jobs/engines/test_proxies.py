@@ -159,7 +159,7 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
         with running(server), proxy(tunnel_to(server.server_port)) as address:
             config = tmp_path / "kubeconfig"
             write_kubeconfig(config, address, **{"certificate-authority": str(certificate)})
-            with pytest.raises(SubmissionUnknownError, match="is not reached"):
+            with pytest.raises(SubmissionUnknownError, match="is unreachable"):
                 ApiClient(ClusterTransport(config_file=config)).post(JOBS, {"kind": "Job"})
     assert taken == [b'{"kind": "Job"}'] * 2
 
@@ -308,6 +308,6 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
             assert "hidden" not in str(caught.value)
         assert not seen
         write_kubeconfig(tmp_path / "kubeconfig", "")
-        with pytest.raises(EngineError, match="is not reached"):
+        with pytest.raises(EngineError, match="is unreachable"):
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).get(JOBS)
     assert [data[:2] for data in seen] == [b"\x16\x03"]  # a handshake of TLS

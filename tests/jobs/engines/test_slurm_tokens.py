@@ -72,7 +72,7 @@ def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, mo
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, A)
     assert token(A, tmp_path) == "plain"
     for other in (B, "https://ctl-a:6821"):
-        with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it goes to {A} only"):
+        with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it is only for {A}"):
             token(other, tmp_path)
 
 
@@ -84,7 +84,7 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
     for name, other in ((A, B), (B, A)):
         build_single_cluster_fleet(Cluster.from_plan(plan), Connection(engine="slurm", via=name))
         assert token(name, store.folder) == "plain"
-        with pytest.raises(EngineError, match=f"it goes to {name} only"):
+        with pytest.raises(EngineError, match=f"it is only for {name}"):
             token(other, store.folder)
 
 
@@ -223,7 +223,7 @@ def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPa
 
 def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
     for value in ("Bearer abc\n\n", "Bearer abc\r\nX: y", "Bearer ab\u20acc"):
-        with pytest.raises(EngineError, match="authorization that the kubeconfig says") as caught:
+        with pytest.raises(EngineError, match="authorization of the kubeconfig") as caught:
             connection.send(None, "GET", "https://127.0.0.1:1/api", None, {"authorization": value})
         assert "ab" not in str(caught.value).removeprefix("the header authorization").replace("printable", "")
 
