@@ -110,7 +110,7 @@ def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
     answer = why_not(asked, cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
     assert answer.reason == "the job must fit in one su, the largest has 30 healthy nodes, it needs 32"
-    assert answer.remedy == "ask for at most 240 accelerators, or leave out place.near"
+    assert answer.remedy == "request at most 240 accelerators, or omit place.near"
     softly = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
     assert isinstance(softly, Placement) and softly.near.level == "fabric" and softly.near.switches == 2
     assert [count for _, count in softly.domains] == [16, 16]
@@ -299,11 +299,11 @@ def test_contexts_of_one_api_server_are_one_scheduler(
 @pytest.mark.parametrize(
     ("error", "reason", "cure"),
     [
-        (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or leave out place.clusters"),
+        (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (
             UnusableEngine("no token for ctl; get one"),
             ": no token for ctl; get one",
-            "waiting does not help, or leave out",
+            "waiting does not help, or omit",
         ),
         (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
     ],
@@ -323,5 +323,5 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"it cannot be asked now{reason}"
+    assert refusal.reason == f"it cannot be queried now{reason}"
     assert cure in refusal.remedy and not refusal.change

@@ -64,5 +64,5 @@ def test_names_and_counts_are_checked(job: Make, wanted: dict[str, int]) -> None
 def test_who_counts_them(job: Make, plan: Plan, tmp_path: Path) -> None:
     _, submission = api.prepare(job(licenses={"solver": 2}), PLAN, engine="slurm")
     assert "--licenses=solver:2" in submission.argv
-    with pytest.raises(EngineError, match="needs licences .solver:2., which this machine does not count"):
+    with pytest.raises(EngineError, match="needs licences .solver:2., which the local engine does not support"):
         api.prepare(job(licenses={"solver": 2}), PLAN, engine="local")

@@ -47,11 +47,11 @@ def fleet() -> Fleet:
         (
             "whole",
             {"deadline": "6 h", "time_limit": "2 h"},
-            "could start in 5.0 h and would end after its deadline, 6 h",
+            "could start in 5.0 h and would end after its deadline of 6 h",
             "set deadline to at least 8 h",
             {"deadline": "8 h", "time_limit": "2 h"},
         ),
-        ("whole", {"deadline": "4 h"}, "after its deadline, 4 h", "at least 6 h", {"deadline": "6 h"}),
+        ("whole", {"deadline": "4 h"}, "after its deadline of 4 h", "at least 6 h", {"deadline": "6 h"}),
         (
             "whole",
             {"deadline": "5.5 h", "time_limit": "45 min"},
@@ -111,7 +111,7 @@ def fleet() -> Fleet:
         (
             "mig",
             {"accelerators": {"count": 1, "profile": "2g.20gb"}},
-            "cut into 1g.10gb, 3g.40gb, not 2g.20gb",
+            "partitioned into 1g.10gb, 3g.40gb, not 2g.20gb",
             "accelerators.profile: 3g.40gb",
             {"accelerators": {"count": 1, "profile": "3g.40gb"}},
         ),

@@ -60,7 +60,12 @@ def test_parts_of_accelerators(
     "pool, accelerators, reason, remedy",
     [
         ("mig", {"count": 1}, "all of its accelerators are partitioned", "accelerators.profile: 2g.20gb"),
-        ("mig", {"count": 1, "profile": "1g.10gb"}, "cut into 2g.20gb, 3g.40gb, not 1g.10gb", "profile: 2g.20gb"),
+        (
+            "mig",
+            {"count": 1, "profile": "1g.10gb"},
+            "partitioned into 2g.20gb, 3g.40gb, not 1g.10gb",
+            "profile: 2g.20gb",
+        ),
         ("half", {"count": 1, "fraction": 0.5}, "none of its instances", "profile: 1g.10gb"),
         ("half", {"count": 60, "profile": "1g.10gb"}, "are 3 nodes, the pool has 2", "at most 56"),
         ("half", {"count": 8}, "", ""),

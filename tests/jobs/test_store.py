@@ -51,7 +51,7 @@ def test_a_key_is_one_job(store: Store) -> None:
     first, new = record(store)
     again, renewed = record(store)
     assert new and not renewed and first == again
-    with pytest.raises(InputError, match=f"belongs to job {first.id}"):
+    with pytest.raises(InputError, match=f"already used by job {first.id}"):
         record(store, spec='{"name": "another"}')
 
 

@@ -192,7 +192,7 @@ def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
         held, _ = store.record(key="held", name="held", spec="{}", fleet="f", is_held=True, dependency_ids=[2])
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.get(2).state is State.COMPLETED
-        assert pruned.kept_reasons == ("1 job kept: a held job waits for each",)
+        assert pruned.kept_reasons == ("1 job kept: a held job depends on each",)
         store.cancel_held(held.id)
         assert upkeep.prune(store, time.time() + 60).pruned_jobs == 2 and not store.read("SELECT * FROM awaited")
 
@@ -205,7 +205,7 @@ def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: 
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.find_by_key("k1") and pruned.problem is None
         (said,) = pruned.kept_reasons
-        assert said.startswith("1 job kept: a start of each was given up while its cluster was silent")
+        assert said.startswith("1 job kept: a launch of each was abandoned while its cluster did not respond")
         ledger.delete_abandoned(store, ledger.list_abandoned(store)[0])
         assert upkeep.prune(store, time.time()).pruned_jobs == 1
 

@@ -81,7 +81,7 @@ def test_exit_codes_for_scripts(shell: Shell) -> None:
     assert "1 job" not in shell("cancel", long)
     dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
     assert "of its 1 USD left this day" in shell("submit", shell.job(dear), "--on", "fleet.yaml", code=2)
-    assert "specifies a connection" in shell(
+    assert "has a connection" in shell(
         "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", unconnected(shell), code=2
     )
 

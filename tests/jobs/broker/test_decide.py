@@ -160,16 +160,16 @@ def test_nothing_to_do(count: int) -> None:
     [
         (
             {"clusters": ["far"]},
-            ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
+            ["far/train: its scheduler does not respond", "wait, or omit place.clusters"],
             ["add near"],
         ),
         (
             {"clusters": ["far"], "nodes": ["train-0002"]},
-            ["not responded", "leave out place.clusters and place.nodes"],
+            ["not responded", "omit place.clusters and place.nodes"],
             [],
         ),
         ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not respond", "add far"]),
-        ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
+        ({}, ["far/train: its scheduler does not respond"], ["place.", "near"]),
     ],
 )
 def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(

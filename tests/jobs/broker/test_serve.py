@@ -54,7 +54,7 @@ def test_held_until_there_is_room(store: Store) -> None:
     assert not second.done() and second.record.state is State.HELD
     broker = Broker(store, here)
     assert broker.step() == 1
-    assert second.reload().reason.startswith("no room yet: it waits for 1 node of pool train")
+    assert second.reload().reason.startswith("no free capacity: it waits for 1 node of pool train")
     for _ in range(4):
         broker.step()
     assert first.reload().state is State.COMPLETED and second.reload().state is not State.HELD
@@ -82,7 +82,7 @@ def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
     large = api.submit(job(4), here, store=store)
     Broker(store, here).step()
     reason = large.reload().reason
-    assert reason.startswith("far/train: it cannot be asked now: http://192.0.2.1:6820 is plain http")
+    assert reason.startswith("far/train: it cannot be queried now: http://192.0.2.1:6820 is plain http")
     assert reason.endswith("would fit there then: correct this, as waiting does not help")
 
 
@@ -244,7 +244,7 @@ def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
     assert bad.reload().state is State.FAILED
     broker.step()
     assert after.reload().state is State.FAILED and "can never start" in after.reload().reason
-    with pytest.raises(InputError, match="no job is called 'nobody'"):
+    with pytest.raises(InputError, match="ID, key or name 'nobody'"):
         api.submit(job(1, after=["nobody"]), here, store=store)
 
 
@@ -265,7 +265,7 @@ def test_a_name_means_the_job_that_had_it_when_the_waiting_job_was_submitted(sto
 
 def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
     here = fleet({"a": 1})
-    with pytest.raises(InputError, match="no job is called 'train'"):
+    with pytest.raises(InputError, match="ID, key or name 'train'"):
         api.submit(job(1, name="train", after=["train"]), here, store=store)
     alone = api.submit(job(1, name="train"), here, store=store)
     with store.transaction() as database:  # as a version left it that resolved names at every step
@@ -282,7 +282,7 @@ def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> N
         database.execute("DELETE FROM jobs WHERE id = ?", (first.id,))
     api.submit(job(1, ["COMPLETED"]), here, store=store, key=str(first.id))
     Broker(store, here).step()
-    assert waits.reload().state is State.FAILED and f"no job is called '{first.id}'" in waits.reload().reason
+    assert waits.reload().state is State.FAILED and f"no job has the ID '{first.id}'" in waits.reload().reason
 
 
 def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:
@@ -319,6 +319,6 @@ def test_a_fleet_that_nobody_reaches(store: Store) -> None:
             for one in here.clusters
         ),
     )
-    with pytest.raises(InputError, match="specifies a connection"):
+    with pytest.raises(InputError, match="no cluster of fleet has a connection"):
         api.submit(job(1), alone, store=store)
     assert Connection(engine="fake") != Connection(engine="fake", context="a")

@@ -229,7 +229,7 @@ PREFIX = "couldn't assign flavors to pod set workers: "
         (
             f"{PREFIX}flavor old doesn't match node affinity, topology \"fabric\" doesn't allow to fit any of 2 "
             "slice(s)",
-            "only 0 of the 2 groups of nodes that belong together it needs are free within one su",
+            "only 0 of the 2 groups of nodes it needs are free within one su",
         ),
         (f"{PREFIX}flavor nvl doesn't match node affinity", "the nodes it needs are not free within one su"),
         (
@@ -243,7 +243,7 @@ PREFIX = "couldn't assign flavors to pod set workers: "
             "the quota of its tenant is 512 nvidia.com/gpu of pool train; cancel it and request less",
         ),
         ("LocalQueue llm doesn't exist", "its namespace has no queue llm; set tenant to a tenant of the cluster"),
-        ("ClusterQueue llm is inactive", "Kueue says: ClusterQueue llm is inactive"),
+        ("ClusterQueue llm is inactive", "Kueue reports: ClusterQueue llm is inactive"),
     ],
 )
 def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:

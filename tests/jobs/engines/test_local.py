@@ -226,7 +226,7 @@ def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch:
     with pytest.raises(EngineError, match="at most 256"):
         engine.prepare(job(), Placement("c", "p", 300, 8, 8), "k")
     monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "4")
-    with pytest.raises(EngineError, match="may give 4"):
+    with pytest.raises(EngineError, match="has 4"):
         engine.prepare(job(), Placement("c", "p", 1, 8, 8), "k")
 
 

@@ -70,7 +70,7 @@ def test_what_waits_for_a_failure_never_begins(submit: Callable[..., api.Job], t
     assert "did not complete" in never.record.reason and not (tmp_path / "began").exists()
     with pytest.raises(InputError, match="can never start"):
         submit("true", after=["bad"])
-    with pytest.raises(InputError, match="no job is called 'nobody'"):
+    with pytest.raises(InputError, match="ID, key or name 'nobody'"):
         submit("true", after=["nobody"])
 
 
@@ -78,7 +78,7 @@ def test_engines_do_not_wait_for_each_other(
     submit: Callable[..., api.Job], job: Make, plan: Plan, store: Store
 ) -> None:
     here = submit("sleep 5", name="here")
-    with pytest.raises(InputError, match="not on the same engine.*submit both to a fleet"):
+    with pytest.raises(InputError, match="on another engine.*submit both to a fleet"):
         api.submit(job(after=["here"]), plan, engine="fake", store=store)
     here.cancel()
 

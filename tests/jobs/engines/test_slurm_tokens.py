@@ -103,7 +103,7 @@ def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: 
         assert words in str(caught.value)
     assert store.select() == [], "nothing is recorded"
     keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)
-    with pytest.raises(EngineError, match="can be read by others.*chmod 600"):
+    with pytest.raises(EngineError, match="is readable by other users.*chmod 600"):
         token(A, store.folder)
 
 
@@ -217,7 +217,7 @@ def test_a_token_that_is_no_header_is_an_error_without_it(
 
 def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "a\nHost: evil")
-    with pytest.raises(EngineError, match="the name of this process's user has a character .* at place 2"):
+    with pytest.raises(EngineError, match="the name of this process's user has a character .* at position 2"):
         tokens.read_user("no-claims")
 
 

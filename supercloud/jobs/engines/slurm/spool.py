@@ -199,7 +199,8 @@ class RemoteSpool:
             raise EngineError(
                 f"key {submission.key!r} is already used by Slurm job {answer.stdout.strip()[-40:]} on "
                 f"{self.runner.host}, which was submitted for another job or with another script; use another "
-                f"key, or, once that job has ended, remove the folder ~/.supercloud/slurm/{submission.key} there and submit again"
+                f"key, or, once that job has ended, remove the folder "
+                f"~/.supercloud/slurm/{submission.key} there and submit again"
             )
         return answer
 
