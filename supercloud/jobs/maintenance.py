@@ -259,7 +259,7 @@ def prune(store: Store, ended_before: float) -> PruneResult:
     return PruneResult(
         total,
         _describe_kept(store, ended_before, damaged),
-        StoreError(f"{_format_job_count(total)} forgotten; {failed}") if failed else None,
+        StoreError(f"{_format_job_count(total)} deleted; {failed}") if failed else None,
     )
 
 

@@ -127,7 +127,7 @@ class Cluster:
     def with_observations(
         self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()
     ) -> Cluster:
-        """The same cluster as its engine saw it; nodes of the plan that the engine does not list are down."""
+        """The same cluster as reported by its engine; nodes of the plan that the engine does not list are down."""
         columns = {
             name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
             for name, state in self.pools.items()

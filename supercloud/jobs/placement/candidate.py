@@ -71,7 +71,7 @@ class Candidate:
 def iter_candidates(
     job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog, now: float
 ) -> Iterator[Candidate]:
-    """The ways a job lies in a pool: one, or one for each hour it may begin at; raises :class:`RefusalError`."""
+    """The placements of a job in a pool: one, or one per hour at which it may start; raises :class:`RefusalError`."""
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match_accelerator(job, plan, pool, catalog)
     require_capacity_type(job, plan, pool)

@@ -1,7 +1,7 @@
 """Failures and checkpoints: mean time to failure, checkpoint interval, number of spares.
 
 Formulas with their check values: Young (CACM 1974), Daly (FGCS 2006), and the effective training time of Kokolis et
-al. (arXiv 2410.21680 §4). Times are seconds, rates are failures of one node in a day.
+al. (arXiv 2410.21680 §4). Times are seconds, rates are failures per node and day.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def test_nothing_to_do(count: int) -> None:
         ),
         (
             {"clusters": ["far"], "nodes": ["train-0002"]},
-            ["not responded", "omit place.clusters and place.nodes"],
+            ["not respond", "omit place.clusters and place.nodes"],
             [],
         ),
         ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not respond", "add far"]),
@@ -190,4 +190,4 @@ def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> 
     wanted = {1: job(2, place={"clusters": ["far"]})}
     [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": RECENTLY_RECALLED}})
     assert isinstance(found, Hold)
-    assert found.reason.startswith("far/train: it gave the job back") and "near" not in found.reason
+    assert found.reason.startswith("far/train: the job was recalled from it recently") and "near" not in found.reason

@@ -114,7 +114,7 @@ def test_more_than_the_limit_is_refused_at_once(store: Store) -> None:
     here = limited(accelerators=8, max_time=Duration("1 h"), submitted=1)
     with pytest.raises(SpecError, match="tenant llm is limited to 8 at one time in fleet"):
         api.submit(job(2, tenant="llm"), here, store=store)
-    with pytest.raises(SpecError, match="2 h is more than the 1 h of tenant llm"):
+    with pytest.raises(SpecError, match="2 h exceeds the maximum of tenant llm, 1 h"):
         api.submit(job(1, tenant="llm", time_limit="2 h"), here, store=store)
     api.submit(job(1, tenant="llm"), here, store=store)
     with pytest.raises(InputError, match="has 1 jobs in fleet that run or wait, it may have 1"):

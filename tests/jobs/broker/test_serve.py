@@ -83,7 +83,7 @@ def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
     Broker(store, here).step()
     reason = large.reload().reason
     assert reason.startswith("far/train: it cannot be queried now: http://192.0.2.1:6820 is plain http")
-    assert reason.endswith("would fit there then: correct this, as waiting does not help")
+    assert reason.endswith("would fit there then: correct this, waiting does not help")
 
 
 def test_a_job_for_a_cluster_that_nobody_can_reach_says_so(store: Store) -> None:

@@ -502,7 +502,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     assert "slurm still had jobs 2 and 3 of the same key; to cancel them: supercloud cancel 1" in first.record.reason
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
-    assert [event.note for event in first.list_events()][-1].startswith("slurm job 3, which is a copy of job 1")
+    assert [event.note for event in first.list_events()][-1].startswith("cancellation of slurm job 3, a copy of job 1")
     queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # the jobs of somebody who used the key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
