@@ -42,8 +42,7 @@ def _print_next_step(name: str, spec: str, decided: Plan) -> None:
         print_note(f"{len(decided.errors)} error(s) · fix {name} and run plan again")
         return
     if decided.cloud is not None:
-        notes = len(decided.findings)
-        status = f"ready to create ({notes} note{'s' * (notes > 1)})" if notes else "no problems found"
+        status = "ready to create" if decided.findings else "no problems found"
         file = spec if Path("Pulumi.yaml").exists() else Path(spec).resolve()
         print_note(
             f"{status} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up"

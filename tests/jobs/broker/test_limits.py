@@ -117,7 +117,7 @@ def test_more_than_the_limit_is_refused_at_once(store: Store) -> None:
     with pytest.raises(SpecError, match="2 h exceeds the maximum of tenant llm, 1 h"):
         api.submit(job(1, tenant="llm", time_limit="2 h"), here, store=store)
     api.submit(job(1, tenant="llm"), here, store=store)
-    with pytest.raises(InputError, match="has 1 jobs in fleet that run or wait, it may have 1"):
+    with pytest.raises(InputError, match="has 1 running or waiting jobs in fleet, its limit is 1"):
         api.submit(job(1, tenant="llm"), here, store=store)
     assert api.submit(job(1, tenant="vision"), here, store=store)
 
