@@ -1,6 +1,6 @@
-"""Copies of a job: a request that was given up arrived after the job had been submitted again.
+"""Copies of a job: an abandoned request arrived after the job had been submitted again.
 
-Only a job that was submitted more than once has any, so no engine is asked about the others.
+Only a job that was submitted more than once can have copies, so no engine is queried for other jobs.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _MAX_NAMED = 5  # jobs in one message, the latest: a key may have been used ever
 
 
 def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[JobRecord]:
-    """Those of the records whose jobs may have copies: they were submitted more than once, so far as the store knows.
+    """The records whose jobs may have copies: according to the store they were submitted more than once.
 
-    A store that was restored from a copy has forgotten what was submitted since.
+    A store that was restored from a backup lacks later submissions.
     """
     submitted = [record for record in records if record.ref is not None]
     if not submitted:
@@ -32,7 +32,7 @@ def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[Job
 
 
 def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, JobCopies]:
-    """The other jobs of the keys of these that have not ended, by the numbers of these; in one question."""
+    """The other live jobs with the keys of these records, by job ID; in one request."""
     asked = {record.ref: record for record in records if record.ref is not None}
     if not asked or not isinstance(engine, FindsCopies):
         return {}
@@ -46,16 +46,16 @@ def build_identity(record: JobRecord) -> JobIdentity:
 
 
 def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool) -> str:
-    """What the reason of a job that has ended says of its copies, and who ends them."""
+    """The text on copies in the reason of a job that has ended, and how they are cancelled."""
     said = []
     if copies.certain:
         end = "it" if len(copies.certain) == 1 else "them"
-        how = f"supercloud serve ends {end}" if is_started_again else f"to end {end}: supercloud cancel {record.id}"
+        how = (
+            f"supercloud serve cancels {end}" if is_started_again else f"to cancel {end}: supercloud cancel {record.id}"
+        )
         said.append(f"{_format_refs(copies.certain)} of the same key; {how}")
     if copies.possible:
-        said.append(
-            f"{_format_refs(copies.possible)} of the same key, which cancel leaves alone: it may be of another store"
-        )
+        said.append(f"{_format_refs(copies.possible)} of the same key, not ended by cancel: it may be of another store")
     return f"when it ended, {record.engine} still had {', and '.join(said)}"
 
 

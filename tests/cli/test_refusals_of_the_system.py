@@ -67,7 +67,7 @@ def test_numbers_beyond_what_can_be_held_are_refused_by_name(
 def test_a_job_to_wait_for_that_is_no_number_is_an_unknown_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "job.yaml").write_text(JOB + f'after: ["{name}"]\n')
     done = run(tmp_path, ["submit", "job.yaml", "--on", MINIMAL, "--engine", "local"], **UTF8)
-    assert done.returncode == 2 and "no job is called" in done.stderr, done.stderr
+    assert done.returncode == 2 and "no job has the ID" in done.stderr, done.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
@@ -147,7 +147,7 @@ def test_a_broker_without_a_lock_says_so_and_one_with_a_full_disk_serves(
             pass
     (tmp_path / "b").mkdir(0o700)
     (tmp_path / "b/broker.lock").mkdir()
-    with pytest.raises(OperationError, match="cannot be made"), acquire_broker_lock(tmp_path / "b"):
+    with pytest.raises(OperationError, match="cannot be created"), acquire_broker_lock(tmp_path / "b"):
         pass
     shutil.rmtree(tmp_path / "b")
     with monkeypatch.context() as patched:

@@ -46,7 +46,7 @@ def objects(folder: Path, part: str) -> list[dict[str, Any]]:
 def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     out = folder / "out"
     code, _, said = cli("render", fleet(folder, "north", "south", "west"), "--target", "kubernetes", "--out", out)
-    assert code == 0 and "no Kueue: west" in said
+    assert code == 0 and "(no Kueue): west" in said
     assert sorted(path.name for path in (out / "clusters").iterdir()) == ["north", "south"]
     assert (out / "clusters/north/kubernetes/INSTALL.md").exists()
     manager = {
@@ -92,8 +92,8 @@ def test_what_is_wrong_is_said_before_anything_is_written(cli: Cli, folder: Path
 @pytest.mark.parametrize(
     ("names", "target", "problem"),
     [
-        (("north", "north2"), "kubernetes", "two clusters have one name"),
-        (("west",), "kubernetes", "no cluster of company has anything for kubernetes"),
+        (("north", "north2"), "kubernetes", "cluster names must be unique"),
+        (("west",), "kubernetes", "kubernetes: applies to no cluster of company"),
         (("north", "south"), "kubernets", "kubernets"),
     ],
 )

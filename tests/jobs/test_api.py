@@ -59,13 +59,13 @@ def test_a_key_makes_it_idempotent(job: Make, plan: Plan, store: Store, fake: Fa
     first = submit(job(), plan, store, "nightly")
     assert submit(job(), plan, store, "nightly").id == first.id
     assert fake.submission_count == 1
-    with pytest.raises(InputError, match="belongs to job 1"):
+    with pytest.raises(InputError, match="already used by job 1"):
         submit(job(["false"]), plan, store, "nightly")
 
 
 @pytest.mark.parametrize("key", ["", "../x", "a b", "-a", "x" * 65, "a;b", "a/b", "ä"])
 def test_keys_are_plain(job: Make, plan: Plan, store: Store, key: str) -> None:
-    with pytest.raises(InputError, match="no key"):
+    with pytest.raises(InputError, match="is not a valid key"):
         submit(job(), plan, store, key)
     assert not api.list_jobs(store)
 
@@ -132,7 +132,9 @@ def test_a_submission_of_which_nobody_knows_names_the_job_that_is_recorded(
             raise error
 
     fake.crash_hook = fails
-    said = r"job 1 \(job, key k\) is recorded, and whether its engine has it is not known: (timed out|full); submitting"
+    said = (
+        r"job 1 \(job, key k\) is recorded, but it is unknown whether its engine has it: (timed out|full); submitting"
+    )
     with pytest.raises(type(error), match=said):
         submit(job(), plan, store, key="k")
     fake.crash_hook = lambda point: None

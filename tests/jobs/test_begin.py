@@ -48,7 +48,7 @@ def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), engine="local", store=store)
     now = api.submit(job(), plan_of("a"), engine="local", store=store)
     assert now.wait(20) is State.COMPLETED
-    assert later.get_state() is State.QUEUED and later.record.reason == "it is to begin later"
+    assert later.get_state() is State.QUEUED and later.record.reason == "its start time has not come"
     later.cancel()
     assert later.wait(20) is State.CANCELLED
 

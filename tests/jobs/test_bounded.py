@@ -131,14 +131,17 @@ def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
         except urllib.error.HTTPError as error:
             with error:
                 assert len(error.read()) == bounded.MAX_ERROR_BYTES
-    with serving(endless(500, b" ")) as service, pytest.raises(SubmissionUnknownError, match="no end"):
+    with serving(endless(500, b" ")) as service, pytest.raises(SubmissionUnknownError, match="is not complete"):
         send("GET", service.address, SHORT)
 
 
 @CLIENTS
 @pytest.mark.parametrize("before", DRIPS.values(), ids=DRIPS)
 def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, before: bytes) -> None:
-    with serving(dripping(before)) as service, pytest.raises(SubmissionUnknownError, match=r"no end after 0\.3 s"):
+    with (
+        serving(dripping(before)) as service,
+        pytest.raises(SubmissionUnknownError, match=r"is not complete after 0\.3 s"),
+    ):
         send("POST", service.address, SHORT)
 
 
@@ -180,11 +183,11 @@ def test_commands_that_print_without_end_or_wait_are_ended() -> None:
         printed("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
         printed("import sys\nwhile True: sys.stderr.write('x' * 65536)", SMALL)
-    with pytest.raises(SubmissionUnknownError, match=r"squeue did not answer for 0\.3 s"):
+    with pytest.raises(SubmissionUnknownError, match=r"squeue did not respond for 0\.3 s"):
         printed("import time\nwhile True: print(1, flush=True); time.sleep(0.01)", SHORT)
-    with pytest.raises(SubmissionUnknownError, match=r"squeue did not answer for 0\.2 s"):
+    with pytest.raises(SubmissionUnknownError, match=r"squeue did not respond for 0\.2 s"):
         printed("import time; time.sleep(600)", SMALL, 0.2)
-    with pytest.raises(SubmissionUnknownError, match=r"squeue did not answer for 0\.2 s"):
+    with pytest.raises(SubmissionUnknownError, match=r"squeue did not respond for 0\.2 s"):
         printed("import os, time; os.close(1); os.close(2); time.sleep(600)", SMALL, 0.2)
 
 

@@ -94,8 +94,8 @@ def test_a_look_for_copies_that_fails_costs_no_state(store: Store, scheduler: Sc
     assert not reconcile(store)
     record = store.get(number)
     assert record.state is State.COMPLETED
-    assert "said; whether slurm has a copy of it that has not ended is not known (no answer); " in record.reason
-    assert record.reason.endswith(f"supercloud cancel {number} asks again and ends it")
+    assert "said; it is unknown whether slurm has a live copy of it (no answer); " in record.reason
+    assert record.reason.endswith(f"supercloud cancel {number} checks again and cancels it")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_job_that_has_ended_is_ended_also_where_its_cluster_is_gone(
     number = record_running(store, submissions, connection)
     store.record_statuses({number: Status(State.COMPLETED)})
     assert api.get(number, store).cancel() is State.COMPLETED
-    warned = [f"job {number} has ended; copies of it that slurm may still have are not ended: " in caplog.text]
+    warned = [f"job {number} has ended; copies of it that slurm may still have were not cancelled: " in caplog.text]
     assert warned == [submissions > 1], caplog.text
 
 
@@ -187,7 +187,7 @@ def test_copies_of_a_job_that_is_started_again_are_left_to_the_broker(
     assert not reconcile(store)
     record = store.get(number)
     assert (record.state, record.ref) == (State.HELD, None) and "supercloud cancel" not in record.reason
-    assert "supercloud serve" in record.reason and record.reason.endswith("; it is started again")
+    assert "supercloud serve" in record.reason and record.reason.endswith("; it is restarted")
     ref = "1" if problem else "2"  # Slurm's cancel of job 1 ends its copies
     assert [item.ref for item in ledger.list_abandoned(store)] == [ref]
     api.get(number, store).cancel()

@@ -39,7 +39,7 @@ def test_migrations_are_applied_once_and_in_order(tmp_path: Path) -> None:
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     open_and_close(path, (*TABLE, "CREATE TABLE more (a)"))
-    with pytest.raises(StoreError, match="newer supercloud.*format 2, this one knows 1"):
+    with pytest.raises(StoreError, match="newer supercloud.*format 2, supported: 1"):
         open_and_close(path)
 
 

@@ -86,5 +86,5 @@ def test_python_asks_the_clusters_own_scheduler_too(plan: Plan, store: Store, mo
 
 
 def test_a_path_in_place_of_a_plan_says_how_to_make_one(store: Store) -> None:
-    with pytest.raises(InputError, match=r"not the str 'cluster.yaml'; make a plan: resolve\(load"):
+    with pytest.raises(InputError, match=r"not the str 'cluster.yaml'; create a plan: resolve\(load"):
         api.submit(JobSpec(name="hello", command=("true",)), "cluster.yaml", store=store)  # type: ignore[arg-type]

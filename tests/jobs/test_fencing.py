@@ -104,7 +104,7 @@ def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "$(touch x)", "a b"])
 def test_names_are_plain(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="no name for a checkpoint"), fencing.commit(name, tmp_path, 1):
+    with pytest.raises(InputError, match="not a valid checkpoint name: use"), fencing.commit(name, tmp_path, 1):
         pass
     assert shell(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
     assert not (tmp_path / "x").exists()

@@ -50,7 +50,7 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
         executor.submit(called.fail_oddly).result(30)
     with pytest.raises(JobFailedError, match="exit code 7"):
         executor.submit(called.end).result(30)
-    with pytest.raises(InputError, match="at the top of a module"):
+    with pytest.raises(InputError, match="at the top level of a module"):
         executor.submit(lambda: 1)
     with pytest.raises(InputError, match="pass its path"):
         executor.submit(called.add, json.dumps([n * n for n in range(60_000)]))
@@ -126,7 +126,7 @@ def swap(pair):
     "guard, said",
     [
         ('if __name__ == "__main__":', "Pair(one=2, other=1)"),
-        ("if True:", "put what submits jobs under"),  # it would submit itself without end
+        ("if True:", "move the submission of jobs under"),  # it would submit itself without end
     ],
 )
 def test_functions_of_the_script_that_runs(tmp_path: Path, guard: str, said: str) -> None:

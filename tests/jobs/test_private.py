@@ -64,7 +64,7 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "k/result").write_bytes(b"x")
     assert result.read_file("k", "result", 0) == b"x"
     os.chown(tmp_path / "k/result", 65534, 65534)
-    with pytest.raises(EngineError, match="not to who submitted the job"):
+    with pytest.raises(EngineError, match="not to the submitting user"):
         result.read_file("k", "result", 0)
 
 
@@ -94,7 +94,7 @@ def test_runs_of_another_owner_are_refused(tmp_path: Path, bits: int) -> None:
     os.chown(runs, 65534, 65534)
     engine = LocalEngine(Connection(engine="local"), tmp_path)
     for ask in (lambda: engine.poll(["1"]), lambda: engine.find(["k"], 0.0)):
-        with pytest.raises(EngineError, match="runs belongs to user.*not to be trusted"):
+        with pytest.raises(EngineError, match="runs belongs to user.*cannot be trusted"):
             ask()
 
 
@@ -106,7 +106,7 @@ def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: 
     assert mode(path) == 0o600
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(EngineError, match="is not read"):
+    with pytest.raises(EngineError, match="cannot be read"):
         call.read_output()
     assert private.read_own_file(tmp_path / "missing", 0, 9) == b""
 

@@ -111,7 +111,7 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
         before = fake_of(here, store).submission_count
         said: list[str] = []
         broker = Broker(store, here, say=said.append)
-        assert broker.step() == 0 and "was given to a before the store was restored" in said[-1]
+        assert broker.step() == 0 and "was submitted to a before the store was restored" in said[-1]
         broker.step()
         record = store.get(1)
         assert (record.state, record.launch, record.ref) == (State.RUNNING, launch, f"fake-{record.engine_key}")
@@ -162,7 +162,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
     with restored(tmp_path, used, lambda store: None) as store:
         if stripped:
             strip_digests(here, store)
-        why = "nothing says what it was submitted for" if stripped else "for something else .spec digest"
+        why = "with an unknown spec" if stripped else "for something else .spec digest"
         with pytest.raises(InputError, match=f"pod has job fake-direct under the key 'direct'.*{why}.*'now'"):
             api.submit(job(1, name="now"), plan, engine="fake", store=store, key="direct")
         assert store.find_by_key("direct") is None, "nothing is recorded"
@@ -217,7 +217,7 @@ def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monk
             patched.setattr(FakeEngine, "find", lambda self, keys, since: {})
             broker = Broker(store, here)
             assert broker.step() == 0
-            assert "the store was restored: a has not said yet whether it has this job" in store.get(1).reason
+            assert "the store was restored: a has not confirmed yet whether it has this job" in store.get(1).reason
             fresh = api.submit(job(1), fleet({"a": 2}), store=store)
             assert Broker(store, fleet({"a": 2})).step() == 1 and fresh.reload().ref, "what is new is not held for ever"
             fresh.cancel()

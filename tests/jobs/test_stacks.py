@@ -68,10 +68,14 @@ def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
     [
         ("error: no stack named 'prod' found", "255", "no stack named"),
         ("{}", "0", "name the engine"),
-        ("null", "0", "no connection"),
-        ('{"engine": "slurm", "via": "telnet:x"}', "0", "no connection"),
-        ("not json", "0", "no connection"),
-        ('{"engine": "slurm", "via": "http://ctl1:6820"}', "0", "plain http.*no token.*--via http://ctl1:6820"),
+        ("null", "0", "is not valid"),
+        ('{"engine": "slurm", "via": "telnet:x"}', "0", "is not valid"),
+        ("not json", "0", "is not valid"),
+        (
+            '{"engine": "slurm", "via": "http://ctl1:6820"}',
+            "0",
+            "plain http.*token is sent.*only on request.*--via http://ctl1:6820",
+        ),
     ],
 )
 def test_stacks_that_say_nothing_of_use(pulumi: Path, said: str, code: str, problem: str) -> None:

@@ -62,7 +62,9 @@ def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) 
         reporter.end_step()
     assert first.reload().state is last.reload().state is State.RUNNING
     (line,) = (line for line in lines if "warning" in line)
-    assert re.search(rf"warning: job {odd.id} .*(update this one, or supercloud cancel {odd.id}|store restore)", line)
+    assert re.search(
+        rf"warning: job {odd.id} .*(update this one, or cancel the job: supercloud cancel {odd.id}|store restore)", line
+    )
     if what in NEWER:
         assert odd.cancel() is State.CANCELLED
 

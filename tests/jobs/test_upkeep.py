@@ -188,7 +188,7 @@ def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
     before = known(folder)
     with Store(folder) as store:
         upkeep.back_up(store, tmp_path / "copy")
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="already exists"):
             upkeep.back_up(store, tmp_path / "copy")
         with pytest.raises(StoreError, match="in use"):
             upkeep.restore(folder, tmp_path / "copy")
@@ -227,7 +227,7 @@ def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
         held, _ = store.record(key="held", name="held", spec="{}", fleet="f", is_held=True, dependency_ids=[2])
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.get(2).state is State.COMPLETED
-        assert pruned.kept_reasons == ("1 job kept: a held job waits for each",)
+        assert pruned.kept_reasons == ("1 job kept: a held job depends on each",)
         store.cancel_held(held.id)
         assert upkeep.prune(store, time.time() + 60).pruned_jobs == 2 and not store.read("SELECT * FROM awaited")
 
@@ -240,7 +240,7 @@ def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: 
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.find_by_key("k1") and pruned.problem is None
         (said,) = pruned.kept_reasons
-        assert said.startswith("1 job kept: a start of each was given up while its cluster was silent")
+        assert said.startswith("1 job kept: a launch of each was abandoned while its cluster did not respond")
         ledger.delete_abandoned(store, ledger.list_abandoned(store)[0])
         assert upkeep.prune(store, time.time()).pruned_jobs == 1
 
@@ -273,7 +273,7 @@ def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pyte
         done, lost = pruned.pruned_jobs, 80 - len(list((tmp_path / "slurm").iterdir()))
         assert 0 < done < 40 and lost == done + 4 and len(store.select()) == 80 - done
         assert re.match(
-            f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
+            f"{done} jobs deleted, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
             "the disk.*free some space.*store prune again",
             str(pruned.problem),
         )
@@ -293,7 +293,7 @@ def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: 
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 2 and len(store.select()) == 2
         assert re.match(
-            "2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs", str(pruned.problem)
+            "2 jobs deleted; their space in .* not released to the disk: .*is full; that requires", str(pruned.problem)
         )
 
 
@@ -313,10 +313,10 @@ def test_the_verb(tmp_path: Path) -> None:
 
     assert "no damage" in run("check")
     assert "written" in run("backup", "copy")
-    assert "2 jobs forgotten" in run("prune", "--older", "1 d")
+    assert "2 jobs deleted" in run("prune", "--older", "1 d")
     assert "is restored" in run("restore", "copy")
-    assert "2 jobs forgotten" in run("prune")
-    assert "needs the name of a file" in run("backup", code=2)
+    assert "2 jobs deleted" in run("prune")
+    assert "requires a file" in run("backup", code=2)
 
 
 @pytest.mark.parametrize("what", ["an empty file", "another database"])
@@ -329,6 +329,6 @@ def test_what_is_no_store_is_not_restored(what: str, tmp_path: Path) -> None:
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             connection.execute("CREATE TABLE notes (text)")
             connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(InputError, match="is no job store"):
+    with pytest.raises(InputError, match="is not a job store"):
         upkeep.restore(tmp_path / "jobs", copy)
     assert not (tmp_path / "jobs" / "jobs.db").exists()

@@ -86,7 +86,7 @@ def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
     waiting = [record(1), record(2)]
     actions = decide(here, waiting, {1: job(4), 2: job(1)}, NOW)
     assert goes(actions) == ["-", "-"]
-    assert isinstance(actions[0], Hold) and "no room yet" in actions[0].reason
+    assert isinstance(actions[0], Hold) and "no free capacity" in actions[0].reason
 
 
 def test_a_cluster_that_refuses_is_avoided() -> None:
@@ -160,16 +160,16 @@ def test_nothing_to_do(count: int) -> None:
     [
         (
             {"clusters": ["far"]},
-            ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
+            ["far/train: its scheduler does not respond", "wait, or omit place.clusters"],
             ["add near"],
         ),
         (
             {"clusters": ["far"], "nodes": ["train-0002"]},
-            ["not answer", "leave out place.clusters and place.nodes"],
+            ["not respond", "omit place.clusters and place.nodes"],
             [],
         ),
-        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
-        ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
+        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not respond", "add far"]),
+        ({}, ["far/train: its scheduler does not respond"], ["place.", "near"]),
     ],
 )
 def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
@@ -190,4 +190,4 @@ def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> 
     wanted = {1: job(2, place={"clusters": ["far"]})}
     [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": RECENTLY_RECALLED}})
     assert isinstance(found, Hold)
-    assert found.reason.startswith("far/train: it gave the job back") and "near" not in found.reason
+    assert found.reason.startswith("far/train: the job was recalled from it recently") and "near" not in found.reason

@@ -156,14 +156,14 @@ def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
         eventually(lambda: "is locked" in log.read_text(), 60)
         other.execute("ROLLBACK")
         other.close()
-        eventually(lambda: "goes to own" in log.read_text() and "over:" in log.read_text(), 60)
+        eventually(lambda: "submitted to own" in log.read_text() and "over:" in log.read_text(), 60)
         assert log.read_text().count("warning: ") == 1, "said once"
         assert served.poll() is None
         served.send_signal(signal.SIGTERM)
         assert served.wait(60) == 0, log.read_text()
         lines = log.read_text().splitlines()
         assert "Traceback" not in log.read_text() and all(re.match(STAMP, line) for line in lines)
-        assert lines[-1].endswith("asked to end: ended")
+        assert lines[-1].endswith("stopped on request")
     finally:
         served.kill()
         served.wait()
@@ -191,7 +191,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     assert verified.returncode == 0 and not verified.stderr, verified.stderr
     assert "Environment=SUPERCLOUD_PROXY=http://proxy:3128" in done.stdout
     assert "EnvironmentFile=-%h/.config/supercloud/serve-company.env" in done.stdout
-    assert "hidden" not in done.stdout + done.stderr and "warning: SLURM_JWT: set here, but secret" in done.stderr
+    assert "hidden" not in done.stdout + done.stderr and "warning: SLURM_JWT: secret" in done.stderr
     assert "--every 2.0" in done.stdout and "100%% $$HOME" in done.stdout
 
 

@@ -104,7 +104,7 @@ def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store)
     large = api.submit(job(3), here, store=store)
     small = api.submit(job(1), here, store=store)
     assert broker.step() == 1 and large.reload().ref and small.reload().state is State.SUBMITTING
-    assert [line for line in said if "a: a job is not taken within 0.3 s; others go on" in line]
+    assert [line for line in said if "a: no answer to a submission within 0.3 s; other clusters continue" in line]
     assert broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.unresponsive_since
     released.set()
     until(lambda: small.reload().ref is not None)

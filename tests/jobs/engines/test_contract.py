@@ -178,7 +178,7 @@ def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
     at, delay = time.time(), max(1.0, engine.poll_interval)
     ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))
-    assert engine.poll([ref])[ref].reason == "it is to begin later"
+    assert engine.poll([ref])[ref].reason == "its start time has not come"
     eventually(lambda: time.time() > at + delay)
     submitted(engine, "fine", f"{key}b")
     status = eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)

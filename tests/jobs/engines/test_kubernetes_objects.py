@@ -203,7 +203,7 @@ def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any
     said = {"name": "job", "command": ["train"], "image": "registry.example.com/a:1", "accelerators": gb200}
     for fields in ({}, {"parallelism": {"tensor": 16, "data": 2}}, {"place": {"near": "scale-up"}}):
         refused = place(JobSpec.model_validate(said | fields), resolve(loads(VOLCANO)))
-        assert "no pods with a channel" in str(refused)
+        assert "does not support that for pods with a channel" in str(refused)
     spec = made(resolve(loads(VOLCANO)), accelerators=gb200, place={"near": "any"})["spec"]
     assert spec["tasks"][0]["template"]["spec"]["resourceClaims"]
     assert spec["networkTopology"]["mode"] == "soft"
@@ -260,10 +260,10 @@ def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str
     [
         ({"image": None}, "has no image"),
         ({"image": "/images/a.sqsh"}, "is a file"),
-        ({"script": "srun x", "nodes": 2}, "nothing that starts the others"),
+        ({"script": "srun x", "nodes": 2}, "nothing starts the other tasks; use"),
         ({"script": "x" * 130_000}, "put it into the image"),
-        ({"deadline": "1 d"}, "neither a time to begin"),
-        ({"after": ["1"]}, "starts nothing after something else"),
+        ({"deadline": "1 d"}, "which is not supported on Kubernetes; omit"),
+        ({"after": ["1"]}, "does not support job dependencies"),
         ({"array": 1001}, "at most 1000"),
     ],
 )
@@ -284,7 +284,7 @@ def test_a_checkpoint_must_lie_on_a_file_system(made: Callable[..., dict[str, An
     assert {"name": "fs-scratch", "mountPath": "/scratch"} in main_of(body)["volumeMounts"]
     lost = JobSpec.model_validate({"name": "j", "command": ["x"], "checkpoint": {"path": "/scratchy"}})
     answers = place(lost, kubernetes)
-    assert isinstance(answers, tuple) and "is on no file system" in answers[0].reason
+    assert isinstance(answers, tuple) and "is not on a file system" in answers[0].reason
 
 
 def test_names_follow_from_keys_and_have_room_for_pods() -> None:

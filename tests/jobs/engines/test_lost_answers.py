@@ -348,9 +348,11 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
     monkeypatch.setattr(rest_module.RestController, "read_older_jobs", lambda self, seconds: None)
-    assert not reconcile(store) and "looked for again until" in store.get(1).reason
+    assert not reconcile(store) and "looked up again until" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
-    assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
+    assert (
+        "cannot determine whether it has the job, which" in store.get(1).reason and "the key k" in store.get(1).reason
+    )
     assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
 
 
@@ -372,10 +374,10 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
     said = rest.poll([ended, ref, again, submitted_other, of_another_store])
     for number in (ref, again):
         assert (
-            "more than once, as jobs 2 and 3; to end them, cancel it; Slurm has job 5 of the same key, too, which"
+            "several copies of it: jobs 2 and 3; cancel it to end them all; Slurm also has job 5 of the same key, which"
             in (said[number].reason)
         )
-    assert said[of_another_store].reason == "Slurm has jobs 2 and 3 of the same key, too, which cancel leaves alone"
+    assert said[of_another_store].reason == "Slurm also has jobs 2 and 3 of the same key, which cancel does not end"
     assert not said[ended].reason and not said[submitted_other].reason
     rest.cancel(of_another_store)
     assert Scheduler.ended == ["5"]
@@ -497,7 +499,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
         assert (said := store.get(1).reason).startswith("submission unknown, looked for again until 20")
         assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
         assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
-        assert "slurm does not say whether it has the job" in store.get(1).reason
+        assert "slurm cannot determine whether it has the job, which" in store.get(1).reason
         assert store.get(1).state is State.SUBMITTING
 
 
@@ -525,10 +527,10 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     monkeypatch.setattr("supercloud.jobs.reconcile.open_engine", lambda *_: engine)
     monkeypatch.setattr("supercloud.jobs.job.open_engine", lambda *_: engine)
     assert first.wait(60) is State.COMPLETED
-    assert "slurm still had jobs 2 and 3 of the same key; to end them: supercloud cancel 1" in first.record.reason
+    assert "slurm still had jobs 2 and 3 of the same key; to cancel them: supercloud cancel 1" in first.record.reason
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
-    assert [event.note for event in first.list_events()][-1].startswith("slurm job 3, which is a copy of job 1")
+    assert [event.note for event in first.list_events()][-1].startswith("cancellation of slurm job 3, a copy of job 1")
     queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # the jobs of somebody who used the key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
@@ -553,13 +555,13 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
         assert own.split(":")[:3] == comment.split(":")[:3] and own != comment
         Scheduler.jobs[1]["comment"] = comment if kept == 3 else ":".join(comment.split(":")[:3])
         assert not reconcile(store)
-        assert store.get(1).reason == "Slurm has job 2 of the same key, too, which cancel leaves alone"
+        assert store.get(1).reason == "Slurm also has job 2 of the same key, which cancel does not end"
         Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
         assert mine.wait(60) is State.COMPLETED
         assert "supercloud cancel" not in mine.record.reason
-        assert "slurm still had job 2 of the same key, which cancel leaves alone" in mine.record.reason
+        assert "slurm still had job 2 of the same key, not ended by cancel" in mine.record.reason
         assert mine.cancel() is State.COMPLETED and not Scheduler.ended
-        assert caplog.messages[-1].startswith("note: slurm has job 2 of the same key as job 1, which is left alone")
+        assert caplog.messages[-1].startswith("note: slurm has job 2 of the same key as job 1, which is not cancelled")
         theirs.cancel()
         assert Scheduler.ended == ["2"]
 
@@ -746,7 +748,9 @@ def test_the_token_of_a_kubeconfig_goes_over_no_plain_network(tmp_path: Path, mo
     write_kubeconfig(tmp_path / "kubeconfig", "http://192.0.2.1:8080")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     for ask in (engine.require_reachable, engine.list_nodes, lambda: submitted(engine)):
-        with pytest.raises(EngineError, match="http://192.0.2.1:8080: plain http, over which no token is sent.*https"):
+        with pytest.raises(
+            EngineError, match="http://192.0.2.1:8080: plain http: the token is not sent in plain text.*https"
+        ):
             ask()
 
 
@@ -756,7 +760,7 @@ def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, mo
         monkeypatch.setenv(name, address)
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="not reached.*proxy of the environment is not used.*proxy-url"):
+    with pytest.raises(EngineError, match="unreachable.*proxy of the environment is not used.*proxy-url"):
         engine.list_nodes()
     assert not Scheduler.seen
 
@@ -772,7 +776,7 @@ def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
     with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
-    with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
+    with pytest.raises(EngineError, match="plain http through a proxy: the token is not sent"):
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     assert not Scheduler.seen
 
@@ -803,7 +807,7 @@ def test_a_token_goes_to_no_address_whose_host_is_not_certain(
     """urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
     write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="plain http to a host that is not certain"):
+    with pytest.raises(EngineError, match="plain http to an ambiguous host"):
         engine.list_nodes()
     assert not Scheduler.seen
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://proxy.example:3128")
@@ -819,7 +823,7 @@ def test_a_token_goes_to_no_address_without_https(
     write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     for ask in (engine.require_reachable, engine.list_nodes):
-        with pytest.raises(EngineError, match="plain http, over which no token is sent"):
+        with pytest.raises(EngineError, match="the token is not sent in plain text"):
             ask()
     assert not Scheduler.seen
 
@@ -887,6 +891,6 @@ def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
     slurm = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
     slurm._rest.__dict__["data_format"] = "v0.0.41"  # known before the proxy went away
     for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path), slurm):
-        with pytest.raises(EngineError, match="is not reached.*by way of the proxy .*127.0.0.1") as caught:
+        with pytest.raises(EngineError, match="is unreachable.*through the proxy .*127.0.0.1") as caught:
             submitted(engine)
         assert not isinstance(caught.value, SubmissionUnknownError) and "hidden" not in str(caught.value)

@@ -118,7 +118,7 @@ def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., An
 
 def test_a_cluster_without_any_says_so(job: Make, ran: Callable[..., Any]) -> None:
     said, _ = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
-    assert "neither pyxis, apptainer, singularity nor enroot" in said
+    assert "no pyxis, apptainer, singularity or enroot" in said
 
 
 def test_a_bundle_is_for_slurm_itself(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:

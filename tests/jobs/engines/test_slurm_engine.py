@@ -159,5 +159,5 @@ def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[.
 
 def test_running_commands_here(tmp_path: Path) -> None:
     assert LocalRunner().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
-    with pytest.raises(EngineError, match="there is no nosuchcommand on this machine"):
+    with pytest.raises(EngineError, match="nosuchcommand not found on this machine"):
         LocalRunner().run(["nosuchcommand"])

@@ -97,7 +97,7 @@ def test_what_is_posted_to_22_05(job: Make) -> None:
     assert (sent["tasks"], sent["nodes"], sent["gpus_per_node"]) == (2, "2", "h100:8")
     assert (sent["array"], sent["dependency"], sent["requeue"]) == ("0-1", "afterok:7", True)
     assert sent["kill_on_invalid_dependency"] is True and sent["environment"]["PATH"]
-    with pytest.raises(EngineError, match="takes no --switches; reach this cluster with --via ssh:HOST"):
+    with pytest.raises(EngineError, match="does not support --switches; use --via ssh:HOST for this cluster"):
         bodies.build_submission(("sbatch", "--switches=1@1-00:00:00"), "", "v0.0.38")
 
 
@@ -363,7 +363,7 @@ def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: p
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "http://127.0.0.1:1")
-    with pytest.raises(EngineError, match="is not reached"):
+    with pytest.raises(EngineError, match="is unreachable"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
 
 

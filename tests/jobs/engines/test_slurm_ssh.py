@@ -164,7 +164,7 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
     store.record_statuses({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
     assert prune(store, ended_before=3.0).pruned_jobs == 1
     for command in ("tuesday", "monday"):
-        with pytest.raises(EngineError, match="belongs to Slurm job 41"):
+        with pytest.raises(EngineError, match="is already used by Slurm job 41"):
             api.submit(job([command]), plan, engine=there, key="nightly", store=store)
         [record] = store.select()
         assert record.state is State.FAILED and record.ref is None
@@ -189,7 +189,7 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
         with pytest.raises(SubmissionUnknownError):
             api.submit(job(["tuesday"]), plan, engine=there, key="nightly", store=store)
     over = time.monotonic() + SlurmEngine.late_arrival + 1  # else it may still arrive
-    assert "belongs to Slurm job 41" in "".join(map(str, reconcile(store, clock=lambda: over)))
+    assert "is already used by Slurm job 41" in "".join(map(str, reconcile(store, clock=lambda: over)))
     [record] = store.select()
     assert record.state is State.FAILED and record.ref is None
 
@@ -287,7 +287,7 @@ def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: 
 
 
 def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="is no host"):
+    with pytest.raises(EngineError, match="is not a host"):
         engine(tmp_path, "ssh:-oX")
 
 

@@ -67,10 +67,10 @@ def test_the_queue(release: str) -> None:
     assert sorted(str(task.state) for task in tasks["array"]) == ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED"]
     assert sorted(task.exit_code or 0 for task in tasks["array"]) == [0, 0, 0, 5]
     assert (one["bad"].exit_code, one["bad"].reason) == (3, "ended with exit code 3")
-    assert one["memory"].exit_code is None and "more memory" in one["memory"].reason
+    assert one["memory"].exit_code is None and "memory limit" in one["memory"].reason
     assert one["waits"].reason == "it is next; the nodes it needs are in use"
-    assert one["held"].reason == "it is held; scontrol release lets it go"
-    assert one["later"].reason == "it is to begin later"
+    assert one["held"].reason == "it is held; release it with scontrol release"
+    assert one["later"].reason == "its start time has not come"
     assert one["ok"].started and one["ok"].ended and one["ok"].started <= one["ok"].ended
     assert one["lost"].started and one["lost"].ended is None and one["waits"].started is None
     assert {status.attempt for status in one.values()} == {1}
@@ -80,8 +80,8 @@ def test_the_queue(release: str) -> None:
 def test_a_job_that_lost_its_node_waits_in_its_second_attempt(release: str) -> None:
     tasks = by_key(f"{release}.txt", recorded(f"queue-lost-{release}.txt")[1])
     [lost], [gone], [waits] = tasks["lost"], tasks["lost-for-good"], tasks["waits"]
-    assert (lost.state, lost.attempt) == (State.QUEUED, 2) and "put back" in lost.reason
-    assert (gone.state, gone.reason) == (State.NODE_FAIL, "a node was lost under it")
+    assert (lost.state, lost.attempt) == (State.QUEUED, 2) and "requeued" in lost.reason
+    assert (gone.state, gone.reason) == (State.NODE_FAIL, "a node of the job was lost")
     assert waits.reason == "nodes it needs are down, drained or reserved"
     [later] = by_key(f"{release}.txt", recorded(f"accounts-{release}.txt")[1])["lost"]
     assert later.state is State.UNKNOWN, "the accounts do not end it"
@@ -134,19 +134,19 @@ def test_what_makes_no_sense_is_left_out(text: str) -> None:
 def test_states_nobody_has_heard_of_are_unknown() -> None:
     [[status]] = texts.parse_queue("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
     assert status.state is State.UNKNOWN and "LEVITATING" in status.reason
-    assert describe_state("PENDING", "SomethingNew") == "Slurm says SomethingNew"
+    assert describe_state("PENDING", "SomethingNew") == "Slurm's reason: SomethingNew"
 
 
 @pytest.mark.parametrize(
     "reason, attempt, said",
     [
         ("PartitionNodeLimit", 1, "more nodes than its partition"),
-        ("(PartitionTimeLimit)", 1, "beyond the partition's"),
+        ("(PartitionTimeLimit)", 1, "exceeds that of its partition"),
         ("ReqNodeNotAvail, UnavailableNodes:train-0001", 1, "down, drained or reserved"),
-        ("BeginTime", 2, "put back"),
-        ("BeginTime", 1, "to begin later"),
+        ("BeginTime", 2, "requeued"),
+        ("BeginTime", 1, "its start time has not come"),
         ("Licenses", 1, "licences"),
-        ("None", 2, "it was put back"),
+        ("None", 2, "it was requeued"),
         ("None", 1, ""),
     ],
 )

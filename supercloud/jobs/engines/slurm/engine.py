@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["SlurmEngine"]
 
 
-_MAX_CLOCK_SKEW = 60.0  # seconds by which clocks that are kept right may differ
+_MAX_CLOCK_SKEW = 60.0  # maximum difference of synchronized clocks in seconds
 
 
 class SlurmEngine:
-    """Slurm. Here or through slurmrestd the state folder must be on storage that the nodes see; ssh uses homes."""
+    """Slurm. Locally or through slurmrestd the state folder must be on shared storage; ssh uses home directories."""
 
     poll_interval = 5.0
     supports_dependencies = True
     late_arrival = 120.0
-    # Nobody waits for the answer any more, and the controller may still take the request: sbatch and slurmrestd wait
+    # After a client has given up, the controller may still accept the request: sbatch and slurmrestd wait
     # for MessageTimeout, 10 s by default. Slurm itself warns above 100 s (src/common/read_config.c,
-    # https://slurm.schedmd.com/slurm.conf.html#OPT_MessageTimeout), to which 20 s are added. A front end of slurmrestd
-    # gives up before slurmrestd does (nginx after 60 s, https://nginx.org/en/docs/http/ngx_http_proxy_module.html).
+    # https://slurm.schedmd.com/slurm.conf.html#OPT_MessageTimeout), to which 20 s are added. A proxy of slurmrestd
+    # times out before slurmrestd does (nginx after 60 s, https://nginx.org/en/docs/http/ngx_http_proxy_module.html).
 
     def __init__(self, connection: Connection, folder: Path, runner: Runner | None = None):
         folder = folder / "slurm"
@@ -66,15 +66,15 @@ class SlurmEngine:
         """The sbatch command and its script."""
         if placement.accelerators_per_node and not placement.gres:
             raise EngineError(
-                f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
-                "'gres'; place the job in another pool"
+                f"no Slurm name for {placement.accelerator}: its catalog entry has no "
+                "'gres'; use another pool for the job"
             )
         log = self.spool.get_log_path(key)
         text = render_script(job, placement, key, self.spool.home, change_folder=not log.startswith("/"))
         return Submission(key, commands.build_sbatch(job, placement, key, log), text, settings=_build_settings(job))
 
     def require_reachable(self) -> None:
-        """Slurm's commands are here, ssh is, or there is a token for the service."""
+        """Check that Slurm's commands or ssh are installed, or that there is a token for the service."""
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
             if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
@@ -83,12 +83,12 @@ class SlurmEngine:
             self._rest.require_token()
 
     def bind_tokens(self) -> None:
-        """The tokens that say no host are for the service of this connection, if it has one."""
+        """Tokens without a host are for the service of this connection, if it has one."""
         if self._rest is not None:
             self._rest.bind_tokens()
 
     def submit(self, submission: Submission) -> str:
-        """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
+        """Submit it; if this process is killed meanwhile, ``find`` reports that it may still be in progress."""
         argv = commands.add_identity(submission.argv, submission.identity)
         answer = self.spool.submit(replace(submission, argv=argv))
         ref = texts.parse_job_id(answer.stdout)
@@ -97,7 +97,7 @@ class SlurmEngine:
         if answer.exit_code == 0 or _may_have_arrived(answer):
             said = (answer.stdout + answer.stderr).strip()[-200:]
             raise SubmissionUnknownError(
-                f"whether Slurm has the job is not known; sbatch ended with exit code {answer.exit_code} and {said!r}"
+                f"it is unknown whether Slurm has the job; sbatch ended with exit code {answer.exit_code} and {said!r}"
             )
         self.spool.refused(submission.key)
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
@@ -173,7 +173,7 @@ class SlurmEngine:
         return {key: refs.get(key) for key in keys if refs.get(key) != "" and (key in refs or certain)}, listed
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
-        """Those whose sbatch still has the lock of its script."""
+        """The keys whose sbatch still holds the lock of its script."""
         return self.spool.find_pending_keys(keys)
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
@@ -183,7 +183,7 @@ class SlurmEngine:
         return {ref: known[number] for ref in refs if (number := _parse_ref(ref)[0]) in known}
 
     def _read_recorded_refs(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
-        """Key -> id of what sbatch answered, and the ids of jobs that had one of these keys before ``since``."""
+        """Key -> ID in sbatch's answer, and the IDs of jobs that had one of these keys before ``since``."""
         told, before = {}, set()
         for key, (answer, recorded) in self.spool.read_answers(keys).items():
             if (ref := texts.parse_job_id(answer)) is None:
@@ -195,7 +195,7 @@ class SlurmEngine:
         return told, before
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
-        """Ask the queue first: the accounts show the last attempt that ended, also of a job that was put back."""
+        """The queue first: the accounts have the last attempt that ended, even of a requeued job."""
         queued = self.controller.read_queue()
         statuses = {}
         gone = []
@@ -208,7 +208,7 @@ class SlurmEngine:
         accounted = self.controller.read_accounts([_parse_ref(ref)[0] for ref in gone]) if gone else {}
         for ref in gone:
             number, count = _parse_ref(ref)
-            # tasks that only one of the two still lists count once: the accounts know all that have begun
+            # tasks that only one of the two lists count once: the accounts have all that have started
             if (
                 said := aggregate_array_status(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))
             ) is not None:
@@ -216,7 +216,7 @@ class SlurmEngine:
         return statuses
 
     def cancel(self, ref: str) -> None:
-        """End it, and every copy of it."""
+        """Cancel it, and every copy of it."""
         self.controller.cancel(ref)
         for copy in copies.find_other_copies(self.controller.rows(), _parse_ref(ref)[0]):
             self.controller.cancel(copy)
@@ -227,15 +227,15 @@ class SlurmEngine:
             self.controller.cancel(number)
 
     def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
-        """From the comments in the queue: the controller never forgets a job that has not ended."""
+        """From the comments in the queue: the controller never purges a live job."""
         numbers = {_parse_ref(ref)[0]: identity for ref, identity in jobs.items()}
         found = copies.find_copies(self.controller.rows(), numbers)
         return {ref: found[number] for ref in jobs if (number := _parse_ref(ref)[0]) in found}
 
     def recall(self, ref: str) -> None:
-        """End it, and every copy of it, if none of them has begun.
+        """Cancel it, and every copy of it, if none of them has started.
 
-        The others first: where one of them has not ended then, this one is left as it is.
+        The copies first: if one of them has not ended then, this job is not changed.
         """
         number = _parse_ref(ref)[0]
         rows = self.controller.rows()
@@ -244,24 +244,24 @@ class SlurmEngine:
             return
         for copy in others:
             self.controller.recall(copy)
-        # Slurm takes back what is PENDING only: not a copy that is CONFIGURING or REQUEUED, though it has not begun
+        # only PENDING jobs can be recalled: not a copy that is CONFIGURING or REQUEUED, though it has not started
         if not others or not copies.find_other_copies(self.controller.rows(), number):
             self.controller.recall(ref)
 
     def list_nodes(self) -> Sequence[NodeState]:
-        """Every node, with the accelerators that anybody's jobs have."""
+        """All nodes, with the accelerators allocated to jobs of all users."""
         return self.controller.list_nodes()
 
     def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
-        """What waits for nodes, of everybody."""
+        """Jobs of all users that wait for nodes."""
         return self.controller.list_waiting_jobs()
 
     def read_log(self, key: str, offset: int) -> bytes:
-        """What its tasks printed, over all attempts."""
+        """The output of its tasks, over all attempts."""
         return self.spool.read_file(key, "log", offset)
 
     def read_result(self, key: str, offset: int) -> bytes:
-        """What it left in the file that SUPERCLOUD_RESULT names."""
+        """The content of its file SUPERCLOUD_RESULT."""
         return self.spool.read_file(key, "result", offset)
 
     def describe_result(self, key: str) -> str:
@@ -273,7 +273,7 @@ def _may_have_arrived(answer: CommandResult) -> bool:
     """Whether an sbatch that failed may have submitted the job: its answer was lost, or a signal ended it."""
     if communication.says_may_have_arrived(answer.stderr) or BROKE_OFF in answer.stderr:
         return True
-    is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter from the shell at the other end of ssh
+    is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter by the remote shell of ssh
     return is_killed and "submission failed" not in answer.stderr
 
 
@@ -282,7 +282,7 @@ def _build_settings(job: JobSpec) -> dict[str, str | int | float]:
 
 
 def _format_ref(job_id: str, submission: Submission) -> str:
-    """What the engine calls a job: Slurm's number, and how many tasks an array has."""
+    """The reference of a job: Slurm's job ID, and the number of tasks of an array."""
     count = submission.settings.get("array")
     return f"{job_id}/{count}" if count else job_id
 
