@@ -16,7 +16,7 @@ settings.load_profile("supercloud")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-generated", action="store_true", help="write schemas and golden files anew")
+    parser.addoption("--write-generated", action="store_true", help="write generated files, such as schemas")
 
 
 @pytest.fixture
