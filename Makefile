@@ -3,11 +3,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint docs test-real test-real-all real-slurm real-others bench bench-real format schemas golden golden-full golden-diff clean
+.PHONY: help demo test test-fast lint docs test-real test-real-all real-slurm real-others bench bench-real format schemas golden golden-full golden-diff clean
 
 help:
 	@echo "make demo       set up .venv, plan and render the examples, run a job on this machine"
 	@echo "make test       the hermetic tests"
+	@echo "make test-fast  those that are not slow, in a minute;  make test-fast ROOM=jobs: those of tests/jobs"
 	@echo "make docs       the documentation, as pages in out/docs that are read without a network"
 	@echo "make lint       formatting, lint, types, floors, shell scripts"
 	@echo "make test-real  the essential tests on real daemons (root, Debian 12);  make test-real-all: all of them"
@@ -35,6 +36,10 @@ demo: .venv/.ready
 # three workers: a fifth of the time two cores would wait for subprocesses
 test: .venv/.dev
 	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
+
+# without tests that start Python or compute for long; ROOM is a folder or a file of tests
+test-fast: .venv/.dev
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m "not slow" tests/$(ROOM)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .

@@ -55,6 +55,7 @@ def test_no_program_of_a_pipeline_stops_reading_before_its_end() -> None:
     assert not wrong, "read the answer into a variable first, then match it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", EXAMPLES, ids=lambda path: path.parent.name)
 def test_no_program_of_a_rendered_pipeline_stops_reading_before_its_end(spec: Path) -> None:
     texts = render_example(spec).texts

@@ -33,6 +33,7 @@ def test_importing_it_imports_nothing_heavy() -> None:
     )
 
 
+@pytest.mark.slow
 def test_planning_needs_no_optional_package() -> None:
     code = (
         "import sys, supercloud as sc; sc.render(sc.resolve(sc.load(sys.argv[1])), 'slurm');"

@@ -43,6 +43,7 @@ def objects(folder: Path, part: str) -> list[dict[str, Any]]:
     return [item for path in sorted((folder / part).glob("*.yaml")) for item in yaml.safe_load_all(path.read_text())]
 
 
+@pytest.mark.slow
 def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     out = folder / "out"
     code, _, said = cli("render", fleet(folder, "north", "south", "west"), "--target", "kubernetes", "--out", out)
@@ -61,6 +62,7 @@ def test_clusters_with_kueue_get_one_queue(cli: Cli, folder: Path) -> None:
     assert "secret generic multikueue-south" in guide and "west" not in guide
 
 
+@pytest.mark.slow
 def test_a_target_leaves_the_others_of_a_fleet(cli: Cli, folder: Path) -> None:
     out, spec = folder / "out", fleet(folder, "north", "south")
     assert cli("render", spec, "--target", "bom", "--out", out)[0] == 0
@@ -70,6 +72,7 @@ def test_a_target_leaves_the_others_of_a_fleet(cli: Cli, folder: Path) -> None:
     assert (out / "fleet/kubernetes/INSTALL.md").exists()
 
 
+@pytest.mark.slow
 def test_without_a_target_everything_is_rendered(cli: Cli, folder: Path) -> None:
     code, _, _ = cli("render", fleet(folder, "north", "south", "west"), "--out", folder / "out")
     assert code == 0

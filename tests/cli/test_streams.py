@@ -18,6 +18,7 @@ def run_in_a_pipe(*arguments: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb", [("plan", MINIMAL), ("catalog", "machines"), ("place", "examples/01-minimal/job.yaml", "--on", MINIMAL)]
 )

@@ -42,6 +42,7 @@ def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
     assert submission.settings["begin"] == placed.begin == pytest.approx(at.begin, abs=60)
 
 
+@pytest.mark.slow
 def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     hour = int(time.time() // 3600)
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})

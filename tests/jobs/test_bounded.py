@@ -158,6 +158,7 @@ def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None
         assert not other.seen and len(service.seen) == 2
 
 
+@pytest.mark.slow
 def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
     def answer(handler: Any) -> None:
         number = len(service.seen)
@@ -175,6 +176,7 @@ def printed(program: str, limits: ResponseLimits, silence: float = 600) -> bytes
     return bounded.run_bounded([sys.executable, "-c", program], None, limits, silence, "squeue").stdout
 
 
+@pytest.mark.slow
 def test_commands_that_print_without_end_or_wait_are_ended() -> None:
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
         printed("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)

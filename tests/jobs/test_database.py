@@ -237,6 +237,7 @@ def write_one(path: Path) -> Database:
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_clean", [True, False], ids=["closed", "with-a-log"])
 def test_processes_that_read_on_a_full_disk_do_not_stop_each_other(tmp_path: Path, is_clean: bool) -> None:
     path = tmp_path / "a.db"

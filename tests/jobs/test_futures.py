@@ -217,6 +217,7 @@ def test_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:
     assert isinstance(submit("FAILED:3").exception(5), JobFailedError)
 
 
+@pytest.mark.slow
 def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [submit("RUNNING", "COMPLETED") for _ in range(30)]
     asked: list[int] = []

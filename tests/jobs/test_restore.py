@@ -95,6 +95,7 @@ def fake_of(here: Fleet, store: Store) -> FakeEngine:
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states, launch", [(["RUNNING"], 0), (["RUNNING", "NODE_FAIL", "|", "RUNNING"], 1)])
 def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, states: list[str], launch: int) -> None:
     here = fleet({"a": 1})
@@ -123,6 +124,7 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
         assert fresh.reload().state is State.COMPLETED, "what was never started is"
 
 
+@pytest.mark.slow
 def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Path, plan: Plan) -> None:
     here, wanted = fleet({"a": 1}), job(1)
 
@@ -206,6 +208,7 @@ def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, pla
         assert engine.count_submissions("k") == 2, "it is submitted itself"
 
 
+@pytest.mark.slow
 def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 1})
 
@@ -287,6 +290,7 @@ def keys(folder: Path) -> list[str]:
         return [record.key for record in store.select()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_restore_that_is_killed_leaves_the_old_store_or_the_new_one(tmp_path: Path, damaged: bool) -> None:
     with Store(tmp_path / "whole") as store:

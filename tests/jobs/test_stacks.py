@@ -115,6 +115,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *words: object) -> int | str | None:
 SPEC = next(path for path in EXAMPLES if path.parent.name == "01-minimal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [(), ("--engine", "slurm")])
 def test_submit_through_a_stack(sbatch: Path, monkeypatch: pytest.MonkeyPatch, engine: tuple[str, ...]) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
@@ -137,6 +138,7 @@ def test_a_stack_that_python_names_is_asked(sbatch: Path, plan: Plan) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_unknown_engine_is_told_those_for_users(
     sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -80,6 +80,7 @@ def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) ->
     assert odd.record.location == "a: its placement cannot be read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGED)
 def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> None:
     here = fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])

@@ -115,6 +115,7 @@ def test_what_a_managed_service_can_do_has_no_finding() -> None:
     assert under_slurm.errors == ()
 
 
+@pytest.mark.slow
 def test_servers_with_a_source_of_their_software() -> None:
     plan = on_aws(storage=[WEKA | {"options": {"install": "https://example.com/weka.sh", "install-token": "weka/get"}}])
     assert plan.errors == () and plan.cloud is not None

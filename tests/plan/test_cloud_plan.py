@@ -257,6 +257,7 @@ def test_groups_not_nodes() -> None:
     assert len(plan.cloud.network.cidrs) == 2  # one slot of a /16 holds 8187, so a range is added
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_cloud_loads_no_cloud_sdk() -> None:
     code = (
         "import sys; from supercloud.spec.loader import load; from supercloud.plan.resolve import resolve; "

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from plan.test_resolve import planned, train
 
 from supercloud.plan.publish.diff import diff_plans
@@ -24,6 +25,7 @@ def test_another_machine_replaces() -> None:
     assert found["pools[train].machine"] == "replaces"
 
 
+@pytest.mark.slow
 def test_things_come_and_go() -> None:
     pools = [*train("dgx-h100", 127), {"name": "more", "machine": "dgx-h100", "nodes": 2}]
     assert impacts(pools=pools)["pools[more]"] == "adds"

@@ -48,6 +48,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> None:
     found = underlay(**SHAPES[shape])
@@ -144,6 +145,7 @@ def test_a_cloud_has_none() -> None:
     assert plan.networks is None
 
 
+@pytest.mark.slow
 def test_ports_are_called_what_the_system_calls_them() -> None:
     names = {}
     for system in ("sonic", "eos", "nvue", "frr"):
@@ -160,6 +162,7 @@ def test_ports_are_called_what_the_system_calls_them() -> None:
     assert set(systems) == {"eos"}
 
 
+@pytest.mark.slow
 def test_overlapping_networks() -> None:
     plan = planned(network={"fabrics": "10.128.0.0/16"}, fabrics=[ROCE], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-overlap")
@@ -274,6 +277,7 @@ def from_file(folder: Path, **more: Any) -> Plan:
     return resolve(load(folder / "cluster.yaml"))
 
 
+@pytest.mark.slow
 def test_mac_addresses(tmp_path: Path) -> None:
     (tmp_path / "macs.csv").write_text(
         "host,network,mac\n# nodes\ntrain-0001,in-band,02-00-00-00-00-01\ntrain-0001,bmc,02:00:00:00:00:0A\n"

@@ -142,6 +142,7 @@ def test_leaves_that_join_need_uplink_ports() -> None:
     assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
 
 
+@pytest.mark.slow
 def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
     """An SN2201 has 4: with fewer links nothing is wrong. To leave the management network out is no cure."""
 

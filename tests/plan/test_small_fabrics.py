@@ -96,6 +96,7 @@ def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(1, 40),
@@ -119,6 +120,7 @@ def moved(before: Plan, after: Plan) -> dict[str, str]:
     return {item.path.rpartition(".")[2]: item.new for item in diff_plans(before, after) if item.impact == "recables"}
 
 
+@pytest.mark.slow
 def test_growth_beyond_one_leaf_is_recabling() -> None:
     assert moved(small(4), small(8)) == {}
     assert moved(small(8), small(9)) == {"node_links": "32 of them end elsewhere"}

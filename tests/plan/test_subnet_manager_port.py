@@ -34,6 +34,7 @@ def test_full_tiers_have_no_port_for_the_subnet_manager() -> None:
     assert found(32) and not found(31)
 
 
+@pytest.mark.slow
 def test_a_free_port_or_a_declared_manager_is_enough() -> None:
     assert not found(7)
     assert not found(7, manager={"links": 2})

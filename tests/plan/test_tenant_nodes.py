@@ -108,6 +108,7 @@ def test_without_tenants_there_is_no_account_to_name() -> None:
     assert [item.accounts for item in planned(tenants=[]).scheduler.partitions] == [(), (), ()]
 
 
+@pytest.mark.slow
 def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     (found,) = strangers(with_partitions({"name": "fast", "pools": ["pa"]}))
     assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")

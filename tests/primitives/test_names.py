@@ -36,6 +36,7 @@ def test_long_names_keep_their_end_and_get_a_digest() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [BUCKET, LABEL], ids=["bucket", "label"])
 @given(parts=st.lists(ANY, min_size=1, max_size=4))
 def test_accepted_whatever_the_parts(rule: NameRule, parts: list[str]) -> None:

@@ -62,6 +62,7 @@ def test_torus():
     check(domains)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
 def test_any_numbers(nodes, accelerators, domain, links, switches):

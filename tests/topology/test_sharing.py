@@ -57,6 +57,7 @@ def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved:
     return min(found, default=None)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(
     st.integers(1, 20),

@@ -192,6 +192,7 @@ def test_a_cancelled_job_stays_cancelled(store: Store) -> None:
     assert first.reload().state is State.CANCELLED
 
 
+@pytest.mark.slow
 def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +229,7 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     assert not ledger.list_abandoned(store) and lost.poll([ref or ""])[ref or ""].state is State.CANCELLED
 
 
+@pytest.mark.slow
 def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
     here = fleet({"a": 4})
     first = api.submit(job(1, ["RUNNING", "COMPLETED"], name="first"), here, store=store)

@@ -54,6 +54,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Any:
         released.set()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, hanging: Any) -> None:
     service, released = hanging
     slow, quick = cluster("slow", 4), cluster("quick", 4)
@@ -93,6 +94,7 @@ def _placed(store: Store, here: Fleet) -> str:
     return found.to_json()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store) -> None:
     here = fleet({"a": 1, "b": 3})
     engine = api.open_engine(_connect(here, "a"), store.folder)

@@ -131,6 +131,7 @@ def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
     assert done.stdout.split("\0")[:-1] == [*submission.argv, *CANARIES]
 
 
+@pytest.mark.slow
 def test_the_pods_of_kubernetes(run: Run, tmp_path: Path) -> None:
     plan = resolve(loads(PLAN))
     job = make_job(tmp_path, image="x", tenant="llm")

@@ -116,6 +116,7 @@ def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None
     assert main_of(body)["resources"]["limits"]["rdma/compute"] == "1"
 
 
+@pytest.mark.slow
 def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[str, Any]]) -> None:
     body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
     assert main_of(body)["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}
@@ -197,6 +198,7 @@ VOLCANO = PLAN.replace('version: "1.36"}', 'version: "1.36", queue: volcano}')
 ALONE = VOLCANO.replace("name: nvl,", "name: nvl, imex: false,")
 
 
+@pytest.mark.slow
 def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 forgets what it chose for a HyperNode as soon as it tries the next one."""
     gb200 = {"type": "gb200", "count": 32}
@@ -211,6 +213,7 @@ def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any
     assert whole == {"mode": "hard", "highestTierAllowed": 1}, "one domain holds it, and must"
 
 
+@pytest.mark.slow
 def test_volcano_takes_places_for_who_says_no_place(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 preempts for no job that has a networkTopology; a wish for nearness must not undo a priority."""
     fields: dict[str, Any] = {"accelerators": {"type": "h100", "count": 128}, "priority": "high"}
@@ -247,6 +250,7 @@ def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
     assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [0, 3])
 def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str, Any]], retries: int) -> None:
     """Its controller fails a job at ``retryCount >= maxRetry``, and takes a maxRetry of 0 for 3."""

@@ -90,6 +90,7 @@ def test_what_is_too_large_is_said(spool: LogSpool, logs: Logs) -> None:
     assert kind == "raised" and "write it to a file" in str(error)
 
 
+@pytest.mark.slow
 def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {
         "old": ran(called.add, 1, epoch=3),

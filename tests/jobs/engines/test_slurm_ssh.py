@@ -156,6 +156,7 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
         prune(store, ended_before=time.time() + 1)
 
 
+@pytest.mark.slow
 def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_pa
     assert far.submit(far.prepare(job(), AT, "k")) == "41"
 
 
+@pytest.mark.slow
 def test_a_submission_on_its_way_is_waited_for(
     home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +226,7 @@ def test_a_submission_on_its_way_is_waited_for(
     assert found == {"k": "41"} and far.submit(prepared) == "41"
 
 
+@pytest.mark.slow
 def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
@@ -237,6 +240,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
     assert far.submit(prepared) == "42"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
 def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:

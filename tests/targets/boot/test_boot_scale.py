@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from boot_machines import BootMachine, plan
 
+pytestmark = pytest.mark.slow
+
 OFF = "network:root:off"
 SLURM = r"""
 becomes() { sed -i "s/^\(NodeName=$node X=1 State=\)[^ ]*/\1IDLE+CLOUD+$1/" "$CLOUD/nodes"; }

@@ -37,6 +37,7 @@ def compute(tmp_path: Path) -> BootMachine:
     return machine
 
 
+@pytest.mark.slow
 def test_compute_node_joins(compute: BootMachine) -> None:
     done = compute.begin()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -64,6 +65,7 @@ def test_compute_node_joins(compute: BootMachine) -> None:
     assert update == ["update NodeName=train-0003 Topology=network:root:nn-1:nn-2-3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metadata", "place"), [("zone=us-east-1a", "zone-us-east-1a"), ("", "unknown")])
 def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: str, place: str) -> None:
     """The zone is all there is; the block of a scale-up domain stays."""
@@ -77,6 +79,7 @@ def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: st
     assert f"update NodeName=train-0003 Topology=network:root:{place},scale-up:d2" in compute.calls("scontrol")
 
 
+@pytest.mark.slow
 def test_place_is_asked_for_again(compute: BootMachine) -> None:
     """A cloud does not know at once where a new instance is."""
     (compute.cloud / "metadata").write_text("id=i-1\naddress=10.0.0.9\nzone=us-east-1a\nnetwork=\n")
@@ -94,6 +97,7 @@ def test_what_ends_the_shell_itself_is_said(compute: BootMachine) -> None:
     assert done.returncode == 1 and "FAILED place: ended with code 1, see the line before" in done.stderr
 
 
+@pytest.mark.slow
 def test_slurmd_command(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     unit = (compute.root / "etc/systemd/system/slurmd.service.d/supercloud.conf").read_text()
@@ -196,6 +200,7 @@ def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     assert done.returncode == 1 and "FAILED sackd: sackd is missing" in done.stderr
 
 
+@pytest.mark.slow
 def test_second_start_changes_nothing(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     compute.fake("systemctl")  # all units run
@@ -219,6 +224,7 @@ def test_older_releases_get_features_only(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_controller_starts(controller: BootMachine) -> None:
     (controller.cloud / "disk").touch()
     (controller.root / "etc").mkdir()
@@ -245,6 +251,7 @@ def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
     assert (compute.cloud / "secrets/auth").read_text() == ""
 
 
+@pytest.mark.slow
 def test_managed_database(tmp_path: Path) -> None:
     machine = BootMachine(tmp_path, "ctl1", plan(managed_database=True))
     (machine.cloud / "secrets/database").write_text('{"username": "admin", "password": "x#y"}')

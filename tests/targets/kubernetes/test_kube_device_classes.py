@@ -66,6 +66,7 @@ def products_of(plan: Plan, pool: str) -> list[str]:
     return list(json.loads(match[1]))
 
 
+@pytest.mark.slow
 def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None:
     plan, catalog = planned(VARIANTS["claims"]), Catalog.load_default()
     accelerators = [item for item in catalog.iter_entries("accelerators") if isinstance(item, Accelerator)]

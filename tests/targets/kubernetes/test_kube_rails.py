@@ -116,6 +116,7 @@ def test_rails_without_room_for_pods_are_said() -> None:
     assert all("ipam" not in item["spec"] for item in by_kind(items, "HostDeviceNetwork").values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine, model", [("gaudi3-8", "Gaudi 3"), ("mi355x-8gpu", "Pollara 400")])
 def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: str) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}

@@ -203,12 +203,14 @@ def test_racks_power_and_cooling_are_in_numbers() -> None:
         assert said in page, said
 
 
+@pytest.mark.slow
 def test_size_of_16384_accelerators() -> None:
     plan = planned(pools=train("dgx-h100", 2048), facility=HALL)
     page = render_report(plan)
     assert len(page.encode()) <= 10_000_000 and len(data_of(page)["racks"]) > 512
 
 
+@pytest.mark.slow
 def test_the_verb(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "supercloud", "report", str(EXAMPLES[1])]
     ran = subprocess.run(

@@ -85,6 +85,7 @@ def types_of(files: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {item["model"]: item for item in found}
 
 
+@pytest.mark.slow
 def test_device_types_are_as_the_library_wants_them(files: dict[str, Any]) -> None:
     types = types_of(files)
     check = jsonschema.Draft202012Validator(DEVICE_TYPE)

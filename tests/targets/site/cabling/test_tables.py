@@ -45,6 +45,7 @@ def superpod() -> list[dict[str, str]]:
     return rows(render(plan_of(), "cabling")["compute.csv"])
 
 
+@pytest.mark.slow
 def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
     assert len(superpod) == 1016 + 4 + 1024
     ends = [end for row in superpod for end in row["label_a"].split(" > ")]
@@ -150,6 +151,7 @@ def test_every_example_is_cabled_without_conflicts(example: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_netbox_files_hang_together() -> None:
     import yaml
 

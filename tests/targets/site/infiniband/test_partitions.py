@@ -168,6 +168,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
     assert 0x8000 | compute_pkey("vision") in keys["train-0003"].other_keys
 
 
+@pytest.mark.slow
 def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
     """They were numbered in the order of the spec: without llm, vision had the key that llm's nodes still had."""
     three = guided(LLM, VISION, "tenant: audio", tenants="llm, vision, audio")

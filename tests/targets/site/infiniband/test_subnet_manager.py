@@ -81,6 +81,7 @@ def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Pa
     assert os.access(tmp_path / started, os.X_OK) and "enable --now ipoib-compute.service" in guide
 
 
+@pytest.mark.slow
 def test_appliances_of_ufm_beside_the_open_manager_are_a_finding() -> None:
     text = (EXAMPLES / "05-superpod-networks" / "cluster.yaml").read_text()
     assert not findings_of(sc.resolve(loads(text)))
