@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from samples import EXAMPLES
+from samples import EXAMPLES, ROOT
 
 # How busy the machine is proves nothing, and a run that fails by chance holds back work that did not cause it: the same
 # examples every time. New ones are searched with `pytest --hypothesis-profile=search`.
@@ -53,11 +53,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     report = yield
-    if (
-        item.get_closest_marker("slow")
-        or "real" in item.path.relative_to(item.config.rootpath).parts
-        or not report.passed
-    ):
+    is_free = item.get_closest_marker("slow") or item.path.is_relative_to(ROOT / "tests" / "real")
+    if is_free or not report.passed:
         return report
     if call.when == "call" and _started:
         report.outcome = "failed"
@@ -68,11 +65,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    reports = terminalreporter.stats.get("", [])
-    long = [(dict(report.user_properties).get("processor_seconds", 0.0), report.nodeid) for report in reports]
-    if long := sorted((item for item in long if item[0]), reverse=True):
+    found = [(dict(report.user_properties), report.nodeid) for report in terminalreporter.stats.get("", [])]
+    if long := [(given["processor_seconds"], name) for given, name in found if "processor_seconds" in given]:
         terminalreporter.section(f"without the marker slow, and more than {REPORTED_SECONDS:g} s of processor time")
-        for seconds, name in long:
+        for seconds, name in sorted(long, reverse=True):
             terminalreporter.line(f"{seconds:6.1f} s  {name}")
 
 
