@@ -379,6 +379,7 @@ def test_what_is_no_configuration_of_a_stack_is_refused_in_words(config: dict[st
         record(program_at(ROOT / "stacks"), config=config, project="supercloud")
 
 
+@pytest.mark.slow
 def test_a_stack_shows_every_finding_and_no_traceback() -> None:
     reserved = {"kind": "reservation", "id": "cr-0123456789abcdef0", "zone": "us-east-1c"}
     wrong = small(

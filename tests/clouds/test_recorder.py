@@ -37,6 +37,7 @@ def toy(preview: bool = False, **config: Any) -> Graph:
     return record(TOY, preview, {**CONFIG, **config}, secret_config=["joinToken"], project="toy", stack="dev")
 
 
+@pytest.mark.slow
 def test_urns_are_the_engines() -> None:
     urns = set(toy())
     assert "urn:pulumi:dev::toy::pulumi:providers:aws::aws" in urns

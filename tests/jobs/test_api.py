@@ -39,6 +39,7 @@ def test_a_failed_job_raises_with_its_code(job: Make, plan: Plan, store: Store, 
     assert (caught.value.state, caught.value.job_exit_code) == ("FAILED", 3)
 
 
+@pytest.mark.slow
 def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(["fake", "RUNNING", "REQUEUE", "SILENT", "RUNNING", "COMPLETED:0"]), plan, store)
     states = [(held.get_state(), held.record.attempt) for _ in range(5)]

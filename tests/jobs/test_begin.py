@@ -24,6 +24,7 @@ def clean_at(hour: int) -> tuple[float, ...]:
     return tuple(10.0 if at == hour % 24 else 500.0 for at in range(24))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [3, 7, 20])
 def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
     """Nobody says what time it is: the answer is about now."""

@@ -333,6 +333,7 @@ def test_a_log_whose_index_appears_while_the_file_is_opened_is_read(tmp_path: Pa
     opened.close()
 
 
+@pytest.mark.slow
 def test_a_file_opened_while_another_thread_reads_it_on_a_full_disk_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     write_one(path).close()

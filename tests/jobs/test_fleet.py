@@ -262,6 +262,7 @@ clusters:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [

@@ -102,6 +102,7 @@ def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_the
     assert "a job that ends now is not seen to end before it can be written again" in record.message
 
 
+@pytest.mark.slow
 def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

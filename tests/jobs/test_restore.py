@@ -60,6 +60,7 @@ def test_a_store_that_was_moved_away_says_so(tmp_path: Path, monkeypatch: pytest
             recorded(store, "a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
 def test_numbers_given_out_since_the_backup_are_not_used_again(tmp_path: Path, damaged: bool) -> None:
     folder = tmp_path / "state"
@@ -150,6 +151,7 @@ def strip_digests(here: Fleet, store: Store) -> None:
         path.write_text(json.dumps(json.loads(path.read_text()) | {"spec": ""}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stripped", [False, True])
 def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
     tmp_path: Path, plan: Plan, stripped: bool
@@ -182,6 +184,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
         )
 
 
+@pytest.mark.slow
 def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
     here = fleet({"a": 1})
 
@@ -347,6 +350,7 @@ def refuse_links() -> None:
     raise PermissionError(1, "Operation not permitted")
 
 
+@pytest.mark.slow
 def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, clock = fleet({"a": 2}), {"text": "connection refused"}
 

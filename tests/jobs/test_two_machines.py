@@ -197,6 +197,7 @@ def test_a_lease_is_renewed_while_a_submission_takes_long(store: Store) -> None:
         eventually(lambda: store.get(number).lease > before + 2, 60)
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_a_task_in_another_namespace_lives_as_long_as_its_lock(tmp_path: Path) -> None:
     run = Run(tmp_path, "key", 1, 0)

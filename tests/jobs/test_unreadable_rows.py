@@ -46,6 +46,7 @@ def damage(store: Store, number: int, what: str) -> None:
         other.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*NEWER, "no checksum", "no text"])
 def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) -> None:
     here = fleet({"a": 3})

@@ -12,6 +12,7 @@ from plan.wrong_clouds import CASES, TWO, WEKA
 from supercloud.plan.checks import CHECKS, format_check_name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "level", "path", "word", "changes"), CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
 )

@@ -14,6 +14,7 @@ def test_nothing() -> None:
     assert impacts() == {}
 
 
+@pytest.mark.slow
 def test_growing_renames_nobody() -> None:
     found = impacts(pools=train("dgx-h100", 128))
     assert found["pools[train].nodes"] == "changes" and "replaces" not in found.values()

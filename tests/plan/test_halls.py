@@ -116,6 +116,7 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
     assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in said
 
 
+@pytest.mark.slow
 def test_four_b200_in_a_rack(tmp_path: Path) -> None:
     power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
     plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)

@@ -178,6 +178,7 @@ def test_overlapping_networks() -> None:
     assert [path for path, _ in problems(plan, "network-overlap")] == ["fabrics[0].subnet"]
 
 
+@pytest.mark.slow
 def test_too_few_as_numbers() -> None:
     plan = planned(fabrics=[ROCE | {"routing": {"asn_range": "65000-65004"}}], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-asn")
@@ -313,6 +314,7 @@ def test_wrong_mac_addresses(tmp_path: Path, line: str, said: str) -> None:
     assert len(found) == 1 and said in found[0][1] and f"macs.csv:{3 if given else 2}:" in found[0][1]
 
 
+@pytest.mark.slow
 def test_a_list_of_mac_addresses_that_is_not_there(tmp_path: Path) -> None:
     assert problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][0] == "network.macs"
     (tmp_path / "macs.csv").write_bytes(b"\xff\xfe\x00")

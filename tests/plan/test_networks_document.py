@@ -75,6 +75,7 @@ def test_growing_renumbers_nothing() -> None:
     assert "networks.subnets[in-band-train].used" in found
 
 
+@pytest.mark.slow
 def test_another_operating_system_is_a_change() -> None:
     assert changed(SMALL, ("os: nvue ", "os: sonic ")) == {
         "networks.switches[compute/leaf].system": "changes",

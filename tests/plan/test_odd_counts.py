@@ -140,6 +140,7 @@ def test_uplinks_of_spines_spread_over_few_cores() -> None:
     assert found.link_counts["spine_core"] == 96 * 26 and found.link_counts["leaf_spine"] == 2400
 
 
+@pytest.mark.slow
 def test_what_was_declared_is_kept_and_said() -> None:
     plan = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
     assert plan.fabrics[0].count_switches("spine") == 31

@@ -161,6 +161,7 @@ def list_split(pools: list[dict[str, Any]], of: dict[str, Any]) -> list[str]:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 12, 16, 24, 31, 36, 90])
 def test_domains_that_no_leaf_splits_are_not_said_to_be(nodes: int) -> None:
     assert not list_split(train("dgx-gb200", nodes), NDR)

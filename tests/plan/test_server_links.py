@@ -267,6 +267,7 @@ def test_bridged_networks_have_the_ordinary_addresses_and_nothing_routed(tmp_pat
     assert [item.path for item in changed.findings if item.check == "network-unused"] == ["fabrics[1].qos"]
 
 
+@pytest.mark.slow
 def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
     plan = planned(tmp_path, stores=[store("a" * 38)], fabric={})
     assert not [item for item in plan.errors if item.check == "network-names"]

@@ -44,6 +44,7 @@ def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None
     assert not plan.errors and switches(plan) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "rails", "expected"), [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
 def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
     nodes: int, rails: int, expected: tuple[int, int]

@@ -123,6 +123,7 @@ def mixed(*stores: dict[str, Any], **changes: Any) -> Plan:
     return site(*stores, pools=[NODES, LOGIN], **changes)
 
 
+@pytest.mark.slow
 def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     kinds = ("lustre", "weka", "storage-scale", "nfs")
     plan = mixed(*(store(kind, name=kind, mount=f"/{kind}", servers=None) for kind in kinds))
@@ -134,6 +135,7 @@ def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     assert not of_check(cured, "storage-clients") and not cured.errors
 
 
+@pytest.mark.slow
 def test_a_pool_is_advised_what_lets_it_reach_the_store() -> None:
     """Another network that only others are on lets the store have more clients, and this pool none."""
     own = {"name": "own", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700", "role": "storage"}
@@ -289,6 +291,7 @@ def volumes_of(plan: Plan, kind: str = "PersistentVolume") -> list[Any]:
     return [item for item in made if item["kind"] == kind]
 
 
+@pytest.mark.slow
 def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
     plan = mixed(store(), store("object", name="bucket", mount=None), scheduler=KUBERNETES)
     (volume,) = volumes_of(plan)

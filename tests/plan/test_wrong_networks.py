@@ -252,6 +252,7 @@ def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, st
     assert all(item.problem.startswith(f"{name} joins ") and item.hint for name, item in zip(cycle, wrong, strict=True))
 
 
+@pytest.mark.slow
 def test_right_joins_and_partitions_say_nothing() -> None:
     good = joined(fabric="in-band", links=2)
     assert not [finding for finding in findings(good) if finding.level == "error"]

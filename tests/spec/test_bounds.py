@@ -27,6 +27,7 @@ def test_deep_nesting_does_not_end_the_process(opening: str) -> None:
         parse_yaml("x:\n  " + opening * 100_000)
 
 
+@pytest.mark.slow
 def test_of_very_many_problems_the_first_are_said() -> None:
     with pytest.raises(SpecError) as caught:
         loads(GOOD + "".join(f"key{number}: 1\n" for number in range(3000)))

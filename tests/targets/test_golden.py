@@ -36,6 +36,7 @@ def explain(old: dict[str, str], new: dict[str, str], table: str) -> str:
     return "\n".join(["what the examples render to changed", table, *shown[:SHOWN_LINES], *more, advice])
 
 
+@pytest.mark.slow
 def test_renders_what_was_read() -> None:
     golden = build_golden()
     new = golden_files.format_golden(golden)

@@ -90,6 +90,7 @@ def test_no_allowed_arrangement_takes_fewer_switches(
         assert best.uplinks == 0 or leaf.down <= leaf.up * ratio + 1e-9
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.sampled_from([1, 2, 4]), st.sampled_from([2, 6, 18]))
 def test_scale_up_domains_are_not_spread_over_leaves(nodes: int, rails: int, domain: int) -> None:

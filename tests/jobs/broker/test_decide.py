@@ -83,6 +83,7 @@ def test_a_budget_keeps_work_out_of_the_cloud() -> None:
     assert goes(actions) == ["own", "-"], "180 USD are not left"
 
 
+@pytest.mark.slow
 def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
     here = fleet({"own": 4})
     here = allocate(here, place_of(here, "own"))
@@ -157,11 +158,13 @@ def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: lis
         assert 0 in started, "the first in turn finds its place"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_to_do(count: int) -> None:
     assert decide(fleet({"a": 1}), [], {}, NOW) == [] and rebalance(fleet({"a": 1}), [], {}, NOW, count) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wants", "said", "unsaid"),
     [
@@ -192,6 +195,7 @@ def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
     assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
 
 
+@pytest.mark.slow
 def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> None:
     here = fleet({"near": 1, "far": 4})
     wanted = {1: job(2, place={"clusters": ["far"]})}

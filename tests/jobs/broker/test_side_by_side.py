@@ -129,6 +129,7 @@ def test_an_answer_that_came_late_is_an_answer() -> None:
     until(lambda: bool(sides.run("look", {"a": lambda: "asked anew"})[0]))
 
 
+@pytest.mark.slow
 def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 1, "b": 1})
     first, second = (api.submit(job(1, ["RUNNING"]), here, store=store) for _ in range(2))
@@ -155,6 +156,7 @@ def test_an_error_is_that_of_who_asked() -> None:
         done["a"].result()
 
 
+@pytest.mark.slow
 def test_a_job_that_its_engine_cannot_prepare_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 2})
     with Store(tmp_path) as store:

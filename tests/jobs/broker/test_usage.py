@@ -79,6 +79,7 @@ def test_who_has_had_less_comes_first(store: Store) -> None:
     assert (first.reload().state, second.reload().state) == (State.HELD, State.QUEUED)
 
 
+@pytest.mark.slow
 def test_restarts_elsewhere_are_counted(store: Store) -> None:
     here = fleet({"a": 1, "b": 1})
     held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "RUNNING"], tenant="llm", retries=1), here, store=store)

@@ -143,6 +143,7 @@ def test_a_job_fails_with_its_code(engine: Engine, key: str) -> None:
     assert eventually(reaches(engine, ref, State.FAILED), PATIENCE).exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
     ref = submitted(engine, "long", key)
     eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
@@ -201,6 +202,7 @@ def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) ->
     assert engine.find_digests(refs, since) == {refs[0]: digest}
 
 
+@pytest.mark.slow
 def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:
     assert isinstance(engine, StreamsLogs)
     assert engine.read_log(key, 0) == b""

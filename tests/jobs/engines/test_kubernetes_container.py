@@ -33,6 +33,7 @@ def expanded(text: str, known: dict[str, str]) -> str:
     return out
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
 def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
     assert expanded(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
@@ -56,6 +57,7 @@ def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: st
     assert done.stdout == f"{epoch}\n"
 
 
+@pytest.mark.slow
 def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
     assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")

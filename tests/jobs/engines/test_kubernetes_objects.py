@@ -109,6 +109,7 @@ INFINIBAND = """
   - {name: domains"""
 
 
+@pytest.mark.slow
 def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None:
     body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
     spec = job_of(body)["template"]["spec"]
@@ -124,6 +125,7 @@ def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[
     assert "hostNetwork" not in job_of(alone)["template"]["spec"], "one node needs no fabric"
 
 
+@pytest.mark.slow
 def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     plan = planned(VARIANTS["aws"])
     whole, half = (
@@ -141,6 +143,7 @@ def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     assert dict(functions.annotations)["k8s.v1.cni.cncf.io/networks"].startswith("vision-compute-vf0,")
 
 
+@pytest.mark.slow
 def test_gke_joins_its_own_networks() -> None:
     plan = planned(ELSEWHERE["gke"])
     notes = dict(build_pod_links(plan, plan.pools[0], "llm", 2, 1.0).annotations)

@@ -104,6 +104,7 @@ def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, jo
     assert (home / "submitted").read_text().count("\n") == 1
 
 
+@pytest.mark.slow
 def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked(
     home: Path, tmp_path: Path, job: Make
 ) -> None:
@@ -124,6 +125,7 @@ def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked
     assert (home / "submitted").read_text().count("\n") == 3
 
 
+@pytest.mark.slow
 def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     far.submit(monday := far.prepare(job(["monday"]), AT, "nightly"))

@@ -131,6 +131,7 @@ def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> Non
         assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
 
 
+@pytest.mark.slow
 def test_hosts_without_slurmd_and_slurmctld_have_the_release(compute: BootMachine) -> None:
     """The real slurmdbd and commands do not say their release before they are configured, which is a later step."""
     compute.steps("identity")
@@ -144,6 +145,7 @@ def test_hosts_without_slurmd_and_slurmctld_have_the_release(compute: BootMachin
     assert "FAILED release: slurmdbd is 22.05, the cluster has 25.11" in done.stderr
 
 
+@pytest.mark.slow
 def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -> None:
     """Before the node joins: pam_slurm_adopt, or no users at all in an image that has no such module."""
     compute.fake("sshd", 'echo "usepam yes"; cat "$BOOT_ROOT"/etc/ssh/sshd_config.d/*.conf 2>/dev/null || true')
@@ -183,6 +185,7 @@ def test_a_long_answer_of_sshd_is_read_whole(compute: BootMachine) -> None:
     assert done.returncode == 0 and "pam_slurm_adopt" in pam.read_text(), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
     machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
@@ -212,6 +215,7 @@ def test_second_start_changes_nothing(compute: BootMachine) -> None:
     assert not compute.calls("mount") and not [line for line in compute.calls("systemctl") if "restart" in line]
 
 
+@pytest.mark.slow
 def test_older_releases_get_features_only(tmp_path: Path) -> None:
     machine = BootMachine(tmp_path, "train-spot", plan("22.05"))
     machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
@@ -287,6 +291,7 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
     assert not controller.calls("mkfs.ext4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [

@@ -106,6 +106,7 @@ def test_token_is_told_to_nobody_else(server: BootMachine) -> None:
     assert kept == []
 
 
+@pytest.mark.slow
 def test_lines_of_a_long_token_are_hidden_too(server: BootMachine) -> None:
     (server.cloud / "secrets/weka-token").write_text('{"key": "first"}\nsecond-half\n')
     assert server.begin().returncode == 0
@@ -228,6 +229,7 @@ def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
     machine = client(tmp_path, weka())
     machine.fake("weka")

@@ -262,6 +262,7 @@ def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
     assert found == ["warning"] and plan.scheduler.kubernetes and not plan.scheduler.kubernetes.stacks
 
 
+@pytest.mark.slow
 def test_the_hosts_network_for_pods_is_said() -> None:
     """No network policy holds for such pods, and that is not silent."""
     plan = planned(VARIANTS["roce"])

@@ -207,6 +207,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"pools": [{"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}]}]
 )

@@ -68,6 +68,7 @@ def page(plan: Plan) -> str:
     return render_report(plan)
 
 
+@pytest.mark.slow
 def test_well_formed_with_one_of_each_name(page: str) -> None:
     found = Page(page)
     assert len(found.identities) == len(set(found.identities))
@@ -142,6 +143,7 @@ def test_a_plan_with_errors_is_drawn_with_its_errors() -> None:
     assert 'class="finding error"' in page and "dgx-h10" in page
 
 
+@pytest.mark.slow
 def test_clouds_and_plans_without_racks() -> None:
     page = render_report(planned(storage=[{"name": "s", "kind": "nfs", "mount": "/s"}]))
     Page(page)

@@ -216,6 +216,7 @@ def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_pool_more_moves_no_vlan() -> None:
     more = "  - {name: more, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}\n"
     before, after = (build_vlans(bridged(pools=pools)) for pools in ("", more))
@@ -338,6 +339,7 @@ def test_no_bond_is_made_of_interfaces_that_are_not_present(tmp_path: Path, how:
     assert not list((tmp_path / "etc/systemd/network").iterdir()) and not (tmp_path / "calls").exists()
 
 
+@pytest.mark.slow
 def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
     (tmp_path / "catalog/machines").mkdir(parents=True)
     adapter = "{role: in-band, kind: ethernet, count: 2, speed: 200 Gb/s, devices: [mlx5_2, mlx5_8]}"

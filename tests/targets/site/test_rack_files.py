@@ -103,6 +103,7 @@ def test_elevations(plan: Plan) -> None:
     assert yaml.safe_load(bundle["facility.yaml"])["racks"] == 6
 
 
+@pytest.mark.slow
 def test_examples_render_the_same_twice(example: Path) -> None:
     plan = resolve(load(example))
     if "racks" not in list_targets(plan):

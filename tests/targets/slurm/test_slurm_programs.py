@@ -362,6 +362,7 @@ def test_epilog_lists_the_processes_of_a_user(job: Host) -> None:
     assert os.getpid() in list_processes(os.geteuid()) and os.getpid() not in list_processes(4_000_000_000)
 
 
+@pytest.mark.slow
 def test_epilog_ends_what_is_left(job: Host) -> None:
     """Only processes outside jobs, and only when the user has no other job here."""
     # no other user is to be had here: the list of processes alone is another's
@@ -384,6 +385,7 @@ def test_epilog_ends_what_is_left(job: Host) -> None:
 # --- reserve-spares.sh
 
 
+@pytest.mark.slow
 def test_spares(tmp_path: Path) -> None:
     host = Host(tmp_path, plan(pools=[h100(spares=2)]))
     host.fake("sinfo", 'cat "$SAID.broken" 2>/dev/null; true')
