@@ -13,6 +13,8 @@ from samples import EXAMPLES, ROOT
 
 from supercloud.cli import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 Cli = Callable[..., tuple[int, str, str]]
 SUPERPOD = ROOT / "examples/02-superpod/cluster.yaml"
 

@@ -11,6 +11,8 @@ import pytest
 
 from supercloud.cli.place import _format_domains
 
+pytestmark = pytest.mark.slow
+
 CLUSTER = """
 name: {name}
 site: {{kind: onprem, location: {place}}}

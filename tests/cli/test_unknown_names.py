@@ -42,6 +42,7 @@ pools: [{name: train, machine: dgx-h100, nodes: 1}]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("place",), ("submit",), ("submit", "--dry-run"), ("submit", "--hold")])
 def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]

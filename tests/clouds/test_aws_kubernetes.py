@@ -14,7 +14,10 @@ import supercloud as sc
 from supercloud.targets.schedulers.kubernetes import given as bundle
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
-pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning"),
+]
 LAUNCH = "aws:ec2/launchTemplate:LaunchTemplate"
 SCALED = "aws:autoscaling/group:Group"
 NODES = "aws:eks/nodeGroup:NodeGroup"

@@ -9,7 +9,10 @@ from programs import SPECS, graph, launched, made, small
 import supercloud as sc
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
-pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning"),
+]
 LAUNCH = "aws:ec2/launchTemplate:LaunchTemplate"
 HOST = "aws:ec2/instance:Instance"
 P5 = {"name": "train", "machine": "p5.48xlarge", "nodes": 4, "fabrics": ["compute"]}

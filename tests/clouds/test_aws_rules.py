@@ -48,6 +48,7 @@ def test_as_counted_in_examples(name: str) -> None:
     check(sc.load(SPECS[name]), graph(name))
 
 
+@pytest.mark.slow
 def test_as_counted_in_a_closed_network_with_all_kinds_of_storage() -> None:
     spec = sc.ClusterSpec.model_validate(yaml.safe_load(yaml.safe_dump(small(**CLOSED))))
     check(spec, record(cluster(spec=spec)))

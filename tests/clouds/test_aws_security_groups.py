@@ -83,6 +83,7 @@ def test_private_endpoints_stand_where_nodes_are_once_a_zone() -> None:
             assert entry.inputs["subnetIds"] == nodes
 
 
+@pytest.mark.slow
 def test_closed_machines_may_reach_their_storage_and_database() -> None:
     found = made(
         network={"cidr": "10.0.0.0/16", "closed": True},
@@ -146,6 +147,7 @@ def test_controllers_may_do_what_their_scripts_do() -> None:
     assert granted - common <= asked, "a right that nothing uses"
 
 
+@pytest.mark.slow
 def test_a_closed_network_of_the_users_reaches_its_buckets_through_an_endpoint_with_addresses() -> None:
     subnets = [{"id": f"subnet-{zone}", "zone": f"us-east-1{zone}"} for zone in "ab"]
     found = made(
@@ -162,6 +164,7 @@ def test_a_closed_network_of_the_users_reaches_its_buckets_through_an_endpoint_w
     assert out == {("prod-cluster-sg-id", "-1"), ("prod-endpoints-sg-id", "tcp:443-443")}
 
 
+@pytest.mark.slow
 def test_an_object_carries_no_more_tags_than_one_may() -> None:
     few, many = made(tags={"a": "1"}), made(tags={f"k{number}": "1" for number in range(20)})
     token = "aws:s3/bucketObjectv2:BucketObjectv2"

@@ -67,6 +67,7 @@ def test_a_controller_is_replaced_without_its_state() -> None:
     assert record_of["name"] == "ctl1.trainer.internal" and record_of["records"] == ["prod-ctl1-privateIp"]
 
 
+@pytest.mark.slow
 def test_a_database_that_the_provider_runs_keeps_its_own_password() -> None:
     found = made(
         scheduler={"kind": "slurm", "version": "25.11", "managed_database": True},

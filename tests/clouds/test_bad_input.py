@@ -159,6 +159,7 @@ def test_all_of_it_is_said_at_once() -> None:
     assert not len(found)
 
 
+@pytest.mark.slow
 def test_a_size_between_two_steps_is_bought_at_the_next_one_and_said() -> None:
     found = made(**lustre(capacity="20 TiB"))
     assert found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs["storageCapacity"] == 21600
@@ -198,6 +199,7 @@ def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, sche
     assert not len(found)
 
 
+@pytest.mark.slow
 def test_a_bucket_is_called_as_the_user_says() -> None:
     found = made(storage=[{"name": "data", "kind": "object", "options": {"bucket": "my-data", "versioning": False}}])
     assert found.one("aws:s3/bucket:Bucket", "prod-bucket-data").inputs["bucket"] == "my-data"

@@ -45,6 +45,7 @@ def test_there_are_three() -> None:
     assert set(SPECS) == {"g6e-slurm", "p5en-closed", "trn1-eks"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_nothing_forbids_it_and_a_preview_shows_what_an_update_makes(name: str) -> None:
     plan = sc.resolve(sc.load(SPECS[name]))
@@ -196,6 +197,7 @@ WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "checks"), WRONG, ids=[row[0] for row in WRONG])
 def test_one_wrong_word_in_each_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
     spec = yaml.safe_load(SPECS[name].read_text()) | changes

@@ -96,6 +96,7 @@ def test_free_hours_by_hand() -> None:
     assert count_free_hours([10, 20, 24, 25, 30], 24) == 3
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-50, 50), min_size=1), st.floats(-60, 60), st.floats(0, 20))
 def test_warmer_supply_never_loses_an_hour(hours: list[float], limit: float, more: float) -> None:
     assert 0 <= count_free_hours(hours, limit) <= count_free_hours(hours, limit + more) <= len(hours)

@@ -39,6 +39,7 @@ def test_a_failed_job_raises_with_its_code(job: Make, plan: Plan, store: Store, 
     assert (caught.value.state, caught.value.job_exit_code) == ("FAILED", 3)
 
 
+@pytest.mark.slow
 def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(["fake", "RUNNING", "REQUEUE", "SILENT", "RUNNING", "COMPLETED:0"]), plan, store)
     states = [(held.get_state(), held.record.attempt) for _ in range(5)]
@@ -47,6 +48,7 @@ def test_put_back_lost_and_silent(job: Make, plan: Plan, store: Store, fake: Fak
     assert "".join(held.logs(follow=True)) == "attempt 1\nattempt 2\n"
 
 
+@pytest.mark.slow
 def test_wait_has_an_end(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     held = submit(job(["fake", "RUNNING"]), plan, store)
     with pytest.raises(TimeoutError, match="still RUNNING"):
@@ -101,6 +103,7 @@ def test_a_job_is_found_again_without_its_files(job: Make, plan: Plan, store: St
         assert api.get(number, another).wait(5) is State.COMPLETED
 
 
+@pytest.mark.slow
 def test_threads_share_a_store(job: Make, plan: Plan, store: Store, fake: FakeEngine) -> None:
     results = []
 

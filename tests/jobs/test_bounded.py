@@ -123,6 +123,7 @@ def test_an_endless_answer_is_given_up_at_its_largest_size(send: Send, method: s
         send(method, service.address, SMALL)
 
 
+@pytest.mark.slow
 @CLIENTS
 def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
     with serving(endless(500, b" " * 2**20)) as service:
@@ -135,6 +136,7 @@ def test_of_an_endless_error_the_beginning_is_read(send: Send) -> None:
         send("GET", service.address, SHORT)
 
 
+@pytest.mark.slow
 @CLIENTS
 @pytest.mark.parametrize("before", DRIPS.values(), ids=DRIPS)
 def test_an_answer_that_comes_byte_by_byte_ends_at_the_deadline(send: Send, before: bytes) -> None:
@@ -161,6 +163,7 @@ def test_nothing_is_sent_where_a_redirect_leads(send: Send, status: int) -> None
         assert not other.seen and len(service.seen) == 2
 
 
+@pytest.mark.slow
 def test_a_busy_server_and_a_connection_that_breaks_are_tried_again() -> None:
     def answer(handler: Any) -> None:
         number = len(service.seen)
@@ -178,6 +181,7 @@ def printed(program: str, limits: ResponseLimits, silence: float = 600) -> bytes
     return bounded.run_bounded([sys.executable, "-c", program], None, limits, silence, "squeue").stdout
 
 
+@pytest.mark.slow
 def test_commands_that_print_without_end_or_wait_are_ended() -> None:
     with pytest.raises(SubmissionUnknownError, match="squeue: its answer has more than"):
         printed("import sys\nwhile True: sys.stdout.write('x' * 65536)", SMALL)
@@ -191,6 +195,7 @@ def test_commands_that_print_without_end_or_wait_are_ended() -> None:
         printed("import os, time; os.close(1); os.close(2); time.sleep(600)", SMALL, 0.2)
 
 
+@pytest.mark.slow
 def test_a_large_answer_of_a_command_is_read_whole() -> None:
     large = printed("import sys\nfor _ in range(90): sys.stdout.write('x' * 100_000)\nsys.stderr.write('e')", SMALL)
     assert len(large) == 9_000_000

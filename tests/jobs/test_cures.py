@@ -142,6 +142,7 @@ def wish(dice: random.Random) -> dict[str, Any]:
     return job
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 10**9))
 def test_a_changed_job_fits(seed: int) -> None:

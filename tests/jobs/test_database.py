@@ -237,6 +237,7 @@ def write_one(path: Path) -> Database:
     return opened
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_clean", [True, False], ids=["closed", "with-a-log"])
 def test_processes_that_read_on_a_full_disk_do_not_stop_each_other(tmp_path: Path, is_clean: bool) -> None:
     path = tmp_path / "a.db"
@@ -332,6 +333,7 @@ def test_a_log_whose_index_appears_while_the_file_is_opened_is_read(tmp_path: Pa
     opened.close()
 
 
+@pytest.mark.slow
 def test_a_file_opened_while_another_thread_reads_it_on_a_full_disk_can_be_written(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     write_one(path).close()

@@ -18,6 +18,8 @@ from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
+pytestmark = pytest.mark.slow
+
 KINDS = {"slurm": "{kind: slurm, version: '22.05'}", "kubernetes": "{kind: kubernetes, version: '1.35'}"}
 CLUSTER = """
 name: own

@@ -135,6 +135,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_two_copies_race(tmp_path: Path) -> None:
     """Each start is overtaken by the next while it runs on: what was committed grows by one, and nothing goes back."""
     folder, shown = tmp_path / "ckpt", tmp_path / "shown"

@@ -51,6 +51,7 @@ def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> No
         assert why_not(asked, cluster, CATALOG) == why_not(asked, plan, CATALOG)
 
 
+@pytest.mark.slow
 def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
     cluster = seen(plan, **train(range(1, 11), "drained"))
     assert cluster.observed_at == NOW and cluster.pools["train"].unhealthy_nodes == 10
@@ -176,6 +177,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
     fleet = load_fleet_state(files / "fleet.yaml")
     assert [cluster.plan.name for cluster in fleet.clusters] == ["a", "b"]
@@ -260,6 +262,7 @@ clusters:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [

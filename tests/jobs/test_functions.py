@@ -21,6 +21,8 @@ from supercloud.jobs.executor import Executor, RemoteTraceback
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def executor(plan: Plan, store: Store) -> Iterator[Executor]:

@@ -102,6 +102,7 @@ def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_the
     assert "the end of a job is not recorded until it can be written again" in record.message
 
 
+@pytest.mark.slow
 def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +218,7 @@ def test_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:
     assert isinstance(submit("FAILED:3").exception(5), JobFailedError)
 
 
+@pytest.mark.slow
 def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [submit("RUNNING", "COMPLETED") for _ in range(30)]
     asked: list[int] = []

@@ -178,6 +178,7 @@ def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
     assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 11), min_size=1, max_size=12),

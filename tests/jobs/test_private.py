@@ -68,6 +68,7 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
         result.read_file("k", "result", 0)
 
 
+@pytest.mark.slow
 def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path, plan: Plan, store: Store) -> None:
     """Its log, how it ended, the log of the agent; what the program itself writes has the umask of the user."""
     before = os.umask(0o022)
@@ -98,6 +99,7 @@ def test_runs_of_another_owner_are_refused(tmp_path: Path, bits: int) -> None:
             ask()
 
 
+@pytest.mark.slow
 def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: Store) -> None:
     with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)
@@ -111,6 +113,7 @@ def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: 
     assert private.read_own_file(tmp_path / "missing", 0, 9) == b""
 
 
+@pytest.mark.slow
 def test_arguments_of_functions_are_in_no_list_of_processes(plan: Plan, store: Store) -> None:
     assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.packed_arguments, (), {}))
     with Executor(plan, engine="local", store=store) as executor:

@@ -46,6 +46,7 @@ def damage(store: Store, number: int, what: str) -> None:
         other.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*NEWER, "no checksum", "no text"])
 def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) -> None:
     here = fleet({"a": 3})
@@ -82,6 +83,7 @@ def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) ->
     assert odd.record.location == "a: its placement cannot be read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGED)
 def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> None:
     here = fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])

@@ -27,6 +27,8 @@ from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 DAMAGED = 60
 
 

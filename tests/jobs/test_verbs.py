@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from jobs.waiting import end_everything
 
+pytestmark = pytest.mark.slow
+
 FLEET = """\
 name: company
 clusters:

@@ -13,6 +13,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 
+pytestmark = pytest.mark.slow
+
 IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c"}
 MANAGEMENT = {
     "name": "management",

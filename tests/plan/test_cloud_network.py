@@ -114,6 +114,7 @@ TEXT = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     cidr=st.none() | TEXT,

@@ -317,6 +317,7 @@ def test_a_good_hall_says_nothing(tmp_path: Path) -> None:
     assert not mine, [str(item) for item in mine]
 
 
+@pytest.mark.slow
 def test_leaves_stand_among_the_racks_they_serve_where_reach_asks_for_it(tmp_path: Path) -> None:
     facility: dict[str, Any] = {"nodes": 512, "rack": DGX, "racks_per_row": 16}
     assert of(hall(tmp_path, **facility, reach="40 m"), "rack-reach") == []
@@ -390,6 +391,7 @@ def test_hot_hours_without_a_chiller_are_said(tmp_path: Path) -> None:
     assert "in 12 of 8760 hours the outdoor temperature is above 20 °C" in said
 
 
+@pytest.mark.slow
 def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
     cooling = LIQUID | {"cdu": "coolit-chx2000", "rejection": "dry-cooler", "weather": weather(tmp_path, 12)}
     plan = hall(tmp_path, "dgx-gb200", 144, rack={"type": "eia-48u"}, cooling=cooling)

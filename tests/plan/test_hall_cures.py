@@ -15,6 +15,8 @@ from supercloud.errors import Finding
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
+pytestmark = pytest.mark.slow
+
 _SETTING = re.compile(r"set ([a-z_.\[\]0-9]+): (\{[^}]*\}|[^,;)]+?)(?= at most| or more| with |\)|, |; |$)")
 _SAID = {
     "facility.power.feed": re.compile(r"set a capacity of ([\d.]+ \w+)"),

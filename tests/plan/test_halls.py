@@ -74,6 +74,7 @@ def test_the_38_racks_of_four_units(tmp_path: Path) -> None:
     assert plan.facility.racks[0].weight is not None and plan.facility.racks[0].weight.to("kg") == 521.8
 
 
+@pytest.mark.slow
 def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
     """No denser than a rack of nodes, three hold 48 QM9700 and eight machines; with at most 16 in one, four."""
     assert build_document(h100(tmp_path)).model_dump()["facility"]["network_racks"] == 3
@@ -118,6 +119,7 @@ def test_one_scalable_unit_of_b200(tmp_path: Path) -> None:
     assert "2 too few: 9.9 kW of 14.3 kW, 4.4 kW short" in said
 
 
+@pytest.mark.slow
 def test_four_b200_in_a_rack(tmp_path: Path) -> None:
     power = {"voltage": "415 V", "circuit": "60 A", "feeds": 2}
     plan = hall(tmp_path, "dgx-b200", 32, rack=DGX, power=power)
@@ -222,6 +224,7 @@ def test_distribution_units_of_twelve_racks(tmp_path: Path) -> None:
 # -- Meta, arXiv 2407.21783 -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_meta_24k() -> None:
     from samples import ROOT
 
@@ -241,6 +244,7 @@ def test_meta_24k() -> None:
 # -- the shape of any hall --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     machine=st.sampled_from(

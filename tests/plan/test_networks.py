@@ -48,6 +48,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", sorted(SHAPES))
 def test_every_end_of_every_node_link_has_an_address_of_its_own(shape: str) -> None:
     found = underlay(**SHAPES[shape])
@@ -144,6 +145,7 @@ def test_a_cloud_has_none() -> None:
     assert plan.networks is None
 
 
+@pytest.mark.slow
 def test_ports_are_called_what_the_system_calls_them() -> None:
     names = {}
     for system in ("sonic", "eos", "nvue", "frr"):
@@ -160,6 +162,7 @@ def test_ports_are_called_what_the_system_calls_them() -> None:
     assert set(systems) == {"eos"}
 
 
+@pytest.mark.slow
 def test_overlapping_networks() -> None:
     plan = planned(network={"fabrics": "10.128.0.0/16"}, fabrics=[ROCE], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-overlap")
@@ -175,6 +178,7 @@ def test_overlapping_networks() -> None:
     assert [path for path, _ in problems(plan, "network-overlap")] == ["fabrics[0].subnet"]
 
 
+@pytest.mark.slow
 def test_too_few_as_numbers() -> None:
     plan = planned(fabrics=[ROCE | {"routing": {"asn_range": "65000-65004"}}], pools=train("dgx-h100", 64))
     ((path, problem),) = problems(plan, "network-asn")
@@ -274,6 +278,7 @@ def from_file(folder: Path, **more: Any) -> Plan:
     return resolve(load(folder / "cluster.yaml"))
 
 
+@pytest.mark.slow
 def test_mac_addresses(tmp_path: Path) -> None:
     (tmp_path / "macs.csv").write_text(
         "host,network,mac\n# nodes\ntrain-0001,in-band,02-00-00-00-00-01\ntrain-0001,bmc,02:00:00:00:00:0A\n"
@@ -309,6 +314,7 @@ def test_wrong_mac_addresses(tmp_path: Path, line: str, said: str) -> None:
     assert len(found) == 1 and said in found[0][1] and f"macs.csv:{3 if given else 2}:" in found[0][1]
 
 
+@pytest.mark.slow
 def test_a_list_of_mac_addresses_that_is_not_there(tmp_path: Path) -> None:
     assert problems(from_file(tmp_path, network={"macs": "macs.csv"}), "network-macs")[0][0] == "network.macs"
     (tmp_path / "macs.csv").write_bytes(b"\xff\xfe\x00")

@@ -14,6 +14,8 @@ from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import Power
 from supercloud.spec.loader import loads
 
+pytestmark = pytest.mark.slow
+
 SUPERPOD = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
 STORAGE = ROOT / "examples" / "07-storage" / "cluster.yaml"
 

@@ -73,6 +73,7 @@ def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management
         assert item.problem.startswith(f"unknown mounting or feed of {name}")
 
 
+@pytest.mark.slow
 def test_switches_servers_and_service_machines_are_compared_too() -> None:
     """They go into the rack of the management, else into that of the nodes. What is advised takes all of them."""
     store = {

@@ -16,6 +16,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.open_points import describe_open_points
 from supercloud.targets import render
 
+pytestmark = pytest.mark.slow
+
 
 def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
     plan = planned(

@@ -406,6 +406,7 @@ def test_no_room_for_servers(catalog: Catalog) -> None:
     assert any("no free block" in finding.problem for finding in tight.errors) and tight.servers == ()
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["lustre", "weka", "storage-scale", "nfs", "object"]),
     st.integers(1, 4000),

@@ -34,6 +34,7 @@ def test_full_tiers_have_no_port_for_the_subnet_manager() -> None:
     assert found(32) and not found(31)
 
 
+@pytest.mark.slow
 def test_a_free_port_or_a_declared_manager_is_enough() -> None:
     assert not found(7)
     assert not found(7, manager={"links": 2})
@@ -56,6 +57,7 @@ FULL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "nodes", "changes"), FULL)
 def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: int, changes: dict[str, Any]) -> None:
     warned = plan_of(machine, nodes, **changes)
@@ -83,6 +85,7 @@ def test_a_manager_without_links_is_advised_to_have_some() -> None:
     assert not found(8, manager={"links": 2, "product": "UFM appliance"})
 
 
+@pytest.mark.slow
 def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None:
     (refused,) = plan_of("dgx-h100", 64, su=32, manager={"links": 2}).errors
     assert refused.hint == "set su: 22, or use 63 nodes"

@@ -85,6 +85,7 @@ def test_a_tenant_without_hosts_has_nodes_of_all() -> None:
     assert [item.accounts for item in plan.scheduler.partitions] == [("alpha", "ops"), ("beta", "ops"), ()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
 def test_a_partition_without_hosts_beside_one_with_hosts_keeps_nobody_apart(scheduler: dict[str, Any]) -> None:
     """Its key is on the ports of all tenants, whatever reads who has which nodes. What is advised keeps them apart."""
@@ -108,6 +109,7 @@ def test_without_tenants_there_is_no_account_to_name() -> None:
     assert [item.accounts for item in planned(tenants=[]).scheduler.partitions] == [(), (), ()]
 
 
+@pytest.mark.slow
 def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     (found,) = strangers(with_partitions({"name": "fast", "pools": ["pa"]}))
     assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")

@@ -60,6 +60,7 @@ def test_links_to_services_are_counted_too(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_uplinks_at_the_speed_of_slower_nodes_are_warned_of(tmp_path: Path) -> None:
     """A node of 200 Gb/s on ports made for 400 Gb/s: the catalog has splitters to nodes, none between switches."""
     fast = hall(tmp_path, "dgx-a100", 140, fabrics=[QM9700], rack=RACK)

@@ -252,6 +252,7 @@ def test_a_cycle_of_joins_is_refused_at_each_of_its_networks(joins: dict[str, st
     assert all(item.problem.startswith(f"{name} joins ") and item.hint for name, item in zip(cycle, wrong, strict=True))
 
 
+@pytest.mark.slow
 def test_right_joins_and_partitions_say_nothing() -> None:
     good = joined(fabric="in-band", links=2)
     assert not [finding for finding in findings(good) if finding.level == "error"]
@@ -282,6 +283,7 @@ def test_the_specs_are_plain() -> None:
     assert all(yaml.safe_load(yaml.safe_dump(data)) == data for _, _, _, data in WRONG.values())
 
 
+@pytest.mark.slow
 def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
     conv = ROCE | {"name": "conv", "role": "storage", "exits": 4}
     data = spec(COMPUTE, conv, MANAGEMENT | {"joins": {"fabric": "conv", "links": 2}}, nodes=8)
@@ -294,6 +296,7 @@ def test_what_leads_out_of_a_routed_fabric_is_said() -> None:
     assert not [item for item in findings(bridged) if item.check == "network-edge"]
 
 
+@pytest.mark.slow
 def test_links_slower_than_the_adapters_are_said() -> None:
     gaudi = [{"name": "train", "machine": "gaudi3-8", "nodes": 16, "fabrics": ["compute"]}]
     slow = ROCE | {"switch": "arista-7060x6-64pe"}  # 800, 400 and 100 Gb/s; the ports of a Gaudi 3 have 200
@@ -304,6 +307,7 @@ def test_links_slower_than_the_adapters_are_said() -> None:
         assert not [item for item in findings(spec(cured, pools=gaudi)) if item.check == "fabric-speed"]
 
 
+@pytest.mark.slow
 def test_a_kind_of_cable_that_there_is_not_is_said() -> None:
     hall = {"facility": {"rack": {"type": "eia-48u", "nodes": 4}}}
     (said,) = (

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from supercloud.errors import InputError
 from supercloud.primitives.addresses import AddressRun, allocate_blocks
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=4), st.integers(0, 20_000), min_size=1, max_size=8))
 def test_blocks_hold_their_hosts_and_do_not_overlap(needs: dict[str, int]) -> None:

@@ -27,12 +27,14 @@ def test_deep_nesting_does_not_end_the_process(opening: str) -> None:
         parse_yaml("x:\n  " + opening * 100_000)
 
 
+@pytest.mark.slow
 def test_of_very_many_problems_the_first_are_said() -> None:
     with pytest.raises(SpecError) as caught:
         loads(GOOD + "".join(f"key{number}: 1\n" for number in range(3000)))
     assert len(caught.value.findings) == 201 and "2800 more" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
     data = {f"key{number}": 1 for number in range(400_000)}
     with pytest.raises(ValidationError) as caught:

@@ -109,6 +109,7 @@ def test_bad_yaml_has_a_line(text: str, said: str) -> None:
     assert all(item.line >= 1 and item.file == "x.yaml" for item in caught.value.findings)
 
 
+@pytest.mark.slow
 def test_a_bomb_does_not_go_off() -> None:
     bomb = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
     with pytest.raises(SpecError, match="aliases repeat"):

@@ -13,6 +13,8 @@ from supercloud.topology.reserved import (
     count_free_ports,
 )
 
+pytestmark = pytest.mark.slow
+
 asks = st.lists(
     st.builds(
         lambda cages, kind: PortRequest(cages, True, 2) if kind == 2 else PortRequest(cages, kind == 1),

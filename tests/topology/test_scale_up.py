@@ -39,6 +39,7 @@ def test_nvlink_72():
     assert len(pairs) == 576 * 18
 
 
+@pytest.mark.slow
 def test_nvlink_8():
     domains = build_switched_scale_up(127, accelerators=8, links_per_accelerator=18, switches=4)
     assert domains.switch_count == 127 * 4
@@ -62,6 +63,7 @@ def test_torus():
     check(domains)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
 def test_any_numbers(nodes, accelerators, domain, links, switches):

@@ -46,8 +46,8 @@ A provider is ``templates/boot/clouds/<name>.sh.j2`` with these functions; every
 ``cloud_users PROGRAM``                  configures the SDKs of users to call that program
 =======================================  ==========================================================================
 
-``boot.sh`` and the scaler call them: the package ``scaler`` in this folder is copied into the bundle unchanged, and reads
-the groups from ``scale.json``. Slurm starts it through ``resume.sh``, ``suspend.sh`` and ``resume-fail.sh``.
+``boot.sh`` and the scaler call them: the package ``scaler`` in this folder is copied into the bundle unchanged, and
+reads the groups from ``scale.json``. Slurm starts it through ``resume.sh``, ``suspend.sh`` and ``resume-fail.sh``.
 
 ``cloud_instances`` is also called for hosts of the roles database and login (``members.txt``): their machines have the
 same tag as those of groups. These and nodes get the daemons' key from the controller when they join: see

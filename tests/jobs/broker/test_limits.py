@@ -110,6 +110,7 @@ def test_a_move_stays_within_the_limits() -> None:
     assert not rebalance(busy, [waits], {1: job(1, tenant="llm")}, NOW, 60, held)
 
 
+@pytest.mark.slow
 def test_more_than_the_limit_is_refused_at_once(store: Store) -> None:
     here = limited(accelerators=8, max_time=Duration("1 h"), submitted=1)
     with pytest.raises(SpecError, match="tenant llm is limited to 8 at one time in fleet"):

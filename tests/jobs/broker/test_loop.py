@@ -131,6 +131,7 @@ def test_it_goes_on_after_any_error(error: Exception) -> None:
     assert sum(line.startswith("warning: ") for line in lines) == 1
 
 
+@pytest.mark.slow
 def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
     for name, text in (("fleet", FLEET), ("own", CLUSTER), ("job", "{name: a, command: ['true'], time_limit: 1 min}")):
         (tmp_path / f"{name}.yaml").write_text(text)
@@ -170,6 +171,7 @@ def test_a_locked_store_and_sigterm(tmp_path: Path) -> None:
         end_everything(tmp_path / "state")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")
 def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     folder = tmp_path / 'a "folder" of 100% $HOME'
@@ -195,6 +197,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     assert "--every 2.0" in done.stdout and "100%% $$HOME" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_command_after_the_unit_writes_that_very_unit(tmp_path: Path) -> None:
     folder = tmp_path / "two words"
     folder.mkdir()
@@ -250,6 +253,7 @@ def variables_read() -> set[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None:
     read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read

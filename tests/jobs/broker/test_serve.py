@@ -70,6 +70,7 @@ def test_a_job_nobody_can_ever_have_is_refused_at_once(store: Store) -> None:
     assert not api.list_jobs(store)
 
 
+@pytest.mark.slow
 def test_a_job_is_not_told_to_wait_where_its_cluster_is_set_up_wrongly(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,6 +137,7 @@ def test_without_retries_lost_is_lost(store: Store) -> None:
     assert held.reload().state is State.NODE_FAIL
 
 
+@pytest.mark.slow
 def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
     here = fleet({"a": 1, "b": 1})
     api.submit(job(1, ["RUNNING", "COMPLETED", "COMPLETED"]), here, store=store)
@@ -165,6 +167,7 @@ def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
     assert engine_of(here, moved.cluster, store).count_submissions(moved.key) == 1, "the first engine took it once"
 
 
+@pytest.mark.slow
 def test_a_job_that_began_is_not_taken_back(store: Store) -> None:
     here = fleet({"a": 1})
     held = api.submit(job(1, ["QUEUED", "RUNNING", "COMPLETED"]), here, store=store)
@@ -179,6 +182,7 @@ def test_a_job_that_began_is_not_taken_back(store: Store) -> None:
     assert held.wait(5) is State.COMPLETED
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_stays_cancelled(store: Store) -> None:
     here = fleet({"a": 1})
     first = api.submit(job(1, ["QUEUED"], retries=3), here, store=store)
@@ -192,6 +196,7 @@ def test_a_cancelled_job_stays_cancelled(store: Store) -> None:
     assert first.reload().state is State.CANCELLED
 
 
+@pytest.mark.slow
 def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     store: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -228,6 +233,7 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
     assert not ledger.list_abandoned(store) and lost.poll([ref or ""])[ref or ""].state is State.CANCELLED
 
 
+@pytest.mark.slow
 def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
     here = fleet({"a": 4})
     first = api.submit(job(1, ["RUNNING", "COMPLETED"], name="first"), here, store=store)
@@ -248,6 +254,7 @@ def test_what_waits_for_another_job_begins_after_it(store: Store) -> None:
         api.submit(job(1, after=["nobody"]), here, store=store)
 
 
+@pytest.mark.slow
 def test_a_name_means_the_job_that_had_it_when_the_waiting_job_was_submitted(store: Store) -> None:
     here = fleet({"a": 8})
     prep = api.submit(job(1, ["RUNNING", "RUNNING", "COMPLETED"], name="prep"), here, store=store)
@@ -274,6 +281,7 @@ def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
     assert alone.reload().state is State.FAILED and "no earlier job is called 'train'" in alone.reload().reason
 
 
+@pytest.mark.slow
 def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> None:
     here = fleet({"a": 8})
     first = api.submit(job(1, ["COMPLETED"]), here, store=store)
@@ -310,6 +318,7 @@ def test_other_fleets_are_left_alone(store: Store) -> None:
     assert Broker(store, other).step() == 0 and held.reload().state is State.HELD
 
 
+@pytest.mark.slow
 def test_a_fleet_that_nobody_reaches(store: Store) -> None:
     here = fleet({"a": 1})
     alone = Fleet(

@@ -153,6 +153,7 @@ def test_a_job_fails_with_its_code(engine: Engine, key: str) -> None:
     assert eventually(reaches(engine, ref, State.FAILED), PATIENCE).exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
     ref = submitted(engine, "long", key)
     eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
@@ -174,6 +175,7 @@ def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
     engine.cancel(runs)
 
 
+@pytest.mark.slow
 def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
     at, delay = time.time(), max(1.0, engine.poll_interval)
@@ -232,6 +234,7 @@ def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engin
     eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
 
 
+@pytest.mark.slow
 def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:
     assert isinstance(engine, StreamsLogs)
     assert engine.read_log(key, 0) == b""

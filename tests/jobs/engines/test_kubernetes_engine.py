@@ -206,6 +206,7 @@ def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngi
     assert engine.read_log("stranger", 0) == b""
 
 
+@pytest.mark.slow
 def test_no_configuration_is_said_with_what_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
@@ -223,6 +224,7 @@ clusters: {clusters}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clusters",
     [

@@ -109,6 +109,7 @@ INFINIBAND = """
   - {name: domains"""
 
 
+@pytest.mark.slow
 def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None:
     body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
     spec = job_of(body)["template"]["spec"]
@@ -116,6 +117,7 @@ def test_routed_links_are_the_hosts(made: Callable[..., dict[str, Any]]) -> None
     assert main_of(body)["resources"]["limits"]["rdma/compute"] == "1"
 
 
+@pytest.mark.slow
 def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[str, Any]]) -> None:
     body = made(resolve(loads(PLAN.replace(INFINIBAND, ROCE))), accelerators={"type": "h100", "count": 16})
     assert main_of(body)["securityContext"]["capabilities"] == {"add": ["IPC_LOCK"], "drop": ["NET_RAW"]}
@@ -123,6 +125,7 @@ def test_pods_on_the_hosts_network_send_no_raw_packets(made: Callable[..., dict[
     assert "hostNetwork" not in job_of(alone)["template"]["spec"], "one node needs no fabric"
 
 
+@pytest.mark.slow
 def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     plan = planned(VARIANTS["aws"])
     whole, half = (
@@ -140,6 +143,7 @@ def test_a_part_of_a_node_gets_its_part_of_the_adapters() -> None:
     assert dict(functions.annotations)["k8s.v1.cni.cncf.io/networks"].startswith("vision-compute-vf0,")
 
 
+@pytest.mark.slow
 def test_gke_joins_its_own_networks() -> None:
     plan = planned(ELSEWHERE["gke"])
     notes = dict(build_pod_links(plan, plan.pools[0], "llm", 2, 1.0).annotations)
@@ -197,6 +201,7 @@ VOLCANO = PLAN.replace('version: "1.36"}', 'version: "1.36", queue: volcano}')
 ALONE = VOLCANO.replace("name: nvl,", "name: nvl, imex: false,")
 
 
+@pytest.mark.slow
 def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 forgets what it chose for a HyperNode as soon as it tries the next one."""
     gb200 = {"type": "gb200", "count": 32}
@@ -211,6 +216,7 @@ def test_volcano_claims_nothing_within_a_level(made: Callable[..., dict[str, Any
     assert whole == {"mode": "hard", "highestTierAllowed": 1}, "one domain holds it, and must"
 
 
+@pytest.mark.slow
 def test_volcano_takes_places_for_who_says_no_place(made: Callable[..., dict[str, Any]]) -> None:
     """Release 1.14 preempts for no job that has a networkTopology; a wish for nearness must not undo a priority."""
     fields: dict[str, Any] = {"accelerators": {"type": "h100", "count": 128}, "priority": "high"}
@@ -247,6 +253,7 @@ def test_the_same_job_for_volcano(made: Callable[..., dict[str, Any]]) -> None:
     assert group["template"]["spec"]["activeDeadlineSeconds"] == 3600
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [0, 3])
 def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str, Any]], retries: int) -> None:
     """Its controller fails a job at ``retryCount >= maxRetry``, and takes a maxRetry of 0 for 3."""

@@ -33,6 +33,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., JobSpec]
 SHOW = ["sh", "-c", 'echo "$NODE_RANK $RANK/$WORLD_SIZE $CUDA_VISIBLE_DEVICES $MASTER_ADDR:$MASTER_PORT $NNODES"']
 

@@ -20,6 +20,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., JobSpec]
 
 

@@ -244,6 +244,7 @@ def rest(address: str, tmp_path: Path) -> SlurmEngine:
     return SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
 def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
     Scheduler.said = [said]
@@ -474,6 +475,7 @@ class Amnesiac:
         return CommandResult(0, "MinJobAge               = 60 sec\n" if "scontrol" in argv else "")
 
 
+@pytest.mark.slow
 def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
     tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -537,6 +539,7 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     assert queue.jobs == {5: "RUNNING"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [3, 2], ids=["another store", "an earlier version"])
 def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
     address: str,

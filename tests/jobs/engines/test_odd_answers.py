@@ -146,6 +146,7 @@ def test_an_odd_answer_names_address_field_and_value(address: str, tmp_path: Pat
     assert f"GET {address}/slurm/" in said and "nodes[1].name is 7, not a text" in said and "nodes[1].state" in said
 
 
+@pytest.mark.slow
 def test_recorded_answers_with_something_wrong_in_them(address: str, tmp_path: Path) -> None:
     chance = random.Random(20261122)
     engine = SlurmEngine(Connection(engine="slurm", via=address), tmp_path)

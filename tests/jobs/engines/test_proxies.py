@@ -265,6 +265,7 @@ def by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) 
         connection.send(pools, "POST", f"https://{HOST}{JOBS}", b"{}", {}, limits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("send", [by_urllib, by_urllib3])
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
 def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(

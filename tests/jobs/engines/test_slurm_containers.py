@@ -134,6 +134,7 @@ def test_exit_codes_come_out(job: Make, ran: Callable[..., Any], wish: dict[str,
     ran(render_script(job(["sh", "-c", "exit 4"], **IMAGE, **wish), AT, "k", HOME), "apptainer", code=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["'/state/with space'", HOME])
 def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
     retried = {"retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}]}

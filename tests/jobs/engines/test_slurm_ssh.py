@@ -119,6 +119,7 @@ def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path
         far.submit(other)
 
 
+@pytest.mark.slow
 def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked(
     home: Path, tmp_path: Path, job: Make
 ) -> None:
@@ -139,6 +140,7 @@ def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked
     assert (home / "submitted").read_text().count("\n") == 3
 
 
+@pytest.mark.slow
 def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     far.submit(monday := far.prepare(job(["monday"]), AT, "nightly"))
@@ -171,6 +173,7 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
         prune(store, ended_before=time.time() + 1)
 
 
+@pytest.mark.slow
 def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +219,7 @@ def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_pa
     assert far.submit(far.prepare(job(), AT, "k")) == "41"
 
 
+@pytest.mark.slow
 def test_a_submission_on_its_way_is_waited_for(
     home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +243,7 @@ def test_a_submission_on_its_way_is_waited_for(
     assert found == {"k": "41"} and far.submit(prepared) == "41"
 
 
+@pytest.mark.slow
 def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
@@ -252,6 +257,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
     assert far.submit(prepared) == "42"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
 def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:

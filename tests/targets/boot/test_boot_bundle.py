@@ -20,6 +20,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_boot_programs_pass_shellcheck(provider: str, tmp_path: Path) -> None:
     bundle = render(plan(provider=provider), "boot")

@@ -17,7 +17,7 @@ from boot_machines import plan
 
 from supercloud.targets import render
 
-pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")]
 
 KEY = bytes(range(256)) * 4
 HOME = "127.0.0.1"

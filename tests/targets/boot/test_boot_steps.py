@@ -37,6 +37,7 @@ def compute(tmp_path: Path) -> BootMachine:
     return machine
 
 
+@pytest.mark.slow
 def test_compute_node_joins(compute: BootMachine) -> None:
     done = compute.begin()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -64,6 +65,7 @@ def test_compute_node_joins(compute: BootMachine) -> None:
     assert update == ["update NodeName=train-0003 Topology=network:root:nn-1:nn-2-3"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metadata", "place"), [("zone=us-east-1a", "zone-us-east-1a"), ("", "unknown")])
 def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: str, place: str) -> None:
     """The zone is all there is; the block of a scale-up domain stays."""
@@ -77,6 +79,7 @@ def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: st
     assert f"update NodeName=train-0003 Topology=network:root:{place},scale-up:d2" in compute.calls("scontrol")
 
 
+@pytest.mark.slow
 def test_place_is_asked_for_again(compute: BootMachine) -> None:
     """A cloud does not know at once where a new instance is."""
     (compute.cloud / "metadata").write_text("id=i-1\naddress=10.0.0.9\nzone=us-east-1a\nnetwork=\n")
@@ -94,6 +97,7 @@ def test_errors_of_the_shell_itself_are_logged(compute: BootMachine) -> None:
     assert done.returncode == 1 and "FAILED place: exited with 1, see the line above" in done.stderr
 
 
+@pytest.mark.slow
 def test_slurmd_command(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     unit = (compute.root / "etc/systemd/system/slurmd.service.d/supercloud.conf").read_text()
@@ -127,6 +131,7 @@ def test_slurm_user_has_one_number_on_every_machine(compute: BootMachine) -> Non
         assert steps.index("slurm_user") < min(steps.index(name) for name in ("state", "release") if name in steps)
 
 
+@pytest.mark.slow
 def test_hosts_without_slurmd_and_slurmctld_have_the_release(compute: BootMachine) -> None:
     """The real slurmdbd and commands do not say their release before they are configured, which is a later step."""
     compute.steps("identity")
@@ -140,6 +145,7 @@ def test_hosts_without_slurmd_and_slurmctld_have_the_release(compute: BootMachin
     assert "FAILED release: slurmdbd is 22.05, the cluster has 25.11" in done.stderr
 
 
+@pytest.mark.slow
 def test_users_log_in_to_nodes_only_where_their_jobs_run(compute: BootMachine) -> None:
     """Before the node joins: pam_slurm_adopt, or no users at all in an image that has no such module."""
     compute.fake("sshd", 'echo "usepam yes"; cat "$BOOT_ROOT"/etc/ssh/sshd_config.d/*.conf 2>/dev/null || true')
@@ -179,6 +185,7 @@ def test_a_long_answer_of_sshd_is_read_whole(compute: BootMachine) -> None:
     assert done.returncode == 0 and "pam_slurm_adopt" in pam.read_text(), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     """With auth/slurm a node asks for its name before its slurmd runs; sackd ends before slurmd takes its socket."""
     machine = BootMachine(tmp_path, "train-spot", plan("25.11", auth="slurm"))
@@ -196,6 +203,7 @@ def test_sackd_signs_until_slurmd_runs(tmp_path: Path) -> None:
     assert done.returncode == 1 and "FAILED sackd: sackd is missing" in done.stderr
 
 
+@pytest.mark.slow
 def test_second_start_changes_nothing(compute: BootMachine) -> None:
     assert compute.begin().returncode == 0
     compute.fake("systemctl")  # all units run
@@ -207,6 +215,7 @@ def test_second_start_changes_nothing(compute: BootMachine) -> None:
     assert not compute.calls("mount") and not [line for line in compute.calls("systemctl") if "restart" in line]
 
 
+@pytest.mark.slow
 def test_older_releases_get_features_only(tmp_path: Path) -> None:
     machine = BootMachine(tmp_path, "train-spot", plan("22.05"))
     machine.fake("scontrol", 'echo "NodeName=train-0003 NodeAddr=10.0.0.9 State=IDLE+CLOUD Extra=1"')
@@ -219,6 +228,7 @@ def test_older_releases_get_features_only(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_controller_starts(controller: BootMachine) -> None:
     (controller.cloud / "disk").touch()
     (controller.root / "etc").mkdir()
@@ -245,6 +255,7 @@ def test_empty_secret_is_not_filled_by_nodes(compute: BootMachine) -> None:
     assert (compute.cloud / "secrets/auth").read_text() == ""
 
 
+@pytest.mark.slow
 def test_managed_database(tmp_path: Path) -> None:
     machine = BootMachine(tmp_path, "ctl1", plan(managed_database=True))
     (machine.cloud / "secrets/database").write_text('{"username": "admin", "password": "x#y"}')
@@ -280,6 +291,7 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
     assert not controller.calls("mkfs.ext4")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "why"),
     [

@@ -75,6 +75,7 @@ def log_of(machine: BootMachine) -> str:
     return (machine.root / "var/log/supercloud/boot.log").read_text()
 
 
+@pytest.mark.slow
 def test_program_is_run_with_what_it_needs(server: BootMachine) -> None:
     done = server.begin()
     assert done.returncode == 0, done.stdout + done.stderr
@@ -105,12 +106,14 @@ def test_token_is_not_visible_to_others(server: BootMachine) -> None:
     assert kept == []
 
 
+@pytest.mark.slow
 def test_lines_of_a_long_token_are_hidden_too(server: BootMachine) -> None:
     (server.cloud / "secrets/weka-token").write_text('{"key": "first"}\nsecond-half\n')
     assert server.begin().returncode == 0
     assert "first" not in log_of(server) and "second-half" not in log_of(server)
 
 
+@pytest.mark.slow
 def test_program_is_run_once(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.cloud / "software/weka/install.sh").unlink()
@@ -119,6 +122,7 @@ def test_program_is_run_once(server: BootMachine) -> None:
     assert server.calls("ran") == ["0"]
 
 
+@pytest.mark.slow
 def test_another_source_is_another_program(server: BootMachine) -> None:
     assert server.begin().returncode == 0
     (server.root / "etc/supercloud/installed").write_text("s3://software/weka/older.sh\n")
@@ -126,6 +130,7 @@ def test_another_source_is_another_program(server: BootMachine) -> None:
     assert server.calls("ran") == ["0", "0"]
 
 
+@pytest.mark.slow
 def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> None:
     program = server.cloud / "software/weka/install.sh"
     program.write_text(PROGRAM + 'echo; echo "no licence for $SUPERCLOUD_TOKEN"; exit 7\n')
@@ -140,6 +145,7 @@ def test_failed_program_is_run_again_at_the_next_start(server: BootMachine) -> N
     assert server.calls("ran") == ["0", "0"]
 
 
+@pytest.mark.slow
 def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
     fifo = server.cloud / "held"
     os.mkfifo(fifo)
@@ -174,6 +180,7 @@ def test_why_nothing_was_installed(server: BootMachine, spoil: str, why: str) ->
     assert not (server.root / "etc/supercloud/installed").exists() and not server.calls("ran")
 
 
+@pytest.mark.slow
 def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
     machine = served(tmp_path, weka(HTTPS))
     machine.fake("curl", f"""while [ "$1" != --output ]; do shift; done; cat >"$2" <<'END'\n{PROGRAM}END""")
@@ -191,6 +198,7 @@ def test_source_at_an_address_without_a_token(tmp_path: Path) -> None:
     assert refused.stdout.count("trying again") == 1
 
 
+@pytest.mark.slow
 def test_image_that_has_the_software(tmp_path: Path) -> None:
     machine = served(tmp_path, weka((), suppressed=True))
     done = machine.begin()
@@ -220,6 +228,7 @@ def test_clients_mount_as_the_catalog_says(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_clients_wait_for_servers_that_still_install(tmp_path: Path) -> None:
     machine = client(tmp_path, weka())
     machine.fake("weka")

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from scaler_machine import OFF, SLURM, Scaler, join_two
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def scaler(tmp_path: Path) -> Scaler:

@@ -83,6 +83,7 @@ def test_a_queue_takes_jobs_of_its_own_namespace_only() -> None:
     assert set(by_kind(items, "LocalQueue")) == {"llm/llm", "vision/vision"}
 
 
+@pytest.mark.slow
 def test_rights_end_at_the_namespace() -> None:
     items = rendered()
     for space, user in (("llm", "ada"), ("vision", "grace")):
@@ -206,6 +207,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"pools": [{"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}]}]
 )
@@ -297,6 +299,7 @@ def test_nvl72_shares_memory_within_a_tenant() -> None:
     assert by_kind(items, "DeviceClass")["train.supercloud.dev"]
 
 
+@pytest.mark.slow
 def test_claims_take_the_place_of_the_device_plugin() -> None:
     bundle = render(planned(VARIANTS["claims"]), "kubernetes")
     values = {

@@ -103,6 +103,7 @@ def test_elevations(plan: Plan) -> None:
     assert yaml.safe_load(bundle["facility.yaml"])["racks"] == 6
 
 
+@pytest.mark.slow
 def test_rendering_examples_is_deterministic(example: Path) -> None:
     plan = resolve(load(example))
     if "racks" not in list_targets(plan):

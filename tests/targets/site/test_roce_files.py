@@ -25,6 +25,8 @@ from supercloud.spec.loader import load
 from supercloud.targets import render
 from supercloud.targets.site.roce.nodes import list_reachable_blocks
 
+pytestmark = pytest.mark.slow
+
 DIALECTS = ("eos", "frr", "nvue", "sonic")
 ROCE = {
     "name": "compute",

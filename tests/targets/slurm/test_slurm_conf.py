@@ -402,6 +402,7 @@ set -e
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mask", ["022", "077"])
 def test_blocks_of_install_run_in_one_shell_leave_files_that_daemons_read(mask: str, tmp_path: Path) -> None:
     """A umask set for keys does not stay: MariaDB would skip its file in silence. Paths are below a folder of ours."""

@@ -88,6 +88,7 @@ def test_without_servers_there_is_nothing_to_render(catalog: Catalog) -> None:
     assert "storage" not in list_targets(planned(catalog, {"tier": "best", "servers": None}))
 
 
+@pytest.mark.slow
 def test_scripts_are_sound(bundle: Bundle, tmp_path: Path) -> None:
     bundle.write(tmp_path / "out")
     scripts = sorted((tmp_path / "out").rglob("*.sh"))
@@ -123,6 +124,7 @@ def run_format(bundle: Bundle, tmp_path: Path, host: str) -> list[list[str]]:
     return [line.split() for line in log.read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_every_target_is_formatted_once_by_documented_options(catalog: Catalog, tmp_path: Path) -> None:
     plan = plan_of(catalog, {"capacity": "1 PiB", "tier": "good"})
     made, (item,) = render(plan, "storage"), plan.storage

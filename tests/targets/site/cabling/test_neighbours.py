@@ -264,6 +264,7 @@ def _same(plan: Plan, one: str, other: str) -> bool:
     return numbers[one] == numbers[other]
 
 
+@pytest.mark.slow
 def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
     """Mellanox-SN5600-O128/port_config.ini of SONiC: cage 1 is Ethernet0 and Ethernet4, cage 64 Ethernet504 and 508."""
     text = render(plan_with("sonic"), "cabling")["compute.csv"]
@@ -301,6 +302,7 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
     assert found.differences == () and found.checked == found.links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -17,6 +17,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 from supercloud.targets.site.cabling.verify import VerificationResult, verify_output
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[4] / "examples"
 SPEC = EXAMPLES / "02-superpod" / "cluster.yaml"
 

@@ -13,6 +13,8 @@ import supercloud as sc
 from supercloud.spec.loader import loads
 from supercloud.targets import render
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[4] / "examples"
 DEVICES = {"mlx5_0": "ib0", "mlx5_3": "ib1", "mlx5_1": "ib2", "mlx5_7": "ib3"}
 SPEC = f"""

@@ -142,6 +142,7 @@ def test_a_storage_fabric_without_a_server_is_said(tmp_path: Path) -> None:
     assert "no server is on compute" in findings_of(plan, "subnet-reach")[0]
 
 
+@pytest.mark.slow
 def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
     plan = plan_of(guided(LLM), folder)
     assert findings_of(plan, "subnet-reach") == [
@@ -154,6 +155,7 @@ def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
     assert find_key_match(keys["train-0001"], keys["train-0004"]) == (False, frozenset({compute_pkey("vision")}))
 
 
+@pytest.mark.slow
 def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folder: Path) -> None:
     both = 'tenant: vision, hosts: "train-[0003-0008]"'
     plans = [plan_of(guided(*order), folder) for order in ((LLM, both), (both, LLM))]
@@ -168,6 +170,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
     assert 0x8000 | compute_pkey("vision") in keys["train-0003"].other_keys
 
 
+@pytest.mark.slow
 def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
     """They were numbered in the order of the spec: without llm, vision had the key that llm's nodes still had."""
     three = guided(LLM, VISION, "tenant: audio", tenants="llm, vision, audio")
@@ -178,6 +181,7 @@ def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
         assert not any(item.path.endswith(".pkey") for item in diff_plans(plan_of(three, folder), fewer))
 
 
+@pytest.mark.slow
 def test_a_changed_key_is_in_the_diff(folder: Path) -> None:
     one, other = (plan_of(guided(LLM, f"{VISION}, pkey: {key}"), folder) for key in (7, 8))
     (change,) = diff_plans(one, other)
@@ -198,6 +202,7 @@ def test_tenants_with_one_key_are_told_which_one_to_declare(folder: Path) -> Non
     assert found.path == "fabrics[0].partitions[1].pkey" and f"set pkey: {compute_pkey('vision')}" in found.hint
 
 
+@pytest.mark.slow
 def test_colliding_names_are_found_and_the_advice_is_free() -> None:
     seen: dict[int, str] = {}
     first, second = next(

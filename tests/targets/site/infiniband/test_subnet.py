@@ -30,6 +30,7 @@ def test_the_open_manager_has_the_fat_tree_and_no_further_fallback() -> None:
     assert "=" not in conf and "root_guid_file" not in conf and "sharp" not in conf
 
 
+@pytest.mark.slow
 def test_licensed_things_need_the_manager_that_has_them() -> None:
     found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
     assert found == [
@@ -43,6 +44,7 @@ def test_licensed_things_need_the_manager_that_has_them() -> None:
     assert "high_ber_ports_auto_isolation" in bundle["compute/ufm/gv.cfg"]
 
 
+@pytest.mark.slow
 def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     names = [f"compute-spine-{number:03d}" for number in range(1, 17)]
     names += [f"train-0001 mlx5_{port}" for port in (11, 6, 10, 9, 4, 3, 5, 0)]
@@ -82,6 +84,7 @@ def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
     assert "'none.txt': file not found" in found.problem
 
 
+@pytest.mark.slow
 def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     """They are in the simulated network and in the list of cables too, with the adapters that their machine has."""
     spec = SPEC.parents[1] / "07-storage" / "cluster.yaml"

@@ -60,6 +60,7 @@ def test_the_open_manager_has_no_file_of_ufm() -> None:
     assert "systemctl enable --now opensm-compute\n" in files["compute/GUIDE.md"]
 
 
+@pytest.mark.slow
 def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Path) -> None:
     """Neither where OpenSM runs nor how it and the units of IPoIB come onto hosts was on the page."""
     declared = files_of("manager: {links: 4, appliances: 2}")["compute/GUIDE.md"]
@@ -81,6 +82,7 @@ def test_the_guide_names_the_hosts_and_has_every_line_that_installs(tmp_path: Pa
     assert os.access(tmp_path / started, os.X_OK) and "enable --now ipoib-compute.service" in guide
 
 
+@pytest.mark.slow
 def test_appliances_of_ufm_beside_the_open_manager_are_a_finding() -> None:
     text = (EXAMPLES / "05-superpod-networks" / "cluster.yaml").read_text()
     assert not findings_of(sc.resolve(loads(text)))
@@ -174,6 +176,7 @@ def test_a_path_is_no_command() -> None:
         loads(spec_of('m_key: "/etc/$(id)"'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [f"m_key: {KEY}", "manager: {links: 2}", "pod: rail"])
 def test_the_script_passes_shellcheck(tmp_path: Path, more: str) -> None:
     script = tmp_path / "start-opensm.sh"
@@ -198,6 +201,7 @@ def dgx(tmp_path: Path, host: Path) -> Path:
     return host
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "guid", "priority"),
     [
@@ -215,6 +219,7 @@ def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, 
     assert f"\nguid 0x{guid:016x}\n" in done.stdout and f"\nsm_priority {priority}\n" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -244,6 +249,7 @@ def test_several_subnets_have_a_unit_for_each_port() -> None:
     assert "Environment=OPENSM_PORT=%i" in files["compute/opensm-compute@.service"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd")
 @pytest.mark.parametrize("spec", [spec_of(), RAILS_APART])
 def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, spec: str) -> None:
