@@ -13,7 +13,7 @@ FORBIDDEN = {
     r"\bremed(?:y|ies)\b": "fix, suggestion",
     r"\bwhose turn\b": "priority, order",
     r"\bno (?:machine|switch|pool|network|fleet|cluster|engine|tenant) is called\b": "unknown machine '…'",
-    r"\b(?:is|are) no (?:folder|file|path|name|program|number|list|object|address|host|node|job|range|value)s?\b": "not a …",
+    r"\b(?:is|are) no (?:folder|file|path|name|program|number|list|object|address|host|node|job)s?\b": "not a …",
     r"\bput back\b|\bgiven back\b|\bgives? back\b": "restore, requeue, release",
     r"\bhand(?:s|ed|ing)? over\b|\bhand-over\b": "submit",
     r"\btakes? no (?:work|part)\b": "is not schedulable, is excluded",
