@@ -3,16 +3,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test lint docs test-real test-real-all real-slurm real-others bench bench-real format schemas golden clean
+.PHONY: help demo test test-fast lint docs test-real test-real-all real-slurm real-others bench bench-real format schemas golden golden-full golden-diff clean
 
 help:
 	@echo "make demo       set up .venv, plan and render the examples, run a job on this machine"
 	@echo "make test       the hermetic tests"
+	@echo "make test-fast  those that are not slow, in a minute;  make test-fast ROOM=jobs: those of tests/jobs"
 	@echo "make docs       the documentation, as pages in out/docs that are read without a network"
 	@echo "make lint       formatting, lint, types, floors, shell scripts"
 	@echo "make test-real  the essential tests on real daemons (root, Debian 12);  make test-real-all: all of them"
 	@echo "make bench      speed and size, as a table with ratios;  make bench-real: on real daemons (root)"
-	@echo "make format     format the code;  make schemas, make golden: write generated files anew"
+	@echo "make format     format the code;  make schemas: write the schemas of the spec anew"
+	@echo "make golden     write the golden files anew, and show by kind of file what differs from HEAD (BASE=REVISION: from that)"
+	@echo "make golden-full OUT=FOLDER   render every file of every example;  make golden-diff A=FOLDER B=FOLDER: compare two"
 
 .venv/.ready: pyproject.toml .ci/bootstrap.py
 	@$(PYTHON) .ci/bootstrap.py .venv
@@ -33,6 +36,10 @@ demo: .venv/.ready
 # three workers: a fifth of the time two cores would wait for subprocesses
 test: .venv/.dev
 	$(BIN)/python -m pytest --numprocesses=3 --dist=worksteal
+
+# without tests that start Python or compute for long; ROOM is a folder or a file of tests
+test-fast: .venv/.dev
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m "not slow" tests/$(ROOM)
 
 lint: .venv/.dev
 	$(BIN)/ruff format --check .
@@ -81,8 +88,18 @@ format: .venv/.dev
 schemas: .venv/.dev
 	$(BIN)/python -m pytest tests/spec/test_schema.py --write-generated
 
+# writes the golden files, and shows by kind of file what differs from a commit
+BASE ?= HEAD
 golden: .venv/.dev
-	$(BIN)/python -m pytest tests/targets/test_golden.py --write-generated
+	$(BIN)/python tests/golden_files.py write --base $(BASE)
+
+# every file of every example in a folder, and the difference of two such folders: of two checkouts
+golden-full: .venv/.dev
+	$(BIN)/python tests/golden_files.py full $(or $(OUT),$(error which folder? make golden-full OUT=FOLDER))
+
+golden-diff: .venv/.dev
+	$(BIN)/python tests/golden_files.py compare $(or $(A),$(error which folders? make golden-diff A=FOLDER B=FOLDER)) \
+		$(or $(B),$(error which folders? make golden-diff A=FOLDER B=FOLDER))
 
 clean:
 	rm -rf .venv out dist docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

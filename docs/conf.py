@@ -1,4 +1,4 @@
-"""Settings of Sphinx. ``make docs`` builds the pages into out/docs; they are read without a network."""
+"""Settings of Sphinx. ``make docs`` builds the pages in out/docs; they can be read without a network."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ linkcheck_ignore = [r"https://example\.com.*"]
 
 
 def setup(app: Any) -> None:
-    """Write the pages of the reference that are made from the code before Sphinx reads the sources."""
+    """Write the generated pages of the reference before Sphinx reads the sources."""
     write_reference(Path(app.srcdir) / "reference")

@@ -1,4 +1,4 @@
-"""Pages of the reference that are made from the code: fields of specs, the command line, checks and the catalog."""
+"""Generate the reference from the code: fields of specs, the command line, checks and the catalog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from supercloud.spec.schema import DOCUMENTS
 
 
 def write_reference(folder: Path) -> None:
-    """Write the generated pages; a page that has not changed keeps its date, so that Sphinx does not read it again."""
+    """Write the generated pages; an unchanged page is not written, so that Sphinx skips it."""
     folder.mkdir(exist_ok=True)
     pages = {name: _render_document(name) for name in DOCUMENTS}
     pages |= {"cli": _render_commands(), "api": _render_api(), "checks": _render_checks(), "catalog": _render_catalog()}
@@ -28,7 +28,7 @@ def write_reference(folder: Path) -> None:
 
 
 def _render_document(name: str) -> Iterator[str]:
-    """A page for one document: a section for each field that has fields, with a table of them."""
+    """Yield the page of one document: a section with a table for each field that has fields."""
     document = explain_field(name)
     yield f"# The {name} spec\n\n{document.description}\n"
     yield f"`supercloud explain {name}` prints the same on a terminal, `supercloud schema {name}` the JSON Schema.\n"
@@ -36,7 +36,7 @@ def _render_document(name: str) -> Iterator[str]:
 
 
 def _render_groups(document: str, parent: FieldDoc, seen: set[str]) -> Iterator[str]:
-    """``seen`` has the paths that have a section: forms of one field may share fields (the hosts of schedulers)."""
+    """Yield sections; ``seen`` has the paths with a section: forms of one field may share fields."""
     for group in parent.children:
         if parent.path:
             form = f", `{group.condition}`" if group.condition else ""
@@ -78,7 +78,7 @@ def _render_commands() -> Iterator[str]:
     from supercloud.cli import app
 
     group: Any = typer.main.get_command(app)
-    yield f"# The command line\n\n{group.help}\n\nExit codes: 0 done, 1 the work failed, 2 the input is wrong.\n"
+    yield f"# The command line\n\n{group.help}\n\nExit codes: 0 success, 1 the operation failed, 2 invalid input.\n"
     for name, command in group.commands.items():
         context = command.make_context(name, [], resilient_parsing=True)
         usage = " ".join(command.collect_usage_pieces(context))
@@ -102,7 +102,7 @@ def _render_commands() -> Iterator[str]:
 def _render_api() -> Iterator[str]:
     import supercloud
 
-    yield "# The Python API\n\nThe public names of `import supercloud as sc`; everything else may change.\n"
+    yield "# The Python API\n\nThe public names of `import supercloud as sc`; all other names may change.\n"
     for name in supercloud.__all__:
         found = getattr(supercloud, name)
         kind = "autoclass" if inspect.isclass(found) else "autofunction"
@@ -115,10 +115,10 @@ def _render_api() -> Iterator[str]:
 def _render_checks() -> Iterator[str]:
     yield "# Checks\n"
     yield (
-        "`supercloud check` runs all of them on a plan. A finding names its check in brackets; `suppress` in the "
-        "cluster spec accepts the findings of a check, with a reason.\n"
+        "`supercloud check` runs all checks on a plan. A finding shows its check in brackets; `suppress` in a cluster "
+        "spec suppresses the findings of a check, with a reason.\n"
     )
-    yield "| check | finds |\n|---|---|"
+    yield "| check | description |\n|---|---|"
     for check in sorted(CHECKS, key=format_check_name):
         yield _format_row(f"`{format_check_name(check)}`", _first_paragraph(inspect.getdoc(check) or ""))
 
@@ -126,7 +126,7 @@ def _render_checks() -> Iterator[str]:
 def _render_catalog() -> Iterator[str]:
     catalog = Catalog.load_default()
     yield "# The catalog\n"
-    yield "Facts with their sources. `supercloud catalog KIND NAME` prints all that is known of one entry.\n"
+    yield "Facts with their sources. `supercloud catalog KIND NAME` prints all facts of one entry.\n"
     for kind in KINDS:
         names = catalog.list_names(kind)
         yield f"## {kind}\n\n{_first_paragraph(inspect.getdoc(KINDS[kind]) or '')}\n"

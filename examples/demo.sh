@@ -1,5 +1,5 @@
 #!/bin/sh
-# The road in two minutes: declare, plan, render, submit. Needs nothing but the supercloud command.
+# A demo in two minutes: declare, plan, render, submit. Needs only the supercloud command.
 set -eu
 cd "$(dirname "$0")/.."
 SUPERCLOUD_STATE=$(mktemp -d)
@@ -15,7 +15,7 @@ run() {
 for example in 01-minimal 02-superpod 03-nvl72 04-roce-24k; do
     run supercloud plan "examples/$example/cluster.yaml"
 done
-# what was written goes to a folder that is thrown away; it is shown as out/
+# rendered files are written to a temporary folder, which is shown as out/
 render() {
     example=$1
     shift
@@ -36,7 +36,7 @@ run supercloud jobs
 
 cat <<'END'
 
-That was the whole road, on this machine. Try next, after `. .venv/bin/activate`:
+The demo is complete. Next, after `. .venv/bin/activate`:
   supercloud init my.yaml --machine dgx-b200 --nodes 64 && supercloud plan my.yaml
   supercloud catalog machines
   supercloud why-not examples/02-superpod/job.yaml --on examples/01-minimal/cluster.yaml

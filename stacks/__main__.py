@@ -1,4 +1,4 @@
-"""The stack of one cluster: its spec from the stack's configuration, its access as the stack's outputs."""
+"""The stack of one cluster: its configuration has the spec, its outputs are those of the cluster."""
 
 from pathlib import Path
 from typing import Any
@@ -11,48 +11,50 @@ from supercloud.pulumi import OUTPUTS, Cluster, ClusterArgs
 HINT = "pulumi config set supercloud:specFile FILE (relative to Pulumi.yaml), or write the spec under supercloud:spec"
 
 
-def spec_of(config: pulumi.Config) -> Any:
-    """The path of the spec's file, relative to the project, or the spec itself."""
+def get_spec(config: pulumi.Config) -> Any:
+    """Return the path of the spec's file, or the spec itself."""
     file = config.get("specFile")
     try:
         spec = config.get_object("spec")
     except pulumi.ConfigTypeError:
-        raise InputError(f"supercloud:spec is a text, not a spec; say which file has it: {HINT}") from None
+        raise InputError(f"supercloud:spec is a string, not a spec; specify its file: {HINT}") from None
     if file and spec:
-        raise InputError("supercloud:specFile and supercloud:spec are both set: which one? pulumi config rm the other")
+        raise InputError("supercloud:specFile and supercloud:spec are both set; remove one with pulumi config rm")
     if not file and not spec:
-        raise InputError(f"nobody says which cluster: {HINT}")
+        raise InputError(f"no cluster is specified: {HINT}")
     return spec or Path(__file__).parent.parent / file
 
 
-def structure_of(config: pulumi.Config, key: str, kind: type) -> Any:
-    """A list or a mapping of the configuration; None where there is none."""
+def get_structure(config: pulumi.Config, key: str, kind: type) -> Any:
+    """Return a list or a mapping of the configuration; None if it is not set."""
     try:
         found = config.get_object(key)
     except pulumi.ConfigTypeError:
         found = config.get(key)
     if found is not None and not isinstance(found, kind):
         part = f"{key}[0]" if kind is list else f"{key}.NAME"
-        raise InputError(f"supercloud:{key} is no {kind.__name__}; pulumi config set --path 'supercloud:{part}' VALUE")
+        raise InputError(
+            f"supercloud:{key} is not a {kind.__name__}; pulumi config set --path 'supercloud:{part}' VALUE"
+        )
     return found
 
 
-def arguments_of(config: pulumi.Config) -> ClusterArgs:
-    """What the cluster is made of."""
+def build_arguments(config: pulumi.Config) -> ClusterArgs:
+    """Build the arguments of the cluster."""
     return {
-        "spec": spec_of(config),
+        "spec": get_spec(config),
         "ssh_key": config.get("sshKey"),
         "node_role": config.get("nodeRole"),
-        "admins": structure_of(config, "admins", dict),
-        "notify": structure_of(config, "notify", list),
+        "admins": get_structure(config, "admins", dict),
+        "notify": get_structure(config, "notify", list),
         "protect": config.get_bool("protect"),
     }
 
 
 config = pulumi.Config("supercloud")
 try:
-    cluster = Cluster(config.get("name") or "cluster", arguments_of(config))
+    cluster = Cluster(config.get("name") or "cluster", build_arguments(config))
 except InputError as error:
-    raise pulumi.RunError(str(error)) from None  # all findings, and no traceback
+    raise pulumi.RunError(str(error)) from None  # all findings, without a traceback
 for output in OUTPUTS:
     pulumi.export(output, getattr(cluster, output))

@@ -6,10 +6,10 @@
 >>> job = sc.submit(sc.JobSpec(name="hello", command=["hostname"]), plan, engine="local")
 >>> job.result()
 
-These names are the public face; everything else is an implementation detail. They are imported on first use, so that
-``import supercloud`` costs nothing and needs no optional package.
+These names are the public API; everything else is an implementation detail. They are imported on first use, so that
+``import supercloud`` is fast and needs no optional package.
 
-Specs accept what is written in YAML: a list for a tuple, ``"2 h"`` for a duration, a mapping for a model. mypy accepts
+Specs accept the same values as YAML: a list for a tuple, ``"2 h"`` for a duration, a mapping for a model. mypy accepts
 the same with Pydantic's plugin (``plugins = ["pydantic.mypy"]`` under ``[tool.mypy]``).
 """
 

@@ -1,4 +1,4 @@
-"""The Pulumi component, for programs of one's own: ``from supercloud.pulumi import Cluster``."""
+"""The Pulumi component, for Pulumi programs: ``from supercloud.pulumi import Cluster``."""
 
 from .targets.clouds.component import OUTPUTS as OUTPUTS
 from .targets.clouds.component import Cluster as Cluster

@@ -30,6 +30,7 @@ def between(text: str, begin: str, end: str) -> str:
     return text.split(begin, 1)[1].split(end, 1)[0]
 
 
+@pytest.mark.slow
 def test_the_demo_prints_what_its_page_shows(write_generated: bool) -> None:
     text, output = DEMO.read_text(), f"$ make demo\n\n{demo_output()}"
     block = f"\n```console\n{output}\n```\n"
@@ -47,6 +48,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.slow
 def test_every_verb_shows_an_example_and_the_next_one() -> None:
     from typer.testing import CliRunner
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 from samples import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGES = [ROOT / "README.md"] + sorted(
     path
     for path in (ROOT / "docs").glob("**/*.md")

@@ -25,6 +25,7 @@ def test_all_is_sorted_complete_and_importable() -> None:
     assert set(supercloud.__all__) <= set(dir(supercloud))
 
 
+@pytest.mark.slow
 def test_importing_it_imports_nothing_heavy() -> None:
     heavy = "'pulumi', 'kubernetes', 'rich', 'typer', 'numpy', 'jinja2', 'pydantic', 'yaml'"
     code = f"import sys, supercloud; print([m for m in ({heavy}) if m in sys.modules])"
@@ -33,6 +34,7 @@ def test_importing_it_imports_nothing_heavy() -> None:
     )
 
 
+@pytest.mark.slow
 def test_planning_needs_no_optional_package() -> None:
     code = (
         "import sys, supercloud as sc; sc.render(sc.resolve(sc.load(sys.argv[1])), 'slurm');"
@@ -68,7 +70,7 @@ def test_unknown_names_are_attribute_errors() -> None:
         ),
         (
             lambda: supercloud.render("cluster.yaml", "slurm"),
-            "render takes a plan, not the str 'cluster.yaml'; make one",
+            "render requires a plan, not the str 'cluster.yaml'; create one",
         ),
         (lambda: supercloud.build_document("cluster.yaml"), "document and diff take plans, not the str 'cluster.yaml'"),
         (

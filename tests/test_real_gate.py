@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from samples import ROOT
 
+pytestmark = pytest.mark.slow
+
 REAL = ROOT / "tests" / "real"
 
 

@@ -170,6 +170,7 @@ def overlays() -> list[Path]:
 SMALL = [path for path in EXAMPLES if path.parent.name[:2] not in ("02", "03", "04", "05")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
 def test_planted_in_a_spec(example: Path) -> None:
     base, catalog = yaml.safe_load(example.read_text()), Catalog(overlays())
@@ -188,6 +189,7 @@ def test_planted_in_a_spec(example: Path) -> None:
     check_plan(plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", SMALL, ids=lambda path: path.parent.name)
 def test_planted_in_the_catalog(example: Path) -> None:
     spec, catalog = yaml.safe_load(example.read_text()), PlantedCatalog(overlays())

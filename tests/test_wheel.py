@@ -8,7 +8,10 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from samples import EXAMPLES, ROOT
+
+pytestmark = pytest.mark.slow
 
 _PROGRAM = """\
 import supercloud as sc

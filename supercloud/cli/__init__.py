@@ -1,7 +1,7 @@
-"""The command line: one file a verb, and this list of them.
+"""The command line: one file per subcommand, and the list of subcommands.
 
-A verb's module has a function of the verb's name with typer annotations; heavy imports stand inside it, so that
-``supercloud --help`` stays quick. To add a verb: a file, and a line in ``COMMANDS``.
+The module of a subcommand has a function of the same name with typer annotations. Heavy imports are inside it, so that
+``supercloud --help`` stays fast. To add a subcommand: a file, and a line in ``COMMANDS``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ COMMANDS: dict[str, str] = {
     "diff": "Declare",
     "verify-cabling": "Declare",
     "report": "Declare",
-    "catalog": "Look up",
-    "schema": "Look up",
-    "explain": "Look up",
+    "catalog": "Catalog and schemas",
+    "schema": "Catalog and schemas",
+    "explain": "Catalog and schemas",
     "place": "Jobs",
     "why-not": "Jobs",
     "submit": "Jobs",
@@ -74,10 +74,12 @@ for _verb, _panel in COMMANDS.items():
 
 
 def main() -> None:
-    """Run the command line; errors of ours and of the system become a text and an exit code, never a traceback."""
+    """Run the command line; errors of this package and of the system become a message and an exit code, never a
+    traceback."""
     from . import output
 
-    # large specs and plans are millions of objects without cycles, which the collector would go through again and again
+    # large specs and plans are millions of objects without cycles, which the garbage collector would traverse
+    # repeatedly
     gc.set_threshold(100_000, 50, 50)
     output.prepare_streams()
     output.prepare_logging()
@@ -89,7 +91,7 @@ def main() -> None:
             code = output.report_error(error)
         except SystemExit as ended:
             code = ended.code
-        sys.stdout.flush()  # here, where it can still be said that it failed
+        sys.stdout.flush()  # here, where a failure can still be reported
     except BrokenPipeError:
         output.discard_output(sys.stdout)
     except (OSError, UnicodeError, OverflowError) as error:

@@ -9,10 +9,10 @@ EPILOG = "Example: supercloud cancel 1 · next: supercloud jobs"
 
 
 def cancel(job_id: JobId, as_json: JsonOption = False) -> None:
-    """Ask that a job ends, and with it every copy that the scheduler has of it. A job that has ended stays as it is.
+    """Cancel a job, with every copy of it that the scheduler has. A job that has ended is not changed.
 
-    A copy was submitted for the very same job, whose first submission got no answer. A job of the same key from another
-    state folder is no copy: it is named and left alone.
+    A copy is a second submission of the same job, made after the first got no answer. A job with the same key from
+    another state folder is not a copy: it is reported and not cancelled.
     """
     from ..jobs import api
 
@@ -23,5 +23,5 @@ def cancel(job_id: JobId, as_json: JsonOption = False) -> None:
     else:
         print_result(str(state))
         print_note(
-            "next: supercloud jobs" if state.is_final else f"it was asked to end · next: supercloud wait {job_id}"
+            "next: supercloud jobs" if state.is_final else f"cancellation requested · next: supercloud wait {job_id}"
         )

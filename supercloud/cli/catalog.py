@@ -1,4 +1,4 @@
-"""``supercloud catalog``: what the world offers."""
+"""``supercloud catalog``: machines, accelerators, switches and other products."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _SYNONYMS = {
     "nics": ("adapters", "hcas"),
     "storage": ("filesystems",),
 }
-"""Kinds with what others call them."""
+"""Kinds, with the names that other tools use for them."""
 
 
 def catalog(
-    kind: Annotated[str | None, typer.Argument(help="A kind of thing, such as machines.")] = None,
-    name: Annotated[str | None, typer.Argument(help="One thing of that kind, or a pattern: 'p5*'.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="Kind of entry, such as machines.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of an entry, or a pattern: 'p5*'.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the catalog's kinds, the things of a kind, or everything known of one thing with its sources."""
+    """List the catalog's kinds, the entries of a kind, or all facts of one entry with their sources."""
     from fnmatch import filter as matching
 
     from ..catalog import KINDS, Catalog, Machine
 
     facts = Catalog.load_default()
     if meant := next((ours for ours, others in _SYNONYMS.items() if kind in others), None):
-        raise InputError(f"no kind of the catalog is called {kind!r}; write: supercloud catalog {meant}")
+        raise InputError(f"unknown kind {kind!r}; use: supercloud catalog {meant}")
     if kind is None:
         counts = {item: len(facts.list_names(item)) for item in KINDS}
         if as_json:
@@ -44,19 +44,19 @@ def catalog(
             print_result(line)
         print_note("next: supercloud catalog machines")
     elif name is None or set(name) & set("*?["):
-        things = [facts.get(kind, item) for item in matching(facts.list_names(kind), name or "*")]
-        if not things:
-            raise InputError(f"none of {len(facts.list_names(kind))} {kind} is called like {name!r}")
+        entries = [facts.get(kind, item) for item in matching(facts.list_names(kind), name or "*")]
+        if not entries:
+            raise InputError(f"none of the {len(facts.list_names(kind))} {kind} matches {name!r}")
         if as_json:
-            print_json([thing.model_dump(mode="json", exclude_unset=True) for thing in things])
+            print_json([entry.model_dump(mode="json", exclude_unset=True) for entry in entries])
             return
-        holds = ((item.accelerators if isinstance(item, Machine) else None) for item in things)
+        holds = ((item.accelerators if isinstance(item, Machine) else None) for item in entries)
         for line in format_columns(
             (item.name, item.title, f"{inside.count} × {inside.type}" if inside else "")
-            for item, inside in zip(things, holds, strict=True)
+            for item, inside in zip(entries, holds, strict=True)
         ):
             print_result(line)
-        print_note(f"{len(things)} {kind} · next: supercloud catalog {kind} NAME")
+        print_note(f"{len(entries)} {kind} · next: supercloud catalog {kind} NAME")
     else:
         data = facts.get(kind, name).model_dump(mode="json", exclude_unset=True)
         if as_json:

@@ -13,7 +13,7 @@ EPILOG = "Example: supercloud check cluster.yaml && git commit · next: superclo
 
 
 def check(spec: SpecFile, as_json: JsonOption = False) -> None:
-    """Say everything that is wrong with a spec, and nothing else. Exit code 2 where something forbids rendering."""
+    """Print the findings of a spec. Exits 2 if there are errors."""
     decided = load_plan(spec)
     if as_json:
         print_json([asdict(finding) for finding in decided.findings])

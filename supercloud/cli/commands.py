@@ -1,4 +1,4 @@
-"""What the command line says to commands and options of other systems."""
+"""Hints for commands and options of other systems."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 
 __all__ = ["JobCommand", "CommandGroup"]
 
-_UsageError: Any = typer.BadParameter.__mro__[1]  # of click, which typer brings in different ways
+_UsageError: Any = typer.BadParameter.__mro__[1]  # of click, which releases of typer bundle in different ways
 
 _FOREIGN_COMMANDS = {
     "submit": ("sbatch", "srun", "run", "launch", "apply", "create", "exec"),
@@ -27,24 +27,24 @@ _FOREIGN_COMMANDS = {
     "init": ("new", "start"),
     "serve": ("broker", "daemon", "server"),
 }
-"""Verbs with the commands of others that do the same."""
+"""Subcommands with the commands of other systems that do the same."""
 
 
 class CommandGroup(TyperGroup):
-    """The verbs; a command of another system is answered with the verb."""
+    """The subcommands; for a command of another system the error names the matching subcommand."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command; raises a usage error with the verb that is meant."""
+        """Find the command; raises a usage error that names the matching subcommand."""
         verb = next((verb for verb, others in _FOREIGN_COMMANDS.items() if args[0] in others), None)
-        with _with_hint(f"write: supercloud {verb}" if verb else ""):
+        with _with_hint(f"use: supercloud {verb}" if verb else ""):
             return super().resolve_command(ctx, args)
 
 
 class JobCommand(TyperCommand):
-    """A verb with the file of a job: an option of another system is answered with the field of the file."""
+    """A subcommand that takes a job file: for an option of another system the error names the field of the file."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; raises a usage error with the field that is meant."""
+        """Read the arguments; raises a usage error that names the matching field."""
         try:
             return super().parse_args(ctx, args)
         except _UsageError as error:
@@ -69,6 +69,6 @@ def _build_field_hint(name: str) -> str:
     from ..spec.hints import find_field_hint
 
     if name.replace("-", "_") in JobSpec.model_fields:
-        return f"; in the job's file write {name.replace('-', '_')}: …"
+        return f"; in the job file write {name.replace('-', '_')}: …"
     hint = find_field_hint(name, None, [JobSpec])
-    return f"; in the job's file {hint}" if hint.startswith("write") else f"; {hint}" if hint else ""
+    return f"; in the job file {hint}" if hint.startswith("write") else f"; {hint}" if hint else ""

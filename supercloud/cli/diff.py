@@ -15,11 +15,11 @@ EPILOG = "Example: supercloud diff main.yaml branch.yaml · next: supercloud ren
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(help="The spec as it is.", metavar="OLD")],
-    new: Annotated[Path, typer.Argument(help="The spec as it shall be.", metavar="NEW")],
+    old: Annotated[Path, typer.Argument(help="The present spec.", metavar="OLD")],
+    new: Annotated[Path, typer.Argument(help="The changed spec.", metavar="NEW")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show what changes between two specs, and what of it replaces things that run."""
+    """Show what changes between two specs, and which changes are disruptive."""
     from ..plan.publish.diff import diff_plans as differences
 
     changes = differences(load_plan(old), load_plan(new))
@@ -33,8 +33,8 @@ def diff(
         print_result(line)
     replaced = sum(change.impact == "replaces" for change in changes)
     recabled = sum(change.impact == "recables" for change in changes)
-    said = f", {recabled} move cables" * (recabled > 0)
-    print_note(f"{len(changes)} change(s), {replaced} of them replace something{said}" if changes else "no difference")
+    cables = f", {recabled} move cables" * (recabled > 0)
+    print_note(f"{len(changes)} change(s), {replaced} disruptive{cables}" if changes else "no differences")
 
 
 def _format_value(value: object) -> str:

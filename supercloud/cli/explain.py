@@ -1,4 +1,4 @@
-"""``supercloud explain``: what a field of a document means."""
+"""``supercloud explain``: the documentation of a field."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ EPILOG = "Example: supercloud explain facility.power · next: supercloud explain
 
 
 def explain(
-    path: Annotated[
-        str, typer.Argument(help="A field (facility.power, job.place), or cluster, fleet, job.")
-    ] = "cluster",
-    recursive: Annotated[bool, typer.Option("--recursive", help="All fields below it, one a line.")] = False,
+    path: Annotated[str, typer.Argument(help="Field (facility.power, job.place), or cluster, fleet, job.")] = "cluster",
+    recursive: Annotated[bool, typer.Option("--recursive", help="List all fields below it, one per line.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print a field of a spec: type, unit, default, example and the fields below it."""
@@ -70,7 +68,7 @@ def _print_field(found: FieldDoc, path: str) -> None:
 
 
 def _print_text(text: str, indent: str) -> None:
-    """A description, wrapped to the terminal."""
+    """Print a description, wrapped to the terminal width."""
     width = min(shutil.get_terminal_size((100, 24)).columns, 120)
     for line in textwrap.wrap(text, max(40, width - len(indent))):
         print_result(indent + line)

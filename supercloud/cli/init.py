@@ -1,4 +1,4 @@
-"""``supercloud init``: a first spec."""
+"""``supercloud init``: write a first spec."""
 
 from __future__ import annotations
 
@@ -39,22 +39,24 @@ def init(
     file: Annotated[Path, typer.Argument(help="File to write.")] = Path("cluster.yaml"),
     name: Annotated[str, typer.Option(help="Name of the cluster.")] = "pod1",
     machine: Annotated[str, typer.Option(help="Machine of the catalog, or of a cloud.")] = "dgx-h100",
-    nodes: Annotated[int, typer.Option(min=1, help="How many of them.")] = 16,
-    location: Annotated[str | None, typer.Option(help="Where it stands, on-prem (else stockholm).")] = None,
-    region: Annotated[str | None, typer.Option(help="Region of a cloud (else the cheapest that sells it).")] = None,
-    scheduler: Annotated[Literal["slurm", "kubernetes"], typer.Option(help="What starts its jobs.")] = "slurm",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
+    nodes: Annotated[int, typer.Option(min=1, help="Number of nodes.")] = 16,
+    location: Annotated[str | None, typer.Option(help="Location of an on-prem cluster (default: stockholm).")] = None,
+    region: Annotated[
+        str | None, typer.Option(help="Cloud region (default: the cheapest that offers the machine).")
+    ] = None,
+    scheduler: Annotated[Literal["slurm", "kubernetes"], typer.Option(help="Scheduler of the cluster.")] = "slurm",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a first spec with comments, ready to plan."""
     from ..catalog import Catalog
     from ..primitives.output import write_file
 
     facts = Catalog.load_default()
-    of = facts.get_machine(machine)  # says the nearest name where there is none
+    of = facts.get_machine(machine)  # an unknown name raises with the nearest one
     where = of.provider
-    for flag, given, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
-        if given and not fits:
-            raise InputError(f"{flag} {given} does not go with {machine}: it is a machine of {where}")
+    for flag, value, fits in (("--location", location, where == "onprem"), ("--region", region, where != "onprem")):
+        if value and not fits:
+            raise InputError(f"{flag} {value} cannot be used with {machine}, which is a machine of {where}")
     fixed = {
         "name": name,
         "machine": machine,
@@ -66,7 +68,7 @@ def init(
     ways = list_spec_options(facts, of, location, region)
     text, open_points = render_best_spec([fixed | way for way in ways], str(file), facts)
     if file.exists() and not force:
-        raise OutputError(f"{file} is there already; choose another name, or use --force to overwrite it")
+        raise OutputError(f"{file} already exists; choose another name, or overwrite it with --force")
     write_file(file, text)
     print_result(str(file))
     if open_points:
@@ -77,7 +79,7 @@ def init(
 def list_spec_options(
     catalog: Catalog, machine: Machine, location: str | None, region: str | None
 ) -> list[dict[str, Any]]:
-    """What is written besides name and number, one way for each switch that fits. Raises InputError where no
+    """The fields in addition to name and node count, one alternative per suitable switch. Raises InputError if no
     region is known."""
     return (
         _list_onprem_options(catalog, machine, location)
@@ -87,14 +89,14 @@ def list_spec_options(
 
 
 def render_best_spec(options: list[dict[str, Any]], file: str, catalog: Catalog) -> tuple[str, str]:
-    """The text of the way whose plan has no error and the fewest warnings, then cables between its switches, then the
-    fewest switches and links, and what it leaves open; of equal ones the first. Raises InputError where every plan has
-    an error.
+    """The text of the alternative whose plan has no error and, in this order: the fewest warnings, cables between its
+    switches, the fewest switches, the fewest links, and its open points; the first of equals. Raises InputError if
+    every plan has an error.
 
-    Hosts of an InfiniBand subnet manager have ports where that takes no more switches; else the plan warns of it, and
-    says what it takes.
+    Hosts of an InfiniBand subnet manager get ports if that takes no more switches; otherwise the plan warns of it and
+    states what it requires.
 
-    A name or a location that makes no valid spec is refused with the place of it.
+    A name or a location that makes the spec invalid is rejected with its path.
     """
     from ..plan.publish.open_points import describe_open_points
 
@@ -112,8 +114,10 @@ def render_best_spec(options: list[dict[str, Any]], file: str, catalog: Catalog)
     if found:
         best = _reduce_nodes_per_rack(min(found, key=_compute_rank), file, catalog)
         return best.text, describe_open_points(best.plan)
-    more = f" (and so {len(refusals) - 1} other switches)" if len(refusals) > 1 else ""
-    raise InputError(f"{options[0]['nodes']} × {options[0]['machine']} make no cluster by default: {refusals[0]}{more}")
+    more = f" (likewise with {len(refusals) - 1} other switches)" if len(refusals) > 1 else ""
+    raise InputError(
+        f"{options[0]['nodes']} × {options[0]['machine']} cannot be built with defaults: {refusals[0]}{more}"
+    )
 
 
 class _SpecCandidate(NamedTuple):
@@ -134,7 +138,8 @@ def _render_candidate(values: dict[str, Any], file: str, catalog: Catalog) -> _S
 
 
 def _reduce_nodes_per_rack(candidate: _SpecCandidate, file: str, catalog: Catalog) -> _SpecCandidate:
-    """The same with as many nodes in a rack as leave the fewest warnings, where there are any about the hall."""
+    """The same spec with the number of nodes per rack that has the fewest warnings, if there are warnings about the
+    hall."""
     groups = [group.nodes_per_rack for group in candidate.plan.facility.racks] if candidate.plan.facility else []
     if not candidate.values["rack"] or not any(
         item.path.startswith("facility") for item in _list_warnings(candidate.plan)
@@ -154,10 +159,11 @@ def _list_warnings(plan: Plan) -> list[Finding]:
 
 
 def _compute_rank(candidate: _SpecCandidate) -> tuple[int, ...]:
-    """Warnings, whether a link lacks a cable, and switches; then whether hosts of a subnet manager lack ports; links.
+    """Number of warnings; whether a link has no cable; switches; whether hosts of a subnet manager have no ports;
+    links.
 
-    Only a design whose links all have a kind of cable is preferred for its cables: where the cages of the machine are
-    not known, nothing says that its nodes can be joined to a switch made for their speed.
+    A design is preferred for its cables only if every link has a known kind of cable: if the cages of the machine
+    are unknown, no data shows that its nodes can be connected to a switch of that speed.
     """
     from ..plan.build.cabling.unknown import count_unknown_links
 
@@ -178,7 +184,7 @@ def _count_switches_and_links(plan: Plan) -> tuple[int, int]:
 
 
 def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | None) -> list[dict[str, Any]]:
-    """Ways to build it: one for each switch that has ports of the adapters' speed."""
+    """Alternatives: one for each switch with ports of the adapters' speed."""
     adapter = next((item for item in machine.adapters if item.role == "compute"), None)
     kind = adapter and {"infiniband": "infiniband", "vpi": "infiniband", "ethernet": "roce"}.get(adapter.kind)
     made = "infiniband" if kind == "infiniband" else "ethernet"
@@ -200,8 +206,8 @@ def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | Non
 
 
 def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
-    """A rack for machines, switches and servers that hang on cords: one of no maker where there is one, and the
-    smallest that holds the nodes the reference architecture shows. None where a machine's size is not known."""
+    """A rack for machines, switches and servers with power cords: vendor-neutral if available, and the smallest that
+    holds the nodes of the reference architecture. None if the machine's size is unknown."""
     from ..catalog import Rack
 
     shown = machine.scalable_unit.nodes_per_rack if machine.scalable_unit else ()
@@ -240,7 +246,7 @@ def _build_cloud_option(catalog: Catalog, machine: Machine, region: str | None) 
         known = [(price.price, name) for name in sellers if prices and (price := prices.find_price(name, "on-demand"))]
         if not sellers:
             why = provider.unlisted.get(instance.family, "") if provider and instance else ""
-            raise InputError(f"no region is known to sell {machine.name}{why and ': ' + why}; say --region")
+            raise InputError(f"no known region offers {machine.name}{why and ': ' + why}; specify --region")
         region = min(known)[1] if known else min(sellers)
     ways = provider.capacity if provider and "on-demand" not in kinds else ()
     way = next((item for item in ways if item.kind in kinds), None)

@@ -1,4 +1,4 @@
-"""``supercloud jobs``: one list."""
+"""``supercloud jobs``: list jobs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 EPILOG = "Example: supercloud jobs --live · next: supercloud logs 1"
 
-_NO_BROKER_REASON = "no broker has looked at it: supercloud serve SPEC"
+_NO_BROKER_REASON = "not yet processed by a broker: supercloud serve SPEC"
 
 
 def jobs(
@@ -23,25 +23,25 @@ def jobs(
     state: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only jobs in this state, such as running, held or failed; may be given again.", metavar="STATE"
+            help="Only jobs in this state, such as running, held or failed; may be repeated.", metavar="STATE"
         ),
     ] = None,
     tenant: Annotated[str | None, typer.Option(help="Only jobs of this tenant.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs of this name.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MAX_JOB_ID, help="At most so many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_JOB_ID, help="Maximum number of jobs, newest first.")] = 50,
     usage: Annotated[bool, typer.Option("--usage", help="Show time, energy and cost.")] = False,
     history: Annotated[
-        int | None, typer.Option(min=1, max=MAX_JOB_ID, help="Everything that happened to one job.", metavar="ID")
+        int | None, typer.Option(min=1, max=MAX_JOB_ID, help="Show the history of one job.", metavar="ID")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List jobs on all engines, the newest first."""
+    """List jobs on all engines, newest first."""
     from ..errors import UnknownNameError
     from ..jobs.store.states import LIVE_STATES, State
     from ..jobs.store.store import open_default_store
 
-    asked = {word.upper() for word in state or ()}
-    for word in asked - set(State):
+    requested = {word.upper() for word in state or ()}
+    for word in requested - set(State):
         raise UnknownNameError("state", word, State)
     store = open_default_store()
     if history is not None:
@@ -50,10 +50,10 @@ def jobs(
     problems: list[SupercloudError] = [store.write_error] if store.write_error else []
     damaged: list[StoreError] = []
     if store.has_any(LIVE_STATES - {State.HELD}):
-        from ..jobs.reconcile import reconcile  # costs more than the list itself
+        from ..jobs.reconcile import reconcile  # its import takes longer than the list itself
 
         problems += reconcile(store)
-    states = tuple(one for one in State if (not state or one in asked) and not (live and one.is_final))
+    states = tuple(one for one in State if (not state or one in requested) and not (live and one.is_final))
     records = store.select(states, limit, tenant=tenant, name=name, damaged=damaged)
     if as_json:
         print_json([_build_json(record) for record in records])
@@ -62,7 +62,7 @@ def jobs(
         for line in format_columns([head, *(_format_row(record, usage) for record in records)] if records else ()):
             print_result(line)
         if not records and not damaged:
-            some = " like that" if state or tenant or name or live else ""
+            some = " match the filters" if state or tenant or name or live else ""
             print_note(f"no jobs{some} · next: supercloud submit JOB --on SPEC")
     for problem in dict.fromkeys(str(one) for one in (*problems, *damaged)):
         print_note(f"warning: {problem}")
@@ -114,7 +114,7 @@ def _print_history(job_id: int, as_json: bool) -> None:
 
 
 def _build_json(record: JobRecord) -> dict[str, object]:
-    """A job for programs: without the texts it was made from."""
+    """A job as JSON, without the documents it was created from."""
     from dataclasses import fields
 
     hidden = {

@@ -1,4 +1,4 @@
-"""``supercloud logs``: what a job printed."""
+"""``supercloud logs``: the output of a job."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ EPILOG = "Example: supercloud logs 1 --follow · next: supercloud wait 1"
 
 def logs(
     job_id: JobId,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the job has ended.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Print until the job has ended.")] = False,
 ) -> None:
-    """Print what a job printed so far."""
+    """Print the output of a job."""
     from ..jobs import api
 
     for piece in api.get(job_id).logs(follow):

@@ -1,4 +1,4 @@
-"""Arguments and options that several verbs share."""
+"""Arguments and options shared by several subcommands."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ __all__ = [
 ]
 
 SpecFile = Annotated[Path, typer.Argument(help="The cluster's spec, YAML or JSON.", metavar="SPEC")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def load_plan(spec: Path) -> Plan:
-    """The plan of a spec's file, findings and all."""
+    """The plan of a spec file, including findings."""
     from ..plan.resolve import resolve
     from ..spec.loader import load
 
     return resolve(load(spec))
 
 
-JobFile = Annotated[Path, typer.Argument(help="The job, YAML or JSON.", metavar="JOB")]
+JobFile = Annotated[Path, typer.Argument(help="The job file, YAML or JSON.", metavar="JOB")]
 ClusterOption = Annotated[Path, typer.Option("--on", help="The cluster's spec.", metavar="SPEC")]
 MAX_JOB_ID = 2**63 - 1
-"""The largest number of a job, or of rows, that the store can be asked for."""
+"""The largest job number, or number of rows, that the store accepts."""
 JobId = Annotated[
-    int, typer.Argument(min=1, max=MAX_JOB_ID, help="The job's number, as 'supercloud jobs' shows it.", metavar="ID")
+    int, typer.Argument(min=1, max=MAX_JOB_ID, help="Job number, as shown by 'supercloud jobs'.", metavar="ID")
 ]
 
 
 def require_valid_plan(spec: Path) -> Plan:
-    """The plan of a spec's file; raises with its errors when there are any."""
+    """The plan of a spec file; raises InputError with its errors, if any."""
     from ..errors import InputError
 
     plan = load_plan(spec)
     if plan.errors:
-        raise InputError(f"{spec}: no job can be placed on a plan with errors", plan.errors)
+        raise InputError(f"{spec}: jobs cannot be placed on a plan with errors", plan.errors)
     return plan

@@ -1,4 +1,4 @@
-"""How things are said: results on stdout, progress and next steps on stderr, errors with an exit code."""
+"""Output: results on stdout, progress and next steps on stderr, errors with an exit code."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ __all__ = [
 _COLORS = {"error": "31", "warning": "33", "note": "36"}
 
 
-# Control characters but tab and newline, and the marks that change the direction of text: what a scheduler, a file or a
-# job's name says may not write to the terminal of who reads it.
+# Control characters except tab and newline, and the marks that change the direction of text: text of a scheduler, a
+# file or a job name must not control the terminal of the reader.
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\t\n"} | {
     code: f"\\u{code:04x}" for code in (0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x2028, 0x2029)
 }
@@ -43,14 +43,14 @@ _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in _ESCAPES if code >= 127}
 
 
 def escape_controls(text: str) -> str:
-    """The text with what a terminal would obey made visible, as ``\\x1b``."""
+    """The text with characters that would control a terminal escaped, as ``\\x1b``."""
     return text.translate(_ESCAPES)
 
 
 def escape_json_controls(text: str) -> str:
-    """The same for JSON, which stays the same JSON: only inside its texts are there such characters.
+    """The same for JSON, which keeps its value: such characters occur only inside its strings.
 
-    Where the encoding of stdout has not all of its characters, they are written as ``\\u`` escapes.
+    Characters that the encoding of stdout lacks are written as ``\\u`` escapes.
     """
     text = text.translate(_JSON_ESCAPES)
     try:
@@ -61,20 +61,21 @@ def escape_json_controls(text: str) -> str:
 
 
 def prepare_streams() -> None:
-    """Make the standard streams take every text: what an encoding lacks is escaped, a closed stream is discarded."""
+    """Make the standard streams accept every text: characters that the encoding lacks are escaped, output to a
+    closed stream is discarded."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        if stream is None:  # its descriptor is taken too, or the next file that is opened would get what is printed
+        if stream is None:  # occupy its descriptor too, or the next file that is opened would receive the output
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
         elif mode == "w" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 class _NoteHandler(logging.Handler):
-    """Prints what the library logs as notes: without a handler, Python would write it to stderr as it is."""
+    """Prints log records of the library as notes: without a handler, Python would write them to stderr unescaped."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        with contextlib.suppress(OSError):  # nobody reads it: what was warned of goes on
+        with contextlib.suppress(OSError):  # stderr is closed: the operation continues
             print_note(self.format(record))
 
 
@@ -82,13 +83,14 @@ _NOTE_HANDLER = _NoteHandler(logging.WARNING)
 
 
 def prepare_logging() -> None:
-    """Print what the library warns of: texts of schedulers, files and names are in it, and are escaped as elsewhere."""
+    """Print warnings of the library: they quote schedulers, files and names, which are escaped as elsewhere."""
     logging.getLogger("supercloud").addHandler(_NOTE_HANDLER)
 
 
 @contextlib.contextmanager
 def fall_back_to_stderr(text: str) -> Iterator[None]:
-    """Around the answer about something that was done: where stdout cannot be written, stderr gets ``text``."""
+    """Print the result of a completed action inside this context: if stdout cannot be written, ``text`` goes to
+    stderr."""
     try:
         yield
         sys.stdout.flush()
@@ -98,25 +100,25 @@ def fall_back_to_stderr(text: str) -> Iterator[None]:
 
 
 def print_result(text: str) -> None:
-    """A line of the answer."""
+    """Print a line of the result."""
     print(escape_controls(text))
 
 
 def print_json(value: Any) -> None:
-    """The answer for programs."""
+    """Print the result as JSON."""
     print(escape_json_controls(json.dumps(value, indent=1, ensure_ascii=False, default=str)))
 
 
 def print_note(text: str) -> None:
-    """Something beside the answer: progress, what to do next."""
+    """Print something in addition to the result: progress, the next step."""
     _print_message(text)
 
 
 def _print_message(text: str) -> None:
-    """Write to stderr, after all that stdout got before: in a pipe stdout is buffered and stderr is not."""
+    """Write to stderr, after flushing stdout: in a pipe stdout is buffered and stderr is not."""
     try:
         sys.stdout.flush()
-    finally:  # whatever became of the answer
+    finally:  # even if the result could not be written
         print(escape_controls(text), file=sys.stderr)
 
 
@@ -130,7 +132,7 @@ def format_columns(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
-    """Findings, one after the other, coloured where a person reads."""
+    """Print findings, coloured on a terminal."""
     out = stream or sys.stdout
     if out is sys.stderr:
         sys.stdout.flush()  # as in _print_message
@@ -141,7 +143,7 @@ def print_findings(items: Iterable[Finding], stream: Any = None) -> None:
 
 
 def report_error(error: SupercloudError) -> int:
-    """Say an error on stderr and return its exit code."""
+    """Print an error to stderr and return its exit code."""
     if isinstance(error, InputError) and error.findings:
         _print_message(f"supercloud: {error.args[0]}")
         print_findings(error.findings, sys.stderr)
@@ -151,22 +153,22 @@ def report_error(error: SupercloudError) -> int:
 
 
 def report_system_error(error: Exception) -> int:
-    """Say on stderr what the system refused, or which value is out of range; returns the exit code."""
+    """Print a system error or a value out of range to stderr; returns the exit code."""
     try:
         sys.stdout.flush()
-        said, code = _describe_system_error(error)
+        message, code = _describe_system_error(error)
     except OSError as lost:
         discard_output(sys.stdout)
-        said, code = f"the answer could not be written to standard output: {lost.strerror}", 1
+        message, code = f"the result could not be written to standard output: {lost.strerror}", 1
     try:
-        print(escape_controls(f"supercloud: {said}"), file=sys.stderr)
+        print(escape_controls(f"supercloud: {message}"), file=sys.stderr)
     except OSError:
         discard_output(sys.stderr)
     return code
 
 
 def discard_output(stream: Any) -> None:
-    """Let go of what a stream still has to write, which would be tried once more when the process ends."""
+    """Discard the buffered output of a stream, which would otherwise be written again when the process ends."""
     with contextlib.suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, stream.fileno())
@@ -178,5 +180,5 @@ def _describe_system_error(error: Exception) -> tuple[str, int]:
         reason = error.strerror or str(error) or type(error).__name__
         return (f"{os.fsdecode(error.filename)}: {reason}" if isinstance(error.filename, str | bytes) else reason), 1
     if isinstance(error, UnicodeError):
-        return f"a text has characters that its encoding lacks: {error}", 2
+        return f"a text has characters that the encoding does not support: {error}", 2
     return f"a number is out of range: {error}", 2

@@ -1,4 +1,4 @@
-"""``supercloud place``: where a job would go."""
+"""``supercloud place``: where a job would run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ EPILOG = "Example: supercloud place job.yaml --on cluster.yaml · next: superclo
 
 DestinationOption = Annotated[Path, typer.Option("--on", help="The spec of a cluster or of a fleet.", metavar="SPEC")]
 LiveOption = Annotated[
-    bool, typer.Option("--live", help="Ask the engines of a fleet what is free now; its file says how, under connect:.")
+    bool,
+    typer.Option(
+        "--live", help="Query the engines of a fleet for free nodes now; its file specifies them under connect:."
+    ),
 ]
 
 
@@ -32,20 +35,20 @@ def place(
     job: JobFile,
     on: DestinationOption,
     live: LiveOption = False,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what it costs and how its groups lie.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show its cost and the layout of its groups.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where a job would go: pool, nodes, what must be near what. Exit code 2 where nothing can have it."""
+    """Show where a job would run: pool, nodes, locality. Exits 2 if no pool fits."""
     from ..jobs import Placement
     from ..jobs import place as decide
     from ..jobs.fleet.state import Fleet
     from ..jobs.job_rules import require_valid_job
     from ..spec.loader import load_job
 
-    asked = load_job(job).model
-    require_valid_job(asked)
+    spec = load_job(job).model
+    require_valid_job(spec)
     where = load_destination(on, live)
-    answer = decide(asked, where)
+    answer = decide(spec, where)
     if isinstance(answer, Placement):
         if as_json:
             print_json(asdict(answer))
@@ -53,7 +56,7 @@ def place(
             print_result(f"{answer.cluster}: {answer}" if isinstance(where, Fleet) else str(answer))
             for line in _explain_placement(answer) if explain else ():
                 print_result(line)
-            _warn_of_missing_dependencies(asked)
+            _warn_of_missing_dependencies(spec)
             print_note(f"next: supercloud submit {job} --on {on}")
         return
     if as_json:
@@ -62,12 +65,12 @@ def place(
         for refusal in answer:
             print_result(str(refusal))
         name = where.spec.name if isinstance(where, Fleet) else where.plan.name
-        print_note(f"no pool of {name} can have it" + (" now" if live else ""))
+        print_note(f"no pool of {name} fits" + (" now" if live else ""))
     raise typer.Exit(2)
 
 
 def _warn_of_missing_dependencies(job: JobSpec) -> None:
-    """Say which jobs it waits for are not there: it may be placed before they are submitted, not submitted itself."""
+    """Warn of dependencies that do not exist: the job may be placed before they are submitted, but not submitted."""
     from ..errors import InputError, StoreError
     from ..jobs.api import require_dependencies
 
@@ -77,11 +80,11 @@ def _warn_of_missing_dependencies(job: JobSpec) -> None:
         for finding in error.findings:
             print_note(f"warning: {finding}")
     except StoreError as error:
-        print_note(f"warning: whether the jobs it waits for are there is not known: {error}")
+        print_note(f"warning: cannot check whether its dependencies exist: {error}")
 
 
 def load_destination(path: Path, live: bool) -> Cluster | Fleet:
-    """The cluster or the fleet of a file, as planned or as its engines see it."""
+    """The cluster or the fleet of a file, as planned or as reported by its engines."""
     from ..errors import InputError
     from ..jobs.engines.base import open_engine
     from ..jobs.fleet.state import load_fleet_state
@@ -92,15 +95,15 @@ def load_destination(path: Path, live: bool) -> Cluster | Fleet:
     )
     if live and not any(cluster.member.connect for cluster in fleet.clusters):
         raise InputError(
-            f"{path}: --live asks the clusters of a fleet, and no cluster here says how it is reached; write a "
-            "file of a fleet: {name: NAME, clusters: [{spec: FILE, connect: {engine: slurm, via: ssh:HOST}}]}"
+            f"{path}: --live queries the clusters of a fleet, and no cluster here specifies a connection; write a "
+            "fleet file: {name: NAME, clusters: [{spec: FILE, connect: {engine: slurm, via: ssh:HOST}}]}"
         )
     alone = len(fleet.clusters) == 1 and fleet.clusters[0].member.spec == path.name
     return fleet.clusters[0] if alone else fleet
 
 
 def _format_domains(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
-    """Nodes of each domain; where there are many, neighbours that give as many are told together."""
+    """Nodes of each domain; if there are many, neighbours with the same number of nodes are combined."""
     if len(domains) <= 8:
         yield from (f"{nodes} of {name}" for name, nodes in domains)
         return
@@ -112,7 +115,7 @@ def _format_domains(domains: tuple[tuple[str, int], ...]) -> Iterator[str]:
 
 
 def _explain_placement(placement: Placement) -> Iterator[str]:
-    """What else was decided, a line each."""
+    """Further decisions, one per line."""
     from ..primitives.quantity import Carbon
 
     if placement.domains:
@@ -127,9 +130,9 @@ def _explain_placement(placement: Placement) -> Iterator[str]:
     if placement.memory:
         yield f"memory   {placement.memory}"
     if not placement.fits_now:
-        yield "wait     " + ("nobody knows how long" if placement.wait is None else f"{placement.wait / 3600:.1f} h")
+        yield "wait     " + ("unknown" if placement.wait is None else f"{placement.wait / 3600:.1f} h")
     if placement.begin:
-        yield f"begin    in {placement.begin / 3600:.1f} h, when energy is cleaner"
+        yield f"begin    in {placement.begin / 3600:.1f} h, when the grid's carbon intensity is lower"
     if placement.price is not None:
         moved = f", and {placement.egress:.2f} USD to move {', '.join(placement.moved)}" if placement.moved else ""
         yield f"price    {placement.price:.2f} USD/h{moved}"

@@ -1,4 +1,4 @@
-"""``supercloud plan``: what was decided."""
+"""``supercloud plan``: show the plan of a spec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EPILOG = "Example: supercloud plan cluster.yaml · next: supercloud render clust
 
 
 def plan(spec: SpecFile, as_json: JsonOption = False) -> None:
-    """Show what a spec becomes: machines, fabrics, storage, power, and everything that is wrong with it."""
+    """Show the plan of a spec: machines, fabrics, storage, power, and all findings."""
     decided = load_plan(spec)
     if as_json:
         from ..plan.publish.document import build_document
@@ -31,7 +31,7 @@ def plan(spec: SpecFile, as_json: JsonOption = False) -> None:
         print_findings(decided.findings)
         for item in decided.suppressed:
             print_result(
-                f"accepted: {item.finding.path}: {item.finding.problem} [{item.finding.check}] because {item.reason}"
+                f"suppressed: {item.finding.path}: {item.finding.problem} [{item.finding.check}]; reason: {item.reason}"
             )
         _print_next_step(spec.name, str(spec), decided)
     raise typer.Exit(2 if decided.errors else 0)
@@ -39,17 +39,17 @@ def plan(spec: SpecFile, as_json: JsonOption = False) -> None:
 
 def _print_next_step(name: str, spec: str, decided: Plan) -> None:
     if decided.errors:
-        print_note(f"{len(decided.errors)} error(s): mend {name}, then plan again")
+        print_note(f"{len(decided.errors)} error(s) · fix {name} and run plan again")
         return
     if decided.cloud is not None:
-        said = "no problems found" if not decided.findings else "nothing that forbids creating it"
+        status = "ready to create" if decided.findings else "no problems found"
         file = spec if Path("Pulumi.yaml").exists() else Path(spec).resolve()
         print_note(
-            f"{said} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up"
+            f"{status} · next, in the folder of Pulumi.yaml: pulumi config set supercloud:specFile {file} && pulumi up"
         )
         return
     from ..plan.publish.open_points import describe_open_points
 
     complete = not decided.findings and not describe_open_points(decided)
-    said = "no problems found" if complete else "nothing that forbids rendering"
-    print_note(f"{said} · next: supercloud render {spec}")
+    status = "no problems found" if complete else "ready to render"
+    print_note(f"{status} · next: supercloud render {spec}")

@@ -1,4 +1,4 @@
-"""``supercloud render``: the files of a cluster; of a fleet, those of its clusters and what holds them together."""
+"""``supercloud render``: the files of a cluster; of a fleet, those of its clusters and those shared by them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # More files than this are not listed one by one.
 _MAX_LISTED_FILES = 100
 
-# Folders of schedulers: what is in the others is there for them.
+# Folders of schedulers, which use the files of the other folders.
 _SCHEDULERS = (["slurm"], ["kubernetes"])
 
 SpecOrFleet = Annotated[Path, typer.Argument(help="The spec of a cluster or of a fleet.", metavar="SPEC")]
@@ -35,15 +35,16 @@ def render(
             help="What to render, such as slurm, kubernetes or cabling; may be repeated. Default: all that apply."
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to write. Default: out/<name of the cluster>.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output folder. Default: out/<cluster name>.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a folder that holds other files, or those of another spec.")
+        bool, typer.Option("--force", help="Replace a folder that contains other files, or files of another spec.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the configuration of a cluster, or of every cluster of a fleet, into a folder, one subfolder a target.
+    """Write the configuration of a cluster, or of every cluster of a fleet, into a folder, with one subfolder per
+    target.
 
-    With --target only the subfolders of these targets are replaced.
+    With --target only their subfolders are replaced.
     """
     is_fleet = _is_fleet(spec)
     name, bundle = _render_fleet(spec, target) if is_fleet else _render_cluster(load_plan(spec), target)
@@ -63,7 +64,7 @@ def _render_cluster(plan: Plan, target: list[str] | None) -> tuple[str, Bundle]:
     from ..targets import render as render_target
     from ..targets.installation import render_order
 
-    # what is rendered for some targets only leaves the page of all of them as it is
+    # rendering of some targets does not change the page of all targets
     bundle = Bundle({}) if target else render_order(plan)
     for name in target or list_targets(plan):
         bundle |= render_target(plan, name).with_prefix(name)
@@ -78,7 +79,7 @@ def _is_fleet(spec: Path) -> bool:
 
 
 def _render_fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
-    """Each cluster under its own name, as far as it has the targets; what is of the fleet itself under ``fleet``."""
+    """Each cluster under its own name, with the targets that apply to it; files of the fleet itself under ``fleet``."""
     from ..errors import InputError
     from ..primitives.bundle import Bundle
     from ..spec.loader import load_fleet
@@ -91,20 +92,20 @@ def _render_fleet(spec: Path, target: list[str] | None) -> tuple[str, Bundle]:
         raise InputError(f"{fleet.name} cannot be rendered: the plans of its clusters have errors", errors)
     named = {plan.name: plan for plan in plans}
     if len(named) < len(plans):
-        raise InputError(f"{spec}: two clusters have one name; each needs its own: {', '.join(p.name for p in plans)}")
+        raise InputError(f"{spec}: cluster names must be unique: {', '.join(p.name for p in plans)}")
     bundle = Bundle({})
     for name, plan in named.items():
-        # a target that nobody has is said by the first; one that only some have is rendered for those
+        # an unknown target is reported by the first cluster; one that applies to some clusters is rendered for those
         known = [item for item in target or () if item not in TARGETS or item in list_targets(plan)]
         if target is None or known:
             bundle |= _render_cluster(plan, known or None)[1].with_prefix(f"clusters/{name}")
     if target and not bundle:
-        raise InputError(f"no cluster of {fleet.name} has anything for {', '.join(target)}")
+        raise InputError(f"{', '.join(target)}: applies to no cluster of {fleet.name}")
     return fleet.name, bundle | _render_common_queue(fleet.name, named, target)
 
 
 def _render_common_queue(name: str, plans: Mapping[str, Plan], target: list[str] | None) -> Bundle:
-    """One queue over all clusters that have Kueue, where there are several."""
+    """One queue over all clusters that have Kueue, if there are several."""
     from ..primitives.bundle import Bundle
     from ..targets.schedulers.kubernetes import render_fleet
 
@@ -112,7 +113,7 @@ def _render_common_queue(name: str, plans: Mapping[str, Plan], target: list[str]
     if len(able) < 2 or (target is not None and "kubernetes" not in target):
         return Bundle({})
     if left := sorted(set(plans) - set(able)):
-        print_note(f"not in the common queue, for they have no Kueue: {', '.join(left)}")
+        print_note(f"not in the common queue (no Kueue): {', '.join(left)}")
     return render_fleet(name, able).with_prefix("fleet/kubernetes")
 
 
@@ -127,7 +128,7 @@ def _list_subfolders(bundle: Iterable[str], is_fleet: bool) -> set[str]:
 
 
 def _format_files(bundle: Iterable[str], folder: Path) -> list[str]:
-    """Every file, or where there are very many each target's folder with their number."""
+    """Every file, or, if there are many, each target's folder with their number."""
     paths = list(bundle)
     if len(paths) <= _MAX_LISTED_FILES:
         return [str(folder / path) for path in paths]
@@ -138,7 +139,7 @@ def _format_files(bundle: Iterable[str], folder: Path) -> list[str]:
 
 
 def _describe_next_step(bundle: Iterable[str], folder: Path) -> str:
-    """The page that leads through the others: the outermost, which has their order; of several the scheduler's."""
+    """The page to start with: the outermost, which gives the order of the others; of several the scheduler's."""
     guides = [path for path in bundle if path.endswith(("INSTALL.md", "GUIDE.md"))]
     first = min(guides, key=lambda path: (path.count("/"), path.split("/")[-2:-1] not in _SCHEDULERS, path), default="")
     return f"read {folder / first}" if first else "apply them"

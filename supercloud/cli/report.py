@@ -1,4 +1,4 @@
-"""``supercloud report``: a page to look at."""
+"""``supercloud report``: a cluster as one HTML page."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ EPILOG = "Example: supercloud report cluster.yaml -o report.html · next: open i
 
 def report(
     spec: SpecFile,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Page to write. Default: <name>.html.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write. Default: <name>.html.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Also write each picture as SVG into this folder.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a folder of pictures that holds other files.")
+        bool, typer.Option("--force", help="Replace a folder of pictures that contains other files.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a cluster: row plan, racks, fabrics, power, cooling, cost and findings on one page that fetches nothing."""
+    """Draw a cluster: row plan, racks, fabrics, power, cooling, cost and findings on one self-contained page."""
     from ..errors import OutputError
     from ..primitives.bundle import Bundle
     from ..primitives.output import write_file
@@ -32,7 +32,7 @@ def report(
     decided = load_plan(spec)
     page = out or Path(f"{decided.name}.html")
     if page.is_dir():
-        raise OutputError(f"{page} is a folder; name a file, such as {page / 'report.html'}")
+        raise OutputError(f"{page} is a directory; specify a file, such as {page / 'report.html'}")
     text = page_of(decided)
     write_file(page, text)
     drawn = Bundle(render_pictures(decided)) if svg else Bundle({})

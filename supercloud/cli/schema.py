@@ -8,7 +8,7 @@ import typer
 
 from .output import escape_json_controls
 
-EPILOG = "Example: supercloud schema cluster > cluster.schema.json · next: point your editor at it"
+EPILOG = "Example: supercloud schema cluster > cluster.schema.json · next: configure your editor to use it"
 
 
 def schema(

@@ -20,25 +20,31 @@ EPILOG = "Example: supercloud serve fleet.yaml · next: supercloud submit job.ya
 
 
 def serve(
-    on: Annotated[Path, typer.Argument(help="The spec of a fleet, or of a cluster.", metavar="SPEC")],
+    on: Annotated[Path, typer.Argument(help="The spec of a fleet or of a cluster.", metavar="SPEC")],
     engine: EngineOption = None,
     via: ViaOption = None,
     every: Annotated[
-        float, typer.Option(min=0.05, max=31_536_000, help="Seconds between two looks, at most a year.")
+        float, typer.Option(min=0.05, max=31_536_000, help="Seconds between two cycles, at most a year.")
     ] = 5.0,
-    move_after: Annotated[float, typer.Option(min=0, help="Seconds a job waits in one place before it may move.")] = 60,
+    move_after: Annotated[
+        float, typer.Option(min=0, help="Seconds a job waits on a cluster before it may move to another.")
+    ] = 60,
     lost_after: Annotated[
         float | None,
-        typer.Option(min=1, help="Seconds of silence after which a cluster's work starts elsewhere. Left out: never."),
+        typer.Option(
+            min=1,
+            help="Seconds without an answer after which the jobs of a cluster are restarted elsewhere. Default: never.",
+        ),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one cycle and exit.")] = False,
     as_unit: Annotated[
-        bool, typer.Option("--unit", help="Print a systemd unit that serves with these options, nothing more.")
+        bool, typer.Option("--unit", help="Only print a systemd unit that runs serve with these options.")
     ] = False,
 ) -> None:
-    """Give held jobs to clusters as they have room; move what waits; start anew what was lost.
+    """Assign held jobs to clusters with free capacity, move waiting jobs, and restart lost jobs.
 
-    It goes on through outages of engines and of the job store, and says each of them once. SIGTERM and Ctrl-C end it.
+    It continues through outages of engines and of the job store, and reports each of them once. SIGTERM and Ctrl-C
+    stop it.
     """
     from ..errors import InputError
     from ..jobs.broker import loop
@@ -52,7 +58,7 @@ def serve(
     connection = build_connection(where, engine, via)
     fleet = where if isinstance(where, Fleet) else build_single_cluster_fleet(where, connection)
     if not any(cluster.member.connect for cluster in fleet.clusters):
-        raise InputError(f"{on}: no cluster says how it is reached; write connect: {{engine: slurm, via: ssh:HOST}}")
+        raise InputError(f"{on}: no cluster specifies a connection; write connect: {{engine: slurm, via: ssh:HOST}}")
     if as_unit:
         options = {
             "--engine": engine,
@@ -82,13 +88,13 @@ def serve(
                 return
             reporter.report(f"serving {fleet.spec.name} from {store.folder}")
             loop.run_broker(broker, every, reporter, ended)
-        reporter.report("asked to end: ended")
+        reporter.report("stopped on request")
 
 
 def _open_checked_store(reporter: Reporter, stop_event: Event, every: float | None) -> Store | None:
-    """The store, looked through for damage; waited for while it is locked or cannot be written (the disk is full).
+    """Open the store and check it for damage; waits while it is locked or cannot be written (disk full).
 
-    None where the end was asked for before. ``every`` is the pause in seconds; None does not wait for space.
+    None if the broker was stopped meanwhile. ``every`` is the pause in seconds; None does not wait for space.
     """
     from ..jobs.store.database import StoreLockedError, locate_state_folder
     from ..jobs.store.store import Store
@@ -127,10 +133,10 @@ def _print_unit(name: str, path: Path, options: dict[str, str]) -> None:
     )
     if secret:
         print_note(
-            f"warning: {', '.join(secret)}: set here, but secret, and so not in the unit; write a line NAME=value for "
+            f"warning: {', '.join(secret)}: secret, therefore not in the unit; write a line NAME=value for "
             f"each to ~/.config/supercloud/serve-{name}.env, and run chmod 600 on it"
         )
-    # the command that writes the unit must have the options that this one was given
+    # the command that writes the unit needs the options of this command
     again = shlex.join(["supercloud", "serve", str(path), *words, "--unit"])
     print_note(
         f"next: mkdir -p ~/.config/systemd/user && {again} > ~/.config/systemd/user/supercloud-{name}.service && "

@@ -1,4 +1,4 @@
-"""``supercloud store``: look after the file that jobs are remembered in."""
+"""``supercloud store``: maintain the job store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EPILOG = "Example: supercloud store backup jobs.backup · next: supercloud store
 
 
 class StoreAction(StrEnum):
-    """What is done."""
+    """The action."""
 
     CHECK = "check"
     BACKUP = "backup"
@@ -23,15 +23,15 @@ class StoreAction(StrEnum):
 
 
 def store(
-    action: Annotated[StoreAction, typer.Argument(help="check, backup, restore or prune.")],
-    file: Annotated[Path | None, typer.Argument(help="The backup: written by backup, read by restore.")] = None,
-    older: Annotated[str, typer.Option(help="prune: forget jobs that ended longer ago than this.")] = "180 d",
+    action: Annotated[StoreAction, typer.Argument(help="Action: check, backup, restore or prune.")],
+    file: Annotated[Path | None, typer.Argument(help="Backup file: written by backup, read by restore.")] = None,
+    older: Annotated[str, typer.Option(help="prune: delete jobs that ended longer ago than this.")] = "180 d",
 ) -> None:
-    """Check the job store for damage, back it up, restore a backup, or forget old jobs with their logs and results.
+    """Check the job store for damage, back it up, restore a backup, or delete old jobs with their logs and results.
 
-    A backup has what is known about jobs, not their logs; engines keep their jobs whatever becomes of the store. A job
-    that is forgotten leaves its key free, and no trace in fair shares and budgets. After a restore engines are asked
-    whether they have a job before it is started, and numbers that were given out since the backup are not used again.
+    A backup contains the job records, not logs; jobs of engines are not affected. The key of a deleted job can be
+    used again, and the job no longer counts in fair shares and budgets. After a restore each engine is queried for a
+    job before the job is submitted, and job numbers assigned since the backup are not reused.
     """
     import time
 
@@ -41,11 +41,11 @@ def store(
     from ..jobs.store.store import open_default_store
 
     if (file is None) != (action in (StoreAction.CHECK, StoreAction.PRUNE)):
-        raise InputError(f"supercloud store {action} " + ("takes no file" if file else "needs the name of a file"))
+        raise InputError(f"supercloud store {action} " + ("takes no file" if file else "requires a file name"))
     if action is StoreAction.RESTORE:
         assert file is not None
         kept = upkeep.restore(locate_state_folder().absolute(), file)
-        done = f"{file} is restored" + (f"; the store of before is {kept}" if kept else "")
+        done = f"{file} is restored" + (f"; the previous store is {kept}" if kept else "")
         with fall_back_to_stderr(f"supercloud: {done}"):
             print_result(done)
         print_note("next: supercloud jobs")
@@ -62,8 +62,8 @@ def store(
     else:
         age = _parse_age(older)
         pruned = upkeep.prune(opened, time.time() - age)
-        if pruned.problem is None:  # which says it, too
-            print_result(f"{pruned.pruned_jobs:,} job{'' if pruned.pruned_jobs == 1 else 's'} forgotten")
+        if pruned.problem is None:  # which is reported below
+            print_result(f"{pruned.pruned_jobs:,} job{'' if pruned.pruned_jobs == 1 else 's'} deleted")
         for line in pruned.kept_reasons:
             print_result(line)
         if pruned.problem:
@@ -71,14 +71,14 @@ def store(
 
 
 def _parse_age(text: str) -> float:
-    """Seconds of ``--older``; raises :class:`InputError` for a negative duration, which is later than now."""
+    """Seconds of ``--older``; raises :class:`InputError` for a negative duration, which would mean the future."""
     from ..errors import InputError
     from ..primitives.quantity import Duration
 
     age = Duration(text).to("s")
     if age < 0:
         raise InputError(
-            f"--older {text!r} is negative: every job that has ended would be forgotten; write for "
-            "example '180 d', or '0 d' to forget them all"
+            f"--older {text!r} is negative: every ended job would be deleted; use for "
+            "example '180 d', or '0 d' to delete them all"
         )
     return age

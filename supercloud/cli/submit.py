@@ -1,4 +1,4 @@
-"""``supercloud submit``: run a job."""
+"""``supercloud submit``: submit a job."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ DestinationOption = Annotated[Path, typer.Option("--on", help="The spec of a clu
 EngineOption = Annotated[
     str | None,
     typer.Option(
-        help="slurm, kubernetes, local (simulate the cluster on this machine), or another that is installed. Left "
-        "out: the cluster's own scheduler."
+        help="slurm, kubernetes, local (simulate the cluster on this machine), or another installed engine. "
+        "Default: the scheduler of the cluster."
     ),
 ]
 ViaOption = Annotated[
     str | None,
     typer.Option(
-        help="How the engine is reached: ssh:login.example.com, the URL of slurmrestd (with a token in SLURM_JWT or in "
-        "the secret slurm-jwt@HOST), context:NAME of a kubeconfig, or stack:ORGANIZATION/PROJECT/STACK of Pulumi. Left "
-        "out: by Slurm's commands, or kubectl's context, on this machine."
+        help="Connection to the engine: ssh:login.example.com, the URL of slurmrestd (with a token in SLURM_JWT or in "
+        "the secret slurm-jwt@HOST), context:NAME of a kubeconfig, or stack:ORGANIZATION/PROJECT/STACK of Pulumi. "
+        "Default: the Slurm commands, or the current kubectl context, of this machine."
     ),
 ]
 
@@ -39,12 +39,17 @@ def submit(
     on: DestinationOption,
     engine: EngineOption = None,
     via: ViaOption = None,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: the same key again is the same job.")] = None,
-    hold: Annotated[bool, typer.Option("--hold", help="Let the broker start it when there is room.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be submitted, nothing more.")] = False,
+    key: Annotated[
+        str | None, typer.Option(help="Idempotency key: submitting with the same key again returns the same job.")
+    ] = None,
+    hold: Annotated[
+        bool, typer.Option("--hold", help="Hold the job until the broker assigns it to a cluster.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the submission without submitting it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Place a job, record it, and hand it to an engine; one for a fleet waits for its broker. Prints its number."""
+    """Place a job, record it, and submit it to an engine. A job for a fleet waits for the broker. Prints the job
+    number."""
     from ..errors import InputError
     from ..jobs import api
     from ..jobs.fleet.state import Fleet
@@ -58,7 +63,7 @@ def submit(
         where = build_single_cluster_fleet(where, connection)
     if isinstance(where, Fleet):
         if dry_run:
-            raise InputError(f"{on}: where a job of a fleet runs is decided when it begins; see supercloud place")
+            raise InputError(f"{on}: a fleet's broker selects the cluster when the job starts; see supercloud place")
         held = api.submit(loaded.model, where, key=key)
     elif dry_run:
         placement, submission = api.prepare(loaded.model, where.plan, engine=connection, key=key, catalog=where.catalog)
@@ -78,7 +83,7 @@ def submit(
 
 
 def build_connection(destination: Cluster | Fleet, engine: str | None, via: str | None) -> Connection:
-    """A connection from options; raises :class:`InputError` for what is none, or where a fleet says it itself."""
+    """A connection from options; raises :class:`InputError` if they are invalid, or if the destination is a fleet."""
     from pydantic import ValidationError
 
     from ..errors import InputError
@@ -93,7 +98,7 @@ def build_connection(destination: Cluster | Fleet, engine: str | None, via: str 
     if isinstance(destination, Fleet):
         if engine or via:
             raise InputError(
-                "--engine and --via are for one cluster; those of a fleet say it themselves, under connect:"
+                "--engine and --via are for a single cluster; a fleet specifies connections under connect:"
             )
         return Connection(engine="local")
     try:
@@ -101,30 +106,30 @@ def build_connection(destination: Cluster | Fleet, engine: str | None, via: str 
             from ..jobs.fleet.stack_outputs import read_connection_from_stack
 
             stack = via.removeprefix("stack:")
-            # an engine that nobody named is left out: only then the stack's outputs say it
-            asked = Connection(engine=engine, stack=stack) if engine else Connection(stack=stack)
-            return require_used_options(read_connection_from_stack(require_used_options(asked)))
+            # an engine that was not specified is omitted: only then the outputs of the stack determine it
+            requested = Connection(engine=engine, stack=stack) if engine else Connection(stack=stack)
+            return require_used_options(read_connection_from_stack(require_used_options(requested)))
         engine = engine or destination.plan.scheduler.kind
         if via and via.startswith("context:"):
             return require_used_options(Connection(engine=engine, context=via.removeprefix("context:")))
         return require_used_options(Connection(engine=engine, via=via))
     except ValidationError as error:
-        said = {"engine": engine, "via": via}
+        values = {"engine": engine, "via": via}
         if engine == "kubernetes" and via:
             name = via.rpartition("/")[2]
             raise InputError(
-                f"--via {via!r} does not say how Kubernetes is reached; write context:{name} "
+                f"--via {via!r} is not a connection to Kubernetes; use context:{name} "
                 "for a context that kubectl config get-contexts lists"
             ) from None
         problems = [
             f"{finding.problem}{f'; {finding.hint}' if finding.hint else ''}"
-            for _, finding in build_findings(error, said, Connection)
+            for _, finding in build_findings(error, values, Connection)
         ]
         raise InputError(f"--engine or --via: {'; '.join(problems)}") from None
 
 
 def _require_known_engine(name: str | None) -> None:
-    """Refuse what is no engine for users; empty means that another place says it."""
+    """Reject a name that is not an engine for users; empty means that the engine is specified elsewhere."""
     from ..errors import UnknownNameError
     from ..jobs.engines.base import list_engine_names
 
@@ -133,14 +138,14 @@ def _require_known_engine(name: str | None) -> None:
 
 
 def describe_simulation(connection: Connection, cluster: Cluster) -> str:
-    """What is said of a job that this machine only plays: its cluster never hears of it."""
+    """The note on a job that is simulated on this machine: nothing is sent to its cluster."""
     if connection.engine != "local":
         return ""
     return f", simulated on this machine: nothing is sent to {cluster.plan.name}"
 
 
 def build_single_cluster_fleet(cluster: Cluster, connection: Connection) -> Fleet:
-    """A single cluster, as a fleet with a broker; the user named how it is reached."""
+    """A single cluster, as a fleet with a broker and the connection that the user specified."""
     from dataclasses import replace
 
     from ..jobs.api import bind_tokens

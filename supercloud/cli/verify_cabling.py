@@ -1,4 +1,4 @@
-"""``supercloud verify-cabling``: is it plugged in as planned?"""
+"""``supercloud verify-cabling``: compare the installed cables with the plan."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import typer
 from .options import JsonOption, SpecFile, require_valid_plan
 from .output import print_json, print_note, print_result
 
-EPILOG = "Example: supercloud verify-cabling cluster.yaml found.txt · next: mend what it names, and compare again"
+EPILOG = "Example: supercloud verify-cabling cluster.yaml found.txt · next: fix the cables listed, and compare again"
 
 
 def verify_cabling(
     spec: SpecFile,
     output: Annotated[
         Path,
-        typer.Argument(help="What ibnetdiscover printed, or LLDP: a file per device, or a folder.", metavar="OUTPUT"),
+        typer.Argument(help="Output of ibnetdiscover, or of LLDP: one file per device, or a folder.", metavar="OUTPUT"),
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Compare the cables that are there with the plan. Exit code 0 all right, 1 differences, 2 the input is wrong."""
+    """Compare the installed cables with the plan. Exits 0 if they agree, 1 if they differ, 2 if the input is
+    invalid."""
     from ..targets.site.cabling.verify import verify_output
 
     answer = verify_output(require_valid_plan(spec), output)
@@ -30,7 +31,7 @@ def verify_cabling(
         print_json(asdict(answer))
     else:
         for item in answer.differences:
-            print_result(f"{item.kind}: {item.problem}\n    because {item.cause}\n    → {item.remedy}")
+            print_result(f"{item.kind}: {item.problem}\n    cause: {item.cause}\n    → {item.remedy}")
         networks = ", ".join(answer.fabrics)
         print_note(
             f"{len(answer.differences)} differences in {answer.checked} of {answer.links} links of {networks}"

@@ -1,4 +1,4 @@
-"""``supercloud wait``: until jobs have ended."""
+"""``supercloud wait``: wait until jobs have ended."""
 
 from __future__ import annotations
 
@@ -20,26 +20,24 @@ EPILOG = "Example: supercloud wait 1 && next-step.sh · next: supercloud logs 1"
 def wait(
     job_ids: Annotated[
         list[int],
-        typer.Argument(
-            min=1, max=MAX_JOB_ID, help="The jobs' numbers, as 'supercloud jobs' shows them.", metavar="ID..."
-        ),
+        typer.Argument(min=1, max=MAX_JOB_ID, help="Job numbers, as shown by 'supercloud jobs'.", metavar="ID..."),
     ],
-    timeout: Annotated[float | None, typer.Option(min=0, help="Give up after so many seconds.")] = None,
+    timeout: Annotated[float | None, typer.Option(min=0, help="Stop waiting after this many seconds.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Wait until jobs have ended. Exit code 0 when all completed, 1 otherwise."""
+    """Wait until jobs have ended. Exits 0 if all completed, 1 otherwise."""
     from ..jobs import State, api
 
     jobs = [api.get(number) for number in dict.fromkeys(job_ids)]
     if held := [str(job.id) for job in jobs if job.record.state is State.HELD]:
         print_note(
-            f"held, until a broker gives it to a cluster: {', '.join(held)}; where none runs: supercloud serve SPEC"
+            f"held until a broker assigns a cluster: {', '.join(held)}; to start a broker: supercloud serve SPEC"
         )
     _wait_with_progress(jobs, timeout)
     left = [job for job in jobs if not job.record.state.is_final]
     if left:
         still = ", ".join(f"job {job.id} ({job.record.name}) is still {job.record.state}" for job in left[:5])
-        raise OperationError(f"{still}; it goes on" if len(left) == 1 else f"{len(left)} jobs go on: {still}")
+        raise OperationError(f"{still}; it continues" if len(left) == 1 else f"{len(left)} jobs continue: {still}")
     if as_json:
         shown = [
             {"id": job.id, "state": job.record.state, "exit_code": job.record.exit_code, "reason": job.record.reason}
@@ -48,8 +46,8 @@ def wait(
         print_json(shown[0] if len(shown) == 1 else shown)
     else:
         for job in jobs:
-            said = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
-            print_result(said if len(jobs) == 1 else f"{job.id}  {said}")
+            status = f"{job.record.state}" + (f": {job.record.reason}" if job.record.reason else "")
+            print_result(status if len(jobs) == 1 else f"{job.id}  {status}")
         played = "simulated on this machine · " if any(job.record.engine == "local" for job in jobs) else ""
         print_note(
             f"{played}next: supercloud logs {jobs[0].id}" if len(jobs) == 1 else f"{played}next: supercloud jobs"
@@ -58,7 +56,7 @@ def wait(
 
 
 def _wait_with_progress(jobs: list[Job], timeout: float | None) -> None:
-    """Wait; where a person looks on, show how far it is."""
+    """Wait; on a terminal show the progress."""
     from ..jobs.futures import as_completed, wait
 
     if not sys.stderr.isatty():

@@ -1,4 +1,4 @@
-"""``supercloud why-not``: what keeps a job from each pool."""
+"""``supercloud why-not``: why a job does not fit each pool."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def why_not(
     live: LiveOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say for every pool how the job would lie in it, or the one reason that keeps it out and what would cure it.
+    """Show for every pool how the job would be placed, or the reason why it does not fit and how to fix it.
 
-    Exit code 0 whatever the answer is: 'supercloud place' says by its own whether anything can have the job. With
-    --json each pool has 'fits', and where that is false 'change': fields to set, with which it would fit.
+    Always exits 0: use 'supercloud place' to test whether any pool fits. With --json each pool has 'fits' and, if
+    that is false, 'change': fields that, when set, make the job fit.
     """
     from ..jobs import Placement
     from ..jobs import why_not as ask
     from ..jobs.job_rules import require_valid_job
     from ..spec.loader import load_job
 
-    asked = load_job(job).model
-    require_valid_job(asked)
-    answers = dict(ask(asked, load_destination(on, live)))
+    spec = load_job(job).model
+    require_valid_job(spec)
+    answers = dict(ask(spec, load_destination(on, live)))
     if pool is not None:
         if pool not in answers:
             raise UnknownNameError("pool", pool, answers)

@@ -1,8 +1,8 @@
-"""Where nodes stand, what they draw, how heat leaves. Knows nothing of how nodes are wired.
+"""Racks, power and cooling from numbers and facts alone, without any reference to the wiring of nodes.
 
-One file an idea: ``racks`` (what fits), ``electricity`` (circuits and losses), ``redundancy`` (feeds after a loss),
-``heat`` (split and flow), ``loop`` (distribution units and temperatures), ``weather`` (free hours), ``efficiency``
-(PUE, WUE, CUE), ``energy`` (a year in money and carbon).
+One file per subject: ``racks`` (nodes per rack), ``electricity`` (circuits and losses), ``redundancy`` (feeds after a
+loss), ``heat`` (split and flow), ``loop`` (distribution units and temperatures), ``weather`` (free-cooling hours),
+``efficiency`` (PUE, WUE, CUE), ``energy`` (annual energy, cost and carbon).
 """
 
 from .efficiency import SiteOverhead, compute_chiller_power, compute_cue, compute_wue

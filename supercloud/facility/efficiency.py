@@ -1,4 +1,4 @@
-"""Efficiency of the site: PUE, WUE and CUE, from powers that are known and those that are not.
+"""Efficiency of the site: PUE, WUE and CUE, with known and unknown powers.
 
 PUE = facility energy / IT energy (ISO/IEC 30134-2), WUE = water in litres / IT kWh (ISO/IEC 30134-9),
 CUE = kgCO2e / IT kWh = PUE × carbon of the supply (ISO/IEC 30134-8).
@@ -16,36 +16,38 @@ __all__ = ["SiteOverhead", "compute_chiller_power", "compute_cue", "compute_wue"
 
 @dataclass(frozen=True, slots=True)
 class SiteOverhead:
-    """What the site draws beside IT, on average over a year."""
+    """Average annual power of the site's infrastructure, without IT."""
 
     it_power: Power
     conversion_loss: Power
-    """Lost in UPS and distribution."""
+    """Losses of UPS and power distribution."""
     cooling_power: Power
-    """Pumps, fans and chillers."""
+    """Power of pumps, fans and chillers."""
     missing: tuple[str, ...] = ()
-    """What is not known and counted as nothing."""
+    """Names of the unknown parts, counted as 0."""
 
     @property
     def facility_power(self) -> Power:
-        """Power at the meter: used and lost."""
+        """Power at the meter: IT and overhead."""
         return self.it_power + self.conversion_loss + self.cooling_power
 
     @property
     def pue(self) -> float | None:
-        """Facility over IT; a lower bound where something is missing."""
+        """Facility power over IT power; a lower bound if ``missing`` is not empty."""
         return float(self.facility_power.base / self.it_power.base) if self.it_power else None
 
 
 def compute_chiller_power(heat: Power, cop: float, running_hours: float, total_hours: float) -> Power:
-    """Average electricity of a chiller that runs ``running_hours`` of ``total_hours``: Q / COP · part of the time."""
+    """Average electric power of a chiller that runs ``running_hours`` of ``total_hours``: Q / COP · fraction of the
+    time."""
     return Power.from_base(float(heat.base) / cop * running_hours / total_hours)
 
 
 def compute_wue(heat: Power, it_power: Power, tower: HeatRejection) -> float | None:
-    """WUE of a tower in L/kWh: evaporation · c / (c − 1) over IT energy; None where the tower's file lacks a number.
+    """WUE of a cooling tower in L/kWh: evaporation · c / (c − 1) over IT energy; None if the tower's file lacks a
+    number.
 
-    1.8 L/min for 100 kW is 1.08 L/kWh of heat, and with five cycles of concentration 1.35 L/kWh.
+    1.8 L/min for 100 kW are 1.08 L/kWh of heat; with five cycles of concentration 1.35 L/kWh.
     """
     if tower.evaporation is None or not tower.cycles or tower.cycles <= 1 or not it_power:
         return None

@@ -1,7 +1,7 @@
-"""Three-phase circuits: what a breaker carries, and what a load asks of it.
+"""Three-phase circuits: the power of a breaker, and the rating that a load requires.
 
-Symbols: V is line to line, I per line, pf the power factor, k the part of a breaker that may be drawn continuously
-(0.8 in North America: NFPA 70, 210.20(A) and 215.3; elsewhere often 1).
+Symbols: V is line to line, I per line, pf the power factor, k the fraction of a breaker's rating that is allowed for
+continuous load (0.8 in North America: NFPA 70, 210.20(A) and 215.3; elsewhere often 1).
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def compute_circuit_power(
 def compute_breaker_rating(
     power: Power, voltage: Voltage, power_factor: float = 1.0, continuous_factor: float = 0.8
 ) -> Current:
-    """The least rating of one three-phase breaker: I = P / (√3 · V · pf · k)."""
+    """Minimum rating of one three-phase breaker: I = P / (√3 · V · pf · k)."""
     return Current.from_base(float(power.base) / (_SQRT3 * float(voltage.base) * power_factor * continuous_factor))
 
 
 def compute_losses(power: Power, efficiency: float) -> Power:
-    """What a device of this efficiency turns into heat while it gives ``power``: P / η − P."""
+    """Losses of a device of this efficiency at an output of ``power``: P / η − P."""
     return Power.from_base(power.base / Fraction(repr(efficiency)) - power.base)
 
 
 def interpolate_efficiency(points: Sequence[tuple[float, float]], load: float) -> float | None:
-    """Efficiency at a part of the rated load, linearly between (load, efficiency) pairs and flat beyond their ends.
+    """Efficiency at a fraction of rated load, linear between (load, efficiency) pairs and constant beyond their ends.
 
-    A UPS loses more of what it gives at light load, and in 2N each carries less than a half.
+    The losses of a UPS are a larger part of its output at light load, and in 2N each UPS carries less than a half.
     """
     rows = sorted(points)
     if not rows:
@@ -59,27 +59,27 @@ def interpolate_efficiency(points: Sequence[tuple[float, float]], load: float) -
 
 @dataclass(frozen=True, slots=True)
 class Circuits:
-    """The circuits of one rack, one a distribution unit, spread over the feeds as evenly as can be."""
+    """The circuits of one rack, one per distribution unit, spread as evenly as possible over the feeds."""
 
     count: int
     feeds: int
     circuit_power: Power | None
-    """What one carries continuously; None where neither breaker nor unit is rated."""
+    """Continuous power of one circuit; None if neither breaker nor distribution unit has a rating."""
     paths: int | None = None
-    """Groups of feeds that are lost together; None means that each feed is one."""
+    """Number of groups of feeds that fail together; None if each feed is a separate group."""
 
     @property
     def circuits_lost(self) -> int:
-        """Circuits that go with the path that has most of them."""
+        """Circuits of the path with the most circuits, which are lost together."""
         paths = self.paths or self.feeds
         return -(-self.count // paths) if paths > 1 else self.count
 
     @property
     def total_power(self) -> Power | None:
-        """What all of them carry."""
+        """Continuous power of all circuits."""
         return self.circuit_power * self.count if self.circuit_power else None
 
     @property
     def power_after_loss(self) -> Power | None:
-        """What is left when the fullest path is gone."""
+        """Continuous power after the loss of the path with the most circuits."""
         return self.circuit_power * (self.count - self.circuits_lost) if self.circuit_power else None

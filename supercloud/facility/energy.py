@@ -1,4 +1,4 @@
-"""What a load costs and emits in a year of full power, and what a mix of sources costs and emits."""
+"""Cost and carbon of a load in a year at full power, and those of a mix of sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _YEAR = Duration(365, "d")
 
 @dataclass(frozen=True, slots=True)
 class AnnualEnergy:
-    """A year: energy of the machines, and money and carbon of the whole building where the factors are known."""
+    """Energy of the machines in a year, and cost and carbon of the whole building where the factors are known."""
 
     energy: Energy
     cost: Money | None
@@ -34,7 +34,7 @@ def compute_annual_energy(
 ) -> AnnualEnergy:
     """Energy = power × 365 d; cost and carbon = energy × PUE × factor.
 
-    PUE is facility energy over IT energy (ISO/IEC 30134-2). Where it is not given, cost and carbon are of the IT load
+    PUE is facility energy over IT energy (ISO/IEC 30134-2). Without a PUE, cost and carbon are those of the IT load
     alone: a lower bound.
     """
     energy: Energy = it_power * _YEAR
@@ -46,7 +46,7 @@ def compute_annual_energy(
 
 @dataclass(frozen=True, slots=True)
 class EnergyShare:
-    """A part of the energy of a year."""
+    """A fraction of the annual energy."""
 
     share: Fraction
     price: UnitPrice | None
@@ -54,7 +54,7 @@ class EnergyShare:
 
 
 def compute_mix_carbon(shares: Iterable[EnergyShare]) -> CarbonIntensity | None:
-    """Σ share · carbon; None where one of them is not known."""
+    """Σ share · carbon; None where a factor is unknown."""
     total = Fraction(0)
     for part in shares:
         if part.carbon is None:
@@ -64,7 +64,7 @@ def compute_mix_carbon(shares: Iterable[EnergyShare]) -> CarbonIntensity | None:
 
 
 def compute_mix_price(shares: Iterable[EnergyShare]) -> UnitPrice | None:
-    """Σ share · price; None where one of them is not known."""
+    """Σ share · price; None where a factor is unknown."""
     total = Fraction(0)
     for part in shares:
         if part.price is None:
@@ -74,6 +74,6 @@ def compute_mix_price(shares: Iterable[EnergyShare]) -> UnitPrice | None:
 
 
 def compute_hourly_averages(values: Sequence[float]) -> tuple[float, ...]:
-    """The average of each hour of the day, of values that begin at midnight and go on hour by hour."""
+    """Average of each hour of the day, from hourly values that start at midnight."""
     days = [values[hour::24] for hour in range(min(24, len(values)))]
     return tuple(sum(day) / len(day) for day in days)

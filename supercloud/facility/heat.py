@@ -1,7 +1,7 @@
-"""Where heat goes, and the flow that carries it.
+"""The heat of machines by cooling path, and the flow that removes it.
 
-Heat in is heat out: everything a machine draws leaves it as heat, part in the liquid, the rest in the air. The flow
-that carries heat Q at a rise ΔT is Q / (ρ · c · ΔT); a coolant's file has the flow of 1 kW at 1 K.
+The electric power of a machine leaves it as heat, partly in the liquid, the rest in the air. The flow for heat Q at a
+temperature rise ΔT is Q / (ρ · c · ΔT); a coolant's file has the flow for 1 kW at 1 K.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _NO_POWER = Power(0, "W")
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """Heat by the way it leaves."""
+    """Heat by cooling path."""
 
     liquid: Power = _NO_POWER
-    """Through cold plates or a bath, to the distribution units."""
+    """Cold plates or immersion: heat to the coolant distribution units."""
     door: Power = _NO_POWER
-    """Through air to the water of rear doors."""
+    """Rear doors: heat from air to water."""
     air: Power = _NO_POWER
-    """Into the room."""
+    """Heat to the room air."""
 
     @property
     def total(self) -> Power:
-        """All of it."""
+        """Total heat."""
         return self.liquid + self.door + self.air
 
     def __add__(self, other: Heat) -> Heat:
@@ -40,10 +40,10 @@ class Heat:
 
 
 def split_heat(power: Power, cooling: str, can_take_liquid: bool, liquid_share: float | None) -> tuple[Heat, bool]:
-    """The heat of a machine in a hall that cools by ``cooling``, and whether the split is known.
+    """Compute the heat of a machine in a hall with the method ``cooling``, and whether the split is known.
 
-    In a hall of cold plates, a machine made for them gives ``liquid_share`` to the liquid; where its share is not known
-    all of it is counted there, the most the loop may have to carry. Immersion takes all, rear doors take all that is in
+    With cold plates, a liquid-cooled machine gives ``liquid_share`` to the liquid; if its share is unknown, all of its
+    heat is counted as liquid, the maximum load of the loop. Immersion takes all heat, rear doors take all heat in the
     air.
     """
     if cooling == "immersion":
@@ -59,7 +59,7 @@ def split_heat(power: Power, cooling: str, can_take_liquid: bool, liquid_share: 
 
 
 def compute_flow(heat: Power, coolant: Flow, temperature_rise: TemperatureStep) -> Flow:
-    """Flow = (flow of 1 kW at 1 K) · Q / ΔT; for water 14.34 L/min · Q[kW] / ΔT[K].
+    """Flow = (flow for 1 kW at 1 K) · Q / ΔT; for water 14.34 L/min · Q[kW] / ΔT[K].
 
     >>> flow_for(Power("100 kW"), Flow("14.34 L/min"), TemperatureStep("10 K")).to("L/min")
     143.4

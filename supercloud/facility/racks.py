@@ -1,4 +1,4 @@
-"""How many equal things a rack holds, what ends the filling, and unequal things shared out over racks."""
+"""The number of equal items per rack and what limits it, and the division of unequal items among racks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Key = TypeVar("Key")
 
 @dataclass(frozen=True, slots=True)
 class RackFit:
-    """How many things go into one rack; 0 where not one does."""
+    """Number of items per rack; 0 if not even one fits."""
 
     count: int
     limited_by: str
-    """units, power, weight: the limit that is reached first."""
+    """units, power or weight: the limit that is reached first."""
 
 
 def compute_rack_fit(
@@ -33,9 +33,9 @@ def compute_rack_fit(
     rack_power: Power | None,
     rack_max_weight: Mass | None,
 ) -> RackFit | None:
-    """The number of equal things that fit a rack by units, power and weight; a limit that is not known does not count.
+    """Compute the number of equal items that fit a rack by units, power and weight; an unknown limit is ignored.
 
-    Units are whole, power and weight are compared exactly. None where no limit is known on both sides.
+    Units are whole numbers, power and weight are compared exactly. None if no limit is known.
     """
     limits: list[tuple[int, str]] = []
     if units and rack_units:
@@ -53,35 +53,35 @@ def _count_multiples(total: Fraction, unit: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EquipmentRun(Generic[Key]):
-    """Equal things of one kind, in order."""
+    """Equal items of one kind, in order."""
 
     key: Key
-    """Whatever the caller knows them by."""
+    """Identifier chosen by the caller."""
     first: int
     count: int
     units: int
-    """Of each."""
+    """Rack units of each item."""
     power: Power
-    """Of each; 0 where it is not known."""
+    """Power of each item; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class RackLimits:
-    """What one rack holds at most; None where nothing limits it."""
+    """Limits of one rack; None for no limit."""
 
     units: int
     power: Power | None = None
     max_count: int | None = None
 
     def can_hold(self, content: Sequence[EquipmentRun[Any]]) -> bool:
-        """Whether a rack with these things is within all limits; one thing alone may be beyond the power."""
+        """Whether a rack with these items is within all limits; a single item may exceed the power limit."""
         count = sum(run.count for run in content)
         if sum(run.units * run.count for run in content) > self.units or (self.max_count and count > self.max_count):
             return False
         return not self.power or count == 1 or sum(run.power.base * run.count for run in content) <= self.power.base
 
     def scale(self, factor: Fraction) -> RackLimits:
-        """A part of every limit."""
+        """Return a fraction of every limit."""
         return RackLimits(
             int(self.units * factor),
             Power.from_base(self.power.base * factor) if self.power else None,
@@ -90,9 +90,9 @@ class RackLimits:
 
 
 def count_racks(runs: Sequence[EquipmentRun[Any]], limits: RackLimits) -> int:
-    """The fewest racks that hold things of different size in their order, by units, power, and number of things.
+    """Compute the minimum number of racks for items of different sizes in their order, by units, power and number.
 
-    No rack is left empty, and a thing beyond the power of a rack has one.
+    No rack is empty, and an item that exceeds the power of a rack has a rack alone.
     """
     if max((run.units for run in runs if run.count), default=0) > limits.units:
         return sum(run.count for run in runs)
@@ -102,8 +102,8 @@ def count_racks(runs: Sequence[EquipmentRun[Any]], limits: RackLimits) -> int:
 def distribute(
     runs: Sequence[EquipmentRun[Key]], racks: int, limits: RackLimits | None = None
 ) -> list[list[EquipmentRun[Key]]]:
-    """The same things in the same order over so many racks: evenly by number where that keeps to the limits, else so
-    that the fullest is as little full as can be."""
+    """Divide the items in their order among a number of racks: evenly by number if that is within the limits, else so
+    that the utilization of the fullest rack is minimal."""
     even = _distribute_evenly(runs, racks)
     if limits is None or all(map(limits.can_hold, even)):
         return even
@@ -118,17 +118,17 @@ def distribute(
     return packed if len(packed) == racks else even if len(packed) > racks else distribute(runs, len(packed), limits)
 
 
-# Fineness of the search for the most even filling.
+# Resolution of the search for the most even division.
 _SEARCH_STEPS = 256
 
 
 def _count_filled_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> int:
-    """How many racks :func:`_fill_racks` fills."""
+    """Number of racks that :func:`_fill_racks` fills."""
     return sum(times for _, times in _pack_racks(runs, limits))
 
 
 def _fill_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[list[EquipmentRun[Key]]]:
-    """Rack after rack, each as full as the limits allow; a rack holds one thing at least."""
+    """Fill one rack after the other as far as the limits allow; a rack has at least one item."""
     result: list[list[EquipmentRun[Key]]] = []
     for content, times in _pack_racks(runs, limits):
         if times == 1:
@@ -141,8 +141,8 @@ def _fill_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[l
 
 
 def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[tuple[list[EquipmentRun[Key]], int]]:
-    """The same racks; neighbours that hold equally many of one run, and nothing else, are one entry with their number:
-    there are ten thousands of racks."""
+    """Merge racks: neighbours with the same number of items of one run, and nothing else, are one entry with a count.
+    There may be tens of thousands of racks."""
     scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers are faster than fractions
     most = int(limits.power.base * scale) if limits.power else None
     result: list[tuple[list[EquipmentRun[Key]], int]] = []
@@ -156,7 +156,7 @@ def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[t
             if most is not None and each > 0:
                 room = min(room, (most - power) // each)
             elif most is not None and power > most:
-                room = 0  # one thing over the limit stands alone, even beside what draws nothing
+                room = 0  # an item over the limit has a rack alone
             if limits.max_count:
                 room = min(room, limits.max_count - things)
             if not result or (room < 1 and things):
@@ -165,7 +165,7 @@ def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[t
                 continue
             take = max(room, 1)
             if not things and (times := (run.count - at) // take) > 1:
-                # the last of them stays open for what comes after
+                # the last rack remains open for the following items
                 result[-1:] = [
                     ([EquipmentRun(run.key, run.first + at, take, run.units, run.power)], times - 1),
                     ([], 1),

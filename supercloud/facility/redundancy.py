@@ -1,6 +1,6 @@
-"""Redundancy of power: schemes, and what is left after the loss of one path.
+"""Redundancy of power: schemes, and the load after the loss of one path.
 
-To add a scheme, give it a row in ``SCHEMES``.
+To add a scheme, add a row to ``SCHEMES``.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["SCHEMES", "Feeds", "RedundancyScheme", "count_paths", "count_remaini
 
 @dataclass(frozen=True, slots=True)
 class RedundancyScheme:
-    """How feeds back each other."""
+    """A redundancy scheme of feeds."""
 
     min_feeds: int
-    """Feeds it takes at least."""
+    """Minimum number of feeds."""
     is_exact: bool
-    """Whether the number of feeds is a multiple of ``min_feeds``."""
+    """Whether the number of feeds must be a multiple of ``min_feeds``."""
     can_survive_loss: bool
-    """Whether everything goes on after the loss of one feed."""
+    """Whether operation continues after the loss of one feed."""
 
 
 # N: no spare. N+1: N units and one more. 2N: two full paths, each loaded to at most one half. 3N/2: three paths, each
@@ -36,43 +36,44 @@ SCHEMES = {
 
 
 def count_paths(scheme: str, feeds: int) -> int:
-    """How many paths the feeds make; what is lost at once is a path. 2N over four feeds is two paths of two."""
+    """Number of paths that the feeds form; a path fails as a unit. 2N with four feeds has two paths of two."""
     groups = {"2N": 2, "3N/2": 3}.get(scheme, feeds)
     return min(groups, feeds)
 
 
 def count_remaining_supplies(count: int, paths: int) -> int:
-    """Power supplies of a machine that still have power after the loss of one path, the one with most of them.
+    """Power supplies of a machine that still have power after the loss of the path with the most of them.
 
-    Six over two paths leave three, over three paths four.
+    Of six, three remain with two paths, four with three paths.
     """
     return count - -(-count // paths) if paths > 1 else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """The feeds of the hall and the load they share evenly."""
+    """The feeds of the hall and the load that they share evenly."""
 
     count: int
     scheme: str
     load: Power
-    """What the feeds give together, losses behind them included."""
+    """Load of all feeds together, with the losses behind them."""
     capacity: Power | None
-    """Of each; None where nobody said."""
+    """Capacity of each feed; None if not declared."""
 
     @property
     def paths(self) -> int:
-        """Groups of feeds that are lost together."""
+        """Number of groups of feeds that fail together."""
         return count_paths(self.scheme, self.count)
 
     @property
     def feed_load(self) -> Power:
-        """Load of each while all are there."""
+        """Load of each feed in normal operation."""
         return Power.from_base(self.load.base / self.count)
 
     @property
     def load_after_loss(self) -> Power | None:
-        """Load of each that is left when one is gone; None where none is left, or the scheme does not carry on."""
+        """Load of each remaining feed after the loss of one; None if none remains, or if the scheme does not allow a
+        loss."""
         if not SCHEMES[self.scheme].can_survive_loss or self.count < 2:
             return None
         lost = max(1, self.count // self.paths)
@@ -80,13 +81,13 @@ class Feeds:
 
     @property
     def max_utilization(self) -> Fraction:
-        """The highest part of a feed that may be used while all are there."""
+        """Maximum usable fraction of a feed in normal operation."""
         after = self.load_after_loss
         return Fraction(1) if after is None or not after.base else self.feed_load.base / after.base
 
     @property
     def overload(self) -> Power | None:
-        """By how much a feed is over what it carries, in the worst case the scheme must stand; None where it is not."""
+        """Overload of a feed in the worst case that the scheme must survive; None if there is none."""
         worst = self.load_after_loss or self.feed_load
         if self.capacity is None or worst <= self.capacity:
             return None

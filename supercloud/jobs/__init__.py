@@ -1,7 +1,7 @@
-"""Using the machine: a job is declared, placed on a plan, recorded durably, and run by the engine that is there.
+"""Jobs: a job is declared, placed on a plan, recorded durably, and run by an engine.
 
-``placement`` decides (pure), ``store`` remembers, ``engine`` is the small port that every engine in ``engines/`` fills,
-``api`` puts them together in the manner of ``concurrent.futures``. To add an engine: one module (or folder) in
+``placement`` decides (pure), ``store`` has the records, ``engines.base`` is the small interface of all engines,
+``api`` combines them in the manner of ``concurrent.futures``. To add an engine: one module (or folder) in
 ``engines/`` and one line in ``engines.base.ENGINES``; third parties use the entry point group ``supercloud.engines``.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .store.states import State
     from .store.store import Store
 
-# Imported on first use: the agent of the local engine starts in this package and must start fast.
+# Imported on first use: the agent of the local engine imports this package and must start fast.
 _MODULES = {
     "Executor": "executor",
     "FencedError": "runtime.fencing",

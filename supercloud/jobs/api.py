@@ -1,4 +1,4 @@
-"""Submitting jobs and holding on to them, in the manner of ``concurrent.futures``.
+"""Submitting and retrieving jobs, in the manner of ``concurrent.futures``.
 
 >>> job = submit(JobSpec(name="hello", command=["echo", "hello"]), plan, engine="local")
 >>> job.result()                     # waits; raises JobFailed when the job did not complete
@@ -79,12 +79,12 @@ def prepare(
     store: Store | None = None,
     catalog: Catalog | None = None,
 ) -> tuple[Placement, Submission]:
-    """Where a job would go and exactly what its engine would be told: print the submission for a dry run.
+    """The placement and the exact submission of a job: print the submission for a dry run.
 
-    ``engine`` left out is the plan's own scheduler. Changes nothing anywhere. Raises :class:`SpecError` with the reason
-    of every pool when none can have the job.
+    By default ``engine`` is the plan's own scheduler. Has no side effects. Raises :class:`SpecError` with the refusals
+    of all pools if no pool fits.
     """
-    require_job_and_destination(job, plan, Plan, "prepare takes a job and a plan")
+    require_job_and_destination(job, plan, Plan, "prepare requires a job and a plan")
     folder, connection = store.folder if store else locate_state_folder(), _resolve_connection(engine, plan)
     if job.after:
         with Store(folder) if store is None and has_store(folder) else nullcontext(store) as opened:
@@ -94,7 +94,7 @@ def prepare(
 
 
 def require_dependencies(job: JobSpec) -> None:
-    """Raise :class:`InputError` where a job waits for jobs that this user's store does not have; changes nothing."""
+    """Raise :class:`InputError` if a job depends on jobs that this user's store does not have; has no side effects."""
     if job.after:
         folder = locate_state_folder()
         with Store(folder) if has_store(folder) else nullcontext() as opened:
@@ -110,20 +110,21 @@ def submit(
     store: Store | None = None,
     catalog: Catalog | None = None,
 ) -> Job:
-    """Place a job, record it, hand it to its engine; given a fleet, record it for the fleet's broker to place.
+    """Place a job, record it, and submit it to its engine; for a fleet, record it for placement by the fleet's broker.
 
-    ``engine`` left out is the plan's own scheduler; ``"local"`` simulates the cluster on this machine. Where the
-    scheduler cannot be reached from here, :class:`EngineError` says how, and nothing is recorded.
+    By default ``engine`` is the plan's own scheduler; ``"local"`` simulates the cluster on this machine. If the
+    scheduler is unreachable, :class:`EngineError` has a hint, and nothing is recorded.
 
-    ``key`` makes it idempotent: the same key again is the same job. Once this has returned the job is not lost and not
-    run twice, whatever is killed; if it is killed before, the job may be there or not, and the key tells.
+    ``key`` makes it idempotent: submitting with the same key returns the same job. After the return the job is not lost
+    and not run twice, even after crashes; after a crash before the return the job may exist or not, which the key
+    shows.
     """
     if script := os.environ.get(READING_VARIABLE):
         raise InputError(
-            f"{script} submits jobs while a job reads it for its functions; put what submits jobs under "
+            f"{script} submits jobs while a job imports its functions; move the submission of jobs under "
             'if __name__ == "__main__":'
         )
-    require_job_and_destination(job, destination, (Plan, Fleet), "submit takes a job and a plan or a fleet")
+    require_job_and_destination(job, destination, (Plan, Fleet), "submit requires a job and a plan or a fleet")
     store = store or open_default_store()
     named, key = key is not None, secrets.token_hex(8) if key is None else key
     spec = job.model_dump_json(exclude_defaults=True)
@@ -136,7 +137,7 @@ def submit(
         "retries": job.retries,
     }
     if (known := store.find_by_key(key)) and known.spec == spec:
-        if known.ref is None:  # its submitter may have died
+        if known.ref is None:  # its submitting process may have died
             reconcile(store, [known.id])
         return Job(store.get(known.id), store)  # without placing it again: the plan may have changed since
     if isinstance(destination, Fleet):
@@ -153,7 +154,7 @@ def submit(
     ready = _resolve_dependency_refs(job, connection, store)
     placement, submission = _place_and_prepare(ready, destination, connection, key, store.folder, catalog)
     with submission_in_progress(store, key):
-        with store.transaction():  # one write to the disk for both steps
+        with store.transaction():  # one write to disk for both steps
             record, new = store.record(
                 **whose,
                 placement=placement.to_json(),
@@ -167,22 +168,22 @@ def submit(
                 promised=compute_reserved_cost(job, placement),
             )
             mine = new and store.begin_submission(record.id)
-        try:
-            if mine and known_there:
+            if mine and known_there:  # in the same write: what is looked for later must carry the digest of this record
                 store.record_submitted(record.id, known_there)
-            elif mine:
+        try:
+            if mine and not known_there:
                 submit_recorded(store, open_engine(connection, store.folder), record.id, submission)
-        except (SubmissionUnknownError, StoreError) as error:  # whoever repeats it without its key has it twice
+        except (SubmissionUnknownError, StoreError) as error:  # repeating it without its key would create a second job
             raise type(error)(
-                f"job {record.id} ({job.name}, key {key}) is recorded, and whether its engine has it is not known: "
-                f"{strip_advice(error)}; submitting it once more could run it twice. To find out, and to hand "
-                f"it over if it was not taken, run: supercloud wait {record.id}"
+                f"job {record.id} ({job.name}, key {key}) is recorded, but it is unknown whether its engine has it: "
+                f"{strip_advice(error)}; submitting it again could run it twice. To find out, and to submit "
+                f"it if it was not accepted, run: supercloud wait {record.id}"
             ) from error
     return Job(store.get(record.id), store)
 
 
 def bind_tokens(connection: Connection, folder: Path) -> None:
-    """Take note that the user named this connection in a command or a call: see :class:`BindsTokens`."""
+    """Record that the user specified this connection in a command or a call: see :class:`BindsTokens`."""
     is_service = (connection.via or "").startswith("http")
     if is_service and isinstance(engine := open_engine(connection, folder), BindsTokens):
         engine.bind_tokens()
@@ -191,8 +192,8 @@ def bind_tokens(connection: Connection, folder: Path) -> None:
 def _find_submission_before_restore(
     engine: Engine, cluster: str, key: str, name: str, spec: str, store: Store
 ) -> str | None:
-    """What an engine calls a job of this key that it got before a copy was put in the place of the store; None where it
-    finds none. Raises :class:`InputError` where that job is another one, or may be.
+    """The reference of a job of this key that an engine accepted before the store was restored; None if there is none.
+    Raises :class:`InputError` if that job is, or may be, a different one.
     """
     restored = store.find_restore()
     if restored is None or not isinstance(engine, FindsByKey):
@@ -206,25 +207,25 @@ def _find_submission_before_restore(
 
 
 def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[int]:
-    """The jobs that a job waits for. Raises with the reasons where no cluster of the fleet could ever have it, or its
-    tenant cannot pay for it.
+    """The dependencies of a job. Raises with the reasons if no cluster of the fleet can ever run it, or its tenant
+    cannot pay for it.
     """
     from dataclasses import replace
 
     _require_valid_key(key)
     support.require_valid_job(job)
-    awaited = [require_completable(record).id for record in resolve_dependencies(job, store)]  # decided now, and once
+    awaited = [require_completable(record).id for record in resolve_dependencies(job, store)]  # resolved once, now
     connected = tuple(cluster for cluster in fleet.clusters if cluster.member.connect)
     if not connected:
         raise InputError(
-            f"no cluster of {fleet.spec.name} says how it is reached",
+            f"no cluster of {fleet.spec.name} has a connection",
             [
                 Finding(
                     "fleet-connect",
                     "error",
                     "clusters",
-                    "none has 'connect'",
-                    "write connect: {engine: slurm, via: ssh:HOST}, or take --engine",
+                    "'connect' is not set",
+                    "set connect: {engine: slurm, via: ssh:HOST}, or use --engine",
                 )
             ],
         )
@@ -236,7 +237,7 @@ def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[
     )
     if limits.submitted is not None and mine >= limits.submitted:
         raise InputError(
-            f"tenant {job.tenant} has {mine} jobs in {fleet.spec.name} that run or wait, it may have "
+            f"tenant {job.tenant} has {mine} running or waiting jobs in {fleet.spec.name}, its limit is "
             f"{limits.submitted}; wait for one of them, or cancel one"
         )
     answer = place(job, replace(fleet, clusters=connected, spent=compute_spending(store, fleet.spec.budgets)))
@@ -246,12 +247,12 @@ def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[
             for refusal in answer
         ]
         findings += _check_requested_clusters(job, fleet)
-        raise SpecError(f"no pool of {fleet.spec.name} can ever have job {job.name!r}", findings)
+        raise SpecError(f"no pool of {fleet.spec.name} can ever run job {job.name!r}", findings)
     return awaited
 
 
 def _check_requested_clusters(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
-    """The clusters that a job insists on and that are not there, or that nobody can reach."""
+    """Findings for clusters that a job requires and that are unknown or have no connection."""
     known = {cluster.plan.name: cluster.member.connect for cluster in fleet.clusters}
     for name in () if job.place.clusters == "any" else job.place.clusters:
         if name not in known:
@@ -259,7 +260,7 @@ def _check_requested_clusters(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
                 "place",
                 "error",
                 "place.clusters",
-                f"no cluster of {fleet.spec.name} is called {name!r}",
+                f"unknown cluster {name!r} in {fleet.spec.name}",
                 suggest_nearest(name, known),
             )
         elif not known[name]:
@@ -267,16 +268,16 @@ def _check_requested_clusters(job: JobSpec, fleet: Fleet) -> Iterator[Finding]:
                 "fleet-connect",
                 "error",
                 f"cluster {name}",
-                "the job may go there, but the fleet does not say how it is reached",
-                "write connect: for it in the file of the fleet, such as "
-                "connect: {engine: slurm, via: ssh:HOST}, or leave out place.clusters",
+                "the job may run there, but the fleet has no connection to it",
+                "set connect: for it in the fleet file, such as "
+                "connect: {engine: slurm, via: ssh:HOST}, or omit place.clusters",
             )
 
 
 def resolve_dependencies(job: JobSpec, store: Store | None) -> list[JobRecord]:
-    """The jobs that ``after`` means: by number, by key, or by name (then the last one of that name).
+    """Resolve ``after``: by ID, by key, or by name (the last job with that name).
 
-    Raises :class:`InputError` with all that are not there; without a store none is.
+    Raises :class:`InputError` with all unknown jobs; without a store all are unknown.
     """
     found = [store.find_by_name(name) if store else None for name in job.after]
     known = store.list_names() if store and None in found else []
@@ -285,31 +286,31 @@ def resolve_dependencies(job: JobSpec, store: Store | None) -> list[JobRecord]:
             "job-after",
             "error",
             f"after[{index}]",
-            f"no job is called {name!r}, by number, key or name",
+            f"no job has the ID, key or name {name!r}",
             suggest_nearest(name, known) or "submit that job first",
         )
         for index, name in enumerate(job.after)
         if found[index] is None
     ]
     if findings:
-        raise InputError(f"job {job.name!r} waits for jobs that the store does not have", findings)
+        raise InputError(f"job {job.name!r} depends on jobs that the store does not have", findings)
     return [record for record in found if record is not None]
 
 
 def require_completable(record: JobRecord) -> JobRecord:
-    """The same job; raises :class:`InputError` where it has ended otherwise than what waits for it needs."""
+    """The same job; raises :class:`InputError` if it has ended without completing."""
     if record.state.is_final and record.state is not State.COMPLETED:
         raise InputError(
-            f"job {record.id} ({record.name}) ended as {record.state}: what waits for it can never begin; "
+            f"job {record.id} ({record.name}) ended as {record.state}: jobs that depend on it can never start; "
             "submit it again first"
         )
     return record
 
 
 def _resolve_dependency_refs(job: JobSpec, connection: Connection, store: Store, refresh: bool = True) -> JobSpec:
-    """The job with what its engine calls the jobs it waits for; those that have completed are left out.
+    """The job with the engine's references of its dependencies; completed ones are omitted.
 
-    Their engines are asked how those are, unless ``refresh`` is False.
+    Their statuses are queried first, unless ``refresh`` is False.
     """
     if not job.after:
         return job
@@ -322,30 +323,30 @@ def _resolve_dependency_refs(job: JobSpec, connection: Connection, store: Store,
     for record in open_:
         if Connection.model_validate_json(record.connection or '{"engine": "-"}') != connection or record.ref is None:
             raise InputError(
-                f"job {record.id} ({record.name}) is not on the same engine; wait for it, or submit both "
-                "to a fleet: its broker sees to the order"
+                f"job {record.id} ({record.name}) is on another engine; wait for it, or submit both "
+                "to a fleet, whose broker starts them in order"
             )
         if not isinstance(engine, SupportsDependencies):
             raise EngineError(
-                f"the engine {connection.engine} starts nothing after something else; wait for job {record.id} first"
+                f"engine {connection.engine} does not support job dependencies; wait for job {record.id} first"
             )
     return job.model_copy(update={"after": tuple(record.ref for record in open_ if record.ref)})
 
 
 def list_jobs(store: Store | None = None, states: Collection[State] = tuple(State), limit: int = -1) -> list[Job]:
-    """Jobs as the store has them, the newest first; :func:`reconcile` brings it up to date."""
+    """Jobs from the store, newest first; :func:`reconcile` updates them."""
     store = store or open_default_store()
     return [Job(record, store) for record in store.select(states, limit)]
 
 
 def get(job_id: int, store: Store | None = None) -> Job:
-    """A job by its number."""
+    """A job by its ID."""
     store = store or open_default_store()
     return Job(store.get(job_id), store)
 
 
 def _resolve_connection(engine: str | Connection | None, plan: Plan) -> Connection:
-    """What was asked for, or what its stack says; without either, the cluster's own scheduler as reached from here."""
+    """The requested connection, or that of its stack; by default the cluster's own scheduler as reached from here."""
     if not isinstance(engine, Connection):
         return Connection(engine=engine or plan.scheduler.kind)
     return require_used_options(read_connection_from_stack(require_used_options(engine)))
@@ -361,13 +362,13 @@ def _place_and_prepare(
         findings = [
             Finding("place", "error", f"pool {refusal.pool}", refusal.reason, refusal.remedy) for refusal in answer
         ]
-        raise SpecError(f"no pool of {plan.name} can have job {job.name!r}", findings)
+        raise SpecError(f"job {job.name!r} does not fit any pool of {plan.name}", findings)
     return answer, open_engine(connection, folder).prepare(job, answer, key)
 
 
 def _require_valid_key(key: str) -> None:
     if not _KEY_PATTERN.fullmatch(key) or parse_launch(key):
         raise InputError(
-            f"{key[:80]!r} is no key: write up to 64 letters, digits, dots, dashes and underscores, "
-            "beginning with a letter or digit, not ending in .e and a number"
+            f"{key[:80]!r} is not a valid key: use up to 64 letters, digits, dots, dashes and underscores, "
+            "starting with a letter or digit, not ending in .e and a number"
         )

@@ -1,6 +1,6 @@
-"""Copies of a job: a request that was given up arrived after the job had been submitted again.
+"""Copies of a job: an abandoned request arrived after the job had been submitted again.
 
-Only a job that was submitted more than once has any, so no engine is asked about the others.
+Only a job that was submitted more than once can have copies, so no engine is queried for other jobs.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from .engines.submission import JobIdentity, compute_record_digest, compute_spec
 from .store.records import JobRecord
 from .store.store import Store
 
-__all__ = ["describe_copies", "find_copies", "select_resubmitted"]
+__all__ = ["build_identity", "describe_copies", "describe_others", "find_copies", "select_resubmitted"]
+
+
+_MAX_NAMED = 5  # jobs in one message, the latest: a key may have been used every night
 
 
 def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[JobRecord]:
-    """Those of the records whose jobs may have copies: they were submitted more than once, so far as the store knows.
+    """The records whose jobs may have copies: according to the store they were submitted more than once.
 
-    A store that was restored from a copy has forgotten what was submitted since.
+    A store that was restored from a backup lacks later submissions.
     """
     submitted = [record for record in records if record.ref is not None]
     if not submitted:
@@ -29,31 +32,43 @@ def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[Job
 
 
 def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, JobCopies]:
-    """The other jobs of the keys of these that have not ended, by the numbers of these; in one question."""
+    """The other live jobs with the keys of these records, by job ID; in one request."""
     asked = {record.ref: record for record in records if record.ref is not None}
     if not asked or not isinstance(engine, FindsCopies):
         return {}
-    found = engine.copies({ref: _build_identity(record) for ref, record in asked.items()})
+    found = engine.copies({ref: build_identity(record) for ref, record in asked.items()})
     return {asked[ref].id: copies for ref, copies in found.items()}
 
 
-def _build_identity(record: JobRecord) -> JobIdentity:
+def build_identity(record: JobRecord) -> JobIdentity:
     """What the engine keeps with the job of a record."""
     return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
 
 
 def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool) -> str:
-    """What the reason of a job that has ended says of its copies, and who ends them."""
+    """The text on copies in the reason of a job that has ended, and how they are cancelled."""
     said = []
     if copies.certain:
         end = "it" if len(copies.certain) == 1 else "them"
-        how = f"supercloud serve ends {end}" if is_started_again else f"to end {end}: supercloud cancel {record.id}"
+        how = (
+            f"supercloud serve cancels {end}" if is_started_again else f"to cancel {end}: supercloud cancel {record.id}"
+        )
         said.append(f"{_format_refs(copies.certain)} of the same key; {how}")
     if copies.possible:
-        said.append(
-            f"{_format_refs(copies.possible)} of the same key, which cancel leaves alone: it may be of another store"
-        )
+        said.append(f"{_format_refs(copies.possible)} of the same key, not ended by cancel: it may be of another store")
     return f"when it ended, {record.engine} still had {', and '.join(said)}"
+
+
+def describe_others(record: JobRecord, refs: Sequence[str]) -> str:
+    """What is said of jobs that an engine has under the key of a record which it did not submit; empty without any."""
+    if not refs:
+        return ""
+    is_one = len(refs) == 1
+    return (
+        f"{record.engine} has {_format_refs(refs[-_MAX_NAMED:])} of the key {record.engine_key}, "
+        f"{'which was' if is_one else 'which were'} submitted for another record (of another store, or forgotten by "
+        f"this one) or by an earlier version: {'it is' if is_one else 'they are'} left alone"
+    )
 
 
 def _format_refs(refs: Sequence[str]) -> str:

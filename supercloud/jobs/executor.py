@@ -1,21 +1,22 @@
-"""Python functions as jobs: ``executor.submit(train, 3).result()`` is what ``train(3)`` returns there, or raises.
+"""Python functions as jobs: ``executor.submit(train, 3).result()`` returns or raises what ``train(3)`` returns or
+raises there.
 
     with Executor(plan, engine="slurm", accelerators={"type": "h100", "count": 8}, time_limit="2 h") as executor:
         futures = [executor.submit(train, seed) for seed in range(4)]
         print([future.result() for future in as_completed(futures)])
 
-The function is found by its module and name there, so it must be importable, or be in the script that runs, which then
-submits under ``if __name__ == "__main__":`` only; with ``cloudpickle`` installed on both sides any function will do.
-There, and in an image, is Python of the same release; nothing of ours need be.
+The function is found there by its module and name, so it must be importable, or be in the script that runs, which then
+submits only under ``if __name__ == "__main__":``; with ``cloudpickle`` installed on both sides any function is
+supported. The job's machine or image needs Python of the same release, but not supercloud.
 
-Arguments travel in a variable of the job's environment, which other users of a node cannot read, and lie in the job's
-script or object: who may read those may read them.
+Arguments are passed in a variable of the job's environment, which other users of a node cannot read, and are stored in
+the job's script or object: users that can read those can read the arguments.
 
-Arguments and results are pickled, and reading a pickle runs what it says: a result is as trusted as whoever can write
-it. On this machine and under Slurm it is a file in a folder that only the user may write, and one that does not belong
-to who submitted the job is refused. On Kubernetes it comes with what the job's pods print, which is up to everybody who
-may create pods or execute programs in the tenant's namespace: share a namespace only with people whom you would let run
-programs as yourself.
+Arguments and results are pickled, and unpickling executes code: a result must be trusted as much as all users who can
+write it. On this machine and under Slurm it is a file in a folder that only the user can write, and a file of another
+user is rejected. On Kubernetes it is part of the output of the job's pods, which all users can forge who may create
+pods or execute programs in the tenant's namespace: share a namespace only with users whom you would let run programs as
+yourself.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ from typing import Any, Self
 from ..catalog import Catalog
 from ..errors import InputError, JobFailedError
 from ..plan.model.plan import Plan
+from ..primitives.responses import replace_surrogates
 from ..spec import JobSpec
 from ..spec.fleet import Connection
 from .api import submit
+from .engines.base import LocatesResults
 from .fleet.state import Fleet
 from .job import Job
 from .placement.arguments import require_destination
@@ -48,14 +51,16 @@ from .store.store import Store
 
 __all__ = ["FunctionJob", "Executor", "RemoteTraceback"]
 
-_MAX_PACKED_LENGTH = 96_000  # characters of arguments: they travel in a variable, which the system holds below 128 KiB
+_MAX_PACKED_LENGTH = (
+    96_000  # characters of arguments: they are passed in a variable, which the system limits to 128 KiB
+)
 
 
 class FunctionJob(Job):
     """A function that runs as a job."""
 
     def result(self, timeout: float | None = None) -> Any:
-        """What the function returned; raises what it raised, with the traceback from there as its cause."""
+        """The return value of the function; raises its exception, with the remote traceback as the cause."""
         problem = self.exception(timeout)
         if problem is not None:
             raise problem
@@ -67,20 +72,34 @@ class FunctionJob(Job):
         if not data:
             return self._build_failure()
         sys.modules.setdefault(SCRIPT_MODULE, sys.modules["__main__"])  # what its classes are called in an answer
-        kind, *rest = pickle.loads(data)
+        try:
+            kind, value, text = _parse_answer(data)
+        except Exception as problem:  # whatever the classes of the result do when they are read
+            return self._build_unreadable_error(problem)
         if kind == "returned":
-            self._value = rest[0]
+            self._value = value
             return None
-        error, text = rest
-        if error is None:
+        if value is None:
             return JobFailedError(f"{self._build_failure()}\n{text}", state, self.record.exit_code)
-        assert isinstance(error, BaseException)
-        error.__cause__ = RemoteTraceback(text)
+        value.__cause__ = RemoteTraceback(text)
+        return value  # type: ignore[no-any-return]
+
+    def _build_unreadable_error(self, problem: Exception) -> JobFailedError:
+        engine = self._open_engine()
+        place = f" in {engine.describe_result(self.record.engine_key)}" if isinstance(engine, LocatesResults) else ""
+        error = JobFailedError(
+            f"job {self.id} ({self.record.name}) ended as {self.record.state}, and its result{place} cannot be read "
+            f"here: {type(problem).__name__}: {replace_surrogates(str(problem))[:300]}; the file must be complete, and "
+            "the modules and classes of the result must be the same here as where the job ran",
+            self.record.state,
+            self.record.exit_code,
+        )
+        error.__cause__ = problem
         return error
 
 
 class Executor:
-    """Runs functions as jobs, as one of ``concurrent.futures`` does; ``fields`` are those of a job."""
+    """Runs functions as jobs, like executors of ``concurrent.futures``; ``fields`` are fields of a job."""
 
     def __init__(
         self,
@@ -93,7 +112,7 @@ class Executor:
         name: str = "",
         **fields: Any,
     ):
-        require_destination(destination, (Plan, Fleet), "Executor takes a plan or a fleet")
+        require_destination(destination, (Plan, Fleet), "Executor requires a plan or a fleet")
         self._where, self._engine, self._store, self._catalog = destination, engine, store, catalog
         self._python = python or ("python3" if fields.get("image") else sys.executable)
         self._name, self._fields = name, fields
@@ -121,7 +140,7 @@ class Executor:
     def map(
         self, function: Callable[..., Any], /, *iterables: Iterable[Any], timeout: float | None = None
     ) -> Iterator[Any]:
-        """What the function returns for each, in order; all are submitted before the first is waited for."""
+        """The return values in order; all jobs are submitted before waiting for the first."""
         end = None if timeout is None else time.monotonic() + timeout
         calls = [self.submit(function, *args) for args in zip(*iterables, strict=False)]
         return (call.result(None if end is None else max(0.0, end - time.monotonic())) for call in calls)
@@ -133,7 +152,7 @@ class Executor:
         self.shutdown()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Take no more; wait for what there is, or cancel it. Jobs go on whether or not anybody waits."""
+        """Accept no more functions; wait for jobs, or cancel them. Jobs continue even if no process waits for them."""
         self._closed = True
         for call in self._calls if cancel_futures else ():
             call.cancel()
@@ -143,8 +162,20 @@ class Executor:
             wait_for(self._calls)
 
 
+def _parse_answer(data: bytes) -> tuple[str, Any, str]:
+    """``returned`` with the value, or ``raised`` with the exception, or None where it cannot be pickled, and the
+    traceback. Raises whatever the pickle does, :class:`ValueError` where it holds something else.
+    """
+    match pickle.loads(data):
+        case ("returned", value):
+            return "returned", value, ""
+        case ("raised", (BaseException() | None) as error, str(text)):
+            return "raised", error, text
+    raise ValueError("it is not what a function left")
+
+
 def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """A call as one word."""
+    """Serialize a call as one word."""
     module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
     paths = [path for path in sys.path if path]
     if module and module != "__main__" and name and "<" not in name:
@@ -158,14 +189,14 @@ def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
             script = getattr(main, "__file__", None) if getattr(main, "__spec__", None) is None else None
             if module != "__main__" or "<" in name or not script or not Path(script).is_file():
                 raise InputError(
-                    f"{name or function!r} cannot be imported where the job runs: put it at the top of a "
-                    "module, or install cloudpickle here and there"
+                    f"{name or function!r} cannot be imported where the job runs: define it at the top level of a "
+                    "module, or install cloudpickle here and on the job's machines"
                 ) from None
             call = pickle.dumps((paths, f"{Path(script).resolve()}:{name}", pickle.dumps((args, kwargs))))
     text = base64.urlsafe_b64encode(zlib.compress(call)).decode()
     if len(text) > _MAX_PACKED_LENGTH:
         raise InputError(
-            f"the arguments of {name} are {len(text)} characters when packed, at most {_MAX_PACKED_LENGTH} travel with "
+            f"the arguments of {name} are {len(text)} characters packed, at most {_MAX_PACKED_LENGTH} can be passed to "
             "a job; put them in a file and pass its path"
         )
     return text
@@ -173,7 +204,7 @@ def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[
 
 @cache
 def _read_remote_program() -> str:
-    """The program that calls a function there."""
+    """The program that calls the function in the job."""
     return Path(remote.__file__).read_text()
 
 

@@ -1,4 +1,4 @@
-"""Waiting for many jobs, as ``concurrent.futures`` does: however many there are, each engine is asked once a look."""
+"""Waiting for many jobs, as ``concurrent.futures`` does: each engine is polled once per cycle for all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ReturnWhen = Literal["ALL_COMPLETED", "FIRST_COMPLETED", "FIRST_EXCEPTION"]
 
 
 class DoneAndNotDone(NamedTuple):
-    """Jobs that have ended, however they did, and the others."""
+    """Jobs that have ended, with any result, and the others."""
 
     done: set[Job]
     not_done: set[Job]
@@ -29,7 +29,7 @@ class DoneAndNotDone(NamedTuple):
 def wait(
     jobs: Iterable[Job], timeout: float | None = None, return_when: ReturnWhen = "ALL_COMPLETED"
 ) -> DoneAndNotDone:
-    """Wait for jobs: for all, for the first to end, or for the first to end otherwise than COMPLETED."""
+    """Wait for jobs: for all, for the first to end, or for the first to end without completing."""
     left, done = set(jobs), set[Job]()
     for ended in _iter_ended(left, timeout):
         done |= ended
@@ -41,7 +41,7 @@ def wait(
 
 
 def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[Job]:
-    """Jobs in the order in which they end; raises TimeoutError when some have not after ``timeout`` seconds."""
+    """Jobs in the order in which they end; raises TimeoutError if some have not ended after ``timeout`` seconds."""
     left = set(jobs)
     for ended in _iter_ended(set(left), timeout):
         left -= ended
@@ -53,7 +53,7 @@ def as_completed(jobs: Iterable[Job], timeout: float | None = None) -> Iterator[
 
 
 def _iter_ended(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Job]]:
-    """Look until all have ended or time is up; each look gives those that have ended since the last."""
+    """Poll until all have ended or the timeout is over; each poll yields those that have ended since the last."""
     left, pause = set(jobs), 0.01
     end = None if timeout is None else time.monotonic() + timeout
     silent_since: float | None = None
@@ -77,7 +77,7 @@ def _iter_ended(jobs: Collection[Job], timeout: float | None) -> Iterator[set[Jo
 
 
 def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
-    """Ask every engine once about all of them; a store that cannot be written is warned of, as no end is seen then."""
+    """Poll every engine once for all of them; warns if the store cannot be written, as ends are not recorded then."""
     problems: list[EngineError | StoreError] = []
     for store in {id(job.store): job.store for job in jobs}.values():
         mine = {job.id: job for job in jobs if job.store is store and not job.record.state.is_final}
@@ -86,11 +86,11 @@ def _refresh(jobs: Collection[Job]) -> list[EngineError | StoreError]:
         warn_of_store_errors(store, found)
         try:
             records = store.select_by_id(list(mine))
-        except StoreLockedError as error:  # another process works in it: the next look sees what this one does not
+        except StoreLockedError as error:  # another process is writing: the next poll succeeds
             problems.append(error)
             continue
         for record in records:
-            if record.state in (State.SUBMITTING, State.UNKNOWN) and record.reason:  # it may be so for long
+            if record.state in (State.SUBMITTING, State.UNKNOWN) and record.reason:  # it may remain so for long
                 warn_once(f"job {record.id} ({record.name}, key {record.key}) is {record.state}: {record.reason}")
             mine[record.id].record = record
     return problems

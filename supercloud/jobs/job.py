@@ -1,4 +1,4 @@
-"""A submitted job, as one holds on to it, in the manner of ``concurrent.futures``."""
+"""A handle of a submitted job, in the manner of ``concurrent.futures``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .copies import find_copies, select_resubmitted
 from .engines.base import Engine, JobCopies, KeepsResults, StreamsLogs, open_engine
 from .engines.bounded_io import MAX_RESULT_BYTES
 from .reconcile import reconcile
-from .store.database import StoreLockedError
+from .store.database import StoreLockedError, strip_advice
 from .store.records import JobEvent, JobRecord
 from .store.states import State
 from .store.store import Store
@@ -23,17 +23,15 @@ from .store.store import Store
 __all__ = ["Job", "UNRESPONSIVE_TIMEOUT", "warn_of_store_errors", "warn_once"]
 
 UNRESPONSIVE_TIMEOUT = 300.0
-"""Seconds an engine may stay silent while somebody waits, as controllers are restarted, and a store may be locked or
-impossible to write, as disks are full until somebody frees space."""
+"""Seconds to wait for an engine that does not respond, as controllers are restarted, and for a store that is locked or
+cannot be written, as a disk is full until space is freed."""
 _HELD_POLL_INTERVAL = 1.0
 
 
 def warn_of_store_errors(store: Store, problems: Iterable[Exception]) -> None:
-    """Say, each once, what keeps the store from being written: whoever waits sees no end of a job meanwhile."""
+    """Warn once of each reason why the store cannot be written: the end of a job is not recorded meanwhile."""
     if store.write_error:
-        warn_once(
-            f"warning: {store.write_error}; a job that ends now is not seen to end before it can be written again"
-        )
+        warn_once(f"warning: {store.write_error}; the end of a job is not recorded until it can be written again")
     for error in problems:
         if isinstance(error, StoreError) and error is not store.write_error:
             warn_once(f"warning: {error}")
@@ -41,12 +39,12 @@ def warn_of_store_errors(store: Store, problems: Iterable[Exception]) -> None:
 
 @cache
 def warn_once(text: str) -> None:
-    """Say it to who uses this process, once."""
+    """Log a warning once per process."""
     logging.getLogger("supercloud").warning("%s", text)
 
 
 class Job:
-    """A submitted job. Every question goes to its engine; ``record`` is what was last known."""
+    """A submitted job. Every query goes to its engine; ``record`` is the last known state."""
 
     def __init__(self, record: JobRecord, store: Store):
         self.record = record
@@ -55,19 +53,19 @@ class Job:
 
     @property
     def id(self) -> int:
-        """Its number in this store."""
+        """Its ID in this store."""
         return self.record.id
 
     @property
     def key(self) -> str:
-        """Its idempotency key; the engine knows it by this as well."""
+        """Its idempotency key; the engine stores it too."""
         return self.record.key
 
     def __repr__(self) -> str:
         return f"<Job {self.id} {self.record.name} {self.record.state}>"
 
     def get_state(self) -> State:
-        """Where it is, as its engine sees it now."""
+        """Its current state, from its engine."""
         if not self.record.state.is_final:
             problems = self._refresh()
             if problems:
@@ -75,16 +73,16 @@ class Job:
         return self.record.state
 
     def _refresh(self) -> list[SupercloudError]:
-        """Ask its engine, and read what the store then knows of it; returns what went wrong on the way.
+        """Poll its engine, then read its record; returns the errors that occurred.
 
-        Raises :class:`StoreError` where the store cannot be read.
+        Raises :class:`StoreError` if the store cannot be read.
         """
         problems = reconcile(self.store, [self.id])
         self.reload()
         return problems
 
     def reload(self) -> JobRecord:
-        """What the store knows of it, without asking its engine."""
+        """Its record in the store, without polling its engine."""
         self.record = self.store.get(self.id)
         return self.record
 
@@ -97,40 +95,40 @@ class Job:
         return self.get_state() is State.RUNNING
 
     def cancelled(self) -> bool:
-        """Whether it was ended because somebody asked for it."""
+        """Whether it was cancelled."""
         return self.get_state() is State.CANCELLED
 
     def wait(self, timeout: float | None = None) -> State:
-        """Wait until it has ended; raises TimeoutError when that takes longer than ``timeout`` seconds."""
+        """Wait until it has ended; raises TimeoutError if that takes longer than ``timeout`` seconds."""
         end = None if timeout is None else time.monotonic() + timeout
         for _ in self._poll_until_done(end):
             pass
         return self.record.state
 
     def result(self, timeout: float | None = None) -> JobRecord:
-        """Wait, and return what is known of it; raises :class:`JobFailedError` when it did not complete."""
+        """Wait, and return its record; raises :class:`JobFailedError` if it did not complete."""
         problem = self.exception(timeout)
         if problem is not None:
             raise problem
         return self.record
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """Wait, and return what :meth:`result` would raise; None when it completed."""
+        """Wait, and return what :meth:`result` would raise; None if it completed."""
         self.wait(timeout)
         return self._find_exception()
 
     def logs(self, follow: bool = False) -> Iterator[str]:
-        """What it printed, in pieces; with ``follow`` until it has ended."""
+        """Its output, in chunks; with ``follow`` until it has ended."""
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         offset, shown = 0, self.record.engine_key
         for final in self._poll_until_done(None) if follow else [True]:
             if not self.record.connection:
-                continue  # no engine has it yet
-            if self.record.engine_key != shown:  # it was started anew elsewhere, with a log of its own
+                continue  # not submitted yet
+            if self.record.engine_key != shown:  # it was restarted elsewhere, with a separate log
                 offset, shown = 0, self.record.engine_key
             engine = self._open_engine()
             if not isinstance(engine, StreamsLogs):
-                raise EngineError(f"the engine {self.record.engine} shows no logs")
+                raise EngineError(f"engine {self.record.engine} does not support logs")
             while data := engine.read_log(shown, offset):
                 offset += len(data)
                 yield decoder.decode(data)
@@ -138,36 +136,40 @@ class Job:
                 yield rest
 
     def read_output(self) -> bytes:
-        """What it left in the file that SUPERCLOUD_RESULT names; empty where it left nothing.
+        """The content of its file SUPERCLOUD_RESULT; empty if there is none.
 
-        Raises :class:`EngineError` where that is more than ``bounded_io.MAX_RESULT_BYTES`` bytes.
+        Raises :class:`EngineError` if that is more than ``bounded_io.MAX_RESULT_BYTES`` bytes.
         """
         engine = self._open_engine()
         if not isinstance(engine, KeepsResults):
-            raise EngineError(f"the engine {self.record.engine} keeps no results")
+            raise EngineError(f"engine {self.record.engine} does not support results")
         data = bytearray()
         while piece := engine.read_result(self.record.engine_key, len(data)):
             data.extend(piece)
             if len(data) > MAX_RESULT_BYTES:
                 raise EngineError(
                     f"the result of job {self.id} ({self.record.name}) has more than {MAX_RESULT_BYTES:,} bytes, "
-                    "the most that are read into memory; let the job write a file on shared storage, and "
-                    "leave its path as the result"
+                    "the maximum; let the job write a file on shared storage, and "
+                    "return its path as the result"
                 )
         return bytes(data)
 
     def cancel(self) -> State:
-        """Ask that it ends, and with it every copy that its engine has of it; returns where it is.
+        """Cancel it, and every copy of it on its engine; returns its state.
 
         Copies are there where an engine took a job again whose first submission got no answer. A job that has ended
         stays as it is, and so does one of the same key that was submitted for another record, say of another store.
+
+        Where the store cannot be written (a full disk) the engine is asked all the same; :class:`StoreError` then says
+        that it was, and what is not recorded.
         """
-        if self.get_state().is_final:
+        unrecorded = self._refresh_for_cancel()
+        if self.record.state.is_final:
             try:
                 self._cancel_copies()
-            except (SupercloudError, OSError) as error:  # its cluster may be gone for good
+            except (SupercloudError, OSError) as error:  # its cluster may no longer exist
                 logging.getLogger("supercloud").warning(
-                    "warning: job %d has ended; copies of it that %s may still have are not ended: %s",
+                    "warning: job %d has ended; copies of it that %s may still have were not cancelled: %s",
                     self.id,
                     self.record.engine,
                     error,
@@ -180,37 +182,59 @@ class Job:
                 f"job {self.id} is being submitted; try again "
                 f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}"
             )
-        self.store.disable_requeue(self.id, "cancel was asked for")
-        self._open_engine().cancel(self.record.ref)
+        try:
+            self.store.disable_requeue(self.id, "cancel was asked for")
+        except StoreError as error:
+            unrecorded = error
+        try:
+            self._open_engine().cancel(self.record.ref)
+        except StoreError as error:  # the queue of this machine, which is on the same disk
+            raise StoreError(f"job {self.id} ({self.record.name}) is not asked to end: {error}") from error
         self._cancel_copies()
-        return self.get_state()
+        unrecorded = unrecorded or self._refresh_for_cancel()
+        if unrecorded:
+            again = ", or its broker may start it again" if self.record.fleet else ""
+            raise StoreError(
+                f"job {self.id} ({self.record.name}) was asked to end: {self.record.engine} has taken the request for "
+                f"{self.record.ref}; that is not recorded: {strip_advice(unrecorded)}. When the store can be written, "
+                f"run supercloud cancel {self.id} again{again}"
+            ) from unrecorded
+        return self.record.state
+
+    def _refresh_for_cancel(self) -> StoreError | None:
+        """Look how it is; returns why that cannot be written down. Raises what else is wrong."""
+        problems = [] if self.record.state.is_final else self._refresh()
+        for problem in problems:
+            if not isinstance(problem, StoreError):
+                raise problem
+        return next((problem for problem in problems if isinstance(problem, StoreError)), None)
 
     def _cancel_copies(self) -> None:
-        """End the copies that a job has which was submitted more than once; of others no engine is asked."""
+        """Cancel the copies of a job that was submitted more than once; for other jobs no engine is queried."""
         if not select_resubmitted(self.store, [self.record]):
             return
         engine = self._open_engine()
         copies = find_copies(engine, [self.record]).get(self.id, JobCopies())
         for ref in copies.certain:
-            said = f"{self.record.engine} job {ref}, which is a copy of job {self.id}, is asked to end"
-            logging.getLogger("supercloud").warning("note: %s", said)
+            note = f"cancellation of {self.record.engine} job {ref}, a copy of job {self.id}, requested"
+            logging.getLogger("supercloud").warning("note: %s", note)
             engine.cancel(ref)
-            with contextlib.suppress(StoreError):  # a full disk; the copy ends all the same
-                self.store.add_note(self.id, said)
+            with contextlib.suppress(StoreError):  # a full disk; the copy is cancelled nevertheless
+                self.store.add_note(self.id, note)
         if copies.possible:
             logging.getLogger("supercloud").warning(
-                "note: %s has job %s of the same key as job %d, which is left alone: it may be of another store",
+                "note: %s has job %s of the same key as job %d, which is not cancelled: it may be of another store",
                 self.record.engine,
                 " and ".join(copies.possible),
                 self.id,
             )
 
     def list_events(self) -> list[JobEvent]:
-        """Everything that happened to it."""
+        """Its history."""
         return self.store.list_events(self.id)
 
     def _find_exception(self) -> BaseException | None:
-        """Why a job that has ended has no result; None where it has one."""
+        """Why a job that has ended has no result; None if it has one."""
         return None if self.record.state is State.COMPLETED else self._build_failure()
 
     def _build_failure(self) -> JobFailedError:
@@ -222,15 +246,16 @@ class Job:
         return open_engine(Connection.model_validate_json(self.record.connection), self.store.folder)
 
     def _poll_until_done(self, end: float | None) -> Iterator[bool]:
-        """Look again and again, first often and then at the engine's pace; each look says whether it was the last."""
+        """Poll repeatedly, first often and then at the engine's poll interval; each poll yields whether it was the
+        last."""
         silent_since: float | None = None
         while True:
             try:
                 problems = [] if self.record.state.is_final else self._refresh()
-            except StoreLockedError as error:  # by another process: the next look sees what this one does not
+            except StoreLockedError as error:  # by another process: the next poll succeeds
                 problems = [error]
             except StoreError:
-                yield False  # what it printed is shown before that is said
+                yield False  # its output is shown before the error
                 raise
             warn_of_store_errors(self.store, problems)
             done = self.record.state.is_final

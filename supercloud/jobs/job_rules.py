@@ -1,4 +1,4 @@
-"""What a job may not say: it is refused with all that is wrong at once, never silently left out."""
+"""Rules for job specs: an invalid job is rejected with all findings at once; no field is silently ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
 
 
 def require_valid_job(job: JobSpec) -> None:
-    """Raise :class:`SpecError` with everything in the job that cannot be carried out."""
+    """Raise :class:`SpecError` with all fields of the job that are invalid."""
     findings: list[Finding] = []
     if not job.preemptible and job.priority != "high":
         findings.append(
@@ -22,7 +22,7 @@ def require_valid_job(job: JobSpec) -> None:
                 "job-support",
                 "error",
                 "preemptible",
-                "work that may not be interrupted is a matter of its priority",
+                "preemptible: false requires priority: high",
                 "set priority to high",
             )
         )
@@ -33,8 +33,8 @@ def require_valid_job(job: JobSpec) -> None:
                     "job-secret",
                     "error",
                     f"secrets[{index}].name",
-                    f"{secret.name!r} is no name",
-                    "write the name of a file: letters, digits, dots and dashes",
+                    f"{secret.name!r} is not a valid name",
+                    "use a file name: letters, digits, dots and dashes",
                 )
             )
     if job.retry_rules and not job.retries:
@@ -44,32 +44,34 @@ def require_valid_job(job: JobSpec) -> None:
                 "error",
                 "retry_rules",
                 "has no effect: retries is 0",
-                "set retries to how often it may be started again",
+                "set retries to the number of restarts allowed",
             )
         )
     if job.array == 0:
-        findings.append(Finding("job-array", "error", "array", "an array of 0 does nothing", "set it to at least 1"))
+        findings.append(
+            Finding("job-array", "error", "array", "an array must have at least 1 task", "set it to at least 1")
+        )
     if job.image and any(sign in job.image for sign in ", \t\n"):
         findings.append(
             Finding(
                 "job-image",
                 "error",
                 "image",
-                f"{job.image!r} is no image",
-                "write it as registry/name:tag, or the path of a file",
+                f"{job.image!r} is not a valid image",
+                "use registry/name:tag, or the path of a file",
             )
         )
     for name in job.env:
         if name.startswith(("SUPERCLOUD_", "SLURM_")) and name != CALL_VARIABLE:
-            findings.append(Finding("job-env", "error", f"env.{name}", "is set by the engine", "take another name"))
+            findings.append(Finding("job-env", "error", f"env.{name}", "is set by the engine", "use another name"))
     if job.command and (job.command[0].startswith("-") or not job.command[0]):
         findings.append(
             Finding(
                 "job-command",
                 "error",
                 "command[0]",
-                f"{job.command[0]!r} is no program",
-                "the first item is the program, options follow",
+                f"{job.command[0]!r} is not an executable",
+                "set the first item to the program, followed by its options",
             )
         )
     if (
@@ -82,11 +84,11 @@ def require_valid_job(job: JobSpec) -> None:
                 "job-script",
                 "error",
                 "script",
-                f"{program!r} is no shell",
-                f"put the text in a file and write command: [{program}, FILE]",
+                f"{program!r} is not a shell",
+                f"write the text to a file and set command: [{program}, FILE]",
             )
         )
     if job.script and "\x00" in job.script:
-        findings.append(Finding("job-script", "error", "script", "holds a NUL character", "remove it"))
+        findings.append(Finding("job-script", "error", "script", "contains a NUL character", "remove it"))
     if findings:
-        raise SpecError(f"job {job.name!r} cannot be submitted as it stands", findings)
+        raise SpecError(f"job {job.name!r} is not valid", findings)

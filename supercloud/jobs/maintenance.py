@@ -1,4 +1,4 @@
-"""Looking after the store of a state folder: checking it, copying it, putting a copy back, forgetting old jobs."""
+"""Maintenance of the job store: check, backup, restore, and prune old jobs."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .store.store import Store, parse_records
 
 __all__ = ["PruneResult", "back_up", "prune", "restore"]
 
-_ID_MARGIN = 1_000_000  # numbers that are left out where nobody knows how many were given out since the copy was made
-_BATCH_SIZE = 500  # jobs that are forgotten in one transaction: others write in between
+_ID_MARGIN = 1_000_000  # job IDs that are skipped if it is unknown how many were assigned since the backup
+_BATCH_SIZE = 500  # jobs deleted in one transaction, so that other processes can write in between
 _AWAITED_SQL = "SELECT other FROM awaited JOIN jobs ON jobs.id = awaited.job WHERE jobs.state = 'HELD'"
-_UNFINISHED_SUFFIX = ".new"  # how the names of files end that are not finished
+_UNFINISHED_SUFFIX = ".new"  # suffix of incomplete files
 _ABANDONED_SQL = "SELECT job FROM abandoned"
 _FINAL_STATES_SQL = ", ".join(f"'{state}'" for state in sorted(FINAL_STATES))
 _DUE_SQL = (
@@ -35,12 +35,12 @@ _DUE_SQL = (
 
 
 def back_up(store: Store, destination: Path) -> None:
-    """Copy the store as it is now, while others go on writing; the copy is whole, and readable by its owner alone.
+    """Copy the store while other processes continue to write; the copy is consistent, and readable only by its owner.
 
-    Raises :class:`InputError` where there is a file already, :class:`StoreError` where the store is damaged.
+    Raises :class:`InputError` if the file already exists, :class:`StoreError` if the store is damaged.
     """
     if destination.exists():
-        raise InputError(f"{destination} is there already; name a new file")
+        raise InputError(f"{destination} already exists; specify a new file")
     new = destination.with_name(f"{destination.name}.{os.getpid()}.new")
     try:
         os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -50,23 +50,23 @@ def back_up(store: Store, destination: Path) -> None:
         new.replace(destination)
         _sync(destination.parent)
     except OSError as error:
-        raise InputError(f"{destination}: {error.strerror}; name a file in a folder you can write") from None
+        raise InputError(f"{destination}: {error.strerror}; specify a file in a writable folder") from None
     finally:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{new}{suffix}").unlink(missing_ok=True)
 
 
 def restore(folder: Path, source: Path) -> Path | None:
-    """Put a copy in the place of the store; returns where the store of before is kept, None where there was none.
+    """Replace the store with a backup; returns the path of the previous store, None if there was none.
 
-    What happened since the copy was made the store does not know then. It is marked, so that engines are asked for jobs
-    before they are started, and gives no job a number that another one had.
+    The store then lacks what happened since the backup. It is marked, so that engines are queried for jobs before they
+    are submitted, and assigns no job ID that another job had.
 
-    At every instant there is one whole store, the old or the new one: killed anywhere, it may be repeated. Raises
-    :class:`InputError` where the copy is none or damaged, :class:`StoreError` where somebody uses the store.
+    At every instant there is one complete store, the old or the new one: after a crash it can be repeated. Raises
+    :class:`InputError` if the backup is invalid or damaged, :class:`StoreError` if a process uses the store.
     """
     if not source.is_file():
-        raise InputError(f"{source} is no file; name what supercloud store backup wrote")
+        raise InputError(f"{source} is not a file; specify a file written by supercloud store backup")
     path = folder / "jobs.db"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
@@ -85,7 +85,7 @@ def restore(folder: Path, source: Path) -> Path | None:
 
 
 def _copy(source: Path, new: Path) -> None:
-    """Copy a backup, and look through it; raises :class:`InputError` where it is none, or damaged."""
+    """Copy a backup, and check it; raises :class:`InputError` if it is invalid or damaged."""
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     shutil.copyfile(source, new)
     _require_jobs(new, source)
@@ -98,14 +98,14 @@ def _copy(source: Path, new: Path) -> None:
 
 
 def _remove_unfinished(path: Path) -> None:
-    """Remove what this restore, or one that was killed, left beside the store."""
+    """Remove files that this restore, or one that was killed, left next to the store."""
     for left in path.parent.glob(f"{path.name}.*{_UNFINISHED_SUFFIX}*"):
         if re.fullmatch(r"[0-9]+\.new(-wal|-shm|-journal)?", left.name.removeprefix(f"{path.name}.")):
             left.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on the disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -114,7 +114,7 @@ def _sync(path: Path) -> None:
 
 
 def _require_jobs(copy: Path, source: Path) -> None:
-    """Raise where a file is no job store; an empty one would become a store without jobs."""
+    """Raise if a file is not a job store; an empty file would become a store without jobs."""
     try:
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -122,11 +122,11 @@ def _require_jobs(copy: Path, source: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise InputError(f"{source} cannot be restored: {error}") from None
     if not version or "jobs" not in tables:
-        raise InputError(f"{source} is no job store; name what supercloud store backup wrote")
+        raise InputError(f"{source} is not a job store; specify a file written by supercloud store backup")
 
 
 def _replace(path: Path, new: Path) -> Path | None:
-    """Keep the store of before under another name, and put the new one in its place, in one step."""
+    """Keep the previous store under another name, and replace it with the new one, atomically."""
     kept = None
     if path.exists():
         kept = next(place for place in _iter_kept_names(path) if not os.path.lexists(place))
@@ -135,7 +135,7 @@ def _replace(path: Path, new: Path) -> Path | None:
             _link_or_copy(Path(f"{path}{suffix}"), Path(f"{kept}{suffix}"))
         _sync(path.parent)
         # SQLite has emptied the log of a store that it can read (:func:`_require_unused`). That of a damaged one must
-        # not be found beside the new file, whose pages it would overwrite.
+        # not be found next to the new file, whose pages it would overwrite.
         for suffix in (*logs, "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         _sync(path.parent)
@@ -146,7 +146,7 @@ def _replace(path: Path, new: Path) -> Path | None:
 
 
 def _link_or_copy(path: Path, destination: Path) -> None:
-    """Give a file a second name; where the file system has no links, copy it."""
+    """Create a hard link of a file; copy it if the file system does not support links."""
     try:
         os.link(path, destination)
     except FileExistsError:
@@ -158,9 +158,9 @@ def _link_or_copy(path: Path, destination: Path) -> None:
 
 
 def _mark_restored(copy: Path, highest_id: int | None) -> None:
-    """Write into a copy that it is one: engines may have more jobs than it knows, and numbers given out are not free.
+    """Mark a store as restored: engines may have jobs that it lacks, and assigned job IDs are not free.
 
-    ``highest_id`` is the highest number that the store of before gave to a job, None where nobody can tell.
+    ``highest_id`` is the highest job ID of the previous store, None if unknown.
     """
     database = Database(copy, MIGRATIONS)
     try:
@@ -178,7 +178,7 @@ def _mark_restored(copy: Path, highest_id: int | None) -> None:
 
 
 def _find_highest_id(path: Path) -> int | None:
-    """The highest number that a store gave to a job; None where it is not there, or too damaged to tell."""
+    """The highest job ID that a store assigned; None if it does not exist or is too damaged."""
     if not path.exists():
         return None
     try:
@@ -199,7 +199,7 @@ def _iter_kept_names(path: Path) -> Iterator[Path]:
 
 
 def _require_unused(path: Path) -> None:
-    """Raise where a process has the store open: it would go on with what is moved away."""
+    """Raise if a process has the store open: it would continue with the file that is moved away."""
     if not path.exists():
         return
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
@@ -209,36 +209,38 @@ def _require_unused(path: Path) -> None:
         connection.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
-            raise StoreError(f"{path} is in use; end supercloud serve and what else uses it, then repeat") from None
+            raise StoreError(
+                f"{path} is in use; stop supercloud serve and other processes that use it, then repeat"
+            ) from None
     except sqlite3.DatabaseError:
-        pass  # it is damaged: that is why a copy is put back
+        pass  # it is damaged, which is a reason for a restore
     finally:
         connection.close()
 
 
 @dataclass(frozen=True)
 class PruneResult:
-    """What became of jobs that were to be forgotten."""
+    """The result of pruning."""
 
     pruned_jobs: int
     kept_reasons: tuple[str, ...] = ()
-    """How many are kept on purpose and why, a sentence each."""
+    """The numbers of jobs kept on purpose, with reasons, one sentence each."""
     problem: StoreError | None = None
-    """Why some are left though they should not be, with what was done and how to go on."""
+    """Why some were not deleted, with the work done and how to continue."""
 
 
 def prune(store: Store, ended_before: float) -> PruneResult:
-    """Forget jobs that ended before a date (seconds since 1970), with their histories and files.
+    """Delete jobs that ended before a date (seconds since 1970), with their histories and files.
 
-    Their keys are free again. Fair shares and budgets forget what those jobs used. Where the disk is full it ends
-    early, and says what it did; what it was about to forget then may have lost its logs and results already.
+    Their keys are free again. They no longer count in fair shares and budgets. If the disk is full it stops early, and
+    reports the work done; jobs of the current batch may have lost their logs and results already.
     """
     total, damaged = 0, list[StoreError]()
-    removed: list[JobRecord] = []  # whose files are gone, while their rows are not yet
+    removed: list[JobRecord] = []  # files deleted, rows not yet
     try:
         for records in _iter_due(store, ended_before, damaged):
             removed = records
-            # first, as that makes room, and as nobody else has their keys yet
+            # first, as that frees space, and while no other job has their keys
             _remove_files(store.folder, records)
             _delete(store, records)
             total += len(records)
@@ -247,9 +249,9 @@ def prune(store: Store, ended_before: float) -> PruneResult:
         left = store.read(f"SELECT count(*) FROM jobs WHERE {_DUE_SQL}", (ended_before,))[0][0]
         gone = f", and {_format_job_count(len(removed))} of those lost logs and results here" if removed else ""
         problem = StoreError(
-            f"{_format_job_count(total)} forgotten, {left:,} not{gone}: {strip_advice(error)}; SQLite needs room for "
+            f"{_format_job_count(total)} deleted, {left:,} not{gone}: {strip_advice(error)}; SQLite needs space for "
             "a journal "
-            f"before it can remove anything: free some space on the disk of {store.folder}, then run supercloud store "
+            f"before it can delete rows: free some space on the disk of {store.folder}, then run supercloud store "
             "prune again"
         )
         return PruneResult(total, _describe_kept(store, ended_before, damaged), problem)
@@ -257,12 +259,12 @@ def prune(store: Store, ended_before: float) -> PruneResult:
     return PruneResult(
         total,
         _describe_kept(store, ended_before, damaged),
-        StoreError(f"{_format_job_count(total)} forgotten; {failed}") if failed else None,
+        StoreError(f"{_format_job_count(total)} deleted; {failed}") if failed else None,
     )
 
 
 def _iter_due(store: Store, ended_before: float, damaged: list[StoreError]) -> Iterator[list[JobRecord]]:
-    """Jobs to forget, some at a time; what cannot be read is kept, as nobody knows whether it has ended."""
+    """Jobs to delete, in batches; unreadable ones are kept, as their state is unknown."""
     last = 0
     while rows := store.read(
         f"SELECT * FROM jobs WHERE {_DUE_SQL} AND id > ? ORDER BY id LIMIT {_BATCH_SIZE}", (ended_before, last)
@@ -283,19 +285,19 @@ def _describe_kept(store: Store, ended_before: float, damaged: Sequence[StoreErr
     given_up, awaited = (
         store.read(ended + f"({sql})", (ended_before,))[0][0] for sql in (_ABANDONED_SQL, _AWAITED_SQL)
     )
-    said = []
+    reasons = []
     if given_up:
-        said.append(
-            f"{_format_job_count(given_up)} kept: a start of each was given up while its cluster was silent and may "
-            "still run there; supercloud serve ends it when the cluster answers"
+        reasons.append(
+            f"{_format_job_count(given_up)} kept: a launch of each was abandoned while its cluster did not respond and "
+            "may still run there; supercloud serve cancels it when the cluster responds"
         )
     if awaited:
-        said.append(f"{_format_job_count(awaited)} kept: a held job waits for each")
-    return (*said, *(f"1 job kept: {error}" for error in damaged))
+        reasons.append(f"{_format_job_count(awaited)} kept: a held job depends on each")
+    return (*reasons, *(f"1 job kept: {error}" for error in damaged))
 
 
 def _prune_queue(folder: Path, ended_before: float) -> str:
-    """Forget what the local engine has of such jobs; why that failed, or nothing."""
+    """Delete such jobs of the local engine; returns why that failed, or an empty text."""
     place = folder / "local/queue.db"
     if not place.exists():
         return ""
@@ -308,21 +310,18 @@ def _prune_queue(folder: Path, ended_before: float) -> str:
         finally:
             queue.close()
     except StoreError as error:
-        return (
-            f"the local engine has not forgotten those that it ran: {strip_advice(error)}; run supercloud store "
-            "prune again"
-        )
+        return f"the local engine has not deleted its jobs: {strip_advice(error)}; run supercloud store prune again"
     return ""
 
 
 def _compact(store: Store) -> str:
-    """Give the space of what was forgotten back to the disk; why that failed, or nothing."""
+    """Release the disk space of deleted jobs; returns why that failed, or an empty text."""
     try:
         store.compact()
     except StoreError as error:
         return (
-            f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not given back to the disk: "
-            f"{strip_advice(error)}; that needs as much free space as the file has"
+            f"their space in {store.folder / 'jobs.db'} is free for other jobs, but not released to the disk: "
+            f"{strip_advice(error)}; that requires as much free space as the size of the file"
         )
     return ""
 
@@ -332,7 +331,7 @@ def _format_job_count(count: int) -> str:
 
 
 def _remove_files(folder: Path, records: Iterable[JobRecord]) -> None:
-    """What engines keep of jobs here: scripts, logs, results."""
+    """Remove the files of jobs that engines keep here: scripts, logs, results."""
     for record in records:
         for launch in range(record.launch + 1):
             for place in ("local/runs", "slurm", "kubernetes"):

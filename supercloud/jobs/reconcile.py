@@ -1,4 +1,4 @@
-"""Making the store agree with the engines: after a crash, and before anything is shown."""
+"""Reconciliation of the store with the engines: after a crash, and before jobs are shown."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from dataclasses import replace
 from ..errors import EngineError, InputError, StoreError, SupercloudError
 from ..primitives.responses import replace_surrogates
 from ..spec.fleet import Connection
-from .copies import describe_copies, find_copies, select_resubmitted
+from .copies import build_identity, describe_copies, describe_others, find_copies, select_resubmitted
 from .engines.base import (
     Engine,
     FindsByKey,
     FindsCopies,
+    FindsSubmitted,
     JobCopies,
     SeesSubmissions,
     SubmissionUnknownError,
+    SubmittedJob,
     TakesLate,
     defect_of,
     open_engine,
@@ -39,11 +41,11 @@ def reconcile(
     unresponsive: dict[str, EngineError] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[SupercloudError]:
-    """Ask every engine once about all its live jobs (or only ``job_ids``), and finish what a crash left half done.
+    """Poll every engine once for all its live jobs (or only ``job_ids``), and finish steps interrupted by a crash.
 
-    Engines that do not answer are returned as errors (and in ``unresponsive`` by their connections); what is known
-    about their jobs stays as it was. Whatever goes wrong with one of them, the others are asked. A store that could not
-    be written when it was opened is opened anew.
+    Engines that do not respond are returned as errors (and in ``unresponsive`` by connection); the records
+    of their jobs are not changed. After an error of one engine the others are still polled. A store that could not
+    be written when it was opened is reopened.
     """
     problems: list[SupercloudError] = []
     try:
@@ -53,7 +55,7 @@ def reconcile(
     groups: dict[str, list[JobRecord]] = {}
     damaged: list[StoreError] = []
     for record in store.list_live(damaged) if job_ids is None else store.select_by_id(job_ids, damaged):
-        if not record.state.is_final and record.state is not State.HELD:  # those are the broker's
+        if not record.state.is_final and record.state is not State.HELD:  # held jobs are handled by the broker
             groups.setdefault(record.connection, []).append(record)
     problems += damaged
     for connection, records in groups.items():
@@ -61,20 +63,20 @@ def reconcile(
             engine = open_engine(Connection.model_validate_json(connection), store.folder)
             problems += _recover_submissions(store, engine, [record for record in records if record.ref is None], clock)
             _poll_statuses(store, engine, [record for record in records if record.ref is not None])
-        except (EngineError, InputError, StoreError) as error:  # a disk that is full forbids no look at what is known
+        except (EngineError, InputError, StoreError) as error:  # with a full disk, records can still be read
             problems.append(error)
             if unresponsive is not None and isinstance(error, EngineError):
                 unresponsive[connection] = error
         except OSError as error:  # of this machine: a full disk, no more processes
             problem = EngineError(
-                f"{_describe_location(records[0])} is left out: {error.filename or 'this machine'}: "
+                f"{_describe_location(records[0])} is skipped: {error.filename or 'this machine'}: "
                 f"{error.strerror or error}"
             )
             problems.append(problem)
             if unresponsive is not None:
                 unresponsive[connection] = problem
         except Exception as error:  # a defect of an engine, or an answer that it does not check
-            problem = defect_of(f"{_describe_location(records[0])} is left out", error)
+            problem = defect_of(f"{_describe_location(records[0])} is skipped", error)
             problems.append(problem)
             if unresponsive is not None:
                 unresponsive[connection] = problem
@@ -85,14 +87,14 @@ def _describe_location(record: JobRecord) -> str:
     return f"{record.cluster or 'a cluster'} ({record.engine})"
 
 
-# What this process is in the middle of handing over, as folder and key. A job of which the store says that this process
-# submits it, and which is not here, was left behind when not even that could be written down: the disk was full.
+# Submissions in progress in this process, as folder and key. A job that, according to the store, this process
+# submits, and that is not here, was left behind when its end could not be recorded: the disk was full.
 _submissions_in_progress: set[tuple[str, str]] = set()
 
 
 @contextlib.contextmanager
 def submission_in_progress(store: Store, key: str) -> Iterator[None]:
-    """Around everything from the record to the hand-over of a job: other threads of this process leave it alone."""
+    """Context from the record to the submission of a job: other threads of this process do not recover it."""
     item = (str(store.folder), key)
     mine = item not in _submissions_in_progress
     _submissions_in_progress.add(item)
@@ -104,10 +106,10 @@ def submission_in_progress(store: Store, key: str) -> Iterator[None]:
 
 
 def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submission) -> None:
-    """Submit a job that this process has recorded as SUBMITTING, and record what became of it."""
+    """Submit a job that this process has recorded as SUBMITTING, and record the outcome."""
     record = store.get(job_id)
     submission = replace(submission, recorded=record.recorded, spec=compute_spec_digest(record.spec))
-    with contextlib.ExitStack() as broken_off:  # interrupted: it will be looked for
+    with contextlib.ExitStack() as broken_off:  # interrupted: it will be looked up
         broken_off.callback(store.release_ownership, job_id)
         try:
             with hold_lease(store, job_id):
@@ -126,9 +128,9 @@ def submit_recorded(store: Store, engine: Engine, job_id: int, submission: Submi
 
 
 def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None:
-    """Count the time of a submission without an answer from now, where its engine says that it has ended.
+    """Start the watch of a submission without an answer now, if its engine reports that it has ended.
 
-    Where it goes on, or the engine does not say, the first look that is told of its end counts it.
+    If it continues, or the engine cannot report it, the first poll that sees its end starts the watch.
     """
     with contextlib.suppress(EngineError):
         if _late_arrival(engine) and not _select_in_progress(engine, [record.engine_key]):
@@ -136,7 +138,7 @@ def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None
 
 
 def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
-    """Those of the keys whose submission has not ended, so far as the engine can see it."""
+    """The keys whose submission has not ended, as far as the engine can detect it."""
     return engine.on_its_way(keys) if keys and isinstance(engine, SeesSubmissions) else set()
 
 
@@ -144,33 +146,35 @@ def _late_arrival(engine: Engine) -> float:
     return engine.late_arrival if isinstance(engine, TakesLate) else 0.0
 
 
-def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float]) -> bool:
+def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float], others: str = "") -> bool:
     """Whether the scheduler may still take a submission that has ended and that it does not know yet; the record then
-    says so.
+    says so, and which ``others`` of its key are there.
     """
     if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
         return False
     try:
         left = seconds_left(store, record, seconds, clock, LATE_ARRIVAL_WATCH)
-        if left > 0 and (left == seconds or not record.reason.startswith(_LOOKED_FOR)):
+        is_news = left == seconds or not record.reason.startswith(_LOOKED_FOR) or others not in record.reason
+        if left > 0 and is_news:
             until = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + left))
             store.explain_submission(
                 record.id,
                 record.owner,
-                f"{_LOOKED_FOR} {until}, and then handed over again unless {record.engine} has it",
+                f"{_LOOKED_FOR} {until}, and then handed over again unless {record.engine} has it"
+                f"{'; ' if others else ''}{others}",
             )
-    except StoreError:  # it is counted as soon as something can be written
+    except StoreError:  # the watch starts as soon as the store can be written
         return True
     return left > 0
 
 
-_LOOKED_FOR = "submission unknown, looked for again until"
+_LOOKED_FOR = "submission unknown, looked up again until"
 
 
 def _recover_submissions(
     store: Store, engine: Engine, records: Sequence[JobRecord], clock: Callable[[], float]
 ) -> list[EngineError]:
-    """Jobs that were recorded, but not that an engine has them: their submitter died in between, or still lives."""
+    """Recover jobs that were recorded but not as submitted: their submitter died meanwhile, or is still running."""
     orphans = []
     for record in records:
         owner = ProcessId.parse(record.owner)
@@ -182,37 +186,40 @@ def _recover_submissions(
     if not orphans:
         return problems
     asked = [record for record in orphans if record.state is not State.PENDING]
-    found = _find_refs(engine, asked) if asked else {}
+    found = _find_submitted(engine, asked) if asked else {}
     open_ = [record.engine_key for record in asked if record.engine_key not in found]
     busy = _select_in_progress(engine, open_)
     for record in orphans:
-        ref = found.get(record.engine_key)
-        if ref is not None:
-            store.record_submitted(record.id, ref, record.launch)
-        elif record.state is State.PENDING or record.engine_key in found:
-            if _must_wait(store, engine, record, clock):
+        there = found.get(record.engine_key)
+        if there is not None and there.ref is not None:
+            store.record_submitted(record.id, there.ref, record.launch)
+        elif record.state is State.PENDING or there is not None:
+            others = describe_others(record, there.others) if there is not None else ""
+            if _must_wait(store, engine, record, clock, others):
                 continue
             with submission_in_progress(store, record.key):
                 if store.begin_submission(record.id, record.owner, record.lease):
+                    if others:
+                        store.add_note(record.id, others)
                     try:
                         submit_recorded(store, engine, record.id, Submission.from_json(record.submission))
                     except EngineError as error:
                         problems.append(error)
-        elif not isinstance(engine, FindsByKey):
+        elif not isinstance(engine, FindsSubmitted | FindsByKey):
             said = "its submitter died, and this engine cannot say whether it has the job"
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
         elif record.engine_key in busy:
-            end_watch(store, record, LATE_ARRIVAL_WATCH)  # the seconds count from the end of the submission
+            end_watch(store, record, LATE_ARRIVAL_WATCH)  # the watch starts at the end of the submission
             _explain(
                 store,
                 record,
-                f"its submitter has ended, and the submission to {record.engine} has not: the job "
-                "is looked for when it has",
+                f"its submitter has ended, but the submission to {record.engine} has not: the job "
+                "is looked up afterwards",
             )
         elif not _must_wait(store, engine, record, clock):
             said = (
-                f"submission unknown, and {record.engine} does not say whether it has the job: it is still on its "
-                "way, or older than what the queue lists, without accounts to look in; look there for the key "
+                f"submission unknown: {record.engine} cannot determine whether it has the job, which is still in "
+                "progress, or older than the queue's history, without accounting; look there for the key "
                 f"{record.engine_key}"
             )
             _explain(store, record, said)
@@ -224,19 +231,24 @@ def _explain(store: Store, record: JobRecord, reason: str) -> None:
         store.explain_submission(record.id, record.owner, reason)
 
 
-def _find_refs(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, str | None]:
-    """What the engine has under the keys of jobs. A job that was submitted for another spec is not theirs: the engine
-    refuses to take the key again, or takes it for a second job.
+def _find_submitted(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, SubmittedJob]:
+    """What the engine has of jobs, by their keys. A job that was submitted for another record or spec is not theirs:
+    the engine refuses to take the key again, or takes it for a second job.
     """
+    since = min(record.recorded for record in records)
+    if isinstance(engine, FindsSubmitted):
+        return engine.find_submitted([build_identity(record) for record in records], since)
     if not isinstance(engine, FindsByKey):
         return {}
-    since = min(record.recorded for record in records)
+    # an engine of another distribution that keeps no digests of records
     found = engine.find([record.engine_key for record in records], since)
     refs = [ref for ref in found.values() if ref is not None]
     digests = find_digests(engine, refs, since)
     wanted = {record.engine_key: compute_spec_digest(record.spec) for record in records}
     return {
-        key: None if ref is not None and digests.get(ref, wanted[key]) != wanted[key] else ref
+        key: SubmittedJob(None, (ref,))
+        if ref is not None and digests.get(ref, wanted[key]) != wanted[key]
+        else SubmittedJob(ref)
         for key, ref in found.items()
     }
 
@@ -246,20 +258,20 @@ def _poll_statuses(store: Store, engine: Engine, records: Sequence[JobRecord]) -
         return
     known = {record.id: record for record in records}
     statuses = engine.poll([record.ref for record in records if record.ref])
-    silent = Status(State.UNKNOWN, reason=f"{records[0].engine} knows nothing of it")
+    silent = Status(State.UNKNOWN, reason=f"job not found by {records[0].engine}")
     answers = {record.id: statuses.get(record.ref or "", silent) for record in records}
     _look_for_copies(store, engine, [record for record in records if answers[record.id].state.is_final], answers)
     store.record_statuses(answers, known)
 
 
 def _look_for_copies(store: Store, engine: Engine, ended: Sequence[JobRecord], answers: dict[int, Status]) -> None:
-    """Add to the reasons of jobs that have ended which copies of them have not; those of jobs that are started again
-    are left to the broker, like starts that were given up.
+    """Add live copies to the reasons of jobs that have ended; those of jobs that are restarted
+    are left to the broker, like abandoned launches.
     """
     asked = select_resubmitted(store, ended) if isinstance(engine, FindsCopies) else []
     try:
         found, problem = find_copies(engine, asked), None
-    except Exception as error:  # how the jobs are is known, and written down
+    except Exception as error:  # the statuses of the jobs are known, and are recorded
         found, problem = {}, error
     for record in asked:
         is_started_again = can_continue(record, answers[record.id])
@@ -270,11 +282,11 @@ def _look_for_copies(store: Store, engine: Engine, ended: Sequence[JobRecord], a
         elif problem is not None:
             how = "supercloud serve" if is_started_again else f"supercloud cancel {record.id}"
             said = (
-                f"whether {record.engine} has a copy of it that has not ended is not known "
-                f"({replace_surrogates(str(problem))[:200]}); {how} asks again and ends it"
+                f"it is unknown whether {record.engine} has a live copy of it "
+                f"({replace_surrogates(str(problem))[:200]}); {how} checks again and cancels it"
             )
         if is_started_again and said:
-            # the job itself where nobody knows its copies: whoever ends it ends those
+            # the job itself if its copies are unknown: ending it ends them
             store.add_abandoned(record, copies.certain if problem is None else [record.ref or ""])
         if said:
             why = answers[record.id].reason

@@ -1,4 +1,4 @@
-"""From a declaration to a plan with the findings of all checks."""
+"""Builds the plan of a spec, with the findings of all checks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["load_catalog", "resolve"]
 
 
 def resolve(spec: ClusterSpec | LoadedSpec[ClusterSpec], catalog: Catalog | None = None) -> Plan:
-    """Decide everything about a cluster. Never raises for what a spec says: what is wrong is in ``plan.findings``.
+    """Decide everything about a cluster. Never raises for the content of a spec: its problems are in ``plan.findings``.
 
-    Given a loaded spec, findings name file and line, and an overlay folder named in it is used.
+    For a loaded spec, findings include file and line, and an overlay folder that it names is used.
     """
     require_type(
         spec,
         (ClusterSpec, LoadedSpec),
         "resolve takes a cluster spec",
-        "read one with load(path), or take ClusterSpec.model_validate(…)",
+        "read one with load(path), or use ClusterSpec.model_validate(…)",
     )
     loaded = spec if isinstance(spec, LoadedSpec) else None
     declared = loaded.model if loaded else cast(ClusterSpec, spec)
@@ -37,5 +37,5 @@ def resolve(spec: ClusterSpec | LoadedSpec[ClusterSpec], catalog: Catalog | None
 
 
 def load_catalog(spec: ClusterSpec, folder: Path) -> Catalog:
-    """The shipped catalog with the overlays of the environment and of the spec, whose folder is given."""
+    """The shipped catalog with the overlays of the environment and of the spec; ``folder`` is that of the spec."""
     return Catalog.load_default(folder / spec.catalog) if spec.catalog else Catalog.load_default()

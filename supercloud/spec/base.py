@@ -39,6 +39,7 @@ __all__ = [
     "Parameters",
     "LocatedProblem",
     "LocatedProblemsError",
+    "PositiveRatio",
     "Ratio",
     "ReleaseText",
     "StoredSize",
@@ -189,6 +190,8 @@ Parameters = Annotated[
     ),
 ]
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1)]
+# A divisor: no efficiency or share is smaller, and quotients stay within the range of floating-point numbers.
+PositiveRatio = Annotated[float, Field(strict=True, ge=0.0001, le=1)]
 Flag = StrictBool
 _RELEASE_PATTERN = r"^[0-9]{1,4}(\.[0-9]{1,4}){0,2}$"
 ReleaseText = Annotated[

@@ -26,6 +26,7 @@ from .base import (
     Model,
     Name,
     Number,
+    PositiveRatio,
     Ratio,
     Text,
     find_duplicates,
@@ -107,9 +108,9 @@ class PowerSupply(Model):
     """Line-to-line voltage of the three-phase supply."""
     circuit: Current | None = None
     """Breaker of the circuit of one rack PDU."""
-    continuous: Annotated[Ratio, Field(gt=0)] = 0.8
+    continuous: PositiveRatio = 0.8
     """Part of a breaker's rating that may be drawn continuously: 0.8 in North America (NEC 210.20)."""
-    power_factor: Annotated[Ratio, Field(gt=0)] = 1.0
+    power_factor: PositiveRatio = 1.0
     """Power factor of the machines; 1 is the maximum capacity of a circuit."""
     feed: Power | None = None
     """Capacity of each feed."""
@@ -119,7 +120,7 @@ class PowerSupply(Model):
     """Power shelf in the catalog, for racks whose machines are fed by a busbar."""
     ups: Text | None = None
     """UPS in the catalog; empty means none."""
-    distribution: Annotated[Ratio, Field(gt=0)] | None = None
+    distribution: PositiveRatio | None = None
     """Efficiency of transformers and cables between the meter and the racks; empty means unknown."""
     swing: Ratio | None = None
     """Fraction of the nodes' power that changes simultaneously, as in synchronous training between its phases."""
@@ -169,11 +170,11 @@ class EnergySource(Model):
     """Name in reports."""
     kind: Literal["grid", "contract", "on-site"]
     """Kind of source: the grid, a contract (power purchase agreement), or generation on the site."""
-    share: Annotated[Ratio, Field(gt=0)]
+    share: PositiveRatio
     """Share of the energy of a year."""
     power: Power | None = None
     """Maximum power of the source."""
-    capacity_factor: Annotated[Ratio, Field(gt=0)] | None = None
+    capacity_factor: PositiveRatio | None = None
     """Average power over a year as a fraction of ``power``, such as for sun and wind; empty means 1."""
     price: UnitPrice | None = None
     """Price of its energy."""
@@ -182,7 +183,7 @@ class EnergySource(Model):
 
 
 class EnergySupply(Model):
-    """Price and carbon of energy."""
+    """Prices, carbon intensity and sources of energy."""
 
     price: UnitPrice | None = None
     """Price of energy from the grid."""

@@ -87,7 +87,7 @@ def _require_duration(value: Duration) -> Duration:
 
 
 class FleetPolicy(Model):
-    """Preferences over the whole fleet."""
+    """Placement policy of a fleet."""
 
     minimize: Literal["cost", "carbon", "wait"] = "cost"
     """Default objective of placement, for jobs without ``place.minimize``."""

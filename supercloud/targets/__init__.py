@@ -1,7 +1,7 @@
-"""Plan in, artefacts out: what a target makes of a plan, and which targets there are.
+"""The targets, which render a plan as files.
 
-A target is a function ``render(plan) -> Bundle``. To add one, write its module (or folder) and give it a line in
-``TARGETS``; where it does not fit every plan, also a line in ``_CONDITIONS``. Modules are imported when they are used.
+A target is a function ``render(plan) -> Bundle``. To add one, write its module (or folder) and add it to ``TARGETS``;
+if it does not apply to every plan, also to ``_CONDITIONS``. Modules are imported on first use.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TARGETS: dict[str, str] = {
 
 
 def _has_bridged_fabrics(plan: Plan) -> bool:
-    """Whether there are Ethernet switches of ours whose links are not routed."""
+    """Whether the plan has Ethernet switches whose links are not routed."""
     return any(
         item.tiers and item.kind != "infiniband" and not is_routed(item.kind, item.role) for item in plan.fabrics
     )
@@ -57,18 +57,20 @@ _CONDITIONS: dict[str, Callable[[Plan], bool]] = {
 
 
 def list_targets(plan: Plan) -> list[str]:
-    """Names of the targets that have something to make of this plan."""
+    """Return the names of the targets that apply to this plan."""
     return [name for name in TARGETS if name not in _CONDITIONS or _CONDITIONS[name](plan)]
 
 
 def render(plan: Plan, target: str) -> Bundle:
-    """What a target makes of a plan. A plan with errors is not rendered: they are raised, all at once."""
-    require_type(plan, Plan, "render takes a plan", 'make one: resolve(load("cluster.yaml"))')
+    """Render a plan for a target. Raises :class:`InputError` with all errors of a plan that has errors."""
+    require_type(plan, Plan, "render requires a plan", 'create one: resolve(load("cluster.yaml"))')
     if target not in TARGETS:
         raise UnknownNameError("target", target, TARGETS)
     if plan.errors:
         raise InputError(f"{plan.name} cannot be rendered: the plan has errors", plan.errors)
     if target not in list_targets(plan):
-        raise InputError(f"{plan.name} has nothing for the target {target!r}; it has {', '.join(list_targets(plan))}")
+        raise InputError(
+            f"{plan.name} has no files for the target {target!r}; its targets are {', '.join(list_targets(plan))}"
+        )
     module, _, function = TARGETS[target].partition(":")
     return cast(Callable[[Plan], Bundle], getattr(import_module(module), function))(plan)

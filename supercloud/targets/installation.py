@@ -1,4 +1,4 @@
-"""The page above the folders of all targets: which of them is installed when, and on which hosts."""
+"""The page above the folders of all targets: the order of their installation, and the hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["render_order"]
 
 
 def render_order(plan: Plan) -> Bundle:
-    """INSTALL.md of the whole output. Clusters on a cloud have none: their machines set themselves up as they boot."""
+    """Render INSTALL.md of the whole output. Cloud clusters have none: their machines configure themselves at boot."""
     if plan.site.kind != "onprem":
         return Bundle({})
     servers = address_servers(plan)
@@ -51,14 +51,14 @@ def _schedulers(plan: Plan) -> tuple[HostPlan, ...]:
 
 
 def _clients(plan: Plan, index: int) -> str:
-    """The hosts that mount a store in words."""
+    """Describe the hosts that mount a storage."""
     nodes = [str(pool.hosts) for pool in list_client_pools(plan, index)]
     logins = plan.scheduler.kind == "slurm" and has_service_hosts(plan, index)
     return ", ".join([*nodes, *["login hosts"] * logins]) or "its clients"
 
 
 def _is_switched(pool: PoolPlan) -> bool:
-    """Whether NVLink switches may be on the machine's own board, for whose service its driver has a package."""
+    """Whether NVLink switches may be on the machine's board, whose service is a package of the driver."""
     link = pool.accelerator.scale_up if pool.accelerator else None
     return bool(
         link and link.kind.startswith("NVLink") and link.wiring == "switched" and pool.machine.domain_nodes == 1
@@ -66,7 +66,7 @@ def _is_switched(pool: PoolPlan) -> bool:
 
 
 def _managers(plan: Plan, fabric: FabricPlan) -> str:
-    """The hosts of a subnet manager in words; without a machine for it, a node."""
+    """Describe the hosts of a subnet manager; without a declared machine, a node."""
     declared = manager_hosts(fabric)
     if declared:
         return ", ".join(declared)

@@ -1,8 +1,8 @@
-"""How nodes are wired: the canonical graph, the builders that make it from numbers alone, and scale-up domains.
+"""The wiring of nodes: the canonical graph, its builders from numbers alone, and scale-up domains.
 
-A builder takes counts and ports and returns a `Fabric`: tiers of switches, link groups, levels of locality, each
-listed from the nodes outwards, all arithmetic, nothing per node. Everything counts from 0. Nothing here knows a
-product or a place. Names are loaded when first used; numpy only by `build_columns`.
+A builder takes counts and ports and returns a `Fabric`: tiers of switches, link groups, levels of locality, each listed
+from the nodes outwards, all as formulas, nothing per node. All numbers start at 0. The package has no products and no
+places. Names are loaded on first use; numpy only by `build_columns`.
 """
 
 from importlib import import_module

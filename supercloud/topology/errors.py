@@ -1,10 +1,10 @@
-"""The one error of this package: numbers that do not make a fabric."""
+"""The one error of this package: numbers that cannot form a fabric."""
 
 from __future__ import annotations
 
 
 class TopologyError(ValueError):
-    """The numbers given do not make a fabric: what is wrong, with the values, and what would fit."""
+    """The given numbers cannot form a fabric: the problem with its values, and values that would fit."""
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(problem, hint)
@@ -16,8 +16,8 @@ class TopologyError(ValueError):
 
 
 class NoFreePortsError(TopologyError):
-    """Nodes and uplinks leave too few ports of leaves for the links that are reserved: ``lacking`` of them find none,
-    and each node has ``per_node`` ports that it would leave free."""
+    """Nodes and uplinks leave too few leaf ports for the reserved links: ``lacking`` of them have no port, and each
+    removed node would release ``per_node`` ports."""
 
     def __init__(self, problem: str, hint: str, missing_ports: int, ports_per_node: int) -> None:
         super().__init__(problem, hint)

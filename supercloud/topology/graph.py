@@ -1,7 +1,7 @@
-"""The canonical graph: switch tiers, link groups and levels of locality, all of them arithmetic.
+"""The canonical graph: switch tiers, link groups and levels of locality, all as formulas.
 
 Builders make a `Fabric`; schedulers, cabling and placement only read one. Tiers, link groups and levels are listed
-from the nodes outwards. A new shape is a new file with a function that returns a Fabric.
+from the nodes outwards. A new shape is a new module with a function that returns a Fabric.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Axis(NamedTuple):
-    """One index of a switch's name, and how many values it takes."""
+    """One index of a switch's name, and its number of values."""
 
     name: str
     size: int
@@ -31,8 +31,8 @@ class Axis(NamedTuple):
 class Tier:
     """All switches of one layer, over all planes: leaf, spine or core.
 
-    `axes`, outermost first, give a switch its place: leaf 11 of axes (plane 1, su 4, rail 8, leaf 1) is (0, 1, 3, 0).
-    `down` ports from port 0 face the nodes, the last `up` ports face the core.
+    `axes`, outermost first, define the position of a switch: leaf 11 of axes (plane 1, su 4, rail 8, leaf 1) is (0, 1,
+    3, 0). `down` ports from port 0 face the nodes, the last `up` ports face the core.
     """
 
     name: str
@@ -47,18 +47,18 @@ class Tier:
 
     @property
     def spare_ports(self) -> int:
-        """Ports that even a fully used switch leaves free."""
+        """Ports that are unused even on a fully used switch."""
         return self.radix - self.down - self.up
 
     @property
     def oversubscription(self) -> float:
-        """Ports down per port up: 1 is non-blocking, 0 says that there is nothing above."""
+        """Ports down per port up: 1 is non-blocking, 0 means that there is no tier above."""
         return self.down / self.up if self.up else 0.0
 
     def compute_coordinates(self, index: int) -> tuple[int, ...]:
-        """The place of a switch along each axis. Raises IndexError for a switch that is not there."""
+        """The position of a switch along each axis. Raises IndexError for an index out of range."""
         if not 0 <= index < self.count:
-            raise IndexError(f"{self.name} {index} is not one of the {self.count}")
+            raise IndexError(f"{self.name} {index} is out of range: there are {self.count}")
         places: list[int] = []
         for axis in reversed(self.axes):
             index, place = divmod(index, axis.size)
@@ -66,11 +66,11 @@ class Tier:
         return tuple(reversed(places))
 
     def compute_index(self, *coordinates: int) -> int:
-        """The switch at a place. Raises IndexError for a place that is not there."""
+        """The switch at a position. Raises IndexError for a position out of range."""
         index = 0
         for place, axis in zip(coordinates, self.axes, strict=True):
             if not 0 <= place < axis.size:
-                raise IndexError(f"{axis.name} {place} is not one of the {axis.size} of tier {self.name}")
+                raise IndexError(f"{axis.name} {place} is out of range: tier {self.name} has {axis.size}")
             index = index * axis.size + place
         return index
 
@@ -79,7 +79,7 @@ _NamedT = TypeVar("_NamedT", Tier, Level)
 
 
 class FabricColumns(NamedTuple):
-    """All links of a fabric as equally long arrays; kinds are positions in `Fabric.device_kinds`."""
+    """All links of a fabric as arrays of equal length; kinds are indices into `Fabric.device_kinds`."""
 
     source_kind: NDArray[np.int8]
     source: NDArray[np.int64]
@@ -92,12 +92,12 @@ class FabricColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """How nodes 0..nodes-1 are wired, as numbers; no size of it grows with the number of nodes.
+    """The wiring of nodes 0..nodes-1, as formulas; its size does not grow with the number of nodes.
 
     `bisection` is the bandwidth at the narrowest level between the worst two halves of the nodes over the bandwidth
     of all node ports in one half, at most 1. `rails_per_leaf` neighbouring rails share a leaf; `cross_rail_hops` is
-    the least number of switches between two rails that do not, None where the network does not join rails (traffic
-    between them goes through a node).
+    the minimum number of switches between two rails on different leaves, None if the network does not connect rails
+    (traffic between them passes through a node).
     """
 
     shape: str  # rail-optimized, fat-tree, clos, torus
@@ -115,12 +115,12 @@ class Fabric:
 
     @property
     def has_disjoint_rails(self) -> bool:
-        """True if no switch path leads from one rail to another."""
+        """True if no switch path connects one rail to another."""
         return self.cross_rail_hops is None
 
     @property
     def device_kinds(self) -> tuple[str, ...]:
-        """The kinds of device that links join, in order of first mention: node, leaf, ..."""
+        """The kinds of device that links connect, in order of first mention: node, leaf, ..."""
         return tuple(dict.fromkeys(k for g in self.link_groups for k in (g.source_kind, g.target_kind)))
 
     @property
@@ -137,28 +137,27 @@ class Fabric:
         return counts
 
     def get_tier(self, name: str) -> Tier:
-        """The tier of that name. Raises LookupError."""
+        """Return a tier by name. Raises LookupError."""
         return _get_by_name(self.tiers, name)
 
     def get_level(self, name: str) -> Level:
-        """The level of locality of that name. Raises LookupError."""
+        """Return a level of locality by name. Raises LookupError."""
         return _get_by_name(self.levels, name)
 
     def get_node_link(self, node: int, nic: int, plane: int = 0) -> Link:
-        """The link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
+        """Return the link at NIC `nic` of a node in one plane (rail-optimized: nic = rail*ports_per_rail + port)."""
         group = self.link_groups[0]
         if not isinstance(group, NodeLinks):
             raise LookupError(f"the nodes of a {self.shape} are not attached to switches")
         if not (0 <= node < group.nodes and 0 <= nic < group.nics and 0 <= plane < group.planes):
-            raise IndexError(f"node {node}, nic {nic}, plane {plane} is not in this fabric")
+            raise IndexError(f"node {node}, nic {nic}, plane {plane} is out of range")
         number = group.compute_number(node, nic, plane)
         return next(group.iter_links(number, number + 1))
 
     def count_hops(self, source: int, target: int, rails: tuple[int, int] = (0, 0)) -> int | None:
-        """Switches on the shortest way between two nodes: 0 same node, 1 leaf, 3 by spine, 5 by core.
+        """Number of switches on the shortest path between two nodes: 0 same node, 1 leaf, 3 by spine, 5 by core.
 
-        `rails` are the rails it leaves and arrives on; None says that there is no way between them. In a torus:
-        links.
+        `rails` are the rails of departure and arrival; None if no path connects them. In a torus: number of links.
         """
         if self.grid is not None:
             return self.grid.compute_distance(source, target)
@@ -170,12 +169,12 @@ class Fabric:
         return None if self.cross_rail_hops is None else max(inside.hops, self.cross_rail_hops)
 
     def iter_links(self) -> Iterator[Link]:
-        """Every link once, group by group, one at a time."""
+        """Iterate over all links, group by group."""
         for group in self.link_groups:
             yield from group
 
     def build_columns(self) -> FabricColumns:
-        """Every link once, in the order of `iter_links`, as arrays."""
+        """Return all links as arrays, in the order of `iter_links`."""
         import numpy as np
 
         parts = [group.build_columns() for group in self.link_groups]
@@ -201,4 +200,4 @@ def _get_by_name(items: tuple[_NamedT, ...], name: str) -> _NamedT:
     for thing in items:
         if thing.name == name:
             return thing
-    raise LookupError(f"no {name}: there is {', '.join(thing.name for thing in items) or 'nothing'}")
+    raise LookupError(f"unknown {name}: available are {', '.join(item.name for item in items) or 'none'}")

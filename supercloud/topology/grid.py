@@ -1,7 +1,7 @@
-"""Geometry of a grid of nodes, closed into a torus where an axis wraps round.
+"""Geometry of a grid of nodes, a torus where an axis wraps around.
 
 Nodes are numbered row-major: the last coordinate runs fastest. Lengths are in nodes. An axis of length 1 has no
-links; on an axis of length 2 the wraparound would repeat the one link there is, so it is not counted.
+links; on an axis of length 2 the wraparound would repeat the only link, so it is not counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .errors import TopologyError, require_at_least
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A box of nodes with `dims[a]` nodes along axis a; `wrap[a]` says that axis a closes on itself."""
+    """A box of nodes with `dims[a]` nodes along axis a; `wrap[a]` means that axis a is a ring."""
 
     dims: tuple[int, ...]
     wrap: tuple[bool, ...]
@@ -32,25 +32,26 @@ class Grid:
         return prod(self.dims)
 
     def has_wrap_link(self, axis: int) -> bool:
-        """True if the last node along the axis has a link of its own to the first."""
+        """True if the last node along the axis has a separate link to the first."""
         return self.wrap[axis] and self.dims[axis] > 2
 
     def compute_stride(self, axis: int) -> int:
-        """How far apart in number two neighbours along the axis are."""
+        """Difference of the numbers of two neighbours along the axis."""
         return prod(self.dims[axis + 1 :])
 
     def count_rings(self, axis: int) -> int:
-        """How many lines of nodes run along the axis."""
+        """Number of lines of nodes along the axis."""
         return self.nodes // self.dims[axis]
 
     def compute_coordinates(self, node: int) -> tuple[int, ...]:
-        """Where a node is. Raises IndexError for a node that is not there."""
+        """The coordinates of a node. Raises IndexError for a node out of range."""
         if not 0 <= node < self.nodes:
-            raise IndexError(f"node {node} is not one of the {self.nodes} nodes")
+            raise IndexError(f"node {node} is out of range: there are {self.nodes} nodes")
         return tuple(node // self.compute_stride(axis) % length for axis, length in enumerate(self.dims))
 
     def compute_index(self, coordinates: Sequence[int]) -> int:
-        """The node at a place; axes that wrap are taken modulo their length. Raises IndexError outside the grid."""
+        """The node at given coordinates, taken modulo the length on axes that wrap. Raises IndexError outside the
+        grid."""
         node = 0
         for place, length, wraps in zip(coordinates, self.dims, self.wrap, strict=True):
             if not wraps and not 0 <= place < length:
@@ -59,7 +60,7 @@ class Grid:
         return node
 
     def list_neighbours(self, node: int) -> tuple[int, ...]:
-        """The nodes linked to this one, axis by axis, forward before backward, each once."""
+        """The nodes linked to a node, axis by axis, forward before backward, each once."""
         here = self.compute_coordinates(node)
         found: dict[int, None] = {}
         for axis, length in enumerate(self.dims):
@@ -69,7 +70,7 @@ class Grid:
         return tuple(found)
 
     def compute_distance(self, source: int, target: int) -> int:
-        """Links on the shortest way between two nodes."""
+        """Number of links on the shortest path between two nodes."""
         total = 0
         for axis, (a, b) in enumerate(
             zip(self.compute_coordinates(source), self.compute_coordinates(target), strict=True)
@@ -80,7 +81,7 @@ class Grid:
 
     @property
     def bisection_links(self) -> int:
-        """Links cut when the grid is halved across its most weakly linked axis; 0 for a single node."""
+        """Number of links cut when the grid is halved across the axis with the fewest links; 0 for a single node."""
         cuts = [self.count_rings(a) * (2 if self.has_wrap_link(a) else 1) for a, s in enumerate(self.dims) if s > 1]
         return min(cuts, default=0)
 
@@ -91,7 +92,7 @@ class Grid:
         return Grid(tuple(d // s for d, s in zip(self.dims, shape, strict=True)), self.wrap)
 
     def find_block(self, node: int, shape: Sequence[int]) -> int:
-        """The block a node is in, numbered in `build_block_grid(shape)`."""
+        """The block of a node, numbered as in `build_block_grid(shape)`."""
         places = zip(self.compute_coordinates(node), shape, strict=True)
         return self.build_block_grid(shape).compute_index([place // length for place, length in places])
 
@@ -102,11 +103,11 @@ class Grid:
             yield self.compute_index([c * s + o for c, s, o in zip(corner, shape, offset, strict=True)])
 
     def iter_block_shapes(self, nodes: int) -> Iterator[tuple[int, ...]]:
-        """Every shape of a block of so many nodes that tiles the grid, the most cubic (fewest links out) first."""
+        """All shapes of a block of a number of nodes that tile the grid, the most cubic (fewest links out) first."""
         choices = product(*([s for s in range(1, d + 1) if d % s == 0 and nodes % s == 0] for d in self.dims))
         yield from sorted((s for s in choices if prod(s) == nodes), key=lambda s: (count_surface_links(s), s))
 
 
 def count_surface_links(shape: Sequence[int]) -> int:
-    """Links out of a block in a larger torus, one per node face on its surface (TPU v4 cube of 4x4x4: 96)."""
+    """Number of links out of a block in a larger torus, one per node face on its surface (TPU v4 cube of 4x4x4: 96)."""
     return sum(2 * prod(shape) // length for length in shape)

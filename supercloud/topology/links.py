@@ -1,11 +1,11 @@
-"""Links as arithmetic: a link group is a rule that turns a link's number into its two ends.
+"""Links as arithmetic: a link group is a rule that computes the two ends of a link from its number.
 
-One formula of `//`, `%`, `*` and `+` serves both the lazy walk (plain integers) and the bulk one (numpy arrays), so
-the two cannot disagree and nothing is stored per link. A new way of wiring is a subclass with `count` and
+One formula of `//`, `%`, `*` and `+` is used both with plain integers (one link at a time) and with numpy arrays (in
+bulk), so that the two cannot differ and nothing is stored per link. A new kind of wiring is a subclass with `count` and
 `compute_ends`.
 
 Devices are numbered from 0 within their kind, over all planes (plane-major); ports are numbered from 0 within their
-device. The ports towards the nodes are the first ones, the ports towards the core are the last ones.
+device. The ports towards the nodes are the first ones, those towards the core the last ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Link(NamedTuple):
-    """One cable: the end nearer to the nodes first."""
+    """One cable, with the end nearer to the nodes first."""
 
     source_kind: str
     source: int
@@ -33,7 +33,7 @@ class Link(NamedTuple):
 
 
 class LinkColumns(NamedTuple):
-    """Many links as equally long integer arrays; the kinds are those of the group they come from."""
+    """Links as integer arrays of equal length; the kinds of device are those of the link group."""
 
     source: NDArray[np.int64]
     source_port: NDArray[np.int64]
@@ -44,33 +44,33 @@ class LinkColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkGroup(ABC):
-    """All links between two kinds of device, enumerable without being stored."""
+    """All links between two kinds of device, enumerated without being stored."""
 
     source_kind: str
     target_kind: str
 
     @property
     def name(self) -> str:
-        """Both kinds, nearer to the nodes first: `leaf-spine`."""
+        """Both kinds of device, the one nearer to the nodes first: `leaf-spine`."""
         return f"{self.source_kind}-{self.target_kind}"
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """How many links there are; O(1)."""
+        """Number of links; O(1)."""
 
     @abstractmethod
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
         """Source, source port, target, target port and plane of link `number`, an integer or an integer array."""
 
     def iter_links(self, start: int = 0, stop: int | None = None) -> Iterator[Link]:
-        """The links numbered start to stop, one at a time."""
+        """Iterate over the links with numbers from start to stop."""
         for number in range(*slice(start, stop).indices(self.count)):
             source, source_port, target, target_port, plane = self.compute_ends(number)
             yield Link(self.source_kind, source, source_port, self.target_kind, target, target_port, plane)
 
     def build_columns(self, start: int = 0, stop: int | None = None) -> LinkColumns:
-        """The links numbered start to stop, as arrays of int64."""
+        """Return the links with numbers from start to stop as arrays of int64."""
         import numpy as np
 
         first, last, _ = slice(start, stop).indices(self.count)
@@ -85,7 +85,7 @@ class LinkGroup(ABC):
 
 @dataclass(frozen=True, slots=True)
 class NodeLinks(LinkGroup):
-    """Node to leaf. Nodes stand in units, units in blocks; all nodes of a block share the same `leaves_per_block`
+    """Node to leaf. Nodes are in units, units in blocks; all nodes of a block share the same `leaves_per_block`
     leaves.
 
     In a rail-optimized fabric the unit is the SU and side r is rail r; in a fat-tree a block has one leaf. Leaf of
@@ -109,11 +109,11 @@ class NodeLinks(LinkGroup):
 
     @property
     def nics_per_leaf(self) -> int:
-        """Ports of one node on one leaf."""
+        """Number of ports of one node on one leaf."""
         return -(-self.nics // self.leaves_per_block)
 
     def compute_number(self, node: int, nic: int, plane: int = 0) -> int:
-        """The number of the link at that port of that node."""
+        """Number of the link at a port of a node."""
         return (plane * self.nodes + node) * self.nics + nic
 
     def compute_ends(self, number: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -129,11 +129,11 @@ class NodeLinks(LinkGroup):
 
 @dataclass(frozen=True, slots=True)
 class TierLinks(LinkGroup):
-    """One switch tier to the next: within a group every lower switch has the same number of links to every upper one.
+    """One switch tier to the next: in a group every lower switch has the same number of links to every upper switch.
 
     The lower switches come in sections (a plane, or one rail of it). A group is `group_switches` consecutive switches
-    of a section, the last one perhaps short: a pod. Or, if `is_strided`, every `group_switches`-th switch: all spines
-    with the same place in their pod.
+    of a section (a pod; the last one may be short), or, if `is_strided`, every `group_switches`-th switch: all spines
+    at the same position in their pod.
     """
 
     planes: int
@@ -150,7 +150,7 @@ class TierLinks(LinkGroup):
         return self.planes * self.switches_per_plane * self.uplinks
 
     def find_group(self, switch: Any) -> tuple[Any, Any]:
-        """The group of a lower switch, counted over all planes, and its place in the group."""
+        """The group of a lower switch, counted over all planes, and its position in the group."""
         section, rest = switch // self.section_switches, switch % self.section_switches
         high, low = rest // self.group_switches, rest % self.group_switches
         if self.is_strided:
@@ -168,7 +168,8 @@ class TierLinks(LinkGroup):
 
 @dataclass(frozen=True, slots=True)
 class RingLinks(LinkGroup):
-    """Neighbour to neighbour along one axis of a grid, from port `2*axis` (forward) to port `2*axis + 1` (backward)."""
+    """Links between neighbours along an axis of a grid, from port `2*axis` (forward) to port `2*axis + 1`
+    (backward)."""
 
     axis: int
     size: int  # nodes along the axis

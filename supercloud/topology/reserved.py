@@ -1,4 +1,4 @@
-"""Leaf ports for what is no node: where they lie, and which cages they have to themselves."""
+"""Reserved leaf ports, for devices other than nodes: their positions, and the cages that they do not share."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ __all__ = [
 
 
 class PortRequest(NamedTuple):
-    """Ports of one plane that belong together."""
+    """A request for ports of one plane that belong together."""
 
     ports: int
     needs_own_cage: bool = False
-    """In cages that links of another kind do not share, as far as there are such cages."""
+    """The ports are in cages that links of another kind do not share, while such cages are available."""
     ports_per_cage: int = 1
-    """So many ports at a time in one cage; more than 1 must find such a cage."""
+    """Number of ports in one cage; with more than 1 such a cage is required."""
 
 
 PortReservation: TypeAlias = int | Sequence[PortRequest]
 
 
 def to_port_requests(reserved: PortReservation) -> tuple[PortRequest, ...]:
-    """A plain number of ports, or several asks, as asks. Raises TopologyError for less than none."""
+    """Normalize a number of ports or several requests to requests. Raises TopologyError for a negative number."""
     if isinstance(reserved, int):
         require_at_least(0, reserved=reserved)
         return (PortRequest(reserved),) if reserved else ()
@@ -45,10 +45,10 @@ def to_port_requests(reserved: PortReservation) -> tuple[PortRequest, ...]:
 
 
 class _LeafPorts:
-    """The ports of one leaf that neither nodes nor uplinks have, the last ones first.
+    """The ports of one leaf that neither nodes nor uplinks use, the last ones first.
 
-    Ports are taken from ``free`` only after all that need cages have theirs: ``free_cages`` is not told of them, and
-    ``free`` is computed from the cages that are left.
+    Ports are taken from ``free`` only after all requests that need cages are satisfied: ``free_cages`` is not updated
+    by them, and ``free`` is computed from the remaining cages.
     """
 
     def __init__(self, number: int, first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> None:
@@ -60,24 +60,24 @@ class _LeafPorts:
             kept_ports,
         )
         self.partial: list[int] = []
-        """Ports left in cages that links which keep apart have begun."""
+        """Free ports in cages that are partly used by links with separate cages."""
         self.used_cages: set[int] = set()
-        """Cages that were taken, whole or in part."""
+        """Cages in use, whole or in part."""
 
     @cached_property
     def free(self) -> list[int]:
-        """Free ports; the last one is taken first."""
+        """Free ports; the last one is allocated first."""
         free = (port for port in range(self.low, self.room) if port not in self.kept)
         return [port for port in free if port // self.cage not in self.used_cages]
 
     @cached_property
     def free_cages(self) -> dict[int, None]:
-        """Cages of which no port is taken, in the order of taking."""
+        """Cages without a port in use, in the order of allocation."""
         cages, kept = _find_cages(self.low, self.room, self.cage, self.kept)
         return {number: None for number in reversed(cages) if number not in kept}
 
     def take_cage(self, ports: int) -> list[int]:
-        """So many ports of a whole cage; the rest of the cage is left for links of the same kind."""
+        """Allocate ports of a whole cage; the rest of the cage remains for links of the same kind."""
         number = next(iter(self.free_cages))
         del self.free_cages[number]
         self.used_cages.add(number)
@@ -87,17 +87,17 @@ class _LeafPorts:
 
 
 def _find_cages(first_free: int, usable_ports: int, cage_ports: int, kept_ports: range) -> tuple[range, range]:
-    """The whole cages of a leaf from port ``first_free`` on, and those that have ports of ``kept_ports``."""
+    """The whole cages of a leaf from port ``first_free`` on, and those with ports of ``kept_ports``."""
     first = -(-first_free // cage_ports)
     kept = range(kept_ports.start // cage_ports, -(-kept_ports.stop // cage_ports)) if kept_ports else range(0)
     return range(first, max(usable_ports // cage_ports, first)), kept
 
 
 class ReservedPorts(NamedTuple):
-    """Ports that are asked for beside nodes, and the leaves that they are on.
+    """Requested leaf ports for devices other than nodes, and the leaves that have them.
 
-    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` how many neighbouring ports share a cage;
-    the ports ``kept`` are left free on every leaf.
+    ``room`` is the number of ports of a leaf that are not uplinks, ``cage`` the number of neighbouring ports in a cage;
+    the ports ``kept`` remain free on every leaf.
     """
 
     hosts: NodeLinks
@@ -110,17 +110,17 @@ class ReservedPorts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReservedLinks(LinkGroup):
-    """Something else on the leaves (a subnet manager): a device with one port to each of ``leaf_ports``."""
+    """A device on the leaves other than a node (a subnet manager), with one port to each of ``leaf_ports``."""
 
     ports: ReservedPorts
     planes: int
     leaves: int
-    """Per plane."""
+    """Number of leaves per plane."""
 
     @property
     def leaf_ports(self) -> tuple[tuple[int, int], ...]:
-        """A (leaf, port) of one plane for each link. They are placed only when asked for: a search for the size of
-        units that fits builds a network many times, and counts its switches only."""
+        """A (leaf, port) of one plane for each link. They are selected on first use only: the search for a unit size
+        builds a network many times, and only counts its switches."""
         return assign_reserved_ports(self.ports)
 
     @property
@@ -140,7 +140,7 @@ class ReservedLinks(LinkGroup):
 
 
 def check_reserved(ports: ReservedPorts) -> None:
-    """Raises NoFreePortsError if there are too few ports, or too few whole cages where those are asked for."""
+    """Raises NoFreePortsError if there are too few ports, or too few whole cages for the requests that need them."""
     hosts, units, requests, room, _, _ = ports
     needed, total = sum(map(_count_taken_ports, requests)), count_free_ports(ports)
     if total < needed:
@@ -149,25 +149,26 @@ def check_reserved(ports: ReservedPorts) -> None:
     for request in sorted(
         (item for item in requests if item.ports_per_cage > 1), key=lambda item: -item.ports_per_cage
     ):
-        wanted = -(-request.ports // request.ports_per_cage)  # these choose first, and only they can fail
+        wanted = -(-request.ports // request.ports_per_cage)  # these are allocated first, and only they can fail
         free_cages = (_count_free_cages(ports) if free_cages is None else free_cages) - wanted
         if free_cages < 0:
             raise _build_no_free_cages_error(hosts, request, -free_cages)
 
 
 def _count_taken_ports(request: PortRequest) -> int:
-    """Ports that nothing else can have: a cable that fills a cage leaves none of them, though one may carry no link."""
+    """Number of ports blocked by a request: a cable that occupies a cage leaves none of its ports, though one may have
+    no link."""
     return -(-request.ports // request.ports_per_cage) * request.ports_per_cage
 
 
 def count_free_ports(ports: ReservedPorts) -> int:
-    """Ports that neither nodes nor the range ``kept`` take, on all leaves of a plane."""
+    """Number of ports used neither by nodes nor by the range ``kept``, on all leaves of a plane."""
     room, kept = ports.room, ports.kept
     return _sum_leaves(ports, lambda low: room - low - len(range(max(low, kept.start), min(room, kept.stop))))
 
 
 def _count_free_cages(ports: ReservedPorts) -> int:
-    """Cages of which no port is taken or kept, on all leaves of a plane."""
+    """Number of cages without a port in use or kept, on all leaves of a plane."""
 
     def count_in_leaf(low: int) -> int:
         cages, kept = _find_cages(low, ports.room, ports.cage, ports.kept)
@@ -177,9 +178,9 @@ def _count_free_cages(ports: ReservedPorts) -> int:
 
 
 def _sum_leaves(ports: ReservedPorts, count: Callable[[int], int]) -> int:
-    """The sum over the leaves of a plane that have ports left; ``count`` is given how many ports of a leaf nodes have.
+    """Sum over the leaves of a plane that have free ports; ``count`` gets the number of a leaf's ports that nodes use.
 
-    Leaves of equal occupancy are counted at once: a search for a size that fits asks this of thousands of networks.
+    Leaves of equal occupancy are counted at once: the search for a size that fits calls this for thousands of networks.
     """
     hosts, units, room = ports.hosts, ports.units, ports.room
     blocks = -(-hosts.unit_nodes // hosts.block_nodes)
@@ -207,10 +208,11 @@ def _sum_leaves(ports: ReservedPorts, count: Callable[[int], int]) -> int:
 
 @lru_cache(maxsize=8)
 def assign_reserved_ports(ports: ReservedPorts) -> tuple[tuple[int, int], ...]:
-    """A (leaf, port) of one plane for each port asked for, in the order of the asks: leaf after leaf, last port first.
+    """Select a (leaf, port) of one plane for each requested port, in the order of the requests: leaf by leaf, last port
+    first.
 
-    What needs cages of its own chooses first. Raises NoFreePorts where whole cages lack; ``check_reserved`` is asked
-    before.
+    Requests for separate cages are allocated first. Raises NoFreePortsError if whole cages are missing;
+    ``check_reserved`` is called before.
     """
     hosts, units, asks, room, cage, kept = ports
     leaves = [_LeafPorts(*leaf, room, cage, kept) for leaf in _iter_free_leaves(hosts, units, room)]
@@ -229,7 +231,7 @@ def assign_reserved_ports(ports: ReservedPorts) -> tuple[tuple[int, int], ...]:
 
 
 def _iter_free_leaves(node_links: NodeLinks, units: int, usable_ports: int) -> Iterator[tuple[int, int]]:
-    """Leaves with ports left, and how many of them nodes have."""
+    """Leaves with free ports, and the number of their ports that nodes use."""
     for unit in range(units):
         for block, start in enumerate(range(0, node_links.unit_nodes, node_links.block_nodes)):
             here = min(
@@ -248,7 +250,7 @@ def _iter_free_leaves(node_links: NodeLinks, units: int, usable_ports: int) -> I
 def _select_leaves(
     leaves: Sequence[_LeafPorts], attribute: Literal["free", "free_cages", "partial"], count: int
 ) -> list[_LeafPorts]:
-    """So many leaves, from the first on, that have such ports or cages; there may be many others."""
+    """The first leaves, up to a given number, that have such ports or cages; there may be many others."""
     return list(islice((leaf for leaf in leaves if getattr(leaf, attribute)), count))
 
 
@@ -265,7 +267,7 @@ def _take_cages(node_links: NodeLinks, leaves: Sequence[_LeafPorts], request: Po
 
 
 def _take_separate_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int]]:
-    """Cages of their own, leaf after leaf; then what is left in those; at last whatever port there is."""
+    """First separate cages, leaf by leaf; then the free ports in those cages; then any free port."""
     found: list[tuple[int, int]] = []
     while len(found) < ports and (able := _select_leaves(leaves, "free_cages", ports - len(found))):
         found += [(leaf.number, leaf.take_cage(1)[0]) for leaf in able]
@@ -285,9 +287,9 @@ def _take_ports(leaves: Sequence[_LeafPorts], ports: int) -> list[tuple[int, int
 
 def _build_no_free_cages_error(node_links: NodeLinks, request: PortRequest, lacking: int) -> NoFreePortsError:
     return NoFreePortsError(
-        f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are wanted for cables "
-        f"that fill a cage, {lacking} more than {node_links.leaves} leaves have free",
-        "take fewer nodes or services, larger leaves, or cables that take one port",
+        f"{-(-request.ports // request.ports_per_cage)} cages of {request.ports_per_cage} ports are required for "
+        f"cables that occupy a cage, {lacking} more than {node_links.leaves} leaves have free",
+        "use fewer nodes or services, larger leaves, or cables that occupy one port",
         lacking * request.ports_per_cage,
         node_links.nics,
     )
@@ -300,7 +302,7 @@ def _build_no_free_ports_error(ports: ReservedPorts, needed: int, free_ports: in
     return NoFreePortsError(
         f"{links} reserved links need {needed} free leaf ports, but {hosts.nodes} nodes with {hosts.nics} ports each "
         f"leave {free_ports} free on {hosts.leaves} leaves with {ports.room} ports for them",
-        f"take {fewer} nodes, or smaller units (su)" if fewer > 0 else "take larger leaves",
+        f"use {fewer} nodes, or smaller units (su)" if fewer > 0 else "use larger leaves",
         lacking,
         hosts.nics,
     )

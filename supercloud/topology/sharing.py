@@ -1,9 +1,8 @@
-"""Rails that share a leaf: which arrangements of a small rail-optimized fabric there are, those with the fewest
-switches first.
+"""Rails that share a leaf: the possible arrangements of a small rail-optimized fabric, those with the fewest switches
+first.
 
-With a leaf for each rail a fabric of eight rails has eight leaves, however few its nodes. NVIDIA DGX BasePOD
-(RA-11127-001 V5) joins up to eight DGX H100 by one switch of 64 ports. All counts are of one plane and of at most two
-tiers.
+With a leaf for each rail a fabric of eight rails has eight leaves, even for few nodes. NVIDIA DGX BasePOD (RA-11127-001
+V5) connects up to eight DGX H100 with one switch of 64 ports. All counts are of one plane and of at most two tiers.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ __all__ = ["LeafArrangement", "LeafRequirements", "compute_arrangements"]
 
 @dataclass(frozen=True, slots=True)
 class LeafRequirements:
-    """What the leaves of one plane must offer, and of what switches they are made."""
+    """The required ports of the leaves of one plane, and the radix of their switches."""
 
     leaf_radix: int
     spine_radix: int
     oversubscription: float = 1.0  # ports down per port up of a leaf
-    reserved: int = 0  # leaf ports for what is no node
+    reserved: int = 0  # leaf ports for devices other than nodes
     links: int = 0  # further links on the topmost switches
     peers: int = 0  # ports of each of several leaves for the other leaf of its pair
 
 
 @dataclass(frozen=True, slots=True)
 class LeafArrangement:
-    """Leaves of one size under the fewest spines that join them."""
+    """Leaves of one size under the minimum number of spines that joins them."""
 
     rails_per_leaf: int
     unit_nodes: int  # nodes on the same leaves
-    uplinks: int  # of a leaf; 0 where there is one leaf and nothing above it
+    uplinks: int  # of a leaf; 0 for a single leaf without a tier above
     leaves: int
     spines: int
 
@@ -47,11 +46,11 @@ class LeafArrangement:
 def compute_arrangements(
     nodes: int, rails: int, ports: LeafRequirements, *, domain_nodes: int = 1, rails_per_leaf: int | None = None
 ) -> list[LeafArrangement]:
-    """Every arrangement of the rails of so many nodes, best first: few switches, few rails on a leaf, few leaves.
+    """All arrangements of the rails of the nodes, best first: few switches, few rails per leaf, few leaves.
 
-    The `domain_nodes` of a scale-up domain are not spread over different leaves. `rails_per_leaf` leaves only those
-    with so many rails on a leaf. Uplinks are no fewer than the oversubscription asks for, and spread evenly over the
-    spines.
+    The `domain_nodes` of a scale-up domain are not spread over different leaves. `rails_per_leaf` selects only those
+    with this number of rails per leaf. Uplinks are at least those that the oversubscription requires, and spread evenly
+    over the spines.
 
     Raises TopologyError for numbers below 1.
     """
@@ -71,9 +70,11 @@ def compute_arrangements(
 def _iter_two_tiers(
     nodes: int, rails: int, rails_per_leaf: int, ports: LeafRequirements, domain_nodes: int
 ) -> Iterator[LeafArrangement]:
-    """Leaves with so many rails: for each number of leaves the largest unit, and smaller ones that need fewer spines.
+    """Leaves with a number of rails: for each number of leaves the largest unit, and smaller ones that need fewer
+    spines.
 
-    A large unit leaves room to grow without moving a cable."""
+    A large unit allows growth without moving a cable.
+    """
     room = ports.leaf_radix - ports.peers
     down = room
     while down > 0 and down + compute_uplinks(down, ports.oversubscription) > room:
@@ -88,7 +89,7 @@ def _iter_two_tiers(
         if domain_nodes > 1 and units > 1:
             least = -(-least // domain_nodes) * domain_nodes
         if -(-nodes // least) != units:
-            continue  # the same as with fewer units
+            continue  # same result as with fewer units
         leaves = units * rails // rails_per_leaf
         largest = most if units == -(-nodes // most) else -(-nodes // (units - 1)) - 1
         step = domain_nodes if domain_nodes > 1 and units > 1 else 1
@@ -101,7 +102,8 @@ def _iter_two_tiers(
 
 
 def _compute_spines(leaves: int, links: int, down: int, ports: LeafRequirements) -> tuple[int, int] | None:
-    """The fewest spines for leaves with so many ports down, and the uplinks of a leaf; None where none will do."""
+    """Minimum number of spines for leaves with these ports down, and the uplinks of a leaf; None if no number is
+    possible."""
     least = compute_uplinks(down, ports.oversubscription)
     radix = ports.leaf_radix - ports.peers
     most = min(radix - down, (leaves * radix - links - ports.reserved) // leaves)

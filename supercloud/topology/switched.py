@@ -1,4 +1,4 @@
-"""What all switched shapes share: from nodes on leaves and a layout of the tiers above to the whole graph."""
+"""Common part of all switched shapes: from nodes on leaves and a layout of the tiers above to the whole graph."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def compute_leaf_ports(
     max_down: int | None = None,
     is_alone: bool = False,
 ) -> tuple[int, int]:
-    """Ports down and up of a leaf: those given, else as many down as fit, a multiple of `multiple`, `max_down` at most.
+    """Ports down and up of a leaf: the given ones, else as many down as fit, a multiple of `multiple` up to `max_down`.
 
-    A leaf that `is_alone` has nothing above it and no uplinks. Raises TopologyError if the radix is too small.
+    A leaf that `is_alone` has no tier above and no uplinks. Raises TopologyError if the radix is too small.
     """
     if is_alone:
         uplinks = 0
@@ -36,7 +36,7 @@ def compute_leaf_ports(
     if down < multiple or (uplinks < 1 and not is_alone) or down + uplinks > radix:
         raise TopologyError(
             f"a leaf of {radix} ports cannot have {down} ports down (at least {multiple}) and {uplinks} up",
-            f"take a radix of {max(down, multiple) + uplinks} or more, or other ports down and up",
+            f"use a radix of {max(down, multiple) + uplinks} or more, or other ports down and up",
         )
     return down, uplinks
 
@@ -51,10 +51,10 @@ def require_fit(
     compute_max_nodes: Callable[[int, float], int] | None = None,
     *alternatives: str,
 ) -> None:
-    """Refuse what the tiers cannot join, with the numbers and what would fit.
+    """Raise TopologyError if the tiers cannot join the nodes, with the values and numbers that would fit.
 
-    `unit_nodes` is the nodes of a unit; `compute_max_nodes` the most nodes at another radix and another leaf
-    oversubscription, None where the leaf is given by hand.
+    `unit_nodes` is the number of nodes of a unit; `compute_max_nodes` returns the maximum number of nodes at another
+    radix and another leaf oversubscription, None if the ports of the leaf are specified.
     """
     tiers = upper_tiers.select_tier_count(units)
     most = upper_tiers.compute_max_units(tiers, units)
@@ -68,7 +68,7 @@ def require_fit(
         if larger is not None:
             hints.append(f"{nodes} need a radix of {larger}")
             if larger <= 2 * leaf:
-                hints.append(f"or 2 planes with every port split in two (radix {2 * leaf})")
+                hints.append(f"or use 2 planes with every port split in two (radix {2 * leaf})")
         ratio = next((o for o in range(2, 17) if compute_max_nodes(leaf, o) >= nodes), None)
         if ratio is not None:
             hints.append(f"or leaves oversubscribed {ratio}:1")
@@ -101,10 +101,10 @@ def assemble_fabric(
     cross_rail_hops: int | None = 1,
     rails_per_leaf: int = 1,
 ) -> Fabric:
-    """The graph of nodes on leaves under the tiers of a layout.
+    """Build the graph of nodes on leaves under the tiers of a layout.
 
-    Of several leaves each keeps the `peer_ports` ports after those for nodes; a single leaf has no other one. Raises
-    TopologyError where they do not fit beside nodes and uplinks, or reserved links find no port.
+    With several leaves, each keeps the `peer_ports` ports after those for nodes; a single leaf has no pair. Raises
+    TopologyError if they do not fit in addition to nodes and uplinks, or if a reserved link has no port.
     """
     leaf_radix, spine_radix, core_radix = expand_radix(radix)
     units, spines, planes = layout.units, layout.spines, node_links.planes
@@ -112,8 +112,7 @@ def assemble_fabric(
     if down + units.uplinks + peer_ports > leaf_radix:
         raise TopologyError(
             f"a leaf of {leaf_radix} ports cannot have {down} ports down, {units.uplinks} up and {peer_ports} to the "
-            "other "
-            "leaf of its pair",
+            "other leaf of its pair",
             _describe_smaller_leaves(leaf_radix, down, units.uplinks, peer_ports),
         )
     plane = Axis("plane", planes)
@@ -176,18 +175,18 @@ def assemble_fabric(
 
 
 def _describe_smaller_leaves(radix: int, down: int, up: int, peer_ports: int) -> str:
-    """Each number of ports that fits beside the two others, if there is one."""
+    """List the maximum of each number of ports that fits with the two others, if any."""
     rest = {
         "up (leaf_up)": radix - down - peer_ports,
         "down (leaf_down)": radix - up - peer_ports,
         "to the other leaf (peer_links)": radix - down - up,
     }
     able = [f"{ports} {where}" for where, ports in rest.items() if ports > 0]
-    return f"take at most {', or '.join(able)}" if able else "take larger leaves, or fewer links to the other leaf"
+    return f"use at most {', or '.join(able)}" if able else "use larger leaves, or fewer links to the other leaf"
 
 
 def _build_levels(node_links: NodeLinks, layout: TierLayout, unit_name: str) -> tuple[Level, ...]:
-    """Leaf-set, unit, pod and fabric, innermost first; a level that is the next one by construction is left out."""
+    """Leaf set, unit, pod and fabric, innermost first; a level that is the next one by construction is omitted."""
     nodes, units, pod = node_links.nodes, layout.units, layout.pod_units * node_links.unit_nodes
     blocks = -(-node_links.unit_nodes // node_links.block_nodes)
     levels: list[Level] = []

@@ -1,9 +1,9 @@
-"""The family of rules: how many switches, from ports per switch and leaves alone.
+"""The common rules of all fabrics: the number of switches from ports per switch and leaves alone.
 
-A leaf has `uplinks` ports towards the core. Leaves stand in pods; every leaf of a pod reaches every spine of it
-equally often, so the number of spines divides the uplinks (why NVIDIA prints 16, not 12, spines for 3 SU of DGX
-H100: RA-11333-001 V11 Table 4). With three tiers the i-th spine of every pod meets core group i, by the same rule.
-Two tiers are one pod whose spines have nothing above them. Inputs differ, the rules do not: Tables 3 and 4 of
+A leaf has `uplinks` ports towards the core. Leaves are in pods; every leaf of a pod reaches every spine of it by the
+same number of links, so the number of spines divides the uplinks (which is why NVIDIA specifies 16, not 12, spines for
+3 SU of DGX H100: RA-11333-001 V11 Table 4). With three tiers the i-th spine of every pod connects to core group i, by
+the same rule. Two tiers are one pod without a tier above its spines. Inputs differ, the rules do not: Tables 3 and 4 of
 RA-11333-001 V11 are pods of an SU, the table of RA-11338-001 V01 (GB200) pods of one rail of an SU.
 
 All counts are of one plane.
@@ -22,14 +22,15 @@ Oversubscription: TypeAlias = float | tuple[float, float]  # ports down per port
 
 
 def compute_uplinks(down: int, oversubscription: float) -> int:
-    """Uplinks for so many ports down: `ceil(down / oversubscription)`, safe against 4/3 not being a binary fraction."""
+    """Number of uplinks for ports down: `ceil(down / oversubscription)`, also for ratios such as 4/3 that are not
+    exact."""
     return ceil(round(down / oversubscription, 9))
 
 
 def compute_max_down(radix: int, oversubscription: float = 1.0) -> int:
-    """The most ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1.
+    """Maximum number of ports down of a leaf: 32 of 64 non-blocking, 84 of 128 at 2:1.
 
-    A whole ratio is kept exactly: then uplinks spread evenly over few spines (85 down and 43 up would need 43 of them).
+    An integer ratio is kept exactly: uplinks then spread evenly over few spines (85 down, 43 up need 43 spines).
     """
     ratio = int(oversubscription)
     if ratio == oversubscription and radix > ratio:
@@ -41,18 +42,19 @@ def compute_max_down(radix: int, oversubscription: float = 1.0) -> int:
 
 
 def find_least_divisor(number: int, minimum: int) -> int:
-    """The least divisor of `number` that is not below `minimum`, which is not above `number`."""
+    """The smallest divisor of `number` that is at least `minimum`, which is not above `number`."""
     return next(d for d in range(max(1, minimum), number + 1) if number % d == 0)
 
 
 def spread_uplinks(
     switches: int, least: int, most: int, radix: int, *, spines: int | None = None, links: int = 0
 ) -> tuple[int, int] | None:
-    """The fewest spines that join so many `switches`, and the fewest uplinks of each that spread evenly over them.
+    """Minimum number of spines that joins a number of `switches`, and the fewest uplinks of each that spread evenly
+    over them.
 
     A switch has `least` to `most` uplinks, a spine has `radix` ports; `links` further ones end on all spines together.
-    `spines` is a number of spines that is asked for. None where no number will do. More uplinks may need fewer spines:
-    31 spread over 31 spines only, 32 over two.
+    `spines` is a requested number of spines. None if no number is possible. More uplinks may need fewer spines: 31
+    spread over 31 spines only, 32 over two.
     """
     lower = max(1, -(-switches * least // radix))
     for count in range(lower, most + 1) if spines is None else (spines,):
@@ -70,31 +72,33 @@ def expand_radix(radix: Radix) -> tuple[int, int, int]:
 
 
 def expand_oversubscription(oversubscription: Oversubscription) -> tuple[float, float]:
-    """The oversubscription at leaf and spine; one number is that of the leaf, over a non-blocking spine."""
+    """The oversubscription at leaf and spine; one number is that of the leaf, with a non-blocking spine."""
     pair = oversubscription if isinstance(oversubscription, tuple) else (oversubscription, 1.0)
     if min(pair) <= 0:
-        raise TopologyError(f"oversubscription is {oversubscription}", "give ports down per port up: 1 is non-blocking")
+        raise TopologyError(
+            f"oversubscription is {oversubscription}", "specify ports down per port up: 1 is non-blocking"
+        )
     return pair
 
 
 @dataclass(frozen=True, slots=True)
 class LeafUnits:
-    """The leaves, in units that stay together: an SU, or the leaves of one node, or a rack."""
+    """The leaves, in units that are not split: an SU, or the leaves of one node, or a rack."""
 
     count: int
     section_leaves: int  # of one unit in one section
-    sections: int  # sets of leaves that only meet in the core: the rails where a pod is of one rail, else 1
+    sections: int  # sets of leaves that are joined by the core only: the rails if a pod is of one rail, else 1
     uplinks: int  # of a leaf
 
     @property
     def leaf_count(self) -> int:
-        """Leaves in all."""
+        """Total number of leaves."""
         return self.count * self.section_leaves * self.sections
 
 
 @dataclass(frozen=True, slots=True)
 class TierLayout:
-    """Switch counts of one plane and how they are grouped."""
+    """Switch counts of one plane and their groups."""
 
     tiers: int
     units: LeafUnits
@@ -115,15 +119,15 @@ class TierLayout:
 
 @dataclass(frozen=True, slots=True)
 class UpperTiers:
-    """What is above the leaves: the inputs of the rules. None means "let the rule decide"."""
+    """The tiers above the leaves: the inputs of the rules. None: decided by the rules."""
 
     spine_radix: int
     core_radix: int
-    oversubscription: float = 1.0  # of the spine, where there is a core
+    oversubscription: float = 1.0  # of the spine, if there is a core tier
     tiers: int | None = None
     pod_units: int | None = None
     spines: int | None = None  # of a pod
-    has_large_pods: bool = False  # as large as the spine allows (fat-tree), else as small as the core allows
+    has_large_pods: bool = False  # maximum size that the spine allows (fat-tree), else minimum that the core allows
 
     def __post_init__(self) -> None:
         require_at_least(1, tiers=self.tiers, pod_units=self.pod_units, spines=self.spines)
@@ -131,15 +135,16 @@ class UpperTiers:
             raise TopologyError(f"tiers is {self.tiers}", "a fabric has 1 to 3 tiers")
 
     def _count_ports_down(self, tiers: int) -> int:
-        """Ports of a spine that face leaves."""
+        """Number of ports of a spine towards the leaves."""
         return self.spine_radix if tiers == 2 else compute_max_down(self.spine_radix, self.oversubscription)
 
     def _compute_max_pod_units(self, tiers: int, units: LeafUnits) -> int:
-        """The most units that the spines of a pod have ports for: at least one link from every leaf to every spine."""
+        """Maximum number of units that the spines of a pod have ports for: at least one link from every leaf to every
+        spine."""
         return self._count_ports_down(tiers) * (self.spines or units.uplinks) // units.uplinks // units.section_leaves
 
     def compute_max_units(self, tiers: int, units: LeafUnits) -> int:
-        """The most units of this kind that so many tiers can join."""
+        """Maximum number of units of this kind that a number of tiers can join."""
         if tiers == 1:
             return int(units.section_leaves == 1)
         pod_units = self._compute_max_pod_units(tiers, units)
@@ -149,20 +154,21 @@ class UpperTiers:
         return pod_units
 
     def describe_shortage(self, tiers: int, units: LeafUnits) -> str:
-        """Why so many tiers join not even one unit (or, where its size is given, one pod)."""
+        """The reason why a number of tiers cannot join even one unit (or, if its size is specified, one pod)."""
         if tiers == 1:
-            return f"one tier has a single leaf, and a unit {units.section_leaves}"
+            return f"one tier has a single leaf, but a unit has {units.section_leaves}"
         count, spines = self.pod_units or 1, self.spines or units.uplinks
         if self._compute_max_pod_units(tiers, units) < count:
             return (
                 f"the {count * units.section_leaves} leaves of a pod have "
                 f"{count * units.section_leaves * units.uplinks} uplinks, and "
-                f"its {spines} spine{'s' * (spines > 1)} {spines * self._count_ports_down(tiers)} ports for them"
+                f"its {spines} spine{'s' * (spines > 1)} {'have' if spines > 1 else 'has'} "
+                f"{spines * self._count_ports_down(tiers)} ports"
             )
         return f"{units.sections} sets of leaves meet in the core only, whose switches have {self.core_radix} ports"
 
     def select_tier_count(self, units: LeafUnits) -> int:
-        """Those asked for; else 1 if there is one leaf, 2 if the spines reach all leaves that must meet, else 3."""
+        """The requested number; else 1 for one leaf, 2 if the spines reach all leaves that must be joined, else 3."""
         if self.tiers is not None:
             return self.tiers
         if units.leaf_count == 1:
@@ -186,13 +192,14 @@ class UpperTiers:
         return TierLayout(3, units, pod_units, spines, down, up, cores)
 
     def _cores(self, pods: int, down: int) -> tuple[int, int]:
-        """Cores of a group and uplinks of a spine: as many uplinks more than are needed as let fewer cores do."""
+        """Core switches of a group and uplinks of a spine: more uplinks than required if that reduces the core
+        switches."""
         up = compute_uplinks(down, self.oversubscription)
         found = spread_uplinks(pods, up, max(up, self.spine_radix - down), self.core_radix)
         return found or (find_least_divisor(up, -(-pods * up // self.core_radix)), up)
 
     def _compute_pod_units(self, units: LeafUnits) -> int:
-        """Units of a pod under a core: as few as leave the core a port for every pod, or evenly shared large pods."""
+        """Units of a pod under a core: the minimum with a core port for every pod, or evenly divided large pods."""
         if self.pod_units is not None:
             return self.pod_units
         if self.has_large_pods:
@@ -201,11 +208,11 @@ class UpperTiers:
         return -(-units.count // (self.core_radix // units.sections))
 
     def _compute_spines(self, links: int, uplinks: int, ports_down: int) -> int:
-        """Spines of a pod: `min{d | d divides uplinks, d >= ceil(links/room)}`, or the number asked for."""
+        """Spines of a pod: `min{d | d divides uplinks, d >= ceil(links/room)}`, or the requested number."""
         if self.spines is None:
             return find_least_divisor(uplinks, -(-links // ports_down))
         if uplinks % self.spines:
             even = find_least_divisor(uplinks, self.spines) if self.spines < uplinks else uplinks
-            problem = f"{uplinks} uplinks of a leaf do not spread evenly over {self.spines} spines"
-            raise TopologyError(problem, f"take {even} spines")
+            problem = f"{uplinks} uplinks of a leaf cannot be spread evenly over {self.spines} spines"
+            raise TopologyError(problem, f"use {even} spines")
         return self.spines

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Keeps the labels and taints of nodes as the table says: python3 label_nodes.py FOLDER.
+"""Set the labels and taints of nodes from a table: python3 label_nodes.py FOLDER.
 
-The folder's *.txt hold lines of: prefix, first and last number, width, then key=value (a label) or key=value:effect
-(a taint). Nodes nobody named, and labels and taints of other keys, are left alone. In a pod it speaks with the pod's
-service account; elsewhere with KUBE_SERVER, KUBE_TOKEN and KUBE_CA.
+The *.txt files of the folder contain lines of: prefix, first and last number, width, then key=value (a label) or
+key=value:effect
+(a taint). Nodes that are not in the table, and labels and taints of other keys, are left unchanged. In a pod it uses
+the
+pod's service account; elsewhere KUBE_SERVER, KUBE_TOKEN and KUBE_CA.
 """
 
 import json
@@ -38,7 +40,7 @@ def read_table(folder):
 
 
 def wanted(table, name):
-    """Labels and taints of a node by its name; (None, None) where the table does not have it."""
+    """Return labels and taints of a node by its name; (None, None) if it is not in the table."""
     match = re.fullmatch(r"(.*?)(\d+)", name.partition(".")[0])
     labels, taints, known = {}, [], False
     if match:
@@ -52,7 +54,7 @@ def wanted(table, name):
 
 
 def change(node, labels, taints):
-    """The patch that makes a node as it should be; None where it is."""
+    """Return the patch for a node; None if it needs no change."""
     patch = {}
     have = node["metadata"].get("labels", {})
     missing = {key: value for key, value in labels.items() if have.get(key) != value}
@@ -68,7 +70,7 @@ def change(node, labels, taints):
 
 
 class Server:
-    """The API server, as far as it is needed."""
+    """A minimal client of the API server."""
 
     def __init__(self):
         host = os.environ.get("KUBERNETES_SERVICE_HOST", "kubernetes.default.svc")
@@ -110,7 +112,7 @@ def main(folder):
             server.call("/api/v1/nodes/" + name, "PATCH", patch)
             changed += 1
         except urllib.error.HTTPError as error:
-            # a node that changed meanwhile (409) or left (404) is seen again next time
+            # a node that has changed (409) or was removed (404) is handled in the next run
             failed += error.code not in (404, 409)
             print(f"{name}: {error}", file=sys.stderr)
     print(f"{changed} nodes changed, {failed} failed")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from pydantic import BaseModel
 
 import supercloud.catalog
@@ -46,6 +47,7 @@ def _read() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_field_is_there_for_nothing() -> None:
     read = _read()
     unread = {

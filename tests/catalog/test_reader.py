@@ -58,14 +58,14 @@ def test_overlay_by_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_overlay_with_a_strange_folder(tmp_path: Path) -> None:
     (tmp_path / "gpus").mkdir()
-    with pytest.raises(CatalogError, match="no kind 'gpus'; kinds are accelerators"):
+    with pytest.raises(CatalogError, match="unknown kind 'gpus'; kinds are accelerators"):
         Catalog([tmp_path])
 
 
 def test_names_in_a_folder_that_is_no_overlay_are_not_shown(tmp_path: Path) -> None:
     for name in ("customer-acme", ".ssh", "machine"):
         (tmp_path / name).mkdir()
-    with pytest.raises(CatalogError, match="no kind 'machine', 2 other folders here; kinds are") as caught:
+    with pytest.raises(CatalogError, match="unknown kind 'machine', 2 other directories; kinds are") as caught:
         Catalog([tmp_path])
     assert "acme" not in str(caught.value) and "ssh" not in str(caught.value)
     (tmp_path / "machine").rmdir()
@@ -105,13 +105,13 @@ def test_a_new_thing_needs_a_source(tmp_path: Path) -> None:
 
 def test_a_file_is_named_after_its_thing(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "yours", RACK)])
-    with pytest.raises(CatalogError, match="calls itself 'mine'"):
+    with pytest.raises(CatalogError, match="has the name 'mine'"):
         catalog.get_rack("yours")
 
 
 def test_a_file_is_a_mapping(tmp_path: Path) -> None:
     catalog = Catalog([overlay(tmp_path, "racks", "mine", "- 1\n")])
-    with pytest.raises(CatalogError, match="is a mapping"):
+    with pytest.raises(CatalogError, match="must be a mapping"):
         catalog.get_rack("mine")
 
 
@@ -123,7 +123,7 @@ def test_unknown_name_offers_the_nearest() -> None:
 
 
 def test_unknown_kind() -> None:
-    with pytest.raises(UnknownNameError, match="kind of the catalog"):
+    with pytest.raises(UnknownNameError, match="kind of catalog entry"):
         Catalog().list_names("gpus")
 
 

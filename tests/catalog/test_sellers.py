@@ -15,6 +15,7 @@ def catalog() -> Catalog:
     return Catalog.load_default()
 
 
+@pytest.mark.slow
 def test_every_region_with_a_price_sells_the_machine(catalog: Catalog) -> None:
     asked = 0
     for name in set(catalog.list_names("prices")) & set(catalog.list_names("machines")):

@@ -23,17 +23,17 @@ from supercloud.jobs.engines.slurm import tokens
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("submit job.yaml --on c.yaml --gres gpu:8", "in the job's file write accelerators:"),
-        ("submit job.yaml --on c.yaml --partition=batch", "in the job's file write place:"),
-        ("place job.yaml --on c.yaml --nodes 2", "in the job's file write nodes:"),
+        ("submit job.yaml --on c.yaml --gres gpu:8", "in the job file write accelerators:"),
+        ("submit job.yaml --on c.yaml --partition=batch", "in the job file write place:"),
+        ("place job.yaml --on c.yaml --nodes 2", "in the job file write nodes:"),
         (
             "submit examples/01-minimal/job.yaml --on examples/08-kubernetes/cluster.yaml --via prod",
-            "write context:prod",
+            "a connection to Kubernetes; use context:prod",
         ),
         ("submit examples/01-minimal/job.yaml --on examples/01-minimal/cluster.yaml --via login", "write ssh:login"),
-        ("catalog gpus", "write: supercloud catalog accelerators"),
-        ("squeue", "write: supercloud jobs"),
-        ("launch job.yaml", "write: supercloud submit"),
+        ("catalog gpus", "use: supercloud catalog accelerators"),
+        ("squeue", "use: supercloud jobs"),
+        ("launch job.yaml", "use: supercloud submit"),
     ],
 )
 def test_commands_and_options_of_other_systems_are_answered(

@@ -15,6 +15,8 @@ from supercloud.plan.build.network.adapter_qos import find_adapter_qos
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
+pytestmark = pytest.mark.slow
+
 Cli = Callable[..., tuple[int, str, str]]
 FACTS = Catalog.load_default()
 NODES = (1, 2, 8, 64, 144, 512, 4096)

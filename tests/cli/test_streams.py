@@ -18,6 +18,7 @@ def run_in_a_pipe(*arguments: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "verb", [("plan", MINIMAL), ("catalog", "machines"), ("place", "examples/01-minimal/job.yaml", "--on", MINIMAL)]
 )
@@ -26,6 +27,7 @@ def test_messages_come_after_the_results_that_were_printed_before_them(verb: tup
     assert len(lines) > 1 and "next:" in lines[-1], lines
 
 
+@pytest.mark.slow
 def test_an_error_comes_after_the_results_that_were_printed_before_it() -> None:
     program = """
 from supercloud.cli.output import print_result, report_error

@@ -51,6 +51,7 @@ def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
 
 
+@pytest.mark.slow
 def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
         record, _ = store.record(key="k", name="job", spec="{}", fleet="f", is_held=True)

@@ -42,6 +42,7 @@ pools: [{name: train, machine: dgx-h100, nodes: 1}]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("place",), ("submit",), ("submit", "--dry-run"), ("submit", "--hold")])
 def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
@@ -54,7 +55,7 @@ def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
     call = (verb, tmp_path / "job.yaml", "--on", tmp_path / "cluster.yaml", *engine, *options)
     if words != ("submit",):
         code, _, err = cli(*call)
-        assert code == (0 if verb == "place" else 2) and err.count("no job is called") == 3, err
+        assert code == (0 if verb == "place" else 2) and err.count("no job has the ID") == 3, err
         assert verb == "submit" or not (tmp_path / "state").exists(), "and nothing is written"
     with Store(tmp_path / "state") as store:
         store.record(key="prepare-7", name="prepare", spec="{}", fleet="f", is_held=True)
@@ -64,7 +65,7 @@ def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
     else:
         assert code == 2 and not out
     for index, name in ((0, "prepared"), (2, "77")):
-        assert f"after[{index}]: no job is called {name!r}, by number, key or name" in err, err
+        assert f"after[{index}]: no job has the ID {name!r}, by number, key or name" in err, err
     assert "after[1]" not in err and "did you mean prepare" in err
     with Store(tmp_path / "state") as store:
         assert len(store.select()) == 1

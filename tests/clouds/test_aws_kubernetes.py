@@ -14,7 +14,10 @@ import supercloud as sc
 from supercloud.targets.schedulers.kubernetes import given as bundle
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
-pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning"),
+]
 LAUNCH = "aws:ec2/launchTemplate:LaunchTemplate"
 SCALED = "aws:autoscaling/group:Group"
 NODES = "aws:eks/nodeGroup:NodeGroup"
@@ -31,9 +34,9 @@ def test_nodes_of_pools_are_labelled_and_tainted_as_the_bundle_expects() -> None
     assert found.one(NODES, "prod-train-block").ignore_changes == ("scalingConfig.desiredSize",)
     template = launched(found, "train-block")
     assert "iamInstanceProfile" not in template and "imageId" not in template  # EKS refuses the one, brings the other
-    assert template["networkInterfaces"][0]["securityGroups"] == ["prod-cluster-walls-id"]
+    assert template["networkInterfaces"][0]["securityGroups"] == ["prod-cluster-sg-id"]
     control = found.one("aws:eks/cluster:Cluster").inputs["vpcConfig"]
-    assert control["securityGroupIds"] == ["prod-cluster-walls-id"]
+    assert control["securityGroupIds"] == ["prod-cluster-sg-id"]
 
 
 def test_labels_and_taints_are_those_of_the_rendered_bundle() -> None:

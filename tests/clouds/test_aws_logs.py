@@ -29,6 +29,7 @@ def steps(found: Graph) -> list[dict[str, Any]]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SLURM)
 def test_every_instance_of_the_cluster_gets_it_and_may_write(name: str) -> None:
     found = graph(name)

@@ -9,7 +9,10 @@ from programs import SPECS, graph, launched, made, small
 import supercloud as sc
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
-pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning"),
+]
 LAUNCH = "aws:ec2/launchTemplate:LaunchTemplate"
 HOST = "aws:ec2/instance:Instance"
 P5 = {"name": "train", "machine": "p5.48xlarge", "nodes": 4, "fabrics": ["compute"]}
@@ -53,13 +56,13 @@ def test_every_network_card_of_a_machine_is_used(region: str, machines: list[tup
         fast = [card for card, _, kind in seen if kind.startswith("efa")]
         assert len(fast) == len(set(fast)) == efas, machine
         assert all(item.get("associatePublicIpAddress") in (None, "false") for item in listed)
-        assert all(item["securityGroups"] == ["prod-cluster-walls-id"] for item in listed)
+        assert all(item["securityGroups"] == ["prod-cluster-sg-id"] for item in listed)
 
 
 def test_a_machine_without_fabric_has_the_one_interface_of_every_instance() -> None:
     template = launched(made(), "cpu-on-demand")
     assert "networkInterfaces" not in template
-    assert template["vpcSecurityGroupIds"] == ["prod-cluster-walls-id"]
+    assert template["vpcSecurityGroupIds"] == ["prod-cluster-sg-id"]
 
 
 BLOCK, RESERVED = "cr-0123456789abcdef0", "cr-0fedcba9876543210"

@@ -10,7 +10,10 @@ from offline.recorder import record
 from programs import cluster, made, small
 
 # a generated SDK warns of each deprecated class when its module is loaded, used or not
-pytestmark = pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:.* has been deprecated in favor of:DeprecationWarning"),
+]
 ENDPOINT = "aws:ec2/vpcEndpoint:VpcEndpoint"
 GIVEN: dict[str, Any] = {
     "id": "vpc-1",

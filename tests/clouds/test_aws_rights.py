@@ -55,6 +55,7 @@ def test_only_the_controller_reads_the_key_of_all_daemons(name: str) -> None:
             assert told == ("ROLE='controller'" in started(entry)), entry.urn
 
 
+@pytest.mark.slow
 def test_a_database_of_its_own_has_its_password_and_no_right_of_the_controller() -> None:
     found = made(scheduler={"kind": "slurm", "version": "25.11", "database": {"name": "dbd"}})
     own, controller = granted(found, "database"), granted(found, "controller")
@@ -74,6 +75,7 @@ def test_no_machine_reads_or_writes_data_buckets(name: str) -> None:
         assert rights["s3:ListBucket"] == ["prod-bucket-state-arn"]
 
 
+@pytest.mark.slow
 def test_users_have_the_folder_of_their_tenant_in_data_buckets() -> None:
     found = made(storage=DATA, tenants=TENANTS)
     rows = {row["Action"][0]: row for row in document(found.one(POLICY, "prod-users-policy"))}
@@ -85,6 +87,7 @@ def test_users_have_the_folder_of_their_tenant_in_data_buckets() -> None:
     assert alone["s3:GetObject"]["Resource"] == ["prod-bucket-data-arn/*"] and "Condition" not in alone["s3:ListBucket"]
 
 
+@pytest.mark.slow
 def test_only_machines_that_users_work_on_take_the_role_of_users() -> None:
     found = made(storage=DATA, scheduler={"kind": "slurm", "version": "25.11", "login": {"count": 1}})
     trust: list[dict[str, Any]] = document(found.one(ROLE, "prod-users-role"), "assumeRolePolicy")
@@ -129,6 +132,7 @@ def test_answers_of_the_metadata_service_end_at_the_machine(name: str) -> None:
     assert all("metadataOptions" in entry.inputs for entry in templates)
 
 
+@pytest.mark.slow
 def test_the_controller_finds_logins_by_the_tag_of_groups() -> None:
     found = made(scheduler={"kind": "slurm", "version": "25.11", "login": {"count": 2}})
     for host in ("login1", "login2"):

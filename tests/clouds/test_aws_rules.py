@@ -36,11 +36,11 @@ def check(spec: Any, found: Any) -> None:
         made |= sides  # the fuller direction
     plan = sc.resolve(spec)
     counted = {what: count for what, count, _ in count_security_rules(plan)}
-    assert counted["machines of the cluster"] == made["prod-cluster-walls-id"]
-    assert counted.get("hosts that users log in to", 0) == made["prod-access-walls-id"]
+    assert counted["machines of the cluster"] == made["prod-cluster-sg-id"]
+    assert counted.get("hosts that users log in to", 0) == made["prod-access-sg-id"]
     for what, count in counted.items():
         if what.startswith("the file system"):
-            assert count == made[f"prod-storage-{what.rpartition(' ')[2]}-walls-id"], what
+            assert count == made[f"prod-storage-{what.rpartition(' ')[2]}-sg-id"], what
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -48,6 +48,7 @@ def test_as_counted_in_examples(name: str) -> None:
     check(sc.load(SPECS[name]), graph(name))
 
 
+@pytest.mark.slow
 def test_as_counted_in_a_closed_network_with_all_kinds_of_storage() -> None:
     spec = sc.ClusterSpec.model_validate(yaml.safe_load(yaml.safe_dump(small(**CLOSED))))
     check(spec, record(cluster(spec=spec)))

@@ -67,6 +67,7 @@ def test_a_controller_is_replaced_without_its_state() -> None:
     assert record_of["name"] == "ctl1.trainer.internal" and record_of["records"] == ["prod-ctl1-privateIp"]
 
 
+@pytest.mark.slow
 def test_a_database_that_the_provider_runs_keeps_its_own_password() -> None:
     found = made(
         scheduler={"kind": "slurm", "version": "25.11", "managed_database": True},
@@ -125,7 +126,7 @@ def test_lustre_is_reached_over_efa_where_it_is_large_enough_and_filled_from_its
         250,
     )
     assert system["efaEnabled"] is True and system["metadataConfiguration"] == {"mode": "AUTOMATIC"}
-    assert "prod-cluster-walls-id" in system["securityGroupIds"]
+    assert "prod-cluster-sg-id" in system["securityGroupIds"]
     link = found.one("aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation").inputs
     assert link["dataRepositoryPath"] == "s3://prod-bucket-data-bucket"
     assert "efaEnabled" not in graph("a1").one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs

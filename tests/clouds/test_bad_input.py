@@ -69,7 +69,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
     (
         "subnets too small for what nodes take",
         p5() | {"network": {"cidr": "10.0.0.0/16", "blocks": {"private": ["10.0.128.0/26"]}}},
-        "cloud-subnet-room",
+        "cloud-subnet-size",
         "network",
         "59 addresses",
     ),
@@ -81,7 +81,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
             "site": {"kind": "aws", "region": "us-east-1", "zones": ["us-east-1a", "us-east-1b"]},
             "network": {"blocks": {"private": ["10.0.128.0/20", "10.0.144.0/20"]}},
         },
-        "cloud-subnet-room",
+        "cloud-subnet-size",
         "network",
         "40 × 101 of train",
     ),
@@ -159,6 +159,7 @@ def test_all_of_it_is_said_at_once() -> None:
     assert not len(found)
 
 
+@pytest.mark.slow
 def test_a_size_between_two_steps_is_bought_at_the_next_one_and_said() -> None:
     found = made(**lustre(capacity="20 TiB"))
     assert found.one("aws:fsx/lustreFileSystem:LustreFileSystem").inputs["storageCapacity"] == 21600
@@ -169,7 +170,7 @@ def test_a_size_between_two_steps_is_bought_at_the_next_one_and_said() -> None:
 def test_a_cloud_whose_resources_are_not_built_is_refused_in_words(kind: str) -> None:
     error, found = refused(small(site={"kind": kind, "region": "somewhere"}))
     assert {item.check for item in error.findings} == {"machine-site"}  # the catalog has no machine of them
-    assert any("site.kind" in said and f"resources of {kind} are not built yet" in said for said in found.log)
+    assert any("site.kind" in said and f"resources of {kind} are not supported yet" in said for said in found.log)
     assert not len(found)
 
 
@@ -198,6 +199,7 @@ def test_what_runs_on_such_a_cloud_is_rendered_all_the_same(tmp_path: Path, sche
     assert not len(found)
 
 
+@pytest.mark.slow
 def test_a_bucket_is_called_as_the_user_says() -> None:
     found = made(storage=[{"name": "data", "kind": "object", "options": {"bucket": "my-data", "versioning": False}}])
     assert found.one("aws:s3/bucket:Bucket", "prod-bucket-data").inputs["bucket"] == "my-data"

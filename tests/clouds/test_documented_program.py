@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 
 import pulumi_aws as aws
+import pytest
 from offline.recorder import record
 from samples import EXAMPLES, ROOT
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_program_of_the_readme_makes_a_cluster() -> None:

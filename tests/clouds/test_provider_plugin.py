@@ -18,6 +18,8 @@ from offline.cloud import Cloud
 from offline.faults import Fault, Faults
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
+pytestmark = pytest.mark.slow
+
 VPC = "urn:pulumi:dev::toy::aws:ec2/vpc:Vpc::v"
 SUBNET = "urn:pulumi:dev::toy::aws:ec2/subnet:Subnet::s"
 

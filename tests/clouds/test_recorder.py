@@ -37,6 +37,7 @@ def toy(preview: bool = False, **config: Any) -> Graph:
     return record(TOY, preview, {**CONFIG, **config}, secret_config=["joinToken"], project="toy", stack="dev")
 
 
+@pytest.mark.slow
 def test_urns_are_the_engines() -> None:
     urns = set(toy())
     assert "urn:pulumi:dev::toy::pulumi:providers:aws::aws" in urns
@@ -44,6 +45,7 @@ def test_urns_are_the_engines() -> None:
     assert f"urn:pulumi:dev::toy::toy:index:Cluster${VPC}::c-vpc" in urns
 
 
+@pytest.mark.slow
 def test_a_preview_registers_the_same_and_knows_less() -> None:
     update, preview = toy(), toy(preview=True)
     assert update.keys() == preview.keys()
@@ -184,6 +186,7 @@ def test_an_existing_resource_is_read() -> None:
     assert graph.exports == {"arn": "theirs-arn"}
 
 
+@pytest.mark.slow
 def test_a_secret_is_found_wherever_it_is_written_plainly() -> None:
     assert toy().plaintext("hush-hush") == []
     assert toy(preview=True).plaintext("hush-hush") == []
@@ -229,6 +232,7 @@ def test_what_a_program_raises_comes_out() -> None:
     assert len(record(lambda: Group("g") and None)) == 2, "the next run is not disturbed"
 
 
+@pytest.mark.slow
 def test_runs_do_not_see_each_other() -> None:
     threads = threading.active_count()
 
@@ -258,6 +262,7 @@ def test_what_is_said_to_the_user_is_kept() -> None:
     assert toy().log == ()
 
 
+@pytest.mark.slow
 def test_questions_that_fail_late_do_not_hide_the_first_error() -> None:
     late = threading.Event()
 

@@ -75,6 +75,7 @@ BAD: list[tuple[str, dict[str, Any], dict[str, str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token, inputs", GOOD, ids=[token for token, _ in GOOD])
 def test_what_a_provider_takes_has_no_problem(token: str, inputs: dict[str, Any]) -> None:
     assert check(token, inputs) == []
@@ -89,6 +90,7 @@ def test_every_problem_is_said_with_its_path(token: str, inputs: dict[str, Any],
         assert text in found[path]
 
 
+@pytest.mark.slow
 def test_a_value_outside_an_open_list_is_a_warning() -> None:
     cluster = {"resourceGroupName": "g", "sku": {"name": "Base", "tier": "Standrad"}}
     (problem,) = check("azure-native:containerservice:ManagedCluster", cluster)

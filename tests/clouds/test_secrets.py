@@ -42,6 +42,7 @@ def test_containers_are_empty_and_machines_are_told_where_they_are(name: str) ->
     assert "SECRET_AUTH='prod-secret-auth-arn'" in started(controller)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preview", [True, False])
 def test_what_is_passed_as_a_secret_stays_one(preview: bool) -> None:
     def program() -> None:
@@ -62,6 +63,7 @@ def test_what_is_passed_as_a_secret_stays_one(preview: bool) -> None:
     assert isinstance(found.exports["network"], wire.Secret)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["aws:profile", "aws:secretKey", "aws:token"])
 def test_a_secret_of_the_stacks_configuration_stays_one(key: str) -> None:
     found = record(cluster(spec=small()), config={key: VALUE}, secret_config=[key])
@@ -70,6 +72,7 @@ def test_a_secret_of_the_stacks_configuration_stays_one(key: str) -> None:
     assert isinstance(own, wire.Secret)
 
 
+@pytest.mark.slow
 def test_the_search_finds_what_is_no_secret() -> None:
     found = made(tags={"owner": VALUE})
     assert len(found.plaintext(VALUE)) > 30

@@ -45,6 +45,7 @@ def test_there_are_three() -> None:
     assert set(SPECS) == {"g6e-slurm", "p5en-closed", "trn1-eks"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_nothing_forbids_it_and_a_preview_shows_what_an_update_makes(name: str) -> None:
     plan = sc.resolve(sc.load(SPECS[name]))
@@ -103,8 +104,8 @@ def test_l40s_in_an_existing_network() -> None:
     assert found.one("aws:rds/subnetGroup:SubnetGroup").inputs["subnetIds"] == [a, b]
     login, controller = (found.one("aws:ec2/instance:Instance", f"prod-{name}").inputs for name in ("login", "ctl1"))
     assert (login["subnetId"], controller["subnetId"]) == (public, a)
-    assert rules(found, INGRESS, "prod-access-walls-id") == {"tcp 198.51.100.0/24 22-22"}
-    assert rules(found, INGRESS, "prod-database-walls-id") == {"tcp prod-cluster-walls-id 3306-3306"}
+    assert rules(found, INGRESS, "prod-access-sg-id") == {"tcp 198.51.100.0/24 22-22"}
+    assert rules(found, INGRESS, "prod-database-sg-id") == {"tcp prod-cluster-sg-id 3306-3306"}
     spot = found.one(LAUNCH, "prod-gpu-spot-launch").inputs["instanceMarketOptions"]
     assert spot == {"marketType": "spot", "spotOptions": {"maxPrice": "12.0000"}}
     for disk in (login["rootBlockDevice"], controller["rootBlockDevice"]):
@@ -115,14 +116,14 @@ def test_h200_without_the_internet() -> None:
     found = graph("p5en-closed")
     for token in ("internetGateway:InternetGateway", "natGateway:NatGateway", "eip:Eip", "route:Route"):
         assert not found.of_type(f"aws:ec2/{token}")
-    out = rules(found, EGRESS, "prod-cluster-walls-id")
+    out = rules(found, EGRESS, "prod-cluster-sg-id")
     assert out == {
-        "-1 prod-cluster-walls-id",
+        "-1 prod-cluster-sg-id",
         "tcp prod-endpoint-s3-prefixListId 443-443",
-        "tcp prod-endpoints-walls-id 443-443",
-        "tcp prod-storage-home-walls-id 2049-2049",
+        "tcp prod-endpoints-sg-id 443-443",
+        "tcp prod-storage-home-sg-id 2049-2049",
     }
-    assert rules(found, INGRESS, "prod-endpoints-walls-id") == {"tcp prod-cluster-walls-id 443-443"}
+    assert rules(found, INGRESS, "prod-endpoints-sg-id") == {"tcp prod-cluster-sg-id 443-443"}
     services = {
         entry.inputs["serviceName"].split("us-west-2.")[1] for entry in found.of_type("aws:ec2/vpcEndpoint:VpcEndpoint")
     }
@@ -196,6 +197,7 @@ WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes", "checks"), WRONG, ids=[row[0] for row in WRONG])
 def test_one_wrong_word_in_each_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
     spec = yaml.safe_load(SPECS[name].read_text()) | changes

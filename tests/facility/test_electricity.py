@@ -122,6 +122,7 @@ def test_losses_of_a_ups() -> None:
 powers = st.integers(1, 10**9).map(Power.from_base)
 
 
+@pytest.mark.slow
 @given(powers, st.floats(0.5, 1), st.floats(0.5, 1))
 def test_power_in_is_power_used_and_lost(used: Power, ups: float, distribution: float) -> None:
     below = compute_losses(used, distribution)
@@ -130,6 +131,7 @@ def test_power_in_is_power_used_and_lost(used: Power, ups: float, distribution: 
     assert meter.base * Fraction(repr(ups)) * Fraction(repr(distribution)) == used.base
 
 
+@pytest.mark.slow
 @given(powers, st.sampled_from(sorted(SCHEMES)), st.integers(1, 12))
 def test_feeds_conserve_the_load(load: Power, scheme: str, count: int) -> None:
     feeds = Feeds(count, scheme, load, None)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from supercloud.facility import EquipmentRun, RackFit, RackLimits, compute_rack_fit, count_racks, distribute
 from supercloud.primitives.quantity import Mass, Power
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_first_limit_that_is_reached() -> None:

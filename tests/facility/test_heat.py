@@ -69,6 +69,7 @@ def test_split_of_halls() -> None:
     assert split_heat(power, "direct-liquid", True, None) == (Heat(liquid=power), False)
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10**8).map(Power.from_base),
     st.sampled_from(["air", "rear-door", "direct-liquid", "immersion"]),
@@ -80,6 +81,7 @@ def test_heat_out_is_heat_in(power: Power, hall: str, liquid: bool, share: float
     assert heat.total == power and all(part.base >= 0 for part in (heat.liquid, heat.door, heat.air))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 10**8).map(Power.from_base), st.integers(1, 30), st.sampled_from(["water", "pg25"]))
 def test_flow_carries_the_heat_and_no_more(power: Power, step: int, fluid: str) -> None:
     one = coolant(fluid)

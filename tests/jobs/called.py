@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 
 class OnlyHere(Exception):
@@ -13,6 +14,28 @@ class OnlyHere(Exception):
 
     def __init__(self, one: int, two: int):
         super().__init__("only here")
+
+
+class Unpicklable(Exception):
+    """An exception of which a pickle cannot be made."""
+
+    def __reduce__(self) -> str:
+        raise RuntimeError("no pickle of it")
+
+
+class Unreadable:
+    """What can be pickled, and not read again."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return refuse_to_be_read, ()
+
+
+def refuse_to_be_read() -> None:
+    raise RuntimeError("bad state")
+
+
+def fail_unpicklable() -> None:
+    raise Unpicklable("text")
 
 
 def add(one: int, two: int = 2) -> int:

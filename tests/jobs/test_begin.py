@@ -24,6 +24,7 @@ def clean_at(hour: int) -> tuple[float, ...]:
     return tuple(10.0 if at == hour % 24 else 500.0 for at in range(24))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ahead", [3, 7, 20])
 def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
     """Nobody says what time it is: the answer is about now."""
@@ -42,13 +43,14 @@ def test_it_is_counted_from_the_present(job: Make, ahead: int) -> None:
     assert submission.settings["begin"] == placed.begin == pytest.approx(at.begin, abs=60)
 
 
+@pytest.mark.slow
 def test_this_machine_waits_for_it(job: Make, store: Store) -> None:
     hour = int(time.time() // 3600)
     asked = job(accelerators={"count": 8}, time_limit="30 min", deadline="30 h", place={"minimize": "carbon"})
     later = api.submit(asked, plan_of("a", hours=clean_at(hour + 5)), engine="local", store=store)
     now = api.submit(job(), plan_of("a"), engine="local", store=store)
     assert now.wait(20) is State.COMPLETED
-    assert later.get_state() is State.QUEUED and later.record.reason == "it is to begin later"
+    assert later.get_state() is State.QUEUED and later.record.reason == "its start time has not come"
     later.cancel()
     assert later.wait(20) is State.CANCELLED
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -15,6 +16,8 @@ from supercloud.jobs.placement.place import Placement, place, why_not
 from supercloud.jobs.placement.suggestions import apply_change
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
+
+pytestmark = pytest.mark.slow
 
 CATALOG = Catalog.load_default()
 SMALL = st.sampled_from([1, 2, 3, 4, 8, 16])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -12,12 +12,15 @@ from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.looks import poll_connection
 from supercloud.jobs.engines.base import JobCopies
-from supercloud.jobs.engines.submission import JobIdentity
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import CommandResult
+from supercloud.jobs.engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
 from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
+from supercloud.spec.fleet import Connection
 
 CONNECTION = '{"engine": "slurm"}'
 
@@ -91,8 +94,8 @@ def test_a_look_for_copies_that_fails_costs_no_state(store: Store, scheduler: Sc
     assert not reconcile(store)
     record = store.get(number)
     assert record.state is State.COMPLETED
-    assert "said; whether slurm has a copy of it that has not ended is not known (no answer); " in record.reason
-    assert record.reason.endswith(f"supercloud cancel {number} asks again and ends it")
+    assert "said; it is unknown whether slurm has a live copy of it (no answer); " in record.reason
+    assert record.reason.endswith(f"supercloud cancel {number} checks again and cancels it")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +119,7 @@ def test_a_job_that_has_ended_is_ended_also_where_its_cluster_is_gone(
     number = record_running(store, submissions, connection)
     store.record_statuses({number: Status(State.COMPLETED)})
     assert api.get(number, store).cancel() is State.COMPLETED
-    warned = [f"job {number} has ended; copies of it that slurm may still have are not ended: " in caplog.text]
+    warned = [f"job {number} has ended; copies of it that slurm may still have were not cancelled: " in caplog.text]
     assert warned == [submissions > 1], caplog.text
 
 
@@ -129,6 +132,51 @@ def test_a_copy_is_ended_where_nothing_can_be_written(
     assert api.get(number, store).cancel() is State.COMPLETED and scheduler.ended == ["2"]
 
 
+class Slurm:
+    """Slurm's queue as id -> key and digest of the record, in which everything runs; it forgets what is not in it."""
+
+    def __init__(self, jobs: dict[str, tuple[str, str]]):
+        self.jobs, self.ended = jobs, list[str]()
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
+        if "scancel" in argv:
+            self.ended.append(argv[-1])
+            known = argv[-1] in self.jobs
+            return CommandResult(0, "") if known else CommandResult(1, "", "scancel: error: Invalid job id specified\n")
+        spec = compute_spec_digest("{}")
+        rows = (
+            f"{ref}|RUNNING|None|0|0|1795213461|1795213461|supercloud:{key}:{spec}:{record}|\n"
+            for ref, (key, record) in self.jobs.items()
+        )
+        return CommandResult(0, "".join(rows) if "squeue" in argv else "")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "ended"),
+    [
+        ({}, []),  # Slurm has forgotten it
+        ({"1": ("k", "")}, ["1"]),
+        ({"1": ("k", ""), "2": ("k", "")}, ["1", "2"]),  # with its copy
+        ({"1": ("k.e1", "")}, []),  # the id is of the next start of this job
+        ({"1": ("k", 16 * "0")}, []),  # the id is of another record
+        ({"1": ("other", 16 * "0"), "7": ("k", "")}, ["7"]),
+    ],
+)
+def test_a_start_that_was_given_up_is_known_by_its_key_and_record(
+    store: Store, monkeypatch: pytest.MonkeyPatch, jobs: dict[str, tuple[str, str]], ended: list[str]
+) -> None:
+    """Slurm uses ids again, and what it has forgotten has ended: nothing is left to be ended later."""
+    record = store.get(record_running(store, 1, fleet="all", retries=2))
+    mine = compute_record_digest(record.recorded)
+    slurm = Slurm({ref: (key, digest or mine) for ref, (key, digest) in jobs.items()})
+    engine = SlurmEngine(Connection(engine="slurm"), store.folder, slurm)
+    monkeypatch.setattr("supercloud.jobs.broker.looks.open_engine", lambda *_: engine)
+    ledger.abandon_launch(store, record, "no answer")
+    assert [item.key for item in ledger.list_abandoned(store)] == ["k"] and store.get(record.id).engine_key == "k.e1"
+    poll_connection(store, CONNECTION, [], [], ObservationCache(), [], 0.0)
+    assert slurm.ended == ended and not ledger.list_abandoned(store)
+
+
 @pytest.mark.parametrize("problem", [None, EngineError("no answer")])
 def test_copies_of_a_job_that_is_started_again_are_left_to_the_broker(
     store: Store, scheduler: Scheduler, problem: Exception | None
@@ -139,7 +187,7 @@ def test_copies_of_a_job_that_is_started_again_are_left_to_the_broker(
     assert not reconcile(store)
     record = store.get(number)
     assert (record.state, record.ref) == (State.HELD, None) and "supercloud cancel" not in record.reason
-    assert "supercloud serve" in record.reason and record.reason.endswith("; it is started again")
+    assert "supercloud serve" in record.reason and record.reason.endswith("; it is restarted")
     ref = "1" if problem else "2"  # Slurm's cancel of job 1 ends its copies
     assert [item.ref for item in ledger.list_abandoned(store)] == [ref]
     api.get(number, store).cancel()

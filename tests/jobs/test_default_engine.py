@@ -18,6 +18,8 @@ from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 
+pytestmark = pytest.mark.slow
+
 KINDS = {"slurm": "{kind: slurm, version: '22.05'}", "kubernetes": "{kind: kubernetes, version: '1.35'}"}
 CLUSTER = """
 name: own
@@ -86,5 +88,5 @@ def test_python_asks_the_clusters_own_scheduler_too(plan: Plan, store: Store, mo
 
 
 def test_a_path_in_place_of_a_plan_says_how_to_make_one(store: Store) -> None:
-    with pytest.raises(InputError, match=r"not the str 'cluster.yaml'; make a plan: resolve\(load"):
+    with pytest.raises(InputError, match=r"not the str 'cluster.yaml'; create a plan: resolve\(load"):
         api.submit(JobSpec(name="hello", command=("true",)), "cluster.yaml", store=store)  # type: ignore[arg-type]

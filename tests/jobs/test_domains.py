@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def optimum(domains: Domains, free: list[int], nodes: int) -> tuple[int, int, in
 PODS = st.lists(st.lists(st.integers(1, 11), min_size=1, max_size=4), min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(pods=PODS, nodes=st.integers(1, 60), broken=st.lists(st.integers(0, 11), min_size=12, max_size=12))
 def test_the_innermost_level_and_the_fewest_domains(pods: list[list[int]], nodes: int, broken: list[int]) -> None:
@@ -91,6 +93,7 @@ def check(found: DomainAllocation, free: list[int], nodes: int) -> None:
             assert more <= count + found.block_size or count == room, (found, free, other)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pods=PODS, unit=st.integers(2, 4), groups=st.integers(1, 12))
 def test_groups_that_talk_all_the_time_are_kept_together(pods: list[list[int]], unit: int, groups: int) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import os
 import random
 import signal
@@ -103,7 +104,7 @@ def test_a_checkpoint_that_failed_leaves_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b", "$(touch x)", "a b"])
 def test_names_are_plain(tmp_path: Path, name: str) -> None:
-    with pytest.raises(InputError, match="no name for a checkpoint"), fencing.commit(name, tmp_path, 1):
+    with pytest.raises(InputError, match="not a valid checkpoint name: use"), fencing.commit(name, tmp_path, 1):
         pass
     assert shell(tmp_path, 1, "commit", name, str(tmp_path)).returncode != 0
     assert not (tmp_path / "x").exists()
@@ -134,6 +135,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_two_copies_race(tmp_path: Path) -> None:
     """Each start is overtaken by the next while it runs on: what was committed grows by one, and nothing goes back."""
     folder, shown = tmp_path / "ckpt", tmp_path / "shown"
@@ -177,3 +179,17 @@ def test_the_helper_is_good_shell_and_is_put_where_nodes_find_it(tmp_path: Path)
         helper.install(tmp_path / "deep/checkpoint")
     assert os.access(tmp_path / "deep/checkpoint", os.X_OK)
     assert (tmp_path / "deep/checkpoint").read_text() == TOOL.read_text()
+
+
+def test_the_former_place_and_names_are_those_of_now() -> None:
+    """Training scripts import them."""
+    sys.modules.pop("supercloud.jobs.fencing", None)
+    with pytest.warns(DeprecationWarning, match="supercloud.jobs.runtime.fencing"):
+        former = importlib.import_module("supercloud.jobs.fencing")
+    assert {name: getattr(former, name) for name in former.__all__} == {
+        "Fenced": FencedError,
+        "FencedError": FencedError,
+        "commit": fencing.commit,
+        "find_latest": fencing.find_latest,
+        "latest": fencing.find_latest,
+    }

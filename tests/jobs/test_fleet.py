@@ -51,13 +51,14 @@ def test_the_plan_is_a_cluster_with_everything_free(job: Make, plan: Plan) -> No
         assert why_not(asked, cluster, CATALOG) == why_not(asked, plan, CATALOG)
 
 
+@pytest.mark.slow
 def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
     cluster = seen(plan, **train(range(1, 11), "drained"))
     assert cluster.observed_at == NOW and cluster.pools["train"].unhealthy_nodes == 10
     answer = why_not(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
-    assert answer.reason == "the job needs 124 nodes, 117 of the 127 are in order"
-    assert answer.remedy.startswith("ask for at most 936 accelerators")
+    assert answer.reason == "the job needs 124 nodes, only 117 of 127 are healthy"
+    assert answer.remedy.startswith("request at most 936 accelerators")
     assert isinstance(place(job(accelerators=H100 | {"count": 936}), cluster, CATALOG), Placement)
 
 
@@ -109,8 +110,8 @@ def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
     assert isinstance(place(asked, plan, CATALOG), Placement)
     answer = why_not(asked, cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
-    assert answer.reason == "the job must lie within one su, the largest has 30 nodes in order, it needs 32"
-    assert answer.remedy == "ask for at most 240 accelerators, or leave out place.near"
+    assert answer.reason == "the job must fit in one su, the largest has 30 healthy nodes, it needs 32"
+    assert answer.remedy == "request at most 240 accelerators, or omit place.near"
     softly = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
     assert isinstance(softly, Placement) and softly.near.level == "fabric" and softly.near.switches == 2
     assert [count for _, count in softly.domains] == [16, 16]
@@ -127,7 +128,7 @@ def test_pinned_nodes(job: Make, plan: Plan) -> None:
     busy = place(asked, seen(plan, **train([2], "up", 8, NOW + 90)), CATALOG)
     assert isinstance(busy, Placement) and busy.wait == 90
     broken = why_not(asked, seen(plan, **train([2], "down")), CATALOG)["train"]
-    assert isinstance(broken, Refusal) and "train-0002 takes no work" in broken.reason
+    assert isinstance(broken, Refusal) and "train-0002 is not schedulable" in broken.reason
 
 
 class Engine:
@@ -176,6 +177,7 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
     fleet = load_fleet_state(files / "fleet.yaml")
     assert [cluster.plan.name for cluster in fleet.clusters] == ["a", "b"]
@@ -193,11 +195,11 @@ def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
 @pytest.mark.parametrize(
     "change, said",
     [
-        (("b.yaml", "a2.yaml"), "a2.yaml is called 'a', as is a.yaml of line"),
+        (("b.yaml", "a2.yaml"), "duplicate cluster name 'a' in a2.yaml and a.yaml (line"),
         (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
-        (("a/scratch", "a/scrtch"), "no storage of the fleet"),
-        (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: no cluster has a tenant 'lmm'"),
-        (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: no cluster has a tenant 'lmm'"),
+        (("a/scratch", "a/scrtch"), "not a storage of the fleet"),
+        (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: unknown tenant 'lmm'"),
+        (("name: all", "name: all\ntenants: [{name: lmm}]"), "tenants: unknown tenant 'lmm'"),
     ],
 )
 def test_a_fleet_that_makes_no_sense(files: Path, change: tuple[str, str], said: str) -> None:
@@ -260,6 +262,7 @@ clusters:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "same"),
     [
@@ -299,11 +302,11 @@ def test_contexts_of_one_api_server_are_one_scheduler(
 @pytest.mark.parametrize(
     ("error", "reason", "cure"),
     [
-        (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or leave out place.clusters"),
+        (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (
             UnusableEngine("no token for ctl; get one"),
             ": no token for ctl; get one",
-            "waiting does not help, or leave out",
+            "waiting does not help, or omit",
         ),
         (KeyError("nodes"), ": its engine failed with KeyError: 'nodes'; please report it", "waiting does not help"),
     ],
@@ -323,5 +326,5 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
     answers = why_not(JobSpec.model_validate(asked), there, CATALOG)
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
-    assert refusal.reason == f"it cannot be asked now{reason}"
+    assert refusal.reason == f"it cannot be queried now{reason}"
     assert cure in refusal.remedy and not refusal.change

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -14,9 +16,12 @@ from jobs import called
 import supercloud
 from supercloud.errors import InputError, JobFailedError
 from supercloud.jobs import api
+from supercloud.jobs.engines.local.runs import build_result_path
 from supercloud.jobs.executor import Executor, RemoteTraceback
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -47,10 +52,43 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
         executor.submit(called.fail_oddly).result(30)
     with pytest.raises(JobFailedError, match="exit code 7"):
         executor.submit(called.end).result(30)
-    with pytest.raises(InputError, match="at the top of a module"):
+    with pytest.raises(InputError, match="at the top level of a module"):
         executor.submit(lambda: 1)
     with pytest.raises(InputError, match="pass its path"):
         executor.submit(called.add, json.dumps([n * n for n in range(60_000)]))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (pickle.dumps(("returned", list(range(99))))[:-20], "pickle data was truncated"),
+        (b"cmodule_of_there\nThing\n.", "No module named 'module_of_there'"),
+        (b"cjobs.called\nGone\n.", "Gone"),
+        (pickle.dumps(("raised", "text", "text")), "not what a function left"),
+        (pickle.dumps(("raised", None, 5)), "not what a function left"),
+        (pickle.dumps(["returned"]), "not what a function left"),
+        (pickle.dumps(5), "not what a function left"),
+        (pickle.dumps(("raised", called.OnlyHere(1, 2), "text")), "missing 1 required positional argument"),
+        (pickle.dumps(("returned", called.Unreadable())), "bad state"),
+    ],
+    ids=range(9),
+)
+def test_a_result_that_cannot_be_read_is_told_with_its_file(
+    executor: Executor, store: Store, data: bytes, reason: str
+) -> None:
+    future = executor.submit(called.add, 40)
+    assert future.wait(30) == "COMPLETED"
+    path = build_result_path(store.folder / "local", future.record.engine_key)
+    path.write_bytes(data)
+    with pytest.raises(JobFailedError, match=f"job {future.id} .add. ended as COMPLETED, and its result in ") as caught:
+        future.result()
+    assert re.search(f"in {re.escape(str(path))} cannot be read here: [A-Za-z]+: .*{reason}", str(caught.value))
+    assert caught.value.state == "COMPLETED" and caught.value.__cause__ is not None
+
+
+def test_an_exception_that_cannot_be_pickled_is_told(executor: Executor) -> None:
+    with pytest.raises(JobFailedError, match="raise Unpicklable"):
+        executor.submit(called.fail_unpicklable).result(30)
 
 
 def test_a_closed_executor_takes_nothing(plan: Plan, store: Store) -> None:
@@ -90,7 +128,7 @@ def swap(pair):
     "guard, said",
     [
         ('if __name__ == "__main__":', "Pair(one=2, other=1)"),
-        ("if True:", "put what submits jobs under"),  # it would submit itself without end
+        ("if True:", "move the submission of jobs under"),  # it would submit itself without end
     ],
 )
 def test_functions_of_the_script_that_runs(tmp_path: Path, guard: str, said: str) -> None:

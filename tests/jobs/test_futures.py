@@ -99,9 +99,10 @@ def test_who_follows_one_job_on_a_full_disk_is_told_so_and_sees_its_end_once_the
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     [record] = caplog.records
-    assert "a job that ends now is not seen to end before it can be written again" in record.message
+    assert "the end of a job is not recorded until it can be written again" in record.message
 
 
+@pytest.mark.slow
 def test_several_that_wait_while_the_disk_is_full_leave_each_other_the_store(
     submit: Callable[..., api.Job], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,7 +161,7 @@ def test_following_one_job_goes_on_while_its_end_cannot_be_written(
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda path: path.write_bytes(b"garbage" * 100), "is no job store: it is damaged"),
+        (lambda path: path.write_bytes(b"garbage" * 100), "is not a job store: damaged"),
         (lambda path: path.rename(path.with_name("elsewhere")), "was moved or replaced while it was open"),
     ],
 )
@@ -217,6 +218,7 @@ def test_in_the_order_of_their_ends(submit: Callable[..., api.Job]) -> None:
     assert isinstance(submit("FAILED:3").exception(5), JobFailedError)
 
 
+@pytest.mark.slow
 def test_each_look_is_one_question(submit: Callable[..., api.Job], monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = [submit("RUNNING", "COMPLETED") for _ in range(30)]
     asked: list[int] = []

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from jobs.waiting import eventually, stop_agent
 
 from supercloud.jobs import api
@@ -18,6 +19,8 @@ from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
+
+pytestmark = pytest.mark.slow
 
 TRIALS = 60
 

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from jobs.waiting import end_everything, eventually, stop_agent
 
 from supercloud.jobs import api
@@ -19,6 +20,8 @@ from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
+
+pytestmark = pytest.mark.slow
 
 JOBS, KILLS, ENOUGH = 120, 120, 20
 

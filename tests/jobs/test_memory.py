@@ -82,9 +82,9 @@ def test_gpt_3_fits_1024_a100() -> None:
     [
         ({"shard": "nothing"}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.shard to gradients"),
         ({"sequence": 16384}, {"tensor": 8, "pipeline": 16, "data": 128}, "set model.recompute to full"),
-        ({}, {"tensor": 4, "data": 4096}, "spread it over tensor"),
-        ({}, {"tensor": 8, "data": 2}, "take 336 accelerators: tensor 8, pipeline 21, data 2"),
-        ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "take accelerators with at least"),
+        ({}, {"tensor": 4, "data": 4096}, "use tensor"),
+        ({}, {"tensor": 8, "data": 2}, "use 336 accelerators: tensor 8, pipeline 21, data 2"),
+        ({"parameters": 1e15}, {"tensor": 8, "pipeline": 2, "data": 1}, "use accelerators with at least"),
     ],
 )
 def test_what_would_fit(change: dict[str, Any], how: dict[str, int], said: str) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,8 @@ from supercloud.plan.resolve import resolve
 from supercloud.primitives.nodes import HostSet
 from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.loader import loads
+
+pytestmark = pytest.mark.slow
 
 CATALOG = Catalog.load_default()
 PER_NODE = 8

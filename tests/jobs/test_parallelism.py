@@ -130,6 +130,7 @@ def test_what_does_not_multiply_out(job: Callable[..., JobSpec], fields: dict[st
 POWERS = st.sampled_from([1, 2, 4])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     tensor=POWERS,

@@ -64,10 +64,11 @@ def test_what_others_own_is_refused(tmp_path: Path) -> None:
     (tmp_path / "k/result").write_bytes(b"x")
     assert result.read_file("k", "result", 0) == b"x"
     os.chown(tmp_path / "k/result", 65534, 65534)
-    with pytest.raises(EngineError, match="not to who submitted the job"):
+    with pytest.raises(EngineError, match="not to the submitting user"):
         result.read_file("k", "result", 0)
 
 
+@pytest.mark.slow
 def test_what_a_job_of_this_machine_leaves_is_for_its_user_alone(tmp_path: Path, plan: Plan, store: Store) -> None:
     """Its log, how it ended, the log of the agent; what the program itself writes has the umask of the user."""
     before = os.umask(0o022)
@@ -94,10 +95,11 @@ def test_runs_of_another_owner_are_refused(tmp_path: Path, bits: int) -> None:
     os.chown(runs, 65534, 65534)
     engine = LocalEngine(Connection(engine="local"), tmp_path)
     for ask in (lambda: engine.poll(["1"]), lambda: engine.find(["k"], 0.0)):
-        with pytest.raises(EngineError, match="runs belongs to user.*not to be trusted"):
+        with pytest.raises(EngineError, match="runs belongs to user.*cannot be trusted"):
             ask()
 
 
+@pytest.mark.slow
 def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: Store) -> None:
     with Executor(plan, engine="local", store=store) as executor:
         call = executor.submit(called.add, 1)
@@ -106,11 +108,12 @@ def test_a_result_that_is_a_link_is_not_read(tmp_path: Path, plan: Plan, store: 
     assert mode(path) == 0o600
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(EngineError, match="is not read"):
+    with pytest.raises(EngineError, match="cannot be read"):
         call.read_output()
     assert private.read_own_file(tmp_path / "missing", 0, 9) == b""
 
 
+@pytest.mark.slow
 def test_arguments_of_functions_are_in_no_list_of_processes(plan: Plan, store: Store) -> None:
     assert re.fullmatch("eJ[A-Za-z0-9_-]{40,}=*", pack_call(called.packed_arguments, (), {}))
     with Executor(plan, engine="local", store=store) as executor:

@@ -138,6 +138,7 @@ def test_an_engine_with_a_defect_keeps_no_other_from_being_looked_at(
     assert list(silent) == [there] and store.get(good.id).state is State.RUNNING
 
 
+@pytest.mark.slow
 def test_one_question_for_many_jobs(
     job: Make, plan: Plan, store: Store, fake: FakeEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def test_a_store_that_was_moved_away_says_so(tmp_path: Path, monkeypatch: pytest
             recorded(store, "a")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
 def test_numbers_given_out_since_the_backup_are_not_used_again(tmp_path: Path, damaged: bool) -> None:
     folder = tmp_path / "state"
@@ -95,6 +96,7 @@ def fake_of(here: Fleet, store: Store) -> FakeEngine:
     return engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("states, launch", [(["RUNNING"], 0), (["RUNNING", "NODE_FAIL", "|", "RUNNING"], 1)])
 def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, states: list[str], launch: int) -> None:
     here = fleet({"a": 1})
@@ -111,7 +113,7 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
         before = fake_of(here, store).submission_count
         said: list[str] = []
         broker = Broker(store, here, say=said.append)
-        assert broker.step() == 0 and "was given to a before the store was restored" in said[-1]
+        assert broker.step() == 0 and "was submitted to a before the store was restored" in said[-1]
         broker.step()
         record = store.get(1)
         assert (record.state, record.launch, record.ref) == (State.RUNNING, launch, f"fake-{record.engine_key}")
@@ -123,6 +125,7 @@ def test_a_job_started_after_the_backup_is_not_started_again(tmp_path: Path, sta
         assert fresh.reload().state is State.COMPLETED, "what was never started is"
 
 
+@pytest.mark.slow
 def test_a_key_used_after_the_backup_is_the_job_that_its_engine_has(tmp_path: Path, plan: Plan) -> None:
     here, wanted = fleet({"a": 1}), job(1)
 
@@ -148,6 +151,7 @@ def strip_digests(here: Fleet, store: Store) -> None:
         path.write_text(json.dumps(json.loads(path.read_text()) | {"spec": ""}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stripped", [False, True])
 def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
     tmp_path: Path, plan: Plan, stripped: bool
@@ -162,7 +166,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
     with restored(tmp_path, used, lambda store: None) as store:
         if stripped:
             strip_digests(here, store)
-        why = "nothing says what it was submitted for" if stripped else "for something else .spec digest"
+        why = "with an unknown spec" if stripped else "for something else .spec digest"
         with pytest.raises(InputError, match=f"pod has job fake-direct under the key 'direct'.*{why}.*'now'"):
             api.submit(job(1, name="now"), plan, engine="fake", store=store, key="direct")
         assert store.find_by_key("direct") is None, "nothing is recorded"
@@ -180,6 +184,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
         )
 
 
+@pytest.mark.slow
 def test_a_job_of_the_copy_without_a_digest_is_the_one_that_its_engine_has(tmp_path: Path) -> None:
     here = fleet({"a": 1})
 
@@ -206,6 +211,7 @@ def test_a_crashed_submission_is_not_the_job_of_another_spec(tmp_path: Path, pla
         assert engine.count_submissions("k") == 2, "it is submitted itself"
 
 
+@pytest.mark.slow
 def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 1})
 
@@ -217,7 +223,7 @@ def test_a_job_whose_engine_cannot_say_is_held_until_it_can(tmp_path: Path, monk
             patched.setattr(FakeEngine, "find", lambda self, keys, since: {})
             broker = Broker(store, here)
             assert broker.step() == 0
-            assert "the store was restored: a has not said yet whether it has this job" in store.get(1).reason
+            assert "the store was restored: a has not confirmed yet whether it has this job" in store.get(1).reason
             fresh = api.submit(job(1), fleet({"a": 2}), store=store)
             assert Broker(store, fleet({"a": 2})).step() == 1 and fresh.reload().ref, "what is new is not held for ever"
             fresh.cancel()
@@ -287,6 +293,7 @@ def keys(folder: Path) -> list[str]:
         return [record.key for record in store.select()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_restore_that_is_killed_leaves_the_old_store_or_the_new_one(tmp_path: Path, damaged: bool) -> None:
     with Store(tmp_path / "whole") as store:
@@ -343,6 +350,7 @@ def refuse_links() -> None:
     raise PermissionError(1, "Operation not permitted")
 
 
+@pytest.mark.slow
 def test_one_outage_is_one_line_whichever_question_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here, clock = fleet({"a": 2}), {"text": "connection refused"}
 

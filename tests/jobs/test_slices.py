@@ -59,14 +59,19 @@ def test_parts_of_accelerators(
 @pytest.mark.parametrize(
     "pool, accelerators, reason, remedy",
     [
-        ("mig", {"count": 1}, "all of its accelerators are cut", "accelerators.profile: 2g.20gb"),
-        ("mig", {"count": 1, "profile": "1g.10gb"}, "cut into 2g.20gb, 3g.40gb, not 1g.10gb", "profile: 2g.20gb"),
+        ("mig", {"count": 1}, "all of its accelerators are partitioned", "accelerators.profile: 2g.20gb"),
+        (
+            "mig",
+            {"count": 1, "profile": "1g.10gb"},
+            "partitioned into 2g.20gb, 3g.40gb, not 1g.10gb",
+            "profile: 2g.20gb",
+        ),
         ("half", {"count": 1, "fraction": 0.5}, "none of its instances", "profile: 1g.10gb"),
         ("half", {"count": 60, "profile": "1g.10gb"}, "are 3 nodes, the pool has 2", "at most 56"),
         ("half", {"count": 8}, "", ""),
         ("shared", {"count": 1, "profile": "1g.10gb"}, "shared in 4 shards", "fraction: 0.25"),
         ("whole", {"count": 1, "fraction": 0.5}, "are not sliced", "whole accelerators"),
-        ("cpu", {"count": 1, "fraction": 0.5}, "it has no accelerators", "take a pool that has some"),
+        ("cpu", {"count": 1, "fraction": 0.5}, "it has no accelerators", "use a pool with accelerators"),
     ],
 )
 def test_what_is_not_cut_so(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def test_every_live_state_can_end() -> None:
         assert State.CANCELLED in reachable
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(State), st.integers(1, 4)), max_size=30))
 def test_no_order_of_answers_goes_back(answers: list[tuple[State, int]]) -> None:
     state, attempt = State.QUEUED, 1

@@ -51,7 +51,7 @@ def test_a_key_is_one_job(store: Store) -> None:
     first, new = record(store)
     again, renewed = record(store)
     assert new and not renewed and first == again
-    with pytest.raises(InputError, match=f"belongs to job {first.id}"):
+    with pytest.raises(InputError, match=f"already used by job {first.id}"):
         record(store, spec='{"name": "another"}')
 
 
@@ -77,7 +77,7 @@ def test_stale_answers_change_nothing(store: Store) -> None:
 def test_a_job_that_was_put_back_waits_in_its_next_attempt(store: Store) -> None:
     number = queued(store)
     store.record_statuses({number: Status(State.RUNNING, 1, started=5.0)})
-    store.record_statuses({number: Status(State.QUEUED, 2, "it was put back")})
+    store.record_statuses({number: Status(State.QUEUED, 2, "it was requeued")})
     assert (store.get(number).attempt, store.get(number).started) == (2, None)
     store.record_statuses({number: Status(State.NODE_FAIL, 1)})
     assert store.get(number).state is State.QUEUED, "the end of the attempt before is no end"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from supercloud.errors import StoreError
+from supercloud.jobs.broker import ledger
 from supercloud.jobs.store.schema import MIGRATIONS
 from supercloud.jobs.store.spending import compute_period_start
 from supercloud.jobs.store.states import LIVE_STATES, State
@@ -46,6 +48,23 @@ def test_jobs_of_the_first_version_are_all_there(tmp_path: Path) -> None:
         assert store.get(1).state is State.COMPLETED
     with Store(tmp_path / "old") as again:
         assert again.get(1).ended == 8.0
+
+
+def test_starts_that_an_earlier_version_gave_up_are_all_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is as the version before the keys of abandoned starts wrote it."""
+    before = next(n for n, text in enumerate(MIGRATIONS) if "ALTER TABLE abandoned ADD COLUMN key" in text)
+    with monkeypatch.context() as earlier:
+        earlier.setattr("supercloud.jobs.store.store.MIGRATIONS", MIGRATIONS[:before])
+        with Store(tmp_path) as store:
+            number = store.record(key="k", name="job", spec="{}", connection="{}")[0].id
+            with store.transaction() as database:
+                database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (?, '{}', '5')", (number,))
+    with Store(tmp_path) as store:
+        store.add_abandoned(replace(store.get(number), launch=1), ["5"])
+        assert [(item.job, item.ref, item.key) for item in ledger.list_abandoned(store)] == [
+            (number, "5", ""),
+            (number, "5", "k.e1"),
+        ]
 
 
 def test_an_old_supercloud_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,7 @@ def test_boxes_lie_where_there_is_room() -> None:
     assert select_box(7, dims) is None and select_box(5, (5,)) == (5,)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(dims=st.tuples(*[st.integers(1, 6)] * 3), nodes=st.integers(1, 64))
 def test_boxes_hold_what_they_should(dims: tuple[int, int, int], nodes: int) -> None:

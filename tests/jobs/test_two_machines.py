@@ -86,6 +86,7 @@ def submit(store: Store, key: str) -> None:
             )
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_a_store_with_readers_in_another_namespace_loses_and_doubles_nothing(tmp_path: Path) -> None:
     folder, chance = tmp_path / "jobs", random.Random(20261122)
@@ -170,6 +171,7 @@ def test_an_owner_elsewhere_is_left_alone_until_its_lease_has_stood_still(store:
     assert leases.has_expired(store, store.get(number), lambda: clock + 0.6)
 
 
+@pytest.mark.slow
 def test_a_lease_needs_no_wall_clock(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     number = held_by(store, elsewhere())
     for jump in (0.0, 1e6, -1e6):
@@ -195,6 +197,7 @@ def test_a_lease_is_renewed_while_a_submission_takes_long(store: Store) -> None:
         eventually(lambda: store.get(number).lease > before + 2, 60)
 
 
+@pytest.mark.slow
 @needs_namespaces
 def test_a_task_in_another_namespace_lives_as_long_as_its_lock(tmp_path: Path) -> None:
     run = Run(tmp_path, "key", 1, 0)

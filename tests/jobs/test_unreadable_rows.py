@@ -46,6 +46,7 @@ def damage(store: Store, number: int, what: str) -> None:
         other.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*NEWER, "no checksum", "no text"])
 def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) -> None:
     here = fleet({"a": 3})
@@ -62,7 +63,9 @@ def test_a_held_job_that_cannot_be_read_stops_no_other(store: Store, what: str) 
         reporter.end_step()
     assert first.reload().state is last.reload().state is State.RUNNING
     (line,) = (line for line in lines if "warning" in line)
-    assert re.search(rf"warning: job {odd.id} .*(update this one, or supercloud cancel {odd.id}|store restore)", line)
+    assert re.search(
+        rf"warning: job {odd.id} .*(update this one, or cancel the job: supercloud cancel {odd.id}|store restore)", line
+    )
     if what in NEWER:
         assert odd.cancel() is State.CANCELLED
 
@@ -80,6 +83,7 @@ def test_what_is_given_and_cannot_be_read_is_still_looked_after(store: Store) ->
     assert odd.record.location == "a: its placement cannot be read"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", DAMAGED)
 def test_lists_and_waits_leave_a_damaged_row_out(store: Store, what: str) -> None:
     here = fleet({"a": 3}, tenants=[{"name": "llm", "limits": {"submitted": 9}}])

@@ -27,6 +27,8 @@ from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
 
+pytestmark = pytest.mark.slow
+
 DAMAGED = 60
 
 
@@ -85,6 +87,41 @@ def test_a_full_disk_is_said_once(tmp_path: Path, words: tuple[str, ...]) -> Non
     else:
         assert done.returncode == 1 and "job 1 (job0) is still QUEUED" in done.stderr, done.stderr
     assert done.stderr.count("the disk") == 1 and "Traceback" not in done.stderr
+
+
+UNWRITABLE = {
+    "full": "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))",
+    "read-only": "import os; may = os.access; os.access = lambda path, mode: mode != os.W_OK and may(path, mode)",
+}
+
+
+@pytest.mark.parametrize("why", UNWRITABLE)
+@pytest.mark.parametrize("known", ["QUEUED", "RUNNING"])
+def test_a_job_is_cancelled_where_the_store_cannot_be_written(tmp_path: Path, why: str, known: str) -> None:
+    """Also where it was not yet known to run. Slurm's commands are stand-ins; scancel leaves an empty file."""
+    folder, commands = tmp_path / "state", tmp_path / "bin"
+    commands.mkdir()
+    row = f"5|RUNNING|None|0|0|1795213461|1795213461|supercloud:k:{16 * 'a'}:{16 * 'b'}|"
+    for name, does in (("squeue", f"echo '{row}'"), ("scancel", f": >{tmp_path}/ended-$1")):
+        (commands / name).write_text(f"#!/bin/sh\n{does}\n")
+        (commands / name).chmod(0o755)
+    with Store(folder) as store:
+        made, _ = store.record(key="k", name="job", spec="{}", connection='{"engine":"slurm"}', engine="slurm")
+        assert store.begin_submission(made.id)
+        store.record_submitted(made.id, "5")
+        if known == "RUNNING":
+            store.record_statuses({made.id: Status(State.RUNNING, 1, started=1795213461.0)})
+    done = subprocess.run(
+        [sys.executable, "-c", f"{UNWRITABLE[why]}; from supercloud.cli import main; main()", "cancel", "1"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "SUPERCLOUD_STATE": str(folder), "PATH": f"{commands}:{os.environ['PATH']}"},
+    )
+    assert (tmp_path / "ended-5").exists(), done.stderr
+    assert done.returncode == StoreError.exit_code and "Traceback" not in done.stderr
+    said = " ".join(done.stderr.split())
+    assert "job 1 (job) was asked to end: slurm has taken the request for 5; that is not recorded: " in said, said
+    assert why in said and "run supercloud cancel 1 again" in said
 
 
 def test_a_broker_that_starts_on_a_full_disk_waits_for_space(
@@ -153,7 +190,7 @@ def test_a_backup_is_whole_private_and_comes_back(tmp_path: Path) -> None:
     before = known(folder)
     with Store(folder) as store:
         upkeep.back_up(store, tmp_path / "copy")
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="already exists"):
             upkeep.back_up(store, tmp_path / "copy")
         with pytest.raises(StoreError, match="in use"):
             upkeep.restore(folder, tmp_path / "copy")
@@ -192,7 +229,7 @@ def test_what_a_held_job_waits_for_is_not_forgotten(tmp_path: Path) -> None:
         held, _ = store.record(key="held", name="held", spec="{}", fleet="f", is_held=True, dependency_ids=[2])
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.get(2).state is State.COMPLETED
-        assert pruned.kept_reasons == ("1 job kept: a held job waits for each",)
+        assert pruned.kept_reasons == ("1 job kept: a held job depends on each",)
         store.cancel_held(held.id)
         assert upkeep.prune(store, time.time() + 60).pruned_jobs == 2 and not store.read("SELECT * FROM awaited")
 
@@ -205,7 +242,7 @@ def test_a_start_that_was_given_up_and_may_still_run_is_not_forgotten(tmp_path: 
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 1 and store.find_by_key("k1") and pruned.problem is None
         (said,) = pruned.kept_reasons
-        assert said.startswith("1 job kept: a start of each was given up while its cluster was silent")
+        assert said.startswith("1 job kept: a launch of each was abandoned while its cluster did not respond")
         ledger.delete_abandoned(store, ledger.list_abandoned(store)[0])
         assert upkeep.prune(store, time.time()).pruned_jobs == 1
 
@@ -238,7 +275,7 @@ def test_prune_on_a_full_disk_says_what_it_did(tmp_path: Path, monkeypatch: pyte
         done, lost = pruned.pruned_jobs, 80 - len(list((tmp_path / "slurm").iterdir()))
         assert 0 < done < 40 and lost == done + 4 and len(store.select()) == 80 - done
         assert re.match(
-            f"{done} jobs forgotten, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
+            f"{done} jobs deleted, {40 - done} not, and 4 jobs of those lost logs and results here: .*"
             "the disk.*free some space.*store prune again",
             str(pruned.problem),
         )
@@ -258,7 +295,7 @@ def test_prune_that_cannot_give_space_back_says_so(tmp_path: Path, monkeypatch: 
         pruned = upkeep.prune(store, time.time())
         assert pruned.pruned_jobs == 2 and len(store.select()) == 2
         assert re.match(
-            "2 jobs forgotten; their space in .* not given back to the disk: .*is full; that needs", str(pruned.problem)
+            "2 jobs deleted; their space in .* not released to the disk: .*is full; that requires", str(pruned.problem)
         )
 
 
@@ -278,10 +315,10 @@ def test_the_verb(tmp_path: Path) -> None:
 
     assert "no damage" in run("check")
     assert "written" in run("backup", "copy")
-    assert "2 jobs forgotten" in run("prune", "--older", "1 d")
+    assert "2 jobs deleted" in run("prune", "--older", "1 d")
     assert "is restored" in run("restore", "copy")
-    assert "2 jobs forgotten" in run("prune")
-    assert "needs the name of a file" in run("backup", code=2)
+    assert "2 jobs deleted" in run("prune")
+    assert "requires a file" in run("backup", code=2)
 
 
 @pytest.mark.parametrize("what", ["an empty file", "another database"])
@@ -294,6 +331,6 @@ def test_what_is_no_store_is_not_restored(what: str, tmp_path: Path) -> None:
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             connection.execute("CREATE TABLE notes (text)")
             connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(InputError, match="is no job store"):
+    with pytest.raises(InputError, match="is not a job store"):
         upkeep.restore(tmp_path / "jobs", copy)
     assert not (tmp_path / "jobs" / "jobs.db").exists()

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from jobs.waiting import end_everything
 
+pytestmark = pytest.mark.slow
+
 FLEET = """\
 name: company
 clusters:
@@ -77,11 +79,11 @@ def test_exit_codes_for_scripts(shell: Shell) -> None:
     long = shell(
         "submit", shell.job("{name: long, command: [sleep, '60']}"), "--on", "own.yaml", "--engine", "local"
     ).strip()
-    assert "it goes on" in shell("wait", long, "--timeout", "0.2", code=1)
+    assert "it continues" in shell("wait", long, "--timeout", "0.2", code=1)
     assert "1 job" not in shell("cancel", long)
     dear = "{name: dear, command: [a], tenant: llm, accelerators: {count: 8}, time_limit: 8 h}"
     assert "of its 1 USD left this day" in shell("submit", shell.job(dear), "--on", "fleet.yaml", code=2)
-    assert "says how it is reached" in shell(
+    assert "has a connection" in shell(
         "submit", shell.job("{name: a, command: [a], time_limit: 1 min}"), "--on", unconnected(shell), code=2
     )
 
@@ -94,7 +96,7 @@ def unconnected(shell: Shell) -> str:
 def test_the_engine_follows_from_how_it_is_reached(shell: Shell) -> None:
     job = shell.job("{name: a, command: ['true'], time_limit: 1 min}")
     assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--via", "ssh:nowhere.example", "--dry-run")
-    assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--dry-run"), "the cluster's own"
+    assert "sbatch" in shell("submit", job, "--on", "own.yaml", "--dry-run"), "the scheduler of the cluster"
     assert "sbatch" not in shell("submit", job, "--on", "own.yaml", "--engine", "local", "--dry-run")
     said = shell("submit", job, "--on", "fleet.yaml", "--engine", "slurm", code=2)
     assert "under connect:" in said and "COMPLETED" not in shell("jobs"), "a fleet is never submitted to in another way"

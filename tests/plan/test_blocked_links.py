@@ -13,6 +13,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 
+pytestmark = pytest.mark.slow
+
 IN_BAND = {"name": "in-band", "kind": "ethernet", "shape": "rail-optimized", "switch": "nvidia-sn4600c"}
 MANAGEMENT = {
     "name": "management",
@@ -43,7 +45,8 @@ def test_links_to_spines_that_are_no_pair_are_counted() -> None:
     found = {item.path: item.problem for item in blocked(plan)}
     assert [tier.count for tier in plan.fabrics[0].tiers] == [6, 2]
     assert (
-        found["fabrics[0]"].startswith("8 of 24 links") and "2 spine switches which are no pair" in found["fabrics[0]"]
+        found["fabrics[0]"].startswith("8 of 24 links")
+        and "2 spine switches that are not a pair" in found["fabrics[0]"]
     )
     assert found["fabrics[1]"].startswith(f"{leaves} of {2 * leaves} links")
 

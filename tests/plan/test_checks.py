@@ -52,7 +52,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "mig-profile": ("error", {"pools": [train("dgx-h100", 8)[0] | {"slicing": {"mig": {"9g.99gb": 1}}}]}),
-    "shard-capable": (
+    "slicing-support": (
         "error",
         {"pools": [{"name": "c", "machine": "cpu-6740e", "nodes": 1, "slicing": {"shards": 4}}], "fabrics": []},
     ),
@@ -126,7 +126,7 @@ def test_suppressing_nonsense() -> None:
     (finding,) = plan.errors
     assert finding.hint == "did you mean power-headroom?"
     plan = planned(pools=train("dgx-h10", 4), suppress=[{"check": "unknown-name", "reason": "no"}])
-    assert "nothing can be decided without it" in " ".join(finding.problem for finding in plan.errors)
+    assert "the plan cannot be built without it" in " ".join(finding.problem for finding in plan.errors)
 
 
 def test_names_are_unique_and_documented() -> None:

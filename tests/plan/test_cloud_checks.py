@@ -12,6 +12,7 @@ from plan.wrong_clouds import CASES, TWO, WEKA
 from supercloud.plan.checks import CHECKS, format_check_name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "level", "path", "word", "changes"), CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
 )
@@ -115,6 +116,7 @@ def test_what_a_managed_service_can_do_has_no_finding() -> None:
     assert under_slurm.errors == ()
 
 
+@pytest.mark.slow
 def test_servers_with_a_source_of_their_software() -> None:
     plan = on_aws(storage=[WEKA | {"options": {"install": "https://example.com/weka.sh", "install-token": "weka/get"}}])
     assert plan.errors == () and plan.cloud is not None

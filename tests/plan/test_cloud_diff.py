@@ -16,10 +16,12 @@ def changes(**new: Any) -> dict[str, Change]:
     return {change.path: change for change in diff_plans(on_aws(**BASE), on_aws(**BASE | new))}
 
 
+@pytest.mark.slow
 def test_nothing() -> None:
     assert changes() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("new", "path", "impact", "word"),
     [

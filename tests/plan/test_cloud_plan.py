@@ -54,6 +54,7 @@ def test_without_a_fabric_there_is_one_interface() -> None:
     assert [(item.card, item.kind, item.has_address) for item in group.interfaces] == [(0, "interface", True)]
 
 
+@pytest.mark.slow
 def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> None:
     ways = [
         RESERVED,
@@ -76,6 +77,7 @@ def test_ways_are_tried_in_order_and_keys_do_not_depend_on_their_number() -> Non
     assert [group.key for group in twice] == ["train-reserved", "train-reserved-2"]
 
 
+@pytest.mark.slow
 def test_a_placement_group_of_a_reservation_only_where_it_is_asked_for() -> None:
     assert cloud(pools=[pool(capacity=[RESERVED], placement="cluster")]).groups[0].has_placement_group
     assert not cloud(pools=[pool(capacity=[RESERVED])]).groups[0].has_placement_group
@@ -190,6 +192,7 @@ def test_no_efa_to_lustre_without_a_fabric() -> None:
     assert "efa" not in item.options
 
 
+@pytest.mark.slow
 def test_weka_on_machines_of_our_own() -> None:
     weka = {"name": "fast", "kind": "weka", "capacity": "500 TB", "mount": "/weka"}
     found = cloud(storage=[weka])
@@ -257,6 +260,7 @@ def test_groups_not_nodes() -> None:
     assert len(plan.cloud.network.cidrs) == 2  # one slot of a /16 holds 8187, so a range is added
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_cloud_loads_no_cloud_sdk() -> None:
     code = (
         "import sys; from supercloud.spec.loader import load; from supercloud.plan.resolve import resolve; "

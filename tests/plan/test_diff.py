@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from plan.test_resolve import planned, train
 
 from supercloud.plan.publish.diff import diff_plans
@@ -13,6 +14,7 @@ def test_nothing() -> None:
     assert impacts() == {}
 
 
+@pytest.mark.slow
 def test_growing_renames_nobody() -> None:
     found = impacts(pools=train("dgx-h100", 128))
     assert found["pools[train].nodes"] == "changes" and "replaces" not in found.values()
@@ -24,6 +26,7 @@ def test_another_machine_replaces() -> None:
     assert found["pools[train].machine"] == "replaces"
 
 
+@pytest.mark.slow
 def test_things_come_and_go() -> None:
     pools = [*train("dgx-h100", 127), {"name": "more", "machine": "dgx-h100", "nodes": 2}]
     assert impacts(pools=pools)["pools[more]"] == "adds"

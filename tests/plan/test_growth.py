@@ -129,6 +129,7 @@ def find_said(changes: list[Change]) -> set[str]:
     return {change.path for change in changes if change.impact in ("replaces", "recables")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_growth_renumbers_nobody_or_diff_says_whom(name: str) -> None:
     old, new = planned(name), planned(name, 1)

@@ -15,13 +15,15 @@ from supercloud.errors import Finding
 from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import loads
 
+pytestmark = pytest.mark.slow
+
 _SETTING = re.compile(r"set ([a-z_.\[\]0-9]+): (\{[^}]*\}|[^,;)]+?)(?= at most| or more| with |\)|, |; |$)")
 _SAID = {
-    "facility.power.feed": re.compile(r"give each feed ([\d.]+ \w+)"),
+    "facility.power.feed": re.compile(r"set a capacity of ([\d.]+ \w+)"),
     "facility.power.circuit": re.compile(r"breakers of at least (\d+ A)"),
     "facility.cooling.supply": re.compile(r"supply at (?:most|least) ([-\d.]+ °C)"),
-    "facility.cooling.flow": re.compile(r"give ([\d.]+ L/min)"),
-    "facility.power.row": re.compile(r"give rows ([\d.]+ \w+)"),
+    "facility.cooling.flow": re.compile(r"provide ([\d.]+ L/min)"),
+    "facility.power.row": re.compile(r"raise the limit of a row to ([\d.]+ \w+)"),
     "facility.power.swing_limit": re.compile(r"steps of ([\d.]+ \w+)"),
 }
 H100 = [{"name": "train", "machine": "dgx-h100", "nodes": 32, "fabrics": ["compute"]}]

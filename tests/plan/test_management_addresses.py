@@ -57,6 +57,7 @@ def cabled(plan: Plan, fabric: str) -> set[str]:
     return {name for name in ends if not name.startswith(f"{fabric}-") and name != "building"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["here", "05-superpod-networks", "07-storage"])
 def test_whatever_is_cabled_to_the_management_network_has_an_address_there(where: str) -> None:
     plan = site() if where == "here" else resolve(load(ROOT / "examples" / where / "cluster.yaml"))
@@ -106,12 +107,14 @@ def test_growth_renumbers_none() -> None:
         assert small[name] == large[name], name
 
 
+@pytest.mark.slow
 def test_distribution_units_count_up_from_a_start_that_stays() -> None:
     runs = [{run.group: run for run in networks(site(nodes=nodes, racks=1)).bmcs}["pdu"] for nodes in (20, 600)]
     assert len(runs[1].names) > 1000 > len(runs[0].names)
     assert runs[0].addresses[7] == runs[1].addresses[7]
 
 
+@pytest.mark.slow
 def test_the_list_of_mac_addresses_knows_them(tmp_path: Path) -> None:
     (tmp_path / "macs.csv").write_text(
         "mgmt-01,in-band,02:00:00:00:00:01\nmgmt-01,bmc,02:00:00:00:00:02\npdu-03,bmc,02:00:00:00:00:03\n"
@@ -141,6 +144,7 @@ def test_small_networks_hold_them_or_say_why_not(network: dict[str, str]) -> Non
     assert len(set(found.values())) == len(found)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 60).filter(lambda nodes: nodes % 32), st.integers(1, 300), st.integers(1, 60), st.integers(1, 4))
 def test_no_address_is_given_twice(nodes: int, mgmt: int, jumps: int, racks: int) -> None:
@@ -153,6 +157,7 @@ def test_no_address_is_given_twice(nodes: int, mgmt: int, jumps: int, racks: int
     assert not spans & set(found.values())
 
 
+@pytest.mark.slow
 def test_every_example_still_has_one_address_a_name() -> None:
     for path in EXAMPLES:
         plan = resolve(load(path))
@@ -161,6 +166,7 @@ def test_every_example_still_has_one_address_a_name() -> None:
             assert len(set(found.values())) == len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [28, 31, 32])
 def test_a_single_leaf_that_is_full_gets_spines_for_what_joins_it(nodes: int) -> None:
     plan = planned(
@@ -214,7 +220,7 @@ def test_uplink_ports_that_stay_empty_are_said_with_the_cure() -> None:
 def test_what_hangs_on_the_switches_of_a_rack_product_is_said() -> None:
     pool = {"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["management"]}
     plan = planned(pools=[pool], fabrics=[MANAGEMENT], facility={"cooling": {"kind": "direct-liquid"}})
-    (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-apart")
+    (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-management")
     assert said.problem.startswith("18 NVLink switch trays and 16 power shelves of the 2 racks of train hang on the 2 ")
     assert said.hint == "join the 4 switches of the racks by hand"
-    assert not [finding for finding in site().findings if finding.check == "fabric-rack-apart"]
+    assert not [finding for finding in site().findings if finding.check == "fabric-rack-management"]

@@ -47,6 +47,7 @@ def test_every_run_is_there(path: Any) -> None:
         assert run.get_management_address(0).rpartition(".")[0] in item["addresses"]
 
 
+@pytest.mark.slow
 def test_another_network_renumbers_what_is_in_it() -> None:
     found = changed(SMALL, ("network: {domain", "network: {management: 100.80.0.0/16, domain"))
     assert found["networks.switches[compute/leaf].addresses"] == "replaces"
@@ -55,6 +56,7 @@ def test_another_network_renumbers_what_is_in_it() -> None:
     assert not any("underlays" in path for path in found)
 
 
+@pytest.mark.slow
 def test_other_as_numbers_and_link_addresses_are_said() -> None:
     found = changed(SMALL, ("4200000000-4200000999", "4200001000-4200001999"))
     assert found["networks.switches[compute/leaf].as_first"] == "replaces"
@@ -66,12 +68,14 @@ def test_other_as_numbers_and_link_addresses_are_said() -> None:
     assert moved["networks.subnets[compute-p1-rail0].cidr"] == "replaces"
 
 
+@pytest.mark.slow
 def test_growing_renumbers_nothing() -> None:
     found = changed(NETWORKS, ("nodes: 127", "nodes: 126"))
     assert found and set(found.values()) == {"changes"}
     assert "networks.subnets[in-band-train].used" in found
 
 
+@pytest.mark.slow
 def test_another_operating_system_is_a_change() -> None:
     assert changed(SMALL, ("os: nvue ", "os: sonic ")) == {
         "networks.switches[compute/leaf].system": "changes",
@@ -79,6 +83,7 @@ def test_another_operating_system_is_a_change() -> None:
     }
 
 
+@pytest.mark.slow
 def test_clouds_have_none() -> None:
     clouds = [path for path in EXAMPLES if load(path).model.site.kind != "onprem"]
     assert all(build_document(resolve(load(path))).networks is None for path in clouds)

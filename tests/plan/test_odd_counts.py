@@ -72,6 +72,7 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], spines: int, link
     assert found.link_counts["node_leaf"] == found.rails * nodes
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.integers(2, 260),
@@ -93,6 +94,7 @@ def test_any_number(nodes: int, switch: str, planes: int, ratio: int, shape: dic
     assert found.link_counts["leaf_spine"] * ratio >= found.link_counts["node_leaf"]
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(
     st.integers(2, 160),
@@ -138,6 +140,7 @@ def test_uplinks_of_spines_spread_over_few_cores() -> None:
     assert found.link_counts["spine_core"] == 96 * 26 and found.link_counts["leaf_spine"] == 2400
 
 
+@pytest.mark.slow
 def test_what_was_declared_is_kept_and_said() -> None:
     plan = planned(pools=train("dgx-h100", 31), fabrics=[ROCE | {"su": 31, "leaf_down": 31}])
     assert plan.fabrics[0].count_switches("spine") == 31
@@ -151,6 +154,7 @@ def test_what_was_declared_is_kept_and_said() -> None:
     assert not [finding for finding in cured.findings if finding.check == "fabric-spines"]
 
 
+@pytest.mark.slow
 def test_spines_of_pods_that_take_more_switches_than_none_are_warned_of() -> None:
     def found(**more: Any) -> tuple[int, list[str]]:
         plan = planned(pools=train("dgx-gb200", 288), fabrics=[INFINIBAND | more])

@@ -26,6 +26,7 @@ def plan_of(machine: str, facility: dict[str, Any], own: dict[str, Any] | None =
     return planned(pools=[pool | ({"rack": own} if own else {})], fabrics=[FABRIC], facility=facility)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine", ["mi355x-8gpu", "dgx-b300"])
 @pytest.mark.parametrize("own", [None, IN_RACK])
 @pytest.mark.parametrize(

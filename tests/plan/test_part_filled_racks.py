@@ -34,6 +34,7 @@ def test_the_plan_shows_the_fullest_rack_as_it_stands(tmp_path: Path, machine: s
     assert plan.facility.densest_rack_power == drawn, "the layout fills racks in order, and adds up what stands in each"
 
 
+@pytest.mark.slow
 def test_two_nodes_are_not_too_dense_for_air(tmp_path: Path) -> None:
     """Eight DGX A100 in a rack would be."""
 
@@ -54,6 +55,7 @@ def test_two_nodes_are_not_too_dense_for_air(tmp_path: Path) -> None:
     assert len(density(8)) == len(density(9)) == 1
 
 
+@pytest.mark.slow
 def test_circuits_carry_what_stands_in_the_rack(tmp_path: Path) -> None:
     def circuits(nodes: int) -> list[str]:
         power = {"feeds": 2, "redundancy": "N", "voltage": "400 V", "circuit": "32 A"}

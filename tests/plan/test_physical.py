@@ -14,6 +14,8 @@ from supercloud.plan.resolve import resolve
 from supercloud.primitives.quantity import Power
 from supercloud.spec.loader import loads
 
+pytestmark = pytest.mark.slow
+
 SUPERPOD = ROOT / "examples" / "05-superpod-networks" / "cluster.yaml"
 STORAGE = ROOT / "examples" / "07-storage" / "cluster.yaml"
 
@@ -217,7 +219,7 @@ def test_servers_without_a_port_for_their_network() -> None:
     links = {item.name: item.links for item in plan.fabrics[0].services}
     assert not plan.errors and links == {"compute-manager": 2, "home-nfs": 4}
     (said,) = planned(text, over, (home, "servers: {machine: nvidia-ufm-appliance, count: 2}"), file=STORAGE).errors
-    assert (said.check, said.path) == ("storage-unwired", "storage[3].fabric")
+    assert (said.check, said.path) == ("storage-disconnected", "storage[3].fabric")
     assert said.problem == "nvidia-ufm-appliance of home-nfs has no port for compute (its adapters are unknown)"
 
 
@@ -228,7 +230,7 @@ def test_a_plan_without_a_network_for_them_says_so() -> None:
         if not line.startswith(("  - {name: in-band", "  - {name: management"))
     ]
     plan = planned("".join(lines), ("storage, in-band, management]", "storage]"), file=STORAGE)
-    said = [item for item in plan.findings if item.check == "storage-unwired"]
+    said = [item for item in plan.findings if item.check == "storage-disconnected"]
     assert {item.path for item in said} == {"storage[3]", "storage[4]"} and {item.level for item in said} == {"note"}
 
 
@@ -260,7 +262,7 @@ def test_cables_that_do_not_plug_are_said() -> None:
         "nvidia-mfp7e10 does not join qsfp112 of dgx-h100 and qsfp28 of nvidia-sn4600c on ethernet at 100 Gb/s"
     )
     short = planned(SUPERPOD.read_text(), ("nodes: nvidia-mfs1s00", "nodes: qsfp28-dac"))
-    (far,) = [item for item in short.errors if item.check == "cable-named"]
+    (far,) = [item for item in short.errors if item.check == "cable-mismatch"]
     assert (
         far.path == "fabrics[2].cabling.nodes"
         and "links are longer than qsfp28-dac (5 m): the longest is" in far.problem
@@ -280,8 +282,8 @@ def test_a_network_that_is_joined_has_ports_left() -> None:
     (said,) = [item for item in few.errors if item.check == "cable-reach"]
     assert (said.path, said.problem, said.hint) == (
         "fabrics[3]",
-        "4 of 4 links of management find no port in in-band: its 2 spine switches have 0 of 64 ports left",
-        "give in-band more or larger ones",
+        "4 of 4 links of management have no free port on in-band: its 2 spine switches have 0 of 64 ports left",
+        "use more or larger switches in in-band",
     )
 
 

@@ -35,6 +35,7 @@ def test_nodes_without_a_port_on_the_in_band_network_are_an_error() -> None:
     assert not found(cured) and not cured.errors
 
 
+@pytest.mark.slow
 def test_management_controllers_without_a_cable_are_a_warning() -> None:
     (finding,) = found(site(COMPUTE, IN_BAND, MANAGEMENT, joined=["compute", "in-band"]))
     assert (finding.check, finding.level, finding.path) == ("pool-management", "warning", "pools[1].fabrics")
@@ -59,6 +60,7 @@ def test_a_network_that_is_full_is_not_advised() -> None:
     assert finding.hint.startswith("declare a network with role: in-band for b")
 
 
+@pytest.mark.slow
 def test_pools_that_do_not_fit_together_are_tried_in_parts() -> None:
     """With 20 nodes the switch has ports for a few more: those of the small pool, not of 100. What is advised works."""
     small = TEN | {"name": "c", "nodes": 2, "fabrics": ["compute"]}
@@ -74,6 +76,7 @@ def test_pools_that_do_not_fit_together_are_tried_in_parts() -> None:
     assert [item.path for item in found(followed)] == ["pools[1].fabrics"] and len(followed.errors) == 1
 
 
+@pytest.mark.slow
 def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
     """The switch has ports for 10 more nodes: those of one machine or those of the other."""
     nodes = {"name": "a", "machine": "dgx-h100", "nodes": 20, "fabrics": ["compute", "in-band"]}
@@ -107,6 +110,7 @@ def test_no_more_parts_are_tried_where_the_smallest_pool_alone_does_not_work() -
     assert rebuild.assign_working(plan, plan.pools, ["in-band"], works, budget, {}) == ({}, False)
 
 
+@pytest.mark.slow
 def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan of more nodes than are planned for a hint is made once: of the first network, which is full."""
     monkeypatch.setattr(rebuild, "_NODES", 1)
@@ -134,16 +138,18 @@ def test_pools_on_what_there_is_say_nothing(fabrics: list[dict[str, Any]], joine
     assert len(plan.fabrics) == len(fabrics) and not found(plan)
 
 
+@pytest.mark.slow
 def test_leaves_that_join_need_uplink_ports() -> None:
     """All ports of other switches are for nodes. What is said of them is true, and one network for both does."""
     own = IN_BAND | {"name": "own", "role": "in-band", "exits": 0, "joins": {"fabric": "in-band", "links": 2}}
     plan = site(COMPUTE, IN_BAND, own, joined=["compute", "own"], a=["compute", "in-band"])
     (error,) = plan.errors
-    assert "joins by 2 links, and nvidia-sn4600c has no uplink ports beside the 64 for nodes" in error.problem
-    assert "or put the pools onto the network that is joined" in error.hint
+    assert "joins by 2 links, and nvidia-sn4600c has no uplink ports in addition to the 64 for nodes" in error.problem
+    assert "or connect the pools to the network that is joined" in error.hint
     assert not site(COMPUTE, IN_BAND, joined=["compute", "in-band"]).errors
 
 
+@pytest.mark.slow
 def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
     """An SN2201 has 4: with fewer links nothing is wrong. To leave the management network out is no cure."""
 
@@ -155,6 +161,6 @@ def test_more_links_than_uplink_ports_are_advised_the_links_there_are() -> None:
     (error,) = look(5).errors
     assert "joins by 5 links, and nvidia-sn2201 has 4 uplink ports" in error.problem
     assert error.hint == (
-        "set joins: {fabric: in-band, links: 4}, or take a switch with 5 of them (uplink_ports in the catalog)"
+        "set joins: {fabric: in-band, links: 4}, or use a switch with 5 of them (uplink_ports in the catalog)"
     )
     assert not look(4).errors

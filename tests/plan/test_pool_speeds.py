@@ -76,6 +76,7 @@ def speeds_of(system: str, text: str, host: str) -> set[str]:
 SPEEDS = {"eos": ("200g-4", "400g-4"), "nvue": ("200G", ""), "sonic": ("200000", ""), "frr": ("", "")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machines", FAST_AND_SLOW, ids=("slow-first", "fast-first"))
 @pytest.mark.parametrize("kind", ["ethernet", "roce"])
 @pytest.mark.parametrize("system", SPEEDS)

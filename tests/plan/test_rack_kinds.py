@@ -26,23 +26,23 @@ def test_complete_racks_are_not_ordered_for_switches() -> None:
     plan = hall("dgx-gb200", {"type": "gb200-nvl72"}, floor="2000 kg")
     assert plan.facility and [(group.kind, group.count) for group in plan.facility.racks] == [("compute", 2)]
     assert not plan.errors
-    (said,) = about(plan, "rack-complete")
+    (said,) = about(plan, "rack-unassigned")
     assert said.path == "facility.management.type" and "eia-48u" in said.hint
     cured = hall("dgx-gb200", {"type": "gb200-nvl72"}, management={"type": "eia-48u"})
     assert cured.facility and [group.kind for group in cured.facility.racks] == ["compute", "network"]
-    assert not about(cured, "rack-complete")
+    assert not about(cured, "rack-unassigned")
 
 
 def test_a_complete_rack_takes_no_other_machine() -> None:
-    (said,) = about(hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-accepts")
-    assert said.level == "error" and said.hint == "take eia-42u or eia-48u or eia-52u"
+    (said,) = about(hall("dgx-h100", {"type": "gb200-nvl72", "nodes": 4}), "rack-compatibility")
+    assert said.level == "error" and said.hint == "use eia-42u or eia-48u or eia-52u"
 
 
 @pytest.mark.parametrize(
     ("machine", "rack", "words"),
     [
         ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u takes 21-inch equipment"),
-        ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to supplies of its own, a orv3-44ou by a busbar"),
+        ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, a orv3-44ou by a busbar"),
         ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
         ("dgx-h100", "eia-48u", ""),
         ("mi325x-8gpu", "orv3-48u", ""),  # nobody sourced how it is fed
@@ -50,7 +50,7 @@ def test_a_complete_rack_takes_no_other_machine() -> None:
 )
 def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> None:
     plan = hall(machine, {"type": rack, "nodes": 2}, management={"type": "eia-48u"})
-    found = about(plan, "rack-accepts")
+    found = about(plan, "rack-compatibility")
     assert [finding.level for finding in found] == ["warning"] * bool(words)
     assert all(finding.problem.startswith(words) for finding in found)
 
@@ -67,12 +67,13 @@ def test_what_nobody_knows_to_fit_an_unusual_rack_is_noted(rack: str, management
     """Neither the feed of the machine nor that of the switch is in the catalog."""
     switch = [{"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}]
     plan = hall("mi325x-8gpu", {"type": rack, "nodes": 2}, nodes=8, management={"type": management}, fabrics=switch)
-    found = about(plan, "rack-accepts-unknown")
+    found = about(plan, "rack-compatibility-unknown")
     assert [(item.level, item.path) for item in found] == [("note", path) for path in paths]
     for item, name in zip(found, ("mi325x-8gpu", "nvidia-sn5600"), strict=False):
-        assert item.problem.startswith(f"unknown: how {name} is mounted or fed")
+        assert item.problem.startswith(f"unknown mounting or feed of {name}")
 
 
+@pytest.mark.slow
 def test_switches_servers_and_service_machines_are_compared_too() -> None:
     """They go into the rack of the management, else into that of the nodes. What is advised takes all of them."""
     store = {
@@ -85,14 +86,14 @@ def test_switches_servers_and_service_machines_are_compared_too() -> None:
     nodes = [train("dgx-h100", 8)[0] | {"rack": {"type": "eia-48u"}}]
     machines = [{"name": "mgmt", "machine": "dgx-b200", "count": 1}]
     plan = planned(pools=nodes, storage=[store], facility={"rack": {"type": "orv3-48u"}, "machines": machines})
-    found = about(plan, "rack-accepts")
+    found = about(plan, "rack-compatibility")
     assert [(item.level, item.path) for item in found] == [("warning", "facility.rack.type")] * 3
     assert [item.problem.split(" is ")[0] for item in found] == ["nvidia-qm9700", "dgx-b200", "dgx-a100"]
-    assert found[0].problem.endswith("is fed by cords to supplies of its own, a orv3-48u by a busbar")
+    assert found[0].problem.endswith("is fed by cords to its own power supplies, a orv3-48u supports a busbar")
     assert {item.hint for item in found} == {"set facility.management.type: eia-42u or eia-48u or eia-52u"}
     for rack in ("eia-42u", "orv3-44ou"):
         facility = {"rack": {"type": "eia-48u"}, "management": {"type": rack}, "machines": machines}
-        found = about(planned(pools=nodes, storage=[store], facility=facility), "rack-accepts")
+        found = about(planned(pools=nodes, storage=[store], facility=facility), "rack-compatibility")
         assert [item.path for item in found] == ["facility.management.type"] * (3 if rack == "orv3-44ou" else 0)
 
 
@@ -102,7 +103,7 @@ def test_leaves_that_stand_with_the_nodes_are_compared_with_their_rack() -> None
     facility = {"rack": {"type": "orv3-48u", "nodes": 2}, "management": {"type": "eia-48u"}}
     plan = planned(pools=train("mi325x-8gpu", 8), fabrics=clos, facility=facility)
     assert plan.facility and plan.facility.racks[0].leaf_fabrics == ("compute",), plan.findings
-    (found,) = about(plan, "rack-accepts")
+    (found,) = about(plan, "rack-compatibility")
     assert found.path == "facility.rack.type" and "nvidia-sn4600 is fed by cords" in found.problem
 
 

@@ -55,6 +55,7 @@ def test_whose_name_or_address_is_taken(kind: str, controllers: Any, found: str 
     assert [problem for _, problem in said(planned(kind, *controllers))] == ([found] if found else [])
 
 
+@pytest.mark.slow
 def test_where_only_slurm_takes_ipv6() -> None:
     assert not said(planned("slurm", ("a", "fd00::1")))
     [(path, problem)] = said(planned("kubernetes", ("a", "fd00::1")))

@@ -88,9 +88,9 @@ def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
 @pytest.mark.parametrize(
     ("names", "path", "hint"),
     [
-        (["ctl1"], "scheduler.controllers[0].name", "call it ctl-01, and so on"),
-        (["head"], "scheduler.controllers[0].name", "call it head-01, and so on"),
-        (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "number them so, or declare all of them"),
+        (["ctl1"], "scheduler.controllers[0].name", "name it ctl-01 and count upwards"),
+        (["head"], "scheduler.controllers[0].name", "name it head-01 and count upwards"),
+        (["ctl-01", "ctl-03"], "scheduler.controllers[1].name", "renumber them, or declare all of them"),
     ],
 )
 def test_other_names_are_refused_with_a_name_that_fits(names: list[str], path: str, hint: str) -> None:

@@ -16,6 +16,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.plan.publish.open_points import describe_open_points
 from supercloud.targets import render
 
+pytestmark = pytest.mark.slow
+
 
 def found(scheduler: dict[str, Any], **changes: Any) -> list[Finding]:
     plan = planned(
@@ -75,10 +77,10 @@ def test_racked_machines_are_cabled_to_the_management_network(fabrics: list[dict
 
 def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
     (alone,) = unjoined(with_networks(MANAGEMENT))
-    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login hangs on no in-band network")
+    assert alone.path == "facility.machines[0]" and alone.problem.startswith("login is on no in-band network")
     assert "declare a fabric with role: in-band" in alone.hint
     (found,) = unjoined(with_networks(IN_BAND, MANAGEMENT))
-    entry = re.fullmatch(r"write (\{.*\}) to the services of in-band", found.hint)
+    entry = re.fullmatch(r"add (\{.*\}) to the services of in-band", found.hint)
     assert entry
     declared = yaml.safe_load(entry[1])
     assert declared == {"name": "login", "count": 2, "links": 2}
@@ -115,10 +117,10 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
         "compute-manager (2 machines) stand in no rack"
     )
     assert describe_open_points(plan) == (
-        "2 service machines in no rack; 4 links have no cable length, so that kinds which depend on it are open: set "
-        "facility.machines"
+        "2 service machines in no rack; 4 links have no cable length, so cable types that depend on it are undecided: "
+        "set facility.machines"
     )
-    entry = re.fullmatch(r"write (\{.*\}) to facility.machines .*", note.hint)
+    entry = re.fullmatch(r"add (\{.*\}) to facility.machines .*", note.hint)
     assert entry
     written = yaml.safe_load(entry[1]) | {"machine": "nvidia-ufm-appliance"}
     cured = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}, "machines": [written]})

@@ -44,6 +44,7 @@ def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None
     assert not plan.errors and switches(plan) == (1, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "rails", "expected"), [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
 def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
     nodes: int, rails: int, expected: tuple[int, int]
@@ -96,6 +97,7 @@ def ends(fabric: FabricPlan, plan: Plan) -> Counter[tuple[str, int]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.integers(1, 40),
@@ -119,6 +121,7 @@ def moved(before: Plan, after: Plan) -> dict[str, str]:
     return {item.path.rpartition(".")[2]: item.new for item in diff_plans(before, after) if item.impact == "recables"}
 
 
+@pytest.mark.slow
 def test_growth_beyond_one_leaf_is_recabling() -> None:
     assert moved(small(4), small(8)) == {}
     assert moved(small(8), small(9)) == {"node_links": "32 of them end elsewhere"}

@@ -18,7 +18,7 @@ from supercloud.plan.build.kubernetes.labels import build_pool_labels
 from supercloud.plan.build.storage.clients import list_routed_pools
 from supercloud.plan.checks import pool_networks, storage_networks
 from supercloud.plan.checks.rebuild import replan
-from supercloud.plan.checks.storage_networks import storage_in_band, storage_unwired
+from supercloud.plan.checks.storage_networks import storage_disconnected, storage_in_band
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import ClusterSpec, JobSpec
 from supercloud.targets import render
@@ -57,21 +57,23 @@ def of_check(plan: Plan, check: str) -> list[Finding]:
     return [item for item in plan.findings if item.check == check]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lustre", "nfs"])
 def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -> None:
     """A port on the in-band network is none on the fabric of the store. What is advised has no such error."""
     wrong = store(kind, "cpu-6740e")
-    (found,) = of_check(site(wrong), "storage-unwired")
+    (found,) = of_check(site(wrong), "storage-disconnected")
     assert (found.level, found.path) == ("error", "storage[0].fabric")
     assert "has no port for storage (it has in-band: 2 × 200 Gb/s ethernet)" in found.problem
-    assert found.hint == "set storage[0].fabric: in-band, or take management-server"
+    assert found.hint == "set storage[0].fabric: in-band, or use management-server"
     for cured in (wrong | {"fabric": "in-band"}, store(kind)):
         plan = site(cured)
-        assert not of_check(plan, "storage-unwired") and not plan.errors
+        assert not of_check(plan, "storage-disconnected") and not plan.errors
     alone = site(wrong, fabrics=(COMPUTE, STORAGE), pools=[NODES | {"fabrics": ["compute", "storage"]}])
-    assert [item.hint for item in of_check(alone, "storage-unwired")] == ["take management-server"]
+    assert [item.hint for item in of_check(alone, "storage-disconnected")] == ["take management-server"]
 
 
+@pytest.mark.slow
 def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
     """No fabric is named, so that clients come over the in-band network; machines with unknown ports are warned of."""
     facts = Catalog.load_default()
@@ -81,7 +83,7 @@ def test_servers_without_a_port_for_the_ordinary_network_are_an_error() -> None:
         machine = facts.get_machine("management-server").model_copy(update={"adapters": adapters})
         server = replace(plan.storage[0].servers[0], machine=machine, name="other")
         changed = replace(plan, storage=(replace(plan.storage[0], servers=(server,)),))
-        assert [item.level for item in storage_unwired(changed, facts)] == [level] * bool(level)
+        assert [item.level for item in storage_disconnected(changed, facts)] == [level] * bool(level)
         assert list(storage_in_band(changed, facts))
 
 
@@ -91,16 +93,17 @@ def test_a_store_on_the_management_network_is_an_error(fabrics: list[str]) -> No
     plan = site(
         store(fabric="management"), fabrics=(COMPUTE, IN_BAND, MANAGEMENT), pools=[NODES | {"fabrics": fabrics}]
     )
-    (found,) = of_check(plan, "storage-unwired")
-    assert "joins management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
+    (found,) = of_check(plan, "storage-disconnected")
+    assert "connects management ports only" in found.problem and found.hint == "set storage[0].fabric: in-band"
 
 
 def test_a_store_on_a_fabric_without_pools_is_an_error() -> None:
-    (found,) = of_check(site(store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-unwired")
-    assert found.level == "error" and found.problem.startswith("no pool is on storage, so that it has no switches")
+    (found,) = of_check(site(store(), pools=[NODES | {"fabrics": ["compute", "in-band"]}]), "storage-disconnected")
+    assert found.level == "error" and found.problem.startswith("no pool is on storage, so it has no switches")
     assert found.hint == "set storage[0].fabric: in-band, or add storage to 'fabrics' of the pools that are its clients"
 
 
+@pytest.mark.slow
 def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
     divided = (COMPUTE, STORAGE | {"partitions": [BLUE]}, IN_BAND)
     hints = {}
@@ -111,7 +114,7 @@ def test_a_divided_fabric_without_servers_says_what_they_lack() -> None:
     ):
         (found,) = (one for one in of_check(site(item, fabrics=divided), "subnet-reach") if "no server" in one.problem)
         hints[name] = found.hint
-    assert "see storage-unwired" in hints["ports"]
+    assert "see storage-disconnected" in hints["ports"]
     assert hints["machines"].startswith("set storage[0].servers")
     assert hints["name"].startswith("set the fabric in storage[].fabric")
 
@@ -120,6 +123,7 @@ def mixed(*stores: dict[str, Any], **changes: Any) -> Plan:
     return site(*stores, pools=[NODES, LOGIN], **changes)
 
 
+@pytest.mark.slow
 def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     kinds = ("lustre", "weka", "storage-scale", "nfs")
     plan = mixed(*(store(kind, name=kind, mount=f"/{kind}", servers=None) for kind in kinds))
@@ -131,6 +135,7 @@ def test_a_pool_that_does_not_reach_a_store_is_warned_of() -> None:
     assert not of_check(cured, "storage-clients") and not cured.errors
 
 
+@pytest.mark.slow
 def test_a_pool_is_advised_what_lets_it_reach_the_store() -> None:
     """Another network that only others are on lets the store have more clients, and this pool none."""
     own = {"name": "own", "kind": "infiniband", "shape": "fat-tree", "switch": "nvidia-qm9700", "role": "storage"}
@@ -144,6 +149,7 @@ def test_a_pool_is_advised_what_lets_it_reach_the_store() -> None:
 SECOND = STORAGE | {"name": "second", "role": "storage"}
 
 
+@pytest.mark.slow
 def test_no_store_is_taken_from_a_pool_that_has_it() -> None:
     """Two small pools would gain by another network, and the large one would lose the store."""
     small = [NODES | {"name": name, "nodes": 2, "fabrics": ["compute", "second", "in-band"]} for name in "bc"]
@@ -154,11 +160,12 @@ def test_no_store_is_taken_from_a_pool_that_has_it() -> None:
     # servers that need another network get one that takes nobody's way: on in-band all pools are
     wrong = store(machine="cpu-6740e")
     (found,) = of_check(
-        site(wrong, fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small]), "storage-unwired"
+        site(wrong, fabrics=(COMPUTE, first, SECOND, IN_BAND), pools=[NODES, *small]), "storage-disconnected"
     )
     assert found.hint.startswith("set storage[0].fabric: in-band")
 
 
+@pytest.mark.slow
 def test_what_is_advised_for_a_store_does_not_depend_on_the_others() -> None:
     """One of two stores on a network has servers without a port there: it is not reached with that network either."""
     near = store(name="near", mount="/near")
@@ -171,6 +178,7 @@ def test_what_is_advised_for_a_store_does_not_depend_on_the_others() -> None:
     assert hints == [{"near": True, "far": False}] * 2
 
 
+@pytest.mark.slow
 def test_a_pool_keeps_its_cure_beside_one_that_does_not_fit() -> None:
     """12 nodes and 8 servers take 20 ports or more of the only switch: 4 nodes fit beside them, 100 do not."""
     full = STORAGE | {"tiers": 1}
@@ -186,6 +194,7 @@ def test_a_pool_keeps_its_cure_beside_one_that_does_not_fit() -> None:
     assert not site(store(), fabrics=(COMPUTE, full, IN_BAND), pools=[NODES, large, cured]).errors
 
 
+@pytest.mark.slow
 def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
     """The only switch has ports for 4 more nodes of one machine or for 6 of another, not for both."""
     full = STORAGE | {"tiers": 1, "manager": {"links": 2}}
@@ -200,6 +209,7 @@ def test_what_is_advised_for_pools_of_two_machines_works_together() -> None:
     assert site(store(), fabrics=(COMPUTE, full), pools=joined).errors
 
 
+@pytest.mark.slow
 def test_many_pools_that_lack_the_same_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
@@ -230,14 +240,14 @@ def test_no_plan_is_made_of_what_cannot_help(monkeypatch: pytest.MonkeyPatch) ->
     assert len(found) == 1 and len(made) == 1  # of in-band; c is not on compute either
 
 
-NO_WAY = "no network of the plan leads from there to the servers"
+NO_WAY = "no network of the plan connects them to the servers"
 ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch": "nvidia-sn4600c"}
 
 
 @pytest.mark.parametrize(
     ("kind", "fabric", "change", "unreached"),
     [
-        ("nfs", ETHERNET, {}, "nor on a network that leads there"),
+        ("nfs", ETHERNET, {}, "nor on a network connected to it"),
         ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),
         ("nfs", ETHERNET, {"exits": 2}, ""),  # over the routers of the building
         ("lustre", ETHERNET, {"exits": 2}, ""),
@@ -248,7 +258,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
             {"kind": "roce", "exits": 2},
             "clients of lustre over RoCE name RDMA interfaces of storage",
         ),
-        ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale knows its clients by their names on storage"),
+        ("storage-scale", ETHERNET, {"exits": 2}, "storage-scale identifies its clients by their names on storage"),
     ],
 )
 def test_ethernet_is_reached_over_cables_and_routers(
@@ -262,13 +272,14 @@ def test_ethernet_is_reached_over_cables_and_routers(
         assert f"Not `c-[0001-0004]`: {NO_WAY if 'leads' in unreached else unreached}" in page
 
 
+@pytest.mark.slow
 def test_what_is_rendered_leaves_pools_out_that_do_not_reach_a_store() -> None:
     plan = mixed(store(), store("nfs", name="home", mount="/home", fabric="in-band"))
     slurm = render(plan, "slurm").files["INSTALL.md"].text
     assert "- /scratch is mounted on a-[0001-0012], and on login hosts that have a port on storage too." in slurm
     assert "- /home is mounted on nodes and login hosts." in slurm
     page = render(plan, "storage").files["INSTALL.md"].text
-    assert "Not `c-[0001-0004]`: no network of the plan leads from there" in page
+    assert "Not `c-[0001-0004]`: no network of the plan connects them to the servers" in page
     assert "Clients: `a-[0001-0012]`, `c-[0001-0004]`." in page and "Clients: `a-[0001-0012]`." in page
 
 
@@ -280,6 +291,7 @@ def volumes_of(plan: Plan, kind: str = "PersistentVolume") -> list[Any]:
     return [item for item in made if item["kind"] == kind]
 
 
+@pytest.mark.slow
 def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
     plan = mixed(store(), store("object", name="bucket", mount=None), scheduler=KUBERNETES)
     (volume,) = volumes_of(plan)
@@ -294,6 +306,7 @@ def test_pods_with_a_volume_stay_off_nodes_that_do_not_mount_it() -> None:
     assert mounts == {"a": {"mounts.supercloud.dev/scratch": "true"}, "c": {"mounts.supercloud.dev/scratch": "false"}}
 
 
+@pytest.mark.slow
 def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
     """The API server refuses a change of nodeAffinity in a PersistentVolume."""
     more = NODES | {"name": "b", "nodes": 4}
@@ -306,6 +319,7 @@ def test_volumes_stay_as_they_are_when_other_pools_reach_their_store() -> None:
     assert all(volumes_of(plan) == volumes_of(plans[0]) for plan in plans)
 
 
+@pytest.mark.slow
 def test_drivers_of_volumes_on_demand_run_where_their_store_is_mounted() -> None:
     """They report no topology that names the store, so the pods that use such volumes have to ask for its nodes."""
     stores = [store("weka", name="fast", mount="/fast"), store("storage-scale", name="deep", mount="/deep")]
@@ -322,6 +336,7 @@ def test_drivers_of_volumes_on_demand_run_where_their_store_is_mounted() -> None
     assert "Not all nodes mount" not in everywhere["INSTALL.md"].text
 
 
+@pytest.mark.slow
 def test_weka_file_systems_that_no_node_mounts_both_of_are_an_error() -> None:
     """One driver serves all of them, so that its pods would find no node, and install.sh would wait in vain."""
     own = NODES | {"name": "b", "nodes": 4, "fabrics": ["compute", "second", "in-band"]}

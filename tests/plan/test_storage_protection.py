@@ -94,6 +94,6 @@ def test_below_its_minimum_and_the_cure(
     tmp_path: Path, kind: str, count: int, protection: dict[str, int], needed: int
 ) -> None:
     ((check, problem, hint),) = errors(store(tmp_path, kind, count, **protection))
-    assert check == "storage-minimum" and f"asks for {needed}: {needed - count} too few" in problem
+    assert check == "storage-minimum" and f"requires {needed}: {needed - count} too few" in problem
     assert hint == f"set count: {needed}, or omit it"
     assert not errors(store(tmp_path, kind, needed, **protection))

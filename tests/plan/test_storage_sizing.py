@@ -169,7 +169,7 @@ def test_without_a_measurement_ports_are_the_bound_and_it_is_said(catalog: Catal
         and item.design.throughput_basis == "ports"
         and item.design.read == Rate("800 Gb/s") * item.design.servers
     )
-    assert "storage-rate-unknown" in checks(plan)
+    assert "storage-server-throughput-unknown" in checks(plan)
     fast = {"machine": "flash-24", "throughput": {"read": "500 GB/s", "write": "500 GB/s"}}
     (item,) = planned(catalog, {"tier": "best", "servers": fast}).storage
     assert item.design and item.design.read == Rate("800 Gb/s") * item.design.servers  # never more than the ports
@@ -196,9 +196,9 @@ def test_without_machines_nothing_is_sized_and_it_is_said(catalog: Catalog) -> N
 BAD = {
     "storage-minimum": ({"kind": "weka", "servers": {"machine": "flash-24", "count": 5}}, "3 too few"),
     "storage-capacity": ({"capacity": "10 PiB", "servers": {"machine": "flash-24", "count": 4}}, "PB short"),
-    "storage-short": (
+    "storage-server-throughput": (
         {"tier": "best", "servers": {"machine": "flash-24", "count": 2, "throughput": GIVES}},
-        "410 GB/s less than the 500 GB/s",
+        "410 GB/s less than the required 500 GB/s",
     ),
     "storage-checkpoint": (
         {
@@ -216,9 +216,9 @@ BAD = {
     ),
     "storage-limits": (
         {"servers": {"machine": "flash-24"}, "protection": {"data": 22, "parity": 2}, "capacity": "1 PiB"},
-        "over the 256 TiB",
+        "over the maximum of 256 TiB",
     ),
-    "storage-servers": ({"servers": {"machine": "bare"}}, "nor is a count given"),
+    "storage-servers": ({"servers": {"machine": "bare"}}, "and no count is set"),
     "storage-metadata": (
         {"capacity": "60 PiB", "servers": {"machine": "flash-24"}, "metadata": {"machine": "flash-4"}},
         "short of",
@@ -226,12 +226,12 @@ BAD = {
     "storage-value": ({"capacity": "-3 TB", "servers": {"machine": "flash-24"}}, "-3 TB is not above zero"),
     "storage-nfs": (
         {"kind": "nfs", "capacity": "1 PB", "servers": {"machine": "flash-24"}},
-        "5 servers, but an export is on one server: clients mount the first, the others stand by; it alone gives "
-        "245.8 TB of 1 PB",
+        "5 servers, but an export is on one server: clients mount the first, the others are standby; the first "
+        "alone provides 245.8 TB of 1 PB",
     ),
-    "storage-usual": (
+    "storage-targets": (
         {"capacity": "1 PB", "servers": {"machine": "flash-24"}, "protection": {"data": 1, "parity": 1}},
-        "12 object targets a server: 4 over the 8",
+        "12 object targets a server: 4 over the usual maximum of 8",
     ),
     "unknown-name": ({"servers": {"machine": "flash-25"}}, "flash-25"),
 }
@@ -287,7 +287,7 @@ def test_only_clients_have_to_be_fed(catalog: Catalog) -> None:
         for item in divided(catalog, enough | {"throughput": {"read": "1 GB/s", "write": "1 TB/s"}}).findings
         if item.check == "storage-throughput-low"
     ]
-    assert low.problem.startswith("216 accelerators of near are given 1 GB/s to read")
+    assert low.problem.startswith("216 accelerators of near get 1 GB/s to read")
     # two stores, of which a pool reaches one: the other does not make up for what is lacking there
     rich = {"name": "rich", "mount": "/rich", "throughput": {"read": "1 TB/s", "write": "1 TB/s"}}
     poor = {"fabric": "storage", "throughput": {"read": "1 GB/s", "write": "1 TB/s"}}
@@ -301,7 +301,7 @@ def test_only_clients_have_to_be_fed(catalog: Catalog) -> None:
     ]
     plan = planned(catalog, poor, rich | {"fabric": "other"}, pools=pools, fabrics=fabrics)
     lacking = [item.problem for item in plan.findings if item.check == "storage-throughput-low"]
-    assert len(lacking) == 1 and lacking[0].startswith("256 accelerators of one are given 1 GB/s")
+    assert len(lacking) == 1 and lacking[0].startswith("256 accelerators of one get 1 GB/s")
     tierless = planned(
         catalog,
         poor | {"throughput": None, "tier": "good"},
@@ -336,7 +336,7 @@ storage: [{{name: fast, kind: lustre, capacity: 1 PiB, mount: /fast{more}}}]
         plan = look(f", tier: {tier}")
         refused = [item.hint for item in plan.errors if item.check == "storage-tier"]
         assert bool(refused) == (tier not in named) and (plan.storage[0].read is None) == bool(refused)
-        assert refused in ([], [f"set tier to {' or '.join(named)}, or set 'throughput' in its place"])
+        assert refused in ([], [f"set tier to {' or '.join(named)}, or set 'throughput' instead"])
         assert "storage-throughput-unknown" not in checks(plan)
     (low, _) = [
         item
@@ -360,7 +360,7 @@ def test_the_throughput_that_is_advised_is_enough(catalog: Catalog, asked: dict[
     hints, errors = look(asked)
     (way,) = (name for name in asked if name.startswith("throughput"))
     assert len(hints) == 2 and not errors and all(f"set tier: good instead of {way}" in hint for hint in hints)
-    read, write = (" ".join(hint.replace(",", "").split()[3:5]) for hint in hints)
+    read, write = (" ".join(hint.replace(",", "").split()[1:3]) for hint in hints)
     assert look({"throughput": {"read": read, "write": write}}) == ([], [])
     assert look({"tier": "good"}) == ([], [])
 
@@ -371,7 +371,7 @@ def test_a_file_system_that_writes_nothing_is_told_the_throughput_alone(catalog:
     assert finding.hint.startswith("set throughput: {write: ")
 
 
-@pytest.mark.parametrize("check", ["storage-capacity", "storage-short", "storage-minimum"])
+@pytest.mark.parametrize("check", ["storage-capacity", "storage-server-throughput", "storage-minimum"])
 def test_the_cure_cures(catalog: Catalog, check: str) -> None:
     store = dict(BAD[check][0])
     hints = [finding.hint for finding in planned(catalog, store).findings if finding.check == check]
@@ -403,9 +403,10 @@ def test_the_servers_that_are_advised_are_the_fewest_that_do(catalog: Catalog, k
 
 def test_no_room_for_servers(catalog: Catalog) -> None:
     tight = planned(catalog, {"servers": {"machine": "flash-24"}}, network={"cidr": "10.0.0.0/23"})
-    assert any("no block left" in finding.problem for finding in tight.errors) and tight.servers == ()
+    assert any("no free block" in finding.problem for finding in tight.errors) and tight.servers == ()
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(["lustre", "weka", "storage-scale", "nfs", "object"]),
     st.integers(1, 4000),
@@ -425,7 +426,7 @@ def test_servers_that_are_counted_hold_and_give_what_was_asked(kind: str, tebiby
     assert design and item.capacity and item.read and item.write and design.read and design.write
     assert design.usable_capacity >= item.capacity and design.read >= item.read and design.write >= item.write
     assert design.servers >= design.min_servers
-    assert not {"storage-capacity", "storage-short", "storage-minimum"} & set(checks(plan))
+    assert not {"storage-capacity", "storage-server-throughput", "storage-minimum"} & set(checks(plan))
 
 
 CATALOG = Catalog()

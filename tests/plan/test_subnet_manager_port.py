@@ -34,6 +34,7 @@ def test_full_tiers_have_no_port_for_the_subnet_manager() -> None:
     assert found(32) and not found(31)
 
 
+@pytest.mark.slow
 def test_a_free_port_or_a_declared_manager_is_enough() -> None:
     assert not found(7)
     assert not found(7, manager={"links": 2})
@@ -56,6 +57,7 @@ FULL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("machine", "nodes", "changes"), FULL)
 def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: int, changes: dict[str, Any]) -> None:
     warned = plan_of(machine, nodes, **changes)
@@ -64,7 +66,7 @@ def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: in
     advised: dict[str, Any] = {"manager": {"links": 2}}
     if field := re.search(r"set (su|leaf_down): (\d+)", finding.hint):
         advised[field[1]] = int(field[2])
-    elif fewer := re.search(r"take (\d+) nodes", finding.hint):
+    elif fewer := re.search(r"(?:take|use) (\d+) nodes", finding.hint):
         nodes = int(fewer[1])
     cured = plan_of(machine, nodes, **changes | advised)
     assert not cured.errors
@@ -101,11 +103,12 @@ def test_a_manager_without_links_is_advised_to_have_some() -> None:
     assert not found(8, manager={"links": 2, "product": "UFM appliance"})
 
 
+@pytest.mark.slow
 def test_smaller_units_are_chosen_only_where_the_spec_leaves_them_open() -> None:
     (refused,) = plan_of("dgx-h100", 64, su=32, manager={"links": 2}).errors
-    assert refused.hint == "set su: 22, or take 63 nodes"
+    assert refused.hint == "set su: 22, or use 63 nodes"
     (refused,) = plan_of("dgx-gb300", 144, switch="nvidia-q3400-ra", leaf_down=72, manager={"links": 2}).errors
-    assert refused.hint == "set leaf_down: 54, or take 126 nodes"  # whole domains of 18
+    assert refused.hint == "set leaf_down: 54, or use 126 nodes"  # whole domains of 18
     usual = plan_of("dgx-h100", 31, manager={"links": 2})
     assert [tier.count for tier in usual.fabrics[0].tiers] == [8, 4]
 

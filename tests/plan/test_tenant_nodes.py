@@ -85,29 +85,31 @@ def test_a_tenant_without_hosts_has_nodes_of_all() -> None:
     assert [item.accounts for item in plan.scheduler.partitions] == [("alpha", "ops"), ("beta", "ops"), ()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheduler", [{"kind": "slurm", "version": "25.11"}, KUEUE])
 def test_a_partition_without_hosts_beside_one_with_hosts_keeps_nobody_apart(scheduler: dict[str, Any]) -> None:
     """Its key is on the ports of all tenants, whatever reads who has which nodes. What is advised keeps them apart."""
     mixed = [APART[0], {"tenant": "beta"}]
-    (found,) = (item for item in planned(mixed, scheduler=scheduler).findings if item.check == "subnet-apart")
+    (found,) = (item for item in planned(mixed, scheduler=scheduler).findings if item.check == "subnet-isolation")
     assert (found.level, found.path) == ("warning", "fabrics[0].partitions[1]")
-    assert "beta has no hosts" in found.problem and "the nodes of alpha reach all others by it" in found.problem
+    assert "beta has no hosts" in found.problem and "the nodes of alpha reach all others with it" in found.problem
     hosts = "all-[0001-0002],pb-[0001-0003]"
     assert found.hint.startswith(f"set hosts: {hosts}; then set guids")  # which alpha lacks as well
     assert keeps_tenants_apart(planned([APART[0], {"tenant": "beta", "hosts": hosts}]).spec.fabrics[0])
-    several = [item.hint for item in planned([*mixed, {"tenant": "ops"}]).findings if item.check == "subnet-apart"]
+    several = [item.hint for item in planned([*mixed, {"tenant": "ops"}]).findings if item.check == "subnet-isolation"]
     assert len(several) == 2 and "a part of the nodes that are no tenant's" in several[0]
 
 
 @pytest.mark.parametrize("partitions", [APART, [{"tenant": "alpha"}, {"tenant": "beta"}]])
 def test_partitions_that_all_have_hosts_or_none_are_no_finding(partitions: list[dict[str, Any]]) -> None:
-    assert not any(item.check == "subnet-apart" for item in planned(partitions).findings)
+    assert not any(item.check == "subnet-isolation" for item in planned(partitions).findings)
 
 
 def test_without_tenants_there_is_no_account_to_name() -> None:
     assert [item.accounts for item in planned(tenants=[]).scheduler.partitions] == [(), (), ()]
 
 
+@pytest.mark.slow
 def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     (found,) = strangers(with_partitions({"name": "fast", "pools": ["pa"]}))
     assert (found.level, found.path) == ("warning", "scheduler.partitions[0]")
@@ -116,7 +118,7 @@ def test_a_declared_partition_that_lets_others_in_is_found() -> None:
     assert not strangers(with_partitions({"name": "fast", "pools": ["pa"], "accounts": ["alpha"]}))
     assert not strangers(with_partitions({"name": "free", "pools": ["all"]}))
     (both,) = strangers(with_partitions({"name": "fast", "pools": ["pa", "all"]}))
-    assert both.hint.startswith("give these nodes a pool of their own")
+    assert both.hint.startswith("declare a separate pool for these nodes")
     (part,) = strangers(planned([{"tenant": "alpha", "hosts": "pa-[0001-0003]"}]))
     assert part.path == "pools" and "3 nodes of alpha (pa-[0001-0003])" in part.problem
 

@@ -41,6 +41,7 @@ def test_a_cage_of_two_links_for_one_is_named_and_its_cure_orders_single_ports()
     assert modules(cured, "compute-manager") == modules(cured, "login") == {"nvidia-mma4z00-ns400": "2"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("manager", [{}, {"cage": "qsfp112"}, {"cage": "qsfp112", "speed": "200 Gb/s"}])
 def test_other_cages_are_not_named(manager: dict[str, Any]) -> None:
     assert found(with_manager(**manager)) == []

@@ -17,7 +17,7 @@ def test_sorted_and_closed() -> None:
     bundle = Bundle({"b": "2", "a/c": File("1", executable=True)})
     assert list(bundle) == ["a/c", "b"] and bundle["b"] == "2"
     for path in ("/etc/x", "../x", "a/../x", "", MANIFEST):
-        with pytest.raises(ValueError, match="no path"):
+        with pytest.raises(ValueError, match="not a valid path"):
             Bundle({path: ""})
 
 
@@ -66,10 +66,10 @@ def test_only_the_parts_are_replaced(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="b/mine"):
         Bundle({"a/both": "3"}).write(out, source=spec)
     (out / "b" / "mine").unlink()
-    with pytest.raises(OutputError, match=r"changed by hand \(b/deep/y\)"):
+    with pytest.raises(OutputError, match=r"modified by hand \(b/deep/y\)"):
         Bundle({"a/both": "3"}).write(out, source=spec)
     (out / "a" / "both").write_text("edited")
-    with pytest.raises(OutputError, match=r"changed by hand \(a/both\)"):
+    with pytest.raises(OutputError, match=r"modified by hand \(a/both\)"):
         Bundle({"a/both": "3"}).write(out, source=spec, subfolders=["a"])
     Bundle({"a/both": "3"}).write(out, force=True, source=spec, subfolders=["a"])
     assert names(out) == {"a/both", "ab/x", "b/deep/y"}
@@ -92,7 +92,7 @@ def test_a_folder_of_another_spec_stays(tmp_path: Path) -> None:
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("x")
     for force in (False, True):
-        with pytest.raises(OutputError, match="no folder"):
+        with pytest.raises(OutputError, match="not a directory"):
             Bundle({"b": "2"}).write(tmp_path / "out", force=force)
 
 
@@ -130,6 +130,6 @@ def test_force_never_replaces_more_than_an_output_folder(
         monkeypatch.setenv("HOME", str(spec.parent))
     elif held == "a repository":
         (place / ".git").mkdir()
-    with pytest.raises(OutputError, match=f"holds {held}.*never replaced"):
+    with pytest.raises(OutputError, match=f"contains {held}.*never replaced"):
         Bundle({"a": "1"}).write(place, force=True, source=spec if held == "the spec" else None)
     assert spec.read_text() == "name: a"

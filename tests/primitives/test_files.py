@@ -106,6 +106,7 @@ def _named(folder: Path, name: str) -> Path:
     return folder / name
 
 
+@pytest.mark.slow
 @odd
 @pytest.mark.parametrize("reader", READERS)
 def test_a_file_that_a_document_names_is_read_safely(reader: str, make: Callable[[Path], None], tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_what_is_no_ordinary_file_is_left_alone(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for path in (tmp_path / "fifo", tmp_path):
-        with pytest.raises(OutputError, match="no ordinary file"):
+        with pytest.raises(OutputError, match="not a regular file"):
             write_file(path, "new")
 
 

@@ -104,6 +104,7 @@ def test_nothing_is_lost_silently() -> None:
         Size("1 GB").base = 3  # type: ignore[misc, assignment]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(DIMENSIONS), st.integers(-(10**12), 10**12), st.data())
 def test_text_survives_the_way_round(kind: type[Quantity], number: int, data: st.DataObject) -> None:
     unit = data.draw(st.sampled_from(sorted(kind.units)))
@@ -130,6 +131,7 @@ def test_sizes_are_shown_as_they_are_spoken_of(text: str) -> None:
     assert str(Size(text)) == text.replace("81920 MiB", "80 GiB")
 
 
+@pytest.mark.slow
 @given(st.fractions(min_value=8, max_value=10**17))
 def test_a_rate_is_rounded_up_where_it_has_to_be_reached(number: Fraction) -> None:
     rate = Rate.from_base(number)

@@ -51,6 +51,7 @@ ODD = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(ODD | TEXTS, min_size=2, max_size=2), max_size=5))
 def test_any_table_comes_back(rows: list[list[str]]) -> None:
     cells = [[escape_cell(cell) for cell in row] for row in rows]
@@ -61,6 +62,7 @@ def test_any_table_comes_back(rows: list[list[str]]) -> None:
             assert cell[0] not in "=@" and (cell[0] not in "+-" or float(cell) is not None)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(ODD | TEXTS, ODD | TEXTS | st.integers() | st.none(), max_size=5))
 def test_any_document_comes_back(value: dict[str, object]) -> None:
     assert yaml.safe_load(format_yaml(value)) == value

@@ -27,12 +27,14 @@ def test_deep_nesting_does_not_end_the_process(opening: str) -> None:
         parse_yaml("x:\n  " + opening * 100_000)
 
 
+@pytest.mark.slow
 def test_of_very_many_problems_the_first_are_said() -> None:
     with pytest.raises(SpecError) as caught:
         loads(GOOD + "".join(f"key{number}: 1\n" for number in range(3000)))
     assert len(caught.value.findings) == 201 and "2800 more" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_of_400_000_unknown_keys_only_a_bounded_number_is_looked_for() -> None:
     data = {f"key{number}": 1 for number in range(400_000)}
     with pytest.raises(ValidationError) as caught:
@@ -108,7 +110,7 @@ def test_a_file_system_of_more_servers_than_can_be_planned_is_one_finding(exampl
     )
     wrong = [finding for finding in plan.errors if finding.check == "storage-servers"]
     assert [finding.path for finding in wrong] == [f"storage[{index}].servers"]
-    assert "65536 is the most" in wrong[0].problem
+    assert "the maximum is 65536" in wrong[0].problem
 
 
 def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> None:
@@ -120,7 +122,7 @@ def test_a_name_and_a_key_that_occur_twice_are_said_beside_other_problems() -> N
 
 
 def test_a_time_of_nothing_is_refused() -> None:
-    with pytest.raises(ValidationError, match="not more than 0"):
+    with pytest.raises(ValidationError, match="must be greater than 0"):
         Storage.model_validate({"name": "a", "kind": "nfs", "checkpoint": {"parameters": "1B", "stall": "0 s"}})
 
 
@@ -134,7 +136,7 @@ def test_links_of_the_manager_count_as_those_of_services() -> None:
     Fabric.model_validate(fabric)
     service = {"services": [{"name": "b", "count": 500, "links": 2}]}
     for wrong in (fabric | service, fabric | {"manager": {"links": 2048, "peer_links": 1024}}):
-        with pytest.raises(ValidationError, match="manager: .* Take fewer appliances"):
+        with pytest.raises(ValidationError, match="manager: .* Use fewer appliances"):
             Fabric.model_validate(wrong)
 
 
@@ -156,6 +158,13 @@ def test_the_examples_are_within_the_bounds() -> None:
 
 @pytest.mark.parametrize("via", ["https://[::1", "http://:6820", "https://host:99999999", "https://host:port"])
 def test_an_address_that_is_none_is_refused(via: str) -> None:
-    with pytest.raises(ValidationError, match="is no address"):
+    with pytest.raises(ValidationError, match="is not a valid address"):
         Connection(engine="slurm", via=via)
     assert Connection(engine="slurm", via="https://[::1]:6820").via
+
+
+@pytest.mark.parametrize("field", ["distribution", "continuous", "power_factor"])
+def test_a_factor_by_which_power_is_divided_is_not_nearly_zero(field: str) -> None:
+    text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"power": {field: 5e-324}}})
+    with pytest.raises(SpecError, match=rf"facility\.power\.{field}: "):
+        loads(text)

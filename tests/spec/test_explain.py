@@ -14,6 +14,7 @@ def test_every_field_has_a_description_and_a_type(document):
     assert [item.path for item in fields if not item.description or "value" in item.type] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_field_is_found_by_its_path(document):
     for item in iter_fields(explain_field(document)):
@@ -34,6 +35,7 @@ def test_forms_of_a_field_stand_apart():
     assert explain_field("scheduler.partitions.max_time").type == "duration, such as 24 h"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "conditions"),
     [
@@ -51,6 +53,7 @@ def test_all_forms_of_a_field_are_told_with_what_selects_them(path, conditions):
     assert [item for item in iter_fields(parent) if item.path == path] == list(forms)
 
 
+@pytest.mark.slow
 def test_defaults_that_depend_on_other_fields_are_described():
     """The printed default did not count: the fleet's policy and the redundancy decide."""
     for path, words in (("job.place.minimize", "policy.minimize"), ("facility.power.feeds", "3 where the redundancy")):

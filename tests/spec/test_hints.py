@@ -98,6 +98,7 @@ def is_accepted(model: type[BaseModel], hint: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
     refused = []
     for name, hints in _load_hints()["fields"].items():

@@ -151,6 +151,7 @@ def test_bad_yaml_has_a_line(text: str, said: str) -> None:
     assert all(item.line >= 1 and item.file == "x.yaml" for item in caught.value.findings)
 
 
+@pytest.mark.slow
 def test_a_bomb_does_not_go_off() -> None:
     bomb = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 12))
     with pytest.raises(SpecError, match="aliases repeat"):
@@ -172,7 +173,7 @@ def test_json_has_lines_too(tmp_path: Path) -> None:
         '"nods"'
     )
     file.write_text('{"name": "a", "name": "b"}')
-    with pytest.raises(SpecError, match="twice"):
+    with pytest.raises(SpecError, match="duplicate"):
         load(file)
     file.write_text('{"name": \n "a",}')
     with pytest.raises(SpecError) as caught:
@@ -195,7 +196,7 @@ def test_absent_files_and_folders(tmp_path: Path) -> None:
 
 
 def test_names_are_unique() -> None:
-    assert "there twice" in problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
+    assert "duplicate name" in problems(GOOD + "  - {name: train, machine: b200, nodes: 1}\n")[0][2]
     twice = GOOD + "  - {name: other, machine: b200, nodes: 1, hostname: train}\n"
     assert "another hostname" in problems(twice)[0][2]
 
@@ -297,7 +298,7 @@ def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, fi
         load_fleet(file)
     [finding] = caught.value.findings
     assert (finding.path, finding.line) == ("clusters[2].connect", 5)
-    assert all(part in str(finding) for part in ("(a.yaml)", "(b.yaml)", "at line 3", "give each a connect."))
+    assert all(part in str(finding) for part in ("(a.yaml)", "(b.yaml)", "at line 3", "set a different connect."))
 
 
 @pytest.mark.parametrize(
@@ -368,7 +369,7 @@ def test_what_a_mapping_holds_is_not_shown(tmp_path: Path) -> None:
 
 def test_a_misspelled_key_of_a_spec_is_shown() -> None:
     assert "'my pools'" in problems(GOOD + "my pools: []\n")[0][2]
-    assert "there is no field 'poolz' here" in [item[2] for item in problems("poolz: []\n")]
+    assert "unknown field 'poolz'" in [item[2] for item in problems("poolz: []\n")]
 
 
 CONTROLLERS = (

@@ -14,6 +14,8 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec import schema as schemas
 from supercloud.spec.loader import load, loads
 
+pytestmark = pytest.mark.slow
+
 COMMITTED = Path(schemas.__file__).with_name("schemas")
 ALL = {name: (lambda name=name: schemas.build_schema(name)) for name in schemas.DOCUMENTS} | {"plan": build_plan_schema}
 

@@ -1,71 +1,131 @@
-"""Every example's whole rendering, compared with what was looked at and committed.
+"""Everything that the examples render to, compared with what a person read and committed.
 
-Files of more than 64 KiB are kept as a digest and a number of lines, bundles of more than 200 files as one digest.
-``make golden`` writes them anew: look at the difference before committing it.
+As the files were written by another process, this also finds output that depends on the order of a set.
 """
 
 from __future__ import annotations
 
-import hashlib
-import shutil
+import difflib
+import subprocess
+from functools import cache
 from pathlib import Path
 
+import golden_files
 import pytest
+from golden_files import GOLDEN, LINES_OF_DATA, Entry, Rendering
 from samples import EXAMPLES, ROOT
 
-from supercloud._version import __version__
-from supercloud.plan.resolve import resolve
-from supercloud.spec.loader import load
-from supercloud.targets import list_targets, render
-from supercloud.targets.installation import render_order
-
-GOLDEN = ROOT / "tests" / "golden"
-LARGE = 64 * 1024
-MANY = 200
+# What a person reads in a review, the manifests with it.
+MOST_LINES = 12_000
+SHOWN_LINES = 60
 
 
-def rendered(example: Path) -> dict[str, str]:
-    """path -> text of everything an example renders to, with the version taken out."""
-    plan = resolve(load(example))
-    texts: dict[str, str] = dict(render_order(plan))
-    digests = []
-    for target in list_targets(plan):
-        bundle = {
-            path: text.replace(f"supercloud {__version__}", "supercloud VERSION")
-            for path, text in render(plan, target).items()
-        }
-        if len(bundle) > MANY:
-            whole = "".join(f"{path}\n{text}" for path, text in bundle.items())
-            digests.append(f"{digest(whole)}  {len(bundle)} files  {target}\n")
-            continue
-        for path, text in bundle.items():
-            if len(text) <= LARGE:
-                texts[f"{target}/{path}"] = text
-            else:
-                lines = text.count("\n")
-                digests.append(f"{digest(text)}  {lines} lines  {target}/{path}\n")
-    return texts | ({"LARGE-FILES": "".join(digests)} if digests else {})
+@cache
+def build_golden() -> dict[str, list[Entry]]:
+    return golden_files.build_golden(golden_files.render_example(spec) for spec in EXAMPLES)
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def explain(old: dict[str, str], new: dict[str, str], table: str) -> str:
+    """The kinds of files that differ, and the text where it is kept."""
+    shown: list[str] = []
+    for path in sorted(old.keys() & new.keys()):
+        if not path.endswith(golden_files.MANIFEST):
+            shown += difflib.unified_diff(old[path].splitlines(), new[path].splitlines(), path, path, "", "", 1, "")
+    more = [f"and {len(shown) - SHOWN_LINES} more lines"] if len(shown) > SHOWN_LINES else []
+    advice = "`make golden` writes the golden files; read the change with `git diff tests/golden` and commit it"
+    return "\n".join(["what the examples render to changed", table, *shown[:SHOWN_LINES], *more, advice])
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.parent.name)
-def test_renders_what_was_looked_at(example: Path, write_generated: bool) -> None:
-    folder = GOLDEN / example.parent.name
-    now = rendered(example)
-    assert now == rendered(example), "rendering is not deterministic"
-    if write_generated:
-        shutil.rmtree(folder, ignore_errors=True)
-        for path, text in now.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
-    then = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
-    assert sorted(now) == sorted(then), "files came or went: make golden"
-    for path, text in now.items():
-        assert text == then[path], f"{path} changed: look at it, then make golden"
+@pytest.mark.slow
+def test_renders_what_was_read() -> None:
+    golden = build_golden()
+    new = golden_files.format_golden(golden)
+    old = {path.relative_to(GOLDEN).as_posix(): path.read_text() for path in GOLDEN.rglob("*") if path.is_file()}
+    if old != new:
+        pytest.fail(explain(old, new, golden_files.compare(golden_files.read_golden(GOLDEN), golden)), pytrace=False)
 
 
-def test_no_golden_without_its_example() -> None:
-    assert {path.name for path in GOLDEN.iterdir()} == {path.parent.name for path in EXAMPLES}
+def test_golden_files_are_few_enough_to_read() -> None:
+    lines = sum(path.read_text().count("\n") for path in GOLDEN.rglob("*") if path.is_file())
+    assert lines <= MOST_LINES
+
+
+def test_each_kind_is_kept_once() -> None:
+    entries = [entry for rows in golden_files.read_golden(GOLDEN).values() for entry in rows]
+    kept = [entry.kind for entry in entries if entry.text is not None]
+    assert sorted(kept) == sorted({entry.kind for entry in entries})
+
+
+def test_names_are_marked_where_files_of_equal_form_differ() -> None:
+    names = {"train", "in-band", "in-band-extra", "data"}
+    marked = {
+        "hosts/hosts": "hosts/hosts",
+        "slurm/join-train.conf": "slurm/join-{train}.conf",
+        "boot/user-data/train.sh": "boot/user-data/{train}.sh",
+        "boot/user-data/trainer.sh": "boot/user-data/trainer.sh",
+        "roce/in-band/leaf/in-band-leaf-001/frr.conf": "roce/{in-band}/leaf/{in-band}-leaf-{001}/frr.conf",
+        "cabling/in-band-extra.csv": "cabling/{in-band-extra}.csv",
+        "netbox/5-devices/data.yaml": "netbox/5-devices/{data}.yaml",
+    }
+    assert {path: golden_files.mark_names(path, names) for path in marked} == marked
+    assert golden_files.mark_names("a/b-01.csv", ()) == "a/b-{01}.csv"
+
+
+def test_the_smallest_example_shows_a_kind() -> None:
+    long = "line\n" * (LINES_OF_DATA + 5)
+    small = Rendering("b", 2, {"x/{p}.csv": long, "x/{q}.csv": "line\nother\n", "x/a.sh": long})
+    large = Rendering("a", 9, {"x/{p}.csv": "line\n", "y/a.md": "1\n"})
+    golden = golden_files.build_golden([large, small])
+    kept = {(name, entry.path): entry.text for name, rows in golden.items() for entry in rows}
+    assert kept == {
+        ("a", "x/p.csv"): None,
+        ("a", "y/a.md"): "1\n",
+        ("b", "x/a.sh"): long,
+        ("b", "x/p.csv"): "line\n" * LINES_OF_DATA + "[5 more lines]\n",
+        ("b", "x/q.csv"): None,
+    }
+    notes = {entry.path: entry.note for rows in golden.values() for entry in rows}
+    assert notes["x/q.csv"] == "+1 -204 lines to b"
+    assert notes["x/p.csv"] == f"kept: the first {LINES_OF_DATA} lines"
+
+
+def test_many_files_of_a_kind_have_one_row() -> None:
+    rendering = Rendering("a", 1, {f"x/leaf-{{{number:03}}}.cfg": f"{number}\n" for number in range(40)})
+    (entry,) = golden_files.build_golden([rendering])["a"]
+    assert (entry.path, entry.files, entry.lines, entry.text) == ("x/leaf-000.cfg", 40, 40, "0\n")
+    changed = Rendering("a", 1, {**rendering.texts, "x/leaf-{039}.cfg": "x\n"})
+    assert golden_files.build_golden([changed])["a"][0].digest != entry.digest
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    many = {f"x/leaf-{{{number:03}}}.cfg": f"{number}\n" for number in range(40)}
+    golden = golden_files.build_golden([Rendering("a", 1, {"b.sh": "b\n", **many}), Rendering("c", 2, {"b.sh": "c\n"})])
+    golden_files.write_files(tmp_path / "golden", golden_files.format_golden(golden))
+    assert golden_files.read_golden(tmp_path / "golden") == golden
+
+
+def test_the_difference_is_shown_by_kind() -> None:
+    old = golden_files.build_full([Rendering("a", 1, {"x/{p}.csv": "1\n2\n", "x/{q}.csv": "1\n", "gone.md": "1\n"})])
+    new = golden_files.build_full([Rendering("a", 1, {"x/{p}.csv": "1\n3\n4\n", "x/{q}.csv": "1\n", "b.md": "1\n"})])
+    table = [line.split() for line in golden_files.compare(old, new).splitlines()]
+    assert ["x/*.csv", "1", "2", "0", "0", "+2", "-1", "+1"] in table
+    assert ["new", "a/b.md"] in table
+    assert ["gone", "a/gone.md"] in table
+    assert golden_files.compare(old, old) == "no golden file differs\n"
+
+
+def test_a_failure_shows_the_change_and_what_to_do(tmp_path: Path) -> None:
+    message = explain({"a/slurm.conf": "Name=1\n"}, {"a/slurm.conf": "Name=2\n"}, "TABLE")
+    for part in ("TABLE", "-Name=1", "+Name=2", "make golden", "git diff tests/golden"):
+        assert part in message
+
+
+def test_a_revision_is_read_from_git() -> None:
+    """What a commit has is compared, not what lies in the folder: `make golden` twice shows the same."""
+    is_repository = not subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True).returncode
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-tree", "--name-only", "HEAD", "tests/golden/"], capture_output=True, text=True
+    )
+    assert golden_files.read_golden_of("no-such-revision") == {}
+    if is_repository:
+        assert set(golden_files.read_golden_of("HEAD")) <= {Path(line).name for line in listed.stdout.splitlines()}

@@ -64,6 +64,7 @@ def alerts(bundle: Any) -> dict[int, str]:
     return found
 
 
+@pytest.mark.slow
 def test_slurm_and_kubernetes_agree_on_every_code(kubernetes: Any) -> None:
     assert slurm() == monitor(kubernetes, "permanent") == set(XIDS.list_codes("critical"))
     assert monitor(kubernetes, "temporary") == set(XIDS.list_codes("warning"))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from supercloud.topology import Level, build_rail_optimized
 
 
+@pytest.mark.slow
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 100))
 def test_domains_partition_the_nodes(nodes, size, within):
     level = Level("any", nodes, size, 1, section_nodes=within if within >= size else 0)

@@ -18,6 +18,7 @@ def test_exports_are_sorted_complete_and_documented():
         topology.hypercube  # noqa: B018
 
 
+@pytest.mark.slow
 def test_builders_need_neither_numpy_nor_the_rest_of_the_project():
     code = (
         "import sys, supercloud.topology as t\n"

@@ -15,7 +15,7 @@ def test_reserved_links_that_do_not_fit():
     error = refusal(build_rail_optimized, 128, rails=8, radix=64, reserved=4)
     assert str(error) == (
         "4 reserved links need 4 free leaf ports, but 128 nodes with 8 ports each leave 0 free on 32 leaves with "
-        "32 ports for them; take 127 nodes, or smaller units (su)"
+        "32 ports for them; use 127 nodes, or smaller units (su)"
     )
     assert build_rail_optimized(127, rails=8, radix=64, reserved=4).link_counts["reserved-leaf"] == 4
     assert build_rail_optimized(128, rails=8, radix=64, reserved=4, units=5).link_counts["reserved-leaf"] == 4
@@ -28,7 +28,7 @@ def test_too_many_nodes_for_three_tiers():
         "most 65536 ports"
     )
     assert error.hint == (
-        "8192 nodes fit, 12500 need a radix of 80, or 2 planes with every port split in two (radix 128), "
+        "8192 nodes fit, 12500 need a radix of 80, or use 2 planes with every port split in two (radix 128), "
         "or leaves oversubscribed 5:1"
     )
 
@@ -70,10 +70,10 @@ def test_what_the_hint_says_is_the_least(remedy):
         (lambda: build_rail_optimized(8, rails=8, radix=0), "leaf_radix is 0"),
         (lambda: build_rail_optimized(8, rails=8, radix=64, down=40, uplinks=30), "40 ports down"),
         (lambda: build_rail_optimized(8, rails=8, radix=64, tiers=4), "tiers is 4"),
-        (lambda: build_rail_optimized(8, rails=8, radix=64, spines=12), "take 16 spines"),
-        (lambda: build_rail_optimized(8, rails=8, radix=64, spines=64), "take 32 spines"),
+        (lambda: build_rail_optimized(8, rails=8, radix=64, spines=12), "use 16 spines"),
+        (lambda: build_rail_optimized(8, rails=8, radix=64, spines=64), "use 32 spines"),
         (lambda: build_rail_optimized(8, rails=8, radix=64, oversubscription=0), "oversubscription is 0"),
-        (lambda: build_rail_optimized(128, rails=8, radix=64, units=3), "128 nodes do not fit 3 SU of 32"),
+        (lambda: build_rail_optimized(128, rails=8, radix=64, units=3), "128 nodes do not fit into 3 SU of 32"),
         (lambda: build_rail_optimized(8, rails=8, radix=64, pod="rack"), "pod is 'rack'"),
         (lambda: build_rail_optimized(288, rails=8, radix=64, tiers=2), "256 nodes fit"),
         (lambda: build_rail_optimized(288, rails=8, radix=64, tiers=2), "allow 3 tiers"),
@@ -81,15 +81,15 @@ def test_what_the_hint_says_is_the_least(remedy):
         (lambda: build_rail_optimized(288, rails=8, radix=64, unit_nodes=144, down=18), "pods of one rail"),
         (
             lambda: build_rail_optimized(100, rails=8, radix=128, spines=1),
-            "3 tiers of radix 128: the 8 leaves of a pod have 512 uplinks, and its 1 spine 64 ports for them",
+            "3 tiers of radix 128: the 8 leaves of a pod have 512 uplinks, and its 1 spine has 64 ports",
         ),
         (
             lambda: build_rail_optimized(8, rails=8, radix=64, unit_nodes=64, down=32, tiers=1),
-            "one tier has a single leaf, and a unit 2",
+            "one tier has a single leaf, but a unit has 2",
         ),
         (
             lambda: build_rail_optimized(64, rails=8, radix=64, pod_units=4, spines=8, tiers=3),
-            "the 32 leaves of a pod have 1024 uplinks, and its 8 spines 256 ports for them",
+            "the 32 leaves of a pod have 1024 uplinks, and its 8 spines have 256 ports",
         ),
         (
             lambda: build_rail_optimized(64, rails=8, radix=(64, 64, 4), pod="rail"),
@@ -113,9 +113,9 @@ def test_refusals_say_what_and_what_next(call, said):
 
 def test_looking_up_what_is_not_there():
     fabric = build_fat_tree(4, nics=1, radix=4)
-    with pytest.raises(LookupError, match="no spine: there is leaf"):
+    with pytest.raises(LookupError, match="unknown spine: available are leaf"):
         fabric.get_tier("spine")
-    with pytest.raises(LookupError, match="no pod: there is leaf, fabric"):
+    with pytest.raises(LookupError, match="unknown pod: available are leaf, fabric"):
         fabric.get_level("pod")
     with pytest.raises(IndexError):
         fabric.count_hops(0, 4)

@@ -39,6 +39,7 @@ def test_nvlink_72():
     assert len(pairs) == 576 * 18
 
 
+@pytest.mark.slow
 def test_nvlink_8():
     domains = build_switched_scale_up(127, accelerators=8, links_per_accelerator=18, switches=4)
     assert domains.switch_count == 127 * 4
@@ -62,6 +63,7 @@ def test_torus():
     check(domains)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(1, 6), st.integers(1, 9), st.integers(1, 5))
 def test_any_numbers(nodes, accelerators, domain, links, switches):
@@ -79,9 +81,9 @@ def test_any_numbers(nodes, accelerators, domain, links, switches):
 
 
 def test_refusals():
-    with pytest.raises(TopologyError, match="do not make whole tori of 64; take a multiple of 4 nodes"):
+    with pytest.raises(TopologyError, match="do not form whole tori of 64; use a multiple of 4 nodes"):
         build_torus_scale_up(6, accelerators=16, dims=(4, 4, 4))
-    with pytest.raises(TopologyError, match="take dims that hold whole nodes"):
+    with pytest.raises(TopologyError, match="use dims that contain whole nodes"):
         build_torus_scale_up(6, accelerators=5, dims=(4, 4))
     with pytest.raises(TopologyError, match="links is 0"):
         build_switched_scale_up(6, accelerators=5, links_per_accelerator=0, switches=1)

@@ -57,6 +57,7 @@ def fewest_by_trying(nodes: int, rails: int, radix: int, ratio: float, reserved:
     return min(found, default=None)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=80)
 @given(
     st.integers(1, 20),
@@ -89,6 +90,7 @@ def test_no_allowed_arrangement_takes_fewer_switches(
         assert best.uplinks == 0 or leaf.down <= leaf.up * ratio + 1e-9
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 60), st.sampled_from([1, 2, 4]), st.sampled_from([2, 6, 18]))
 def test_scale_up_domains_are_not_spread_over_leaves(nodes: int, rails: int, domain: int) -> None:
@@ -97,5 +99,6 @@ def test_scale_up_domains_are_not_spread_over_leaves(nodes: int, rails: int, dom
 
 
 def test_rails_that_do_not_divide_are_refused() -> None:
-    with pytest.raises(TopologyError, match="8 rails do not share leaves 3 by 3; take 1, 2, 4 or 8 rails a leaf"):
+    message = "8 rails cannot be divided into groups of 3 per leaf; use 1, 2, 4 or 8 rails per leaf"
+    with pytest.raises(TopologyError, match=message):
         build_rail_optimized(8, rails=8, radix=64, rails_per_leaf=3)

@@ -144,6 +144,7 @@ def test_planes_are_the_same_fabric_several_times():
     assert [two.get_node_link(5, 3, plane).source_port for plane in (0, 1)] == [6, 7]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_accelerators():
     fabric = build_rail_optimized(12_500, rails=8, radix=144)
     columns = fabric.build_columns()

@@ -15,6 +15,7 @@ from supercloud.topology.tiers import (
 ratios = st.sampled_from([0.5, 8 / 9, 1.0, 1.25, 4 / 3, 5 / 3, 2.0, 3.0, 7.0])
 
 
+@pytest.mark.slow
 @given(st.integers(1, 1024), ratios)
 def test_most_down_is_the_most(radix, ratio):
     down = compute_max_down(radix, ratio)
@@ -35,6 +36,7 @@ def test_uplinks_round_up():
     assert compute_uplinks(192, 7) == 28
 
 
+@pytest.mark.slow
 @given(st.integers(1, 512), st.data())
 def test_least_divisor(number, data):
     floor = data.draw(st.integers(0, number))

@@ -11,6 +11,7 @@ from supercloud.topology import Grid, TopologyError, build_torus, count_surface_
 boxes = st.lists(st.tuples(st.integers(1, 5), st.booleans()), min_size=2, max_size=3)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(boxes)
 def test_links_neighbours_and_distances_agree(box):
@@ -90,6 +91,7 @@ def test_tpu_v4_cubes():
     assert len(nodes) == 64 and {grid.find_block(node, cube) for node in nodes} == {5}
 
 
+@pytest.mark.slow
 @given(st.sampled_from([(4, 6), (8, 4, 4), (3, 5, 2)]), st.data())
 def test_blocks_tile_the_grid(dims, data):
     grid = Grid(dims, (True,) * len(dims))

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from supercloud.topology import Fabric, TopologyError, build_clos, build_fat_tree, build_rail_optimized
 
+pytestmark = pytest.mark.slow
+
 radixes = st.integers(16, 48) | st.integers(2, 16)
 several = settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])  # most numbers make no fabric
 ratios = st.sampled_from([0.5, 8 / 9, 1.0, 4 / 3, 2.0, 7.0])

@@ -1,5 +1,6 @@
-"""The broker: one optional process beside the same store. It places the jobs that were given to a fleet.
+"""The broker: one optional process beside the same store. It places the jobs that were submitted to a fleet.
 
-``decide`` says what should happen (pure), ``room`` what is free, ``turns`` whose turn it is, ``ledger`` writes each
-step down before it is taken, ``serve`` is the loop. Killed anywhere, the next one goes on; two at a time do no harm.
+``decide`` makes decisions (pure), ``room`` tracks free capacity, ``turns`` the fair-share order, ``ledger`` records
+each step before it is taken, ``serve`` is the loop. If it is killed, the next broker continues; two at a time do no
+harm.
 """

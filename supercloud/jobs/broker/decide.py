@@ -1,4 +1,4 @@
-"""What the broker does next: a pure decision over the fleet as it is now and the jobs that wait."""
+"""The next actions of the broker: a pure decision over the current fleet and the waiting jobs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from .room import allocate, close_pool, select_clusters
 
 __all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "rebalance"]
 
-_MAX_UNSCHEDULED_JOBS = 64  # jobs in a row without a place, after which those behind them are left for the next look
+_MAX_UNSCHEDULED_JOBS = 64  # consecutive jobs without a placement, after which the others wait for the next cycle
 
 
-RECENTLY_RECALLED = "it gave the job back a short while ago"
+RECENTLY_RECALLED = "the job was recalled from it recently"
 
 
 @dataclass(frozen=True)
 class Start:
-    """Give a held job to the engine of a cluster."""
+    """Submit a held job to the engine of a cluster."""
 
     record: JobRecord
     placement: Placement
@@ -31,7 +31,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Hold:
-    """Leave it where it is, and say why."""
+    """Keep the job held, with a reason."""
 
     record: JobRecord
     reason: str
@@ -39,7 +39,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class Move:
-    """Ask a waiting job back: another place has become free for it."""
+    """Recall a waiting job, as another placement is free for it."""
 
     record: JobRecord
     placement: Placement
@@ -54,15 +54,15 @@ def decide(
     allocations: AllocationsByTenant | None = None,
     unresponsive: Sequence[Cluster] = (),
 ) -> list[Start | Hold]:
-    """For each job, in turn, where it goes now, or why it goes nowhere.
+    """For each job, in fair-share order, its placement now, or why it has none.
 
-    A job takes the place that is best for it if that is free. If not, it waits for it as long as the fleet's policy
-    says (``max_wait``; not at all where it says nothing), then takes the best that is free: that is how work bursts
-    into a cloud. What it waits for it keeps from those behind it, or a large job would wait for ever. ``allocations``
-    is what tenants have: a job that is beyond its tenant's limits in one cluster goes to another, or waits, and keeps
-    nothing. ``excluded_clusters`` are the clusters that a job does not go to for some time, and why. ``unresponsive``
-    are the clusters that ``fleet`` lacks, as they do not answer or for the ``unavailable_reason`` in what they
-    answered: a job that only they could have is told so.
+    A job takes its best placement if that is free. Otherwise it waits for it up to ``max_wait`` of the fleet's policy
+    (not at all if unset), then takes the best free one; this is how jobs burst into a cloud. The nodes that it waits
+    for are reserved, or a large job would wait forever. ``allocations`` are the allocations of tenants: a job beyond
+    its tenant's limits on one cluster uses another, or waits without a reservation. ``excluded_clusters`` are the
+    clusters that a job temporarily avoids, with the reason. ``unresponsive`` are the clusters missing in ``fleet``,
+    because they do not respond or because of their ``unavailable_reason``: it is reported for a job that fits only
+    there.
     """
     actions: list[Start | Hold] = []
     allocations = allocations or {}
@@ -70,7 +70,7 @@ def decide(
     in_vain = 0
     for record in waiting:
         if in_vain >= _MAX_UNSCHEDULED_JOBS:
-            actions.append(Hold(record, "jobs before it wait for the same nodes"))
+            actions.append(Hold(record, "earlier jobs wait for the same nodes"))
             continue
         avoided = (excluded_clusters or {}).get(record.id, {})
         allowed = [cluster.plan.name for cluster in fleet.clusters if cluster.plan.name not in avoided]
@@ -111,7 +111,7 @@ def decide(
 def _select_placement(
     job: JobSpec, record: JobRecord, fleet: Fleet, now: float, allocations: AllocationsByTenant, is_wait_over: bool
 ) -> Placement | tuple[str, Placement | None]:
-    """The place a job takes; or why it takes none, and which it waits for. No reason: no cluster can have it now."""
+    """The placement of a job; or why it has none, and which it waits for. No reason: no cluster fits now."""
     best: Placement | None = None
     reasons: list[str] = []
     for answer in _iter_placements(job, fleet, now):
@@ -126,13 +126,13 @@ def _select_placement(
             if not is_wait_over:
                 break
     if best is not None:
-        return f"no room yet: it waits for {best} on {best.cluster}", best
+        return f"no free capacity: it waits for {best} on {best.cluster}", best
     return (reasons[0] if reasons else ""), None
 
 
 def _explain_no_placement(job: JobSpec, fleet: Fleet, excluded_clusters: Sequence[Cluster], now: float) -> str:
-    """Why no cluster can have a job now: first that one where it fits is barred, then what a cluster says that it may
-    go to.
+    """Why no cluster fits a job now: first of all that a cluster where it fits is barred, then the refusals of clusters
+    that it may use.
     """
     answer = place(job, replace(fleet, clusters=(*excluded_clusters, *fleet.clusters)), now=now, with_suggestions=False)
     refusals = () if isinstance(answer, Placement) else answer
@@ -143,7 +143,7 @@ def _explain_no_placement(job: JobSpec, fleet: Fleet, excluded_clusters: Sequenc
         default=None,
         key=lambda refusal: (refusal.reason not in reasons, wanted != "any" and refusal.cluster not in wanted),
     )
-    return str(first) if first else "every cluster that could have it refuses it now"
+    return str(first) if first else "every cluster that fits refuses it now"
 
 
 def rebalance(
@@ -154,10 +154,11 @@ def rebalance(
     move_after: float,
     allocations: AllocationsByTenant | None = None,
 ) -> list[Move]:
-    """Jobs that have waited in one place for some time while another is free for them.
+    """Jobs that have waited on one cluster for some time while another placement is free for them.
 
-    Each move doubles the time the next one takes, so that no job wanders for ever. A job that was to begin later, for
-    cleaner energy, waits only from then on. ``fleet`` has what they wait for in use already.
+    Each move doubles the waiting time before the next one, so that no job moves forever. For a job that was delayed for
+    a lower carbon intensity, the wait counts from its start time. In ``fleet`` the nodes they wait for are in use
+    already.
     """
     found: list[Move] = []
     allocations = allocations or {}
@@ -189,9 +190,9 @@ def rebalance(
 
 
 def _iter_placements(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placement | tuple[Refusal, ...]]:
-    """Places for a job, the best first, one in each pool; in the end why there is no other."""
+    """Placements for a job, the best first, one per pool; at the end the refusals."""
     for _ in range(1 + sum(len(cluster.pools) for cluster in fleet.clusters)):
-        answer = place(job, fleet, now=now, with_suggestions=False)  # many jobs, looked at again and again
+        answer = place(job, fleet, now=now, with_suggestions=False)  # many jobs, in every cycle
         yield answer
         if not isinstance(answer, Placement):
             return

@@ -1,4 +1,4 @@
-"""The broker's own steps in the store. Each compares before it writes, so that of two brokers one takes the step."""
+"""The broker's own steps in the store. Each is a compare-and-set, so that only one of two brokers takes the step."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class AbandonedLaunch:
-    """A start that was given up while its engine did not answer, or a copy of a start whose job is started again: it is
-    ended when the engine answers."""
+    """A launch that was abandoned because its engine did not respond, or a copy of a launch whose job is restarted; it
+    is cancelled when the engine responds."""
 
     id: int
     job: int
     connection: str
     ref: str
+    key: str
+    """The key of that start; empty where an earlier version gave it up."""
 
 
 def assign(
@@ -45,7 +47,7 @@ def assign(
     watts: float | None,
     promised: float | None,
 ) -> bool:
-    """Write down that this process is about to give a held job to an engine; False when somebody else has moved it."""
+    """Record that this process is about to submit a held job to an engine; False if another process has moved it."""
     with store.transaction() as database:
         cursor = database.execute(
             "UPDATE jobs SET state = ?, owner = ?, lease = lease + 1, placement = ?, submission = ?, cluster = ?,"
@@ -74,7 +76,7 @@ def assign(
 
 
 def advance_launch(store: Store, record: JobRecord, launch: int) -> JobRecord:
-    """Write down that a held job was started more often than the store knows; returns the job as it is then."""
+    """Record launches of a held job that the store does not have; returns the updated job."""
     with store.transaction() as database:
         database.execute(
             "UPDATE jobs SET launch = ? WHERE id = ? AND state = ? AND launch = ?",
@@ -84,7 +86,7 @@ def advance_launch(store: Store, record: JobRecord, launch: int) -> JobRecord:
 
 
 def request_recall(store: Store, record: JobRecord, reason: str) -> bool:
-    """Write down that a waiting job's engine is about to be asked for it."""
+    """Record that a waiting job is about to be recalled from its engine."""
     with store.transaction() as database:
         cursor = database.execute(
             "UPDATE jobs SET recalled = 1 WHERE id = ? AND state = ? AND launch = ? AND recalled = 0",
@@ -96,7 +98,7 @@ def request_recall(store: Store, record: JobRecord, reason: str) -> bool:
 
 
 def record_hold_reason(store: Store, record: JobRecord, reason: str) -> None:
-    """Write down why a job is still held, where that is news."""
+    """Record why a job is still held, if the reason is new."""
     if reason != record.reason:
         with store.transaction(relaxed=True) as database:
             sql = "UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND launch = ?"
@@ -104,7 +106,8 @@ def record_hold_reason(store: Store, record: JobRecord, reason: str) -> None:
 
 
 def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
-    """Give up a start whose engine is silent: the job goes on elsewhere, under a later epoch, if it may."""
+    """Abandon a launch whose engine does not respond: the job is restarted elsewhere, under a later epoch, if
+    allowed."""
     with store.transaction():
         if store.get(record.id) != record:
             return
@@ -115,11 +118,11 @@ def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
 
 def list_abandoned(store: Store) -> list[AbandonedLaunch]:
     """Starts that were given up and may still run."""
-    rows = store.read("SELECT id, job, connection, ref FROM abandoned ORDER BY id")
-    return [AbandonedLaunch(row["id"], row["job"], row["connection"], row["ref"]) for row in rows]
+    rows = store.read("SELECT id, job, connection, ref, key FROM abandoned ORDER BY id")
+    return [AbandonedLaunch(row["id"], row["job"], row["connection"], row["ref"], row["key"]) for row in rows]
 
 
 def delete_abandoned(store: Store, launch: AbandonedLaunch) -> None:
-    """A start that was given up has been ended."""
+    """Delete an abandoned launch that has been cancelled."""
     with store.transaction() as database:
         database.execute("DELETE FROM abandoned WHERE id = ?", (launch.id,))

@@ -1,4 +1,4 @@
-"""What tenants may have at one time: in each cluster, and over all clusters of the fleet. Pure."""
+"""Limits of tenants on concurrent use: on each cluster, and over all clusters of the fleet. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..store.records import JobRecord
 __all__ = ["TenantAllocation", "AllocationsByTenant", "compute_allocations", "find_exceeded_limit", "add_allocation"]
 
 ALL_CLUSTERS = ""
-"""Stands for all clusters together where a cluster's name would."""
+"""Key for all clusters together, in place of a cluster's name."""
 
 
 @dataclass(frozen=True)
 class TenantAllocation:
-    """What work that engines have been given takes."""
+    """Resources of submitted jobs."""
 
     accelerators: int = 0
     nodes: int = 0
@@ -30,7 +30,7 @@ AllocationsByTenant = Mapping[tuple[str, str], TenantAllocation]
 
 
 def compute_allocations(records: Iterable[JobRecord]) -> AllocationsByTenant:
-    """What each tenant has, of jobs that engines have; what waits there counts, for it may begin at any time."""
+    """Allocations of each tenant by submitted jobs; waiting jobs count, as they may start at any time."""
     held: AllocationsByTenant = {}
     for record in records:
         if record.placement and record.tenant:
@@ -41,7 +41,7 @@ def compute_allocations(records: Iterable[JobRecord]) -> AllocationsByTenant:
 def add_allocation(
     allocations: AllocationsByTenant, tenant: str, placement: Placement, cluster: str, sign: int = 1
 ) -> AllocationsByTenant:
-    """The same with a job more, or with ``sign`` -1 a job less."""
+    """The allocations with a job added, or with ``sign`` -1 removed."""
     changed = dict(allocations)
     for where in (cluster, ALL_CLUSTERS):
         has = changed.get((tenant, where), TenantAllocation())
@@ -54,7 +54,7 @@ def add_allocation(
 
 
 def find_exceeded_limit(fleet: Fleet, allocations: AllocationsByTenant, tenant: str, placement: Placement) -> str:
-    """Why a tenant may not have a job there now; empty where it may."""
+    """The limit of a tenant that a job would exceed now; empty if none."""
     plan = next(cluster.plan for cluster in fleet.clusters if cluster.plan.name == placement.cluster)
     own = next((item.limits for item in plan.tenants if item.name == tenant), TenantLimits())
     shared = next((item.limits for item in fleet.spec.tenants if item.name == tenant), TenantLimits())
@@ -69,5 +69,5 @@ def find_exceeded_limit(fleet: Fleet, allocations: AllocationsByTenant, tenant: 
             (limits.jobs, has.jobs, 1, "jobs"),
         ):
             if most is not None and now + more > most:
-                return f"tenant {tenant} has {now} of the {most} {what} it may have at one time in {name}"
+                return f"tenant {tenant} uses {now} of its limit of {most} {what} in {name}"
     return ""

@@ -1,4 +1,4 @@
-"""The lock that makes a process the one broker of a store."""
+"""The lock that makes a process the only broker of a store."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["acquire_broker_lock"]
 
 @contextlib.contextmanager
 def acquire_broker_lock(folder: Path) -> Iterator[None]:
-    """Be the one broker of a store; a second one is told so at once.
+    """Hold the broker lock of a store; a second broker fails immediately.
 
-    Raises :class:`OperationError` where another process is it, and where the file system gives no lock.
+    Raises :class:`OperationError` if another process holds it, or if the file system does not support locks.
     """
     require_own_folder(folder)
     path = folder / "broker.lock"
@@ -26,21 +26,21 @@ def acquire_broker_lock(folder: Path) -> Iterator[None]:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise OperationError(
-            f"{path} cannot be made: {error.strerror}; without it two brokers would not know of each "
-            "other: free some space, or set SUPERCLOUD_STATE to another folder"
+            f"{path} cannot be created: {error.strerror}; without it two brokers could run at the same "
+            "time: free some space, or set SUPERCLOUD_STATE to another folder"
         ) from None
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             other = os.read(handle, 32).decode(errors="replace").strip() or "unknown"
-            raise OperationError(f"process {other} already serves {folder}; one is enough, end it first") from None
+            raise OperationError(f"process {other} already serves {folder}; stop it first") from None
         except OSError as error:
             raise OperationError(
-                f"{path} cannot be locked: {error.strerror}; two brokers would not know of each other: set "
+                f"{path} cannot be locked: {error.strerror}; two brokers could run at the same time: set "
                 "SUPERCLOUD_STATE to a folder on a file system with file locks"
             ) from None
-        with contextlib.suppress(OSError):  # the disk is full: the lock holds, only who has it is not written down
+        with contextlib.suppress(OSError):  # the disk is full: the lock is held, only its process ID is not recorded
             os.ftruncate(handle, 0)
             os.write(handle, str(os.getpid()).encode())
         yield

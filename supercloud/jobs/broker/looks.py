@@ -1,4 +1,5 @@
-"""One look at a connection: what became of its jobs, what is free, and whether it has jobs that the store forgot."""
+"""One poll of a connection: the statuses of its jobs, its free capacity, and jobs that a restored store does not
+have."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ...errors import EngineError, SupercloudError
+from ...errors import EngineError, StoreError, SupercloudError
 from ...spec.fleet import Connection
-from ..engines.base import FindsByKey, open_engine
+from ..copies import build_identity
+from ..engines.base import EndsStarts, FindsByKey, open_engine
 from ..engines.identity import find_digests
 from ..fleet.state import Cluster, ObservationCache
 from ..reconcile import reconcile
@@ -20,22 +22,22 @@ __all__ = ["PollResult", "poll_connection"]
 
 @dataclass
 class PollResult:
-    """What one look at a connection gave."""
+    """The result of polling a connection."""
 
     outage: SupercloudError | None = None
-    """Why one of the questions was not answered: one outage fails all that come after it."""
+    """Why a request was not answered: one outage fails all later requests."""
     problems: list[SupercloudError] = field(default_factory=list)
-    """What else is wrong, with single jobs or with the store."""
+    """Other errors, of single jobs or of the store."""
     is_unresponsive: bool = False
-    """Whether it did not answer the first question: no other was asked then."""
+    """Whether it did not answer the first request: no others were sent then."""
     clusters: dict[str, Cluster | SupercloudError] = field(default_factory=dict)
-    """Its clusters by name, or why one of them could not be seen."""
+    """Its clusters by name, or why one of them could not be observed."""
     queried_keys: Sequence[str] = ()
-    """The keys that were looked for; all of them where nothing can be looked for."""
+    """The keys that were looked up; all of them if the engine cannot look up keys."""
     refs: Mapping[str, str | None] = field(default_factory=dict)
-    """What it calls the jobs of the keys that were looked for; None: certainly not there."""
+    """The references of the jobs with these keys; None: certainly not present."""
     digests: Mapping[str, str] = field(default_factory=dict)
-    """Of what was found: the digest of the spec that each was submitted for, as far as it is known."""
+    """Of the jobs found: the digest of the spec that each was submitted for, if known."""
 
 
 def poll_connection(
@@ -47,7 +49,7 @@ def poll_connection(
     keys: Sequence[str],
     since: float,
 ) -> PollResult:
-    """Ask everything of one connection: its jobs first, then its clusters; ``keys`` are looked for since a date."""
+    """Poll one connection: its jobs first, then its clusters; ``keys`` are looked up since a date."""
     failed: dict[str, EngineError] = {}
     problems = reconcile(store, job_ids, failed) if job_ids else []
     answer = PollResult(
@@ -76,9 +78,13 @@ def poll_connection(
 
 
 def _cancel_abandoned(store: Store, connection: str) -> None:
-    """End starts that were given up while their engine was silent."""
+    """Cancel launches that were abandoned while their engine did not respond."""
     for item in ledger.list_abandoned(store):
         if item.connection == connection:
-            with contextlib.suppress(EngineError):  # it is still silent
-                open_engine(Connection.model_validate_json(connection), store.folder).cancel(item.ref)
+            with contextlib.suppress(EngineError, StoreError):  # it is still silent, or its record cannot be read
+                engine = open_engine(Connection.model_validate_json(connection), store.folder)
+                if item.key and isinstance(engine, EndsStarts):
+                    engine.end_start(item.ref, build_identity(store.get(item.job))._replace(key=item.key))
+                else:
+                    engine.cancel(item.ref)
                 ledger.delete_abandoned(store, item)

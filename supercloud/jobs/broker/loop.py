@@ -1,4 +1,4 @@
-"""The broker as a service: it goes on through outages, says each of them once, and ends when it is asked to."""
+"""The broker as a service: it continues through outages, reports each of them once, and stops on request."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Reporter", "GraceExpired", "run_broker", "handle_stop_signals"]
 
 _WARNING_PREFIX = "warning: "
 _GRACE_PERIOD = 20.0
-"""Seconds the step that is being taken gets when the broker is asked to end; it may be broken off anywhere."""
+"""Seconds that the current step may take after a stop request; it can be aborted at any point."""
 
 
 class StepRunner(Protocol):
-    """What takes steps."""
+    """An object that takes steps."""
 
     def step(self) -> int:
-        """One look and what follows from it."""
+        """Run one cycle."""
 
 
 class GraceExpired(BaseException):
-    """The step that was being taken took too long to wait for."""
+    """The current step exceeded the grace period."""
 
 
 class Reporter:
-    """Says lines with the time. A warning that is given again in the next step is the same outage: it is said once, and
-    that it is over. So are all warnings about one thing, whatever their words.
+    """Writes lines with the time. A warning that is repeated in the next step is the same outage: it is reported once,
+    and so is its end. The same holds for all warnings about one subject, whatever their text.
     """
 
     def __init__(self, write: Callable[[str], None]):
@@ -42,11 +42,11 @@ class Reporter:
         self._previous_warnings: set[str] = set()
         self._current_warnings: set[str] = set()
         self._outages: dict[str, tuple[str, set[str]]] = {}
-        """By what they are about: the first warning of each outage, and all reasons that were given for it."""
+        """By subject: the first warning of each outage, and all reasons reported for it."""
         self._renewed: set[str] = set()
 
     def report(self, message: str, detail: str = "") -> None:
-        """Something that happened; a warning where it begins with ``warning:``. Detail is said with what is said."""
+        """Report an event, or a warning if it starts with ``warning:``. Detail is written together with the message."""
         if message.startswith(_WARNING_PREFIX):
             known = message in self._previous_warnings or message in self._current_warnings
             self._current_warnings.add(message)
@@ -55,9 +55,9 @@ class Reporter:
         self._write_lines(message, detail)
 
     def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
-        """A warning about something, such as a connection: while its outage lasts, only another reason is said again.
+        """Warn about a subject, such as a connection: during its outage only a new reason is reported again.
 
-        ``is_inconclusive`` is for what gives none, as that nothing was answered in time. Numbers make no other reason.
+        ``is_inconclusive`` is for warnings without a reason, such as a timeout. Different numbers are not a new reason.
         """
         self._renewed.add(subject)
         reason = re.sub(r"\d+", "", message)
@@ -69,7 +69,7 @@ class Reporter:
         self._write_lines(message)
 
     def renew(self, subject: str) -> None:
-        """What was warned of goes on, as far as anybody knows."""
+        """The outage of a subject is assumed to continue."""
         self._renewed.add(subject)
 
     def _write_lines(self, text: str, detail: str = "") -> None:
@@ -78,7 +78,7 @@ class Reporter:
             self._write(f"{stamp} {line}")
 
     def end_step(self) -> None:
-        """All that a step had to say has been said."""
+        """End a step: report the outages that are over."""
         for text in sorted(self._previous_warnings - self._current_warnings):
             self.report(f"over: {text.removeprefix(_WARNING_PREFIX).splitlines()[0]}")
         self._previous_warnings, self._current_warnings = self._current_warnings, set()
@@ -88,13 +88,15 @@ class Reporter:
 
 
 def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_event: threading.Event) -> None:
-    """Take steps until ``stop_event``; whatever goes wrong in one of them, the next one is taken."""
+    """Take steps until ``stop_event``; after an error in one step the next one is taken."""
     while not stop_event.is_set():
         try:
             broker.step()
         except SupercloudError as error:
             reporter.report(f"{_WARNING_PREFIX}{error}")
-        except Exception as error:  # a defect of an engine, perhaps of another distribution: others go on being served
+        except (
+            Exception
+        ) as error:  # a defect of an engine, perhaps of another distribution: other engines are still served
             reporter.report(f"{_WARNING_PREFIX}{type(error).__name__}: {error}", traceback.format_exc())
         reporter.end_step()
         stop_event.wait(interval)
@@ -102,7 +104,7 @@ def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_eve
 
 @contextlib.contextmanager
 def handle_stop_signals() -> Iterator[threading.Event]:
-    """Around a service: SIGTERM and SIGINT set the event; what takes longer than the grace is broken off."""
+    """Context of a service: SIGTERM and SIGINT set the event; a step that exceeds the grace period is aborted."""
     ended = threading.Event()
 
     def request_stop(signal_number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,5 @@
-"""Held jobs of a store that was restored: engines may have got them after the copy was made, and are asked first."""
+"""Held jobs of a store that was restored: they may have been submitted after the backup, so engines are queried
+first."""
 
 from __future__ import annotations
 
@@ -10,14 +11,12 @@ from ..store.store import RestoreInfo
 
 __all__ = ["Rediscovery"]
 
-_LAUNCH_LOOKAHEAD = (
-    8  # launches behind the one that the copy knows: a job may have moved, or been lost and started anew, since
-)
-_MAX_JOBS_PER_QUERY = 100  # jobs looked for in one question
+_LAUNCH_LOOKAHEAD = 8  # launches after the one in the backup: a job may have moved, or been lost and restarted, since
+_MAX_JOBS_PER_QUERY = 100  # jobs looked up in one request
 
 
 class Rediscovery:
-    """What engines have said about the keys of held jobs."""
+    """The answers of engines on the keys of held jobs."""
 
     def __init__(self, restored: RestoreInfo):
         self.restored = restored
@@ -27,19 +26,19 @@ class Rediscovery:
         self._digests: dict[str, dict[str, str]] = {}
 
     def select_keys(self, connection: str, held_jobs: Iterable[JobRecord]) -> list[str]:
-        """Keys that a connection is to be asked for."""
+        """Keys to look up on a connection."""
         wanted = [_list_keys(record) for record in held_jobs if not self._is_confirmed_absent(connection, record)]
         return [key for keys in wanted[:_MAX_JOBS_PER_QUERY] for key in keys]
 
     def record_answer(
         self, connection: str, queried_keys: Iterable[str], refs: Mapping[str, str | None], digests: Mapping[str, str]
     ) -> None:
-        """What a connection that was asked for keys answered; of those that are left out it cannot tell.
+        """Record the answer of a connection to a lookup of keys; missing keys are undetermined.
 
-        ``digests`` says for jobs that were found what they were submitted for.
+        ``digests`` has the spec digests of the jobs found.
         """
         queried_keys, there = set(queried_keys), {key: ref for key, ref in refs.items() if ref is not None}
-        # what is there is asked for again: it is adopted, or whoever is in its way ends it
+        # jobs found are looked up again: they are adopted, or a user cancels the conflicting one
         self._queried[connection] = (self._queried.get(connection, set()) | queried_keys) - there.keys()
         self._absent.setdefault(connection, set()).update(refs.keys() - there.keys())
         kept = {key: ref for key, ref in self._present.get(connection, {}).items() if key not in queried_keys}
@@ -47,7 +46,7 @@ class Rediscovery:
         self._digests[connection] = self._digests.get(connection, {}) | dict(digests)
 
     def find_latest_launch(self, record: JobRecord) -> tuple[int, str, str] | None:
-        """The latest start of a job that an engine has: launch, connection and what the engine calls it."""
+        """The latest launch of a job that an engine has: launch, connection and reference."""
         starts = [
             (parse_launch(key), connection, known[key])
             for connection, known in self._present.items()
@@ -57,25 +56,25 @@ class Rediscovery:
         return max(starts, key=lambda start: start[0], default=None)
 
     def find_digest(self, connection: str, ref: str) -> str | None:
-        """Which spec a job that was found was submitted for; None where it does not say."""
+        """The spec digest of a job that was found; None if it has none."""
         return self._digests[connection].get(ref)
 
     def is_in_backup(self, record: JobRecord) -> bool:
-        """Whether a job is one that the copy had: its key was its own when the copy was made."""
+        """Whether a job is in the backup: the key was already its own at the time of the backup."""
         return record.id <= self.restored.last_job_id
 
     def list_unconfirmed(self, record: JobRecord, connections: Sequence[str], responding: Iterable[str]) -> list[str]:
-        """Connections that have to say first that they have not got a job.
+        """Connections that must first confirm that they do not have a job.
 
-        Those are all where the copy has the job; those that answer where it was submitted since.
+        All connections if the job is in the backup; those that respond if it was submitted since.
         """
         asked = connections if self.is_in_backup(record) else responding
         return [one for one in asked if not self._is_confirmed_absent(one, record)]
 
     def _is_confirmed_absent(self, connection: str, record: JobRecord) -> bool:
-        """Whether a connection has certainly not got a job. One submitted since the restore can be there only where its
-        key had been used before: that it was looked for and not found is enough, or a scheduler without accounts, which
-        never is certain of what is long over, would get no job any more.
+        """Whether a connection certainly does not have a job. One submitted since the restore can be there only if its
+        key had been used before: a lookup without a result suffices, or a scheduler without accounting, which
+        is never certain about old jobs, would get no more jobs.
         """
         said = self._absent if self.is_in_backup(record) else self._queried
         return said.get(connection, set()).issuperset(_list_keys(record))

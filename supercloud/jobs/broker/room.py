@@ -1,4 +1,4 @@
-"""What is free in a fleet, counted down as jobs are given places. Pure."""
+"""The free capacity of a fleet, reduced as jobs are placed. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["close_pool", "select_clusters", "allocate"]
 
 
 def allocate(fleet: Fleet, placement: Placement) -> Fleet:
-    """The fleet with a job's nodes in use: as many as are free, the first that have room; pinned ones themselves.
+    """The fleet with a job's nodes in use: the first free ones, or those that are pinned.
 
-    What is to begin later, for cleaner energy, leaves them to others until then.
+    A job that is delayed for a lower carbon intensity leaves them free until its start time.
     """
     return (
         fleet
@@ -24,7 +24,7 @@ def allocate(fleet: Fleet, placement: Placement) -> Fleet:
 
 
 def close_pool(fleet: Fleet, cluster: str, pool: str) -> Fleet:
-    """The fleet with a pool that nobody may have now."""
+    """The fleet with a pool that is unavailable now."""
     return _update_pool(
         fleet, cluster, pool, lambda state: PoolState(state.pool, state.domains, bytes(state.pool.nodes))
     )

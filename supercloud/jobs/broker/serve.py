@@ -1,4 +1,4 @@
-"""The broker's loop: look at everything once, decide, take each step; killed anywhere, the next one goes on."""
+"""The broker's loop: poll, decide, take each step; if it is killed, the next broker continues."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ from .usage import Usage
 
 __all__ = ["Broker"]
 
-_EXCLUSION_PERIOD = 60.0  # seconds for which a cluster that refused a job is not asked again
+_EXCLUSION_PERIOD = 60.0  # seconds for which a cluster that refused a job is not tried again
 
 
 class Broker:
-    """Looks after the held jobs of one fleet."""
+    """Manages the held jobs of one fleet."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Broker:
         timeout: float = POLL_TIMEOUT,
         reporter: Reporter | None = None,
     ):
-        # dates go into the store; how long something lasts here is measured with a clock that no new date moves
+        # dates are stored; durations are measured with a clock that a change of the date does not affect
         self.store, self.clock, self.reporter = store, clock, reporter
         self.report = reporter.report if reporter else say
         self.monotonic = ticks or (time.monotonic if clock is time.time else clock)
@@ -69,21 +69,20 @@ class Broker:
         self.observations = ObservationCache(max_age=0.0, clock=clock)
         self.parsed_specs: dict[int, JobSpec] = {}
         self._readable_placements: dict[int, str] = {}
-        """By job, as text: those that are known to be readable."""
+        """By job, as text: specs that are known to be readable."""
         self.specs: dict[int, JobSpec] = {}
         self.exclusions: dict[int, dict[str, tuple[float, str]]] = {}
-        self._exclusions_lock = (
-            threading.Lock()
-        )  # around what jobs that are handed over side by side write to ``exclusions``
+        self._exclusions_lock = threading.Lock()  # guards ``exclusions``, which concurrent submissions write
         self.unresponsive_since: dict[str, float] = {}
         self.busy_connections: set[str] = set()
-        """Connections that still take jobs: nothing else was asked, so nobody knows that they are silent."""
+        """Connections with submissions in progress: no other request was sent, so they are not known to be
+        unresponsive."""
         self.requests = ParallelRequests(timeout)
         self.rediscovery: Rediscovery | None = None
         self.usage = Usage(store, fleet.spec.policy.half_life.to("s"))
 
     def step(self) -> int:
-        """One look and what follows from it; returns how many jobs were given to an engine."""
+        """Run one cycle; returns the number of jobs submitted to engines."""
         began = self.monotonic()
         answers, failed = self._poll_connections(self.store.list_live(damaged=[]))
         view = self._build_view(answers, began)
@@ -101,13 +100,15 @@ class Broker:
             if record.state is State.HELD and self._is_confirmed_absent(record, answers) and self._is_ready(record)
         ]
         now = self.clock()
-        given = [record for record in live if record.state is not State.HELD]
+        submitted = [record for record in live if record.state is not State.HELD]
         lately = self.usage.compute_usage(live, now)
-        use = {tenant: units + lately.pop(tenant, 0.0) for tenant, units in count_units_in_use(given).items()} | lately
+        use = {
+            tenant: units + lately.pop(tenant, 0.0) for tenant, units in count_units_in_use(submitted).items()
+        } | lately
         order = compute_fair_share_order(
             held, use, compute_shares(self.fleet), {record.id: self._count_units(record) for record in held}
         )
-        have = compute_allocations(given)
+        have = compute_allocations(submitted)
         starts: dict[str, list[Start]] = {}
         visible = {cluster.plan.name for cluster in view.clusters}
         silent = [
@@ -130,14 +131,14 @@ class Broker:
             for move in rebalance(view, queued, self.specs, now, self.move_after, have)
             if self._request_move(move)
         ]
-        recalled += [record for record in queued if record.recalled]  # a broker may have died before it asked
+        recalled += [record for record in queued if record.recalled]  # a broker may have died before the request
         self._recall_all([record for record in recalled if record.connection in answers])
         for defect in failed.values():
             raise defect
         return begun
 
     def _list_live_jobs(self) -> list[JobRecord]:
-        """All jobs that have not ended and can be read; those that cannot are said, and stay as they are."""
+        """All readable jobs that have not ended; unreadable ones are reported and not changed."""
         damaged: list[StoreError] = []
         live = self.store.list_live(damaged)
         specs, placements = self.parsed_specs, self._readable_placements
@@ -157,31 +158,31 @@ class Broker:
         return readable
 
     def _warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
-        """Say something that lasts, as long as it does: see :meth:`Reporter.warn`."""
+        """Warn of a lasting problem: see :meth:`Reporter.warn`."""
         if self.reporter:
             self.reporter.warn(f"warning: {message}", subject, is_inconclusive)
         else:
             self.report(f"warning: {message}")
 
-    # -- seeing ------------------------------------------------------------------------------------------------------
+    # -- polling ------------------------------------------------------------------------------------------------------
 
     def _poll_connections(self, live_jobs: Sequence[JobRecord]) -> tuple[dict[str, PollResult], dict[str, Exception]]:
-        """The answers of all connections that answer in time; by connection what is wrong with engines themselves."""
+        """The answers of all connections that respond in time; and, by connection, defects of engines."""
         restored = self.store.find_restore()
         if restored and not (self.rediscovery and self.rediscovery.restored == restored):
             self.rediscovery = Rediscovery(restored)
         clusters: dict[str, list[Cluster]] = {}
         for cluster in self.fleet.clusters:
             clusters.setdefault(_serialize_connection(cluster), []).append(cluster)
-        given: dict[str, list[JobRecord]] = {connection: [] for connection in clusters}
+        submitted: dict[str, list[JobRecord]] = {connection: [] for connection in clusters}
         for record in live_jobs:
             if record.state is not State.HELD:
-                given.setdefault(record.connection, []).append(record)
+                submitted.setdefault(record.connection, []).append(record)
         for item in ledger.list_abandoned(self.store):
-            given.setdefault(item.connection, [])
+            submitted.setdefault(item.connection, [])
         held = [record for record in live_jobs if self._is_held_here(record)]
         questions = {}
-        for connection, records in given.items():
+        for connection, records in submitted.items():
             mine = clusters.get(connection, [])
             keys = self.rediscovery.select_keys(connection, held) if self.rediscovery and mine else []
             questions[connection] = partial(
@@ -198,12 +199,12 @@ class Broker:
         self.busy_connections = set()
         for connection, kind in late.items():
             names = {cluster.plan.name for cluster in clusters.get(connection, ())}
-            names |= {record.cluster for record in given[connection]}
+            names |= {record.cluster for record in submitted[connection]}
             if kind != "look":
                 self.busy_connections.add(connection)
-            what = "to a look" if kind == "look" else "while it was given or asked for jobs"
+            what = "to a poll" if kind == "look" else "to submissions or recalls"
             self._warn(
-                f"{', '.join(sorted(names))}: no answer within {self.requests.timeout:g} s {what}; others go on",
+                f"{', '.join(sorted(names))}: no answer within {self.requests.timeout:g} s {what}; others continue",
                 connection,
                 is_inconclusive=True,
             )
@@ -212,12 +213,14 @@ class Broker:
         for connection, question in done.items():
             try:
                 answers[connection] = question.result()
-            except Exception as error:  # a defect of an engine: others go on being served, and the service says it
+            except (
+                Exception
+            ) as error:  # a defect of an engine: other engines are still served, and the service reports it
                 failed[connection] = error
         for connection, answer in answers.items():
             if answer.outage:
                 names = {cluster.plan.name for cluster in clusters.get(connection, ())}
-                names |= {record.cluster for record in given[connection]}
+                names |= {record.cluster for record in submitted[connection]}
                 self._warn(
                     f"{', '.join(sorted(names))}: {answer.outage}",
                     connection,
@@ -233,7 +236,7 @@ class Broker:
         return record.state is State.HELD and record.fleet == self.fleet.spec.name
 
     def _build_view(self, answers: Mapping[str, PollResult], started: float) -> Fleet:
-        """The fleet as its engines see it now; clusters that do not answer are left out."""
+        """The fleet as reported by its engines; clusters that do not respond are omitted."""
         seen = []
         for cluster in self.fleet.clusters:
             name, answer = cluster.plan.name, answers.get(_serialize_connection(cluster))
@@ -251,7 +254,7 @@ class Broker:
         )
 
     def _barred(self, cluster: Cluster, answers: Mapping[str, PollResult], failed: Mapping[str, Exception]) -> Cluster:
-        """A cluster that was not seen, with why; one that has not answered yet as it is."""
+        """A cluster that was not observed, with the reason; unchanged if it has not responded yet."""
         connection, answer = _serialize_connection(cluster), answers.get(_serialize_connection(cluster))
         found = answer.clusters.get(cluster.plan.name) if answer else None
         error = found if isinstance(found, Exception) else answer.outage if answer else failed.get(connection)
@@ -260,7 +263,7 @@ class Broker:
     # -- after a restore ---------------------------------------------------------------------------------------------
 
     def _adopt_all(self, rediscovery: Rediscovery) -> None:
-        """Take over what engines were given after the copy was made that is in the place of the store now."""
+        """Adopt jobs that were submitted after the backup was made from which the store was restored."""
         for record in self._list_live_jobs():
             if self._is_held_here(record) and (start := rediscovery.find_latest_launch(record)):
                 launch, connection, ref = start
@@ -286,13 +289,13 @@ class Broker:
     def _adopt(self, record: JobRecord, launch: int, cluster: Cluster, ref: str) -> None:
         job, name, connection = self.parsed_specs[record.id], cluster.plan.name, cluster.member.connect
         assert connection is not None
-        # where it lies nobody wrote down: it is counted as it would be placed now if all were free
+        # its nodes are not recorded: it counts as it would be placed now on an idle cluster
         placement = place(job, select_clusters(self.fleet, [name]), now=self.clock(), with_suggestions=False)
         if not isinstance(placement, Placement):
             raise InputError(
-                f"{placement[0]}; cancel it there, or let the cluster have it"
+                f"{placement[0]}; cancel it there, or change the cluster so that it fits"
                 if placement
-                else "no pool can have it; cancel it there"
+                else "no pool fits; cancel it there"
             )
         placement = replace(placement, begin=0.0)
         submission = self._open_engine(cluster).prepare(job, placement, build_engine_key(record.key, launch))
@@ -310,10 +313,10 @@ class Broker:
             ):
                 return
             self.store.record_submitted(record.id, ref)
-        self.report(f"job {record.id} ({record.name}) was given to {name} before the store was restored: {ref}")
+        self.report(f"job {record.id} ({record.name}) was submitted to {name} before the store was restored: {ref}")
 
     def _is_confirmed_absent(self, record: JobRecord, answers: Mapping[str, PollResult]) -> bool:
-        """Whether engines have said that they have not got a held job, where the store cannot know."""
+        """Whether engines have confirmed that they do not have a held job, if the store was restored."""
         if self.rediscovery is None:
             return True
         if self.rediscovery.find_latest_launch(record):
@@ -326,13 +329,14 @@ class Broker:
             ledger.record_hold_reason(
                 self.store,
                 record,
-                f"the store was restored: {', '.join(names)} has not said yet whether "
-                "it has this job; where it never will, cancel it and submit it anew",
+                f"the store was restored: {', '.join(names)} has not confirmed yet whether "
+                "it has this job; if it never responds, cancel the job and submit it again",
             )
         return not names
 
     def _subtract_allocations(self, view: Fleet, live_jobs: list[JobRecord]) -> Fleet:
-        """What was given away but is not yet to be seen: jobs that wait, and all where an engine lists no nodes."""
+        """Subtract submitted jobs that are not yet visible: waiting ones, and all jobs if an engine does not list
+        nodes."""
         blind = {
             cluster.plan.name for cluster in view.clusters if not isinstance(self._open_engine(cluster), ListsNodes)
         }
@@ -341,7 +345,7 @@ class Broker:
             if record.placement and record.state is not State.HELD:
                 at = Placement.from_json(record.placement)
                 if at.begin and (record.submitted or now) + at.begin <= now:
-                    at = replace(at, begin=0.0)  # it is due
+                    at = replace(at, begin=0.0)  # its start time has passed
                 if record.cluster in blind or record.state in (State.SUBMITTING, State.QUEUED):
                     view = allocate(view, at)
         return view
@@ -354,7 +358,7 @@ class Broker:
         return open_engine(cluster.member.connect, self.store.folder)
 
     def _build_current_spec(self, record: JobRecord) -> JobSpec:
-        """A job as it stands now: its deadline counts from when it was recorded."""
+        """A job's spec for submission now: its deadline counts from when it was recorded."""
         known = self.parsed_specs[record.id]
         if known.deadline is None:
             return known
@@ -367,11 +371,12 @@ class Broker:
         return max(1, self.specs[record.id].accelerator_count, self.specs[record.id].nodes or 1)
 
     def _is_ready(self, record: JobRecord) -> bool:
-        """Whether what a job waits for has completed; one that never will ends it, and so does its deadline."""
+        """Whether the dependencies of a job have completed; one that cannot complete ends the job, and so does its
+        deadline."""
         left = self.specs[record.id].deadline
         if left is not None and not left.base:
             self.store.record_statuses(
-                {record.id: Status(State.FAILED, record.attempt, "its deadline passed before it began")}
+                {record.id: Status(State.FAILED, record.attempt, "its deadline passed before it started")}
             )
             return False
         try:
@@ -389,10 +394,10 @@ class Broker:
         return True
 
     def _load_dependency_ids(self, record: JobRecord) -> Sequence[int]:
-        """The numbers of the jobs that a job waits for."""
+        """The IDs of the jobs that a job depends on."""
         if '"after"' not in record.spec:
             return ()
-        if not (numbers := self.store.list_dependencies(record.id)):  # recorded by a version that kept the names only
+        if not (numbers := self.store.list_dependencies(record.id)):  # recorded by a version that stored only names
             for name in JobSpec.model_validate_json(record.spec).after:
                 if (found := self.store.find_by_name(name, before_id=record.id)) is None:
                     raise UnknownNameError("earlier job", name, ())
@@ -400,10 +405,10 @@ class Broker:
             self.store.record_dependencies(record.id, numbers)
         return numbers
 
-    # -- acting ------------------------------------------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------------------------------
 
     def _start_all(self, starts: Mapping[str, Sequence[Start]]) -> int:
-        """Hand jobs over, those of different connections side by side; returns how many were taken in time."""
+        """Submit jobs, in parallel for different connections; returns the number accepted in time."""
         specs = self.specs
         done, late = self.requests.run(
             "hand over",
@@ -418,14 +423,14 @@ class Broker:
         for connection in late:
             name = starts[connection][0].placement.cluster
             self._warn(
-                f"{name}: a job is not taken within {self.requests.timeout:g} s; others go on",
+                f"{name}: no answer to a submission within {self.requests.timeout:g} s; other clusters continue",
                 connection,
                 is_inconclusive=True,
             )
         return sum(question.result() for question in done.values())
 
     def _run_until_timeout(self, steps: Sequence[Callable[[], object]]) -> int:
-        """Take steps at one connection until half of the patience is over; what is left comes at the next look."""
+        """Take steps at one connection until half of the timeout has passed; the rest follows in the next cycle."""
         end = time.monotonic() + self.requests.timeout / 2
         count = 0
         for step in steps:
@@ -459,7 +464,7 @@ class Broker:
                 submit_recorded(self.store, engine, record.id, submission)
         except SubmissionUnknownError as error:
             self._warn(
-                f"{placement.cluster}: job {record.id} may have been taken, and is looked for: {error}",
+                f"{placement.cluster}: job {record.id} may have been accepted and is looked up: {error}",
                 _serialize_connection(cluster),
                 is_inconclusive=True,
             )
@@ -469,26 +474,26 @@ class Broker:
             return False
         except SupercloudError:  # of the store
             raise
-        except Exception as error:  # a defect of an engine: the jobs behind this one go on
+        except Exception as error:  # a defect of an engine: the jobs after this one continue
             self._exclude_cluster(
                 record, placement.cluster, f"its engine failed with {type(error).__name__}: {error}", now
             )
             return False
-        self.report(f"job {record.id} ({record.name}) goes to {placement.cluster}: {placement}")
+        self.report(f"job {record.id} ({record.name}) submitted to {placement.cluster}: {placement}")
         return True
 
     def _exclude_cluster(self, record: JobRecord, cluster: str, reason: str, now: float) -> None:
-        """Try other clusters for some time."""
+        """Use other clusters for some time."""
         with self._exclusions_lock:
             self.exclusions.setdefault(record.id, {})[cluster] = (
                 now + _EXCLUSION_PERIOD,
-                f"it refused the job a short while ago: {reason}",
+                f"it refused the job recently: {reason}",
             )
         ledger.record_hold_reason(self.store, self.store.get(record.id), f"{cluster}: {reason}")
         self._warn(f"job {record.id} is refused by {cluster}: {reason}", f"job {record.id} on {cluster}")
 
     def _list_exclusions(self, held_jobs: list[JobRecord], now: float) -> dict[int, dict[str, str]]:
-        """The clusters that each job does not go to now, and why."""
+        """The clusters that each job avoids now, with the reason."""
         with self._exclusions_lock:
             self.exclusions = {
                 number: kept
@@ -501,14 +506,14 @@ class Broker:
         if self.reporter is not None:
             for number, names in avoided.items():
                 for name in names:
-                    self.reporter.renew(f"job {number} on {name}")  # it is not asked again yet
+                    self.reporter.renew(f"job {number} on {name}")  # it is not tried again yet
         for record in held_jobs:
-            if record.reason == RECALLED_BEFORE_START:  # where it waited in vain looks free as soon as it has left
+            if record.reason == RECALLED_BEFORE_START:  # the nodes it waited for look free as soon as it has left
                 avoided.setdefault(record.id, {})[record.cluster] = RECENTLY_RECALLED
         return avoided
 
     def _request_move(self, move: Move) -> bool:
-        """Write down that a job is about to be asked back; False where its engine gives none back."""
+        """Record that a job is about to be recalled; False if its engine does not support it."""
         record = move.record
         if not isinstance(
             open_engine(Connection.model_validate_json(record.connection), self.store.folder), RecallsJobs
@@ -516,10 +521,10 @@ class Broker:
             return False
         to = f"{move.placement.cluster}: {move.placement}"
         if not ledger.request_recall(
-            self.store, record, f"{record.cluster} is asked for it back: there is room on {to}"
+            self.store, record, f"recall from {record.cluster} requested: {to} has free capacity"
         ):
             return False
-        self.report(f"job {record.id} ({record.name}) still waits on {record.cluster}: there is room on {to}")
+        self.report(f"job {record.id} ({record.name}) still waits on {record.cluster}: {to} has free capacity")
         return True
 
     def _recall_all(self, records: Sequence[JobRecord]) -> None:
@@ -536,27 +541,27 @@ class Broker:
     def _recall(self, record: JobRecord) -> None:
         engine = open_engine(Connection.model_validate_json(record.connection), self.store.folder)
         if isinstance(engine, RecallsJobs) and record.ref is not None:
-            with contextlib.suppress(EngineError):  # the next look asks again
+            with contextlib.suppress(EngineError):  # the next cycle tries again
                 engine.recall(record.ref)
 
     def _abandon_unresponsive(self) -> None:
-        """Jobs on clusters that have been silent for long go on elsewhere; their old copies are fenced off."""
+        """Restart jobs of clusters that have not responded for long elsewhere; their old copies are fenced."""
         now = self.monotonic()
         lost = {name for name, since in self.unresponsive_since.items() if now - since >= (self.lost_after or 0.0)}
         for record in self._list_live_jobs() if lost else ():
             if record.cluster in lost and record.fleet and record.ref is not None:
                 ledger.abandon_launch(
-                    self.store, record, f"{record.cluster} has not answered for {self.lost_after:g} s"
+                    self.store, record, f"{record.cluster} has not responded for {self.lost_after:g} s"
                 )
 
 
 def _serialize_connection(cluster: Cluster) -> str:
-    """As the store has it."""
+    """Its connection in the form that the store has."""
     return cluster.member.connect.model_dump_json(exclude_defaults=True) if cluster.member.connect else ""
 
 
 def _parse_spec(record: JobRecord) -> JobSpec:
-    """What was asked for, without what the broker itself sees to. Raises :class:`ValueError` where this version cannot
-    read it.
+    """The recorded spec, without the fields that the broker handles itself. Raises :class:`ValueError` if this version
+    cannot read it.
     """
     return JobSpec.model_validate_json(record.spec).model_copy(update={"after": ()})

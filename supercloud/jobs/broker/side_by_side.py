@@ -1,4 +1,4 @@
-"""Several clusters asked at the same time, so that one that hangs keeps nobody from the others."""
+"""Parallel requests to several clusters, so that one that hangs does not delay the others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["ParallelRequests"]
 
 
 class ParallelRequests:
-    """Questions by name (of a connection), each in a thread; of one name one at a time.
+    """Requests by name (of a connection), each in a thread; one at a time per name.
 
-    A question that is not answered in time goes on. Nothing else is asked under its name until it has ended, and its
-    answer is that of the next question of the same kind.
+    A request that is not answered in time continues. No other is sent under its name until it has ended, and its answer
+    is that of the next request of the same kind.
     """
 
     def __init__(self, patience: float = POLL_TIMEOUT):
@@ -26,27 +26,27 @@ class ParallelRequests:
     def run(
         self, kind: str, requests: Mapping[str, Callable[[], Any]]
     ) -> tuple[dict[str, Future[Any]], dict[str, str]]:
-        """What has been answered within ``timeout`` seconds; and by name the kind of question that is still open."""
-        asked: dict[str, Future[Any]] = {}
+        """The answers within ``timeout`` seconds; and, by name, the kind of request that is still open."""
+        running: dict[str, Future[Any]] = {}
         late: dict[str, str] = {}
-        for name, question in requests.items():
+        for name, request in requests.items():
             before = self._pending.get(name)
             if before and not before[1].done():
                 late[name] = before[0]
                 continue
             if before and before[0] != kind:
                 del self._pending[name]
-                before[1].result()  # raises where what was asked before broke off
+                before[1].result()  # raises if the previous request failed
             if before and before[0] == kind:
-                asked[name] = before[1]
+                running[name] = before[1]
             else:
-                asked[name] = _start_thread(question, f"{kind}: {name}")
-            self._pending[name] = kind, asked[name]
-        done, _ = wait(asked.values(), self.timeout)
-        late |= {name: kind for name, answer in asked.items() if answer not in done}
-        for name in asked.keys() - late.keys():
+                running[name] = _start_thread(request, f"{kind}: {name}")
+            self._pending[name] = kind, running[name]
+        done, _ = wait(running.values(), self.timeout)
+        late |= {name: kind for name, answer in running.items() if answer not in done}
+        for name in running.keys() - late.keys():
             del self._pending[name]
-        return {name: answer for name, answer in asked.items() if answer in done}, late
+        return {name: answer for name, answer in running.items() if answer in done}, late
 
 
 def _start_thread(request: Callable[[], Any], name: str) -> Future[Any]:
@@ -55,9 +55,9 @@ def _start_thread(request: Callable[[], Any], name: str) -> Future[Any]:
     def run() -> None:
         try:
             answer.set_result(request())
-        except BaseException as error:  # whoever reads the answer gets it
+        except BaseException as error:  # raised where the answer is read
             answer.set_exception(error)
 
-    # daemons: when the process is to end, it does not wait for a cluster that hangs
+    # daemon threads: the process exits without waiting for a cluster that hangs
     threading.Thread(target=run, name=name, daemon=True).start()
     return answer

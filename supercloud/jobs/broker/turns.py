@@ -1,4 +1,4 @@
-"""Whose turn it is: priorities first, then who has had least of what is his, then who came first. Pure."""
+"""Fair-share order: by priority, then by the tenant that used the least of its share, then by submission. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
 
 def compute_shares(fleet: Fleet) -> dict[str, float]:
-    """The part that each tenant has a right to: what the fleet says, else what its clusters say, by their sizes."""
-    said = {tenant.name: float(tenant.share) for tenant in fleet.spec.tenants if tenant.share is not None}
-    if said:
-        return {name: share / (sum(said.values()) or 1.0) for name, share in said.items()}
+    """The share of each tenant: from the fleet, else from its clusters, weighted by their sizes."""
+    declared = {tenant.name: float(tenant.share) for tenant in fleet.spec.tenants if tenant.share is not None}
+    if declared:
+        return {name: share / (sum(declared.values()) or 1.0) for name, share in declared.items()}
     total = sum(max(1, cluster.plan.accelerators or cluster.plan.nodes) for cluster in fleet.clusters)
     shares: dict[str, float] = {}
     for cluster in fleet.clusters:
@@ -28,7 +28,7 @@ def compute_shares(fleet: Fleet) -> dict[str, float]:
 
 
 def count_units_in_use(records: Iterable[JobRecord]) -> dict[str, int]:
-    """Accelerators (of a job without any: nodes) that each tenant's work holds now, over all clusters."""
+    """Accelerators (nodes for jobs without accelerators) in use by each tenant, over all clusters."""
     held: dict[str, int] = {}
     for record in records:
         if record.placement:
@@ -39,10 +39,10 @@ def count_units_in_use(records: Iterable[JobRecord]) -> dict[str, int]:
 def compute_fair_share_order(
     waiting: Sequence[JobRecord], usage: Mapping[str, float], shares: Mapping[str, float], units: Mapping[int, int]
 ) -> list[JobRecord]:
-    """Held jobs in the order in which they may choose.
+    """Held jobs in the order in which they are placed.
 
-    Within a priority the tenant comes next that has least of its share: of what it holds and has used lately, as if
-    what came before had begun.
+    Within a priority the next is the tenant with the least use of its share: its current and recent use, as if the jobs
+    before had started.
     """
     mine = dict(usage)
     order: list[JobRecord] = []

@@ -1,4 +1,4 @@
-"""A systemd unit for the broker, for the service manager of a user: https://www.freedesktop.org/software/systemd/man/."""
+"""A systemd unit for the broker, for a user's service manager: https://www.freedesktop.org/software/systemd/man/."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATH_VARIABLES = (
     "SUPERCLOUD_SECRETS",
     "VIRTUAL_ENV",
 )
-"""Variables with files and folders that we, or the programs that we run, read: a service runs in another folder."""
+"""Variables with paths that supercloud, or programs that it runs, read: a service runs in another folder."""
 PASSED_VARIABLES = (
     "AWS_PROFILE",
     "AWS_REGION",
@@ -39,7 +39,7 @@ PASSED_VARIABLES = (
     "SUPERCLOUD_SLURM_ADDRESS",
     "TZ",
 )
-"""Other variables that change what the broker does, or what jobs on this machine are given."""
+"""Other variables that change what the broker does, or the environment of jobs on this machine."""
 _ADDRESS_VARIABLES = ("PULUMI_BACKEND_URL", "SUPERCLOUD_PROXY", "SUPERCLOUD_SLURM_ADDRESS")
 SECRET_VARIABLES = (
     "AWS_ACCESS_KEY_ID",
@@ -49,17 +49,17 @@ SECRET_VARIABLES = (
     "PULUMI_CONFIG_PASSPHRASE",
     "SLURM_JWT",
 )
-"""Variables whose values no unit shows: everybody may read it (``systemctl show``)."""
+"""Variables that are not written to the unit, as all users can read it (``systemctl show``)."""
 
 _UNIT_TEMPLATE = """\
 # ~/.config/systemd/user/supercloud-{name}.service
-# systemctl --user enable --now supercloud-{name}.service; loginctl enable-linger: it then runs without a session, too
+# systemctl --user enable --now supercloud-{name}.service; loginctl enable-linger (to run without a login session)
 [Unit]
 Description=supercloud broker of {name}
 
 [Service]
 Type=exec
-# secrets, a line NAME=value each; for its user only: chmod 600
+# secrets, one NAME=value per line; readable only by its user: chmod 600
 EnvironmentFile=-%h/.config/supercloud/serve-{name}.env
 {environment}ExecStart={command}
 Restart=on-failure
@@ -73,7 +73,7 @@ WantedBy=default.target
 
 
 def select_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The variables of a terminal that its service needs too; and the names of those that are set and secret."""
+    """The variables of the shell that the service needs too; and the names of those that are set and secret."""
     passed = {name: variables[name] for name in PASSED_VARIABLES if name in variables}
     for name in PATH_VARIABLES:
         if name in variables:
@@ -82,14 +82,14 @@ def select_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], li
             )
     secret = [name for name in SECRET_VARIABLES if variables.get(name)]
     for name in _ADDRESS_VARIABLES:
-        if "@" in passed.get(name, ""):  # a user and perhaps a password
+        if "@" in passed.get(name, ""):  # a user and possibly a password
             del passed[name]
             secret.append(name)
     return passed, secret
 
 
 def render_unit(name: str, command: Sequence[str], environment: Mapping[str, str]) -> str:
-    """The unit that runs a command with variables; ended with SIGTERM, started again when it failed."""
+    """The unit that runs a command with variables; stopped with SIGTERM, restarted after a failure."""
     lines = "".join(f"Environment={_quote_word(f'{key}={value}', '')}\n" for key, value in sorted(environment.items()))
     return _UNIT_TEMPLATE.format(
         name=name, environment=lines, command=" ".join(_quote_word(word, "$") for word in command)
@@ -97,7 +97,7 @@ def render_unit(name: str, command: Sequence[str], environment: Mapping[str, str
 
 
 def _quote_word(text: str, escaped_characters: str) -> str:
-    """A word as systemd reads it: specifiers doubled, quoted where it must be; in commands variables doubled too."""
+    """A word in systemd syntax: specifiers doubled, quoted if necessary; in commands variables doubled too."""
     for sign in f"%{escaped_characters}":
         text = text.replace(sign, sign * 2)
     if re.fullmatch(r"[A-Za-z0-9_@%+=:,./$-]+", text):

@@ -1,7 +1,7 @@
-"""What tenants have used, halved with every half-life: the memory of fair shares, as in Slurm's multifactor priority.
+"""Decayed usage of tenants for fair shares: halved with every half-life, as in Slurm's multifactor priority.
 
-A tenant's use is the accelerators it held, weighted with 2^(-age / half-life) and so scaled that holding n of them for
-ever is a use of n.
+A tenant's usage is the accelerators it held, weighted with 2^(-age / half-life) and scaled so that holding n of them
+forever is a usage of n.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..store.store import Store
 __all__ = ["Usage"]
 
 _MAX_HALF_LIVES = 20
-"""Half-lives after which a use is forgotten: it counts less than a millionth."""
+"""Half-lives after which usage is dropped, as its weight is less than a millionth."""
 _FINAL_STATES_SQL = ", ".join(f"'{state}'" for state in sorted(FINAL_STATES))
 _COLUMNS = "j.tenant, j.units, j.unit_seconds, j.started, j.ended"
 
@@ -34,7 +34,7 @@ class Usage:
         """By tenant; ``live_jobs`` are the jobs that have not ended."""
         self._decay(now)
         if self._last_event is None:
-            # both in one question, so that what ends meanwhile is counted once
+            # both in one query, so that a job that ends meanwhile is counted once
             sql = (
                 f"SELECT e.upto, {_COLUMNS} FROM (SELECT coalesce(max(id), 0) AS upto FROM events) e"
                 " LEFT JOIN jobs j ON j.tenant != '' AND j.units IS NOT NULL AND j.ended IS NOT NULL"

@@ -1,1 +1,1 @@
-"""The engines, unaware of each other; ``jobs.engines.base`` has the registry."""
+"""The engines, independent of each other; ``jobs.engines.base`` has the registry."""

@@ -1,4 +1,4 @@
-"""One status for an array: of its tasks, whichever matters most to who waits for the whole."""
+"""One status for an array, aggregated from its tasks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..store.status import Status
 
 __all__ = ["aggregate_array_status"]
 
-# the first that any task is in is how the whole is, once nothing runs or waits
+# once no task runs or waits: the first of these states that any task has
 _STATE_PRECEDENCE = (State.FAILED, State.NODE_FAIL, State.TIMEOUT, State.CANCELLED, State.UNKNOWN, State.COMPLETED)
 
 
 def aggregate_array_status(tasks: Sequence[Status], count: int) -> Status | None:
-    """The status of an array of ``count`` tasks from those that are known; None where that decides nothing.
+    """The status of an array of ``count`` tasks from the known ones; None if these are not sufficient.
 
-    It has begun when one has, and it has ended when all have.
+    It has started when one task has, and it has ended when all have.
     """
     if count <= 1 and len(tasks) <= 1:
         return tasks[0] if tasks else None

@@ -1,7 +1,7 @@
-"""Answers of a bounded size that end by a deadline, whatever sends them: a service, a command, a login node.
+"""Answers of bounded size and duration, from a service, a command or a login node.
 
-What a cluster says is not under our control. An answer without end would fill the memory, and one that comes byte by
-byte would be waited for as long as every byte is in time.
+The answers of a cluster are not under our control. An endless answer would fill the memory, and an answer that arrives
+byte by byte would never reach a timeout between bytes.
 """
 
 from __future__ import annotations
@@ -34,35 +34,35 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ResponseLimits:
-    """Bytes of an answer, and seconds from the question to its end."""
+    """Bytes of an answer, and seconds from the request to its end."""
 
     max_bytes: int
     timeout: float
 
 
 RESPONSE_LIMITS = ResponseLimits(2**27, 900)
-"""slurmrestd takes about 10 kB for a job, and a controller keeps 10,000 of them where its MaxJobCount is not raised;
-squeue and sacct take about 300 bytes for a job or task, and the database minutes to find them. Kubernetes gives 500
-objects at a time. What is read of an answer takes several times its memory: :mod:`.responses` bounds that by the number
-of its values."""
+"""slurmrestd sends about 10 kB per job, and a controller keeps 10,000 of them by default (MaxJobCount); squeue and
+sacct print about 300 bytes per job or task, and the database takes minutes to find them. Kubernetes sends 500 objects
+per page. Parsing takes several times the size of the answer in memory: :mod:`.responses` limits the number of
+values."""
 
 POLL_TIMEOUT = 30.0
-"""Seconds that the broker waits for its clusters, all of them together, in each part of a look. Who has not answered
-then is out of service until the answer comes; jobs of the others go on."""
+"""Seconds that the broker waits for all of its clusters together, in each phase of a cycle. A cluster that has not
+answered then is out of service until its answer arrives; jobs of other clusters continue."""
 
 MAX_ERROR_BYTES = 2**20
-"""Bytes of an error that are read: the reason stands at its beginning."""
+"""Bytes of an error that are read: the reason is at the beginning."""
 
 MAX_RESULT_BYTES = 2**30
-"""Bytes of what a job left as its result that are read into memory."""
+"""Maximum bytes of a job's result that are read into memory."""
 
 _CHUNK_SIZE = 2**18
 
 
 class Deadline:
-    """Until when a request may last: at the deadline its connections are shut down, so that no read goes on.
+    """The end of a request: at the deadline its connections are shut down, so that no read continues.
 
-    A limit of each read alone would not do: headers, sizes of chunks and contents may all come byte by byte.
+    A timeout per read is not sufficient: headers, chunk sizes and contents may all arrive byte by byte.
     """
 
     def __init__(self, seconds: float):
@@ -73,10 +73,10 @@ class Deadline:
         self._timer.daemon = True
 
     def watch(self, connection: socket.socket) -> None:
-        """Shut down this connection too, if it is still used at the deadline.
+        """Also shut down this connection if it is still used at the deadline.
 
-        It is known by a descriptor of its own, so that TLS may be laid over it later. Raises :class:`OSError`, and
-        closes the connection, where there can be none.
+        It is duplicated as a separate descriptor, so that TLS can be started on it later. Raises :class:`OSError`, and
+        closes the connection, if that fails.
         """
         try:
             watched = socket.socket(fileno=os.dup(connection.fileno()))
@@ -84,7 +84,7 @@ class Deadline:
             connection.close()
             raise
         with self._lock:
-            self._forget()  # a request has one at a time; the one before was given up
+            self._forget()  # a request has one at a time; the previous one was abandoned
             self._watched = watched
         if self.has_passed:
             self._shut_down()
@@ -102,16 +102,17 @@ class Deadline:
         self._watched = None
 
     def wait(self, seconds: float) -> None:
-        """Wait, no longer than until the deadline."""
+        """Wait, at most until the deadline."""
         self._timer.finished.wait(seconds)
 
     def raise_if_passed(self, source: str) -> None:
-        """Raise :class:`SubmissionUnknownError` if it has passed: what was read may be a part of the answer."""
+        """Raise :class:`SubmissionUnknownError` if it has passed: the answer read may be incomplete."""
         if self.has_passed:
-            raise SubmissionUnknownError(f"{source} timed out: its answer has no end after {self.seconds:g} s")
+            raise SubmissionUnknownError(f"{source} timed out: its answer is not complete after {self.seconds:g} s")
 
     def check_connection(self) -> None:
-        """Raise :class:`TimeoutError` if it has passed: a reader takes the end that it made for that of the answer."""
+        """Raise :class:`TimeoutError` if it has passed: a reader cannot distinguish the shutdown from the end of the
+        answer."""
         if self.has_passed:
             raise TimeoutError(f"no connection after {self.seconds:g} s")
 
@@ -128,8 +129,8 @@ class Deadline:
 
 
 def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> bytes:
-    """All that ``read_chunk`` (which takes a number of bytes) gives; :class:`SubmissionUnknownError` for more than
-    ``max_bytes`` bytes."""
+    """All data of ``read_chunk`` (which takes a number of bytes); :class:`SubmissionUnknownError` for more than
+    ``size`` bytes."""
     found = bytearray()
     try:
         while data := read_chunk(min(_CHUNK_SIZE, size + 1 - len(found))):
@@ -139,13 +140,13 @@ def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> 
         return bytes(found)
     except MemoryError:
         found.clear()
-        raise SubmissionUnknownError(f"{source}: the memory does not hold its answer") from None
+        raise SubmissionUnknownError(f"{source}: not enough memory for its answer") from None
 
 
 def build_too_large_error(source: str, size: int) -> SubmissionUnknownError:
     """The error of an answer that is larger than this many bytes."""
     return SubmissionUnknownError(
-        f"{source}: its answer has more than {size:,} bytes; is that the service it should be?"
+        f"{source}: its answer has more than {size:,} bytes; check that this is the right service"
     )
 
 
@@ -154,8 +155,8 @@ def run_bounded(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command and return what it printed.
 
-    ``idle_timeout`` is for how many seconds it may print nothing. Raises :class:`SubmissionUnknownError` beyond a
-    limit, and :class:`OSError` where it cannot be started.
+    ``idle_timeout`` is the number of seconds without output. Raises :class:`SubmissionUnknownError` beyond a
+    limit, and :class:`OSError` if it cannot be started.
     """
     with subprocess.Popen(
         argv, stdin=stdin or subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -165,7 +166,7 @@ def run_bounded(
         except BaseException as problem:
             process.kill()
             if isinstance(problem, MemoryError):
-                raise SubmissionUnknownError(f"{source}: the memory does not hold its answer") from None
+                raise SubmissionUnknownError(f"{source}: not enough memory for its answer") from None
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, error)
 
@@ -200,4 +201,4 @@ def _read_output(
 
 
 def _build_timeout_error(source: str, seconds: float) -> SubmissionUnknownError:
-    return SubmissionUnknownError(f"{source} did not answer for {seconds:g} s")
+    return SubmissionUnknownError(f"{source} did not respond for {seconds:g} s")

@@ -1,4 +1,4 @@
-"""Variables every task of a job finds, the same on every engine: its place in the job, and where to meet the others.
+"""Environment variables of every task of a job, the same on every engine: its rank, and the rendezvous address.
 
 The names without a prefix are those of PyTorch's launcher, so that ``torchrun`` and plain scripts work unchanged.
 """
@@ -17,7 +17,7 @@ __all__ = ["build_job_environment", "compute_rendezvous_port"]
 
 
 def build_job_environment(job: JobSpec, placement: Placement, key: str) -> Mapping[str, str]:
-    """What is the same for all tasks of a job."""
+    """The variables with the same value for all tasks of a job."""
     env = dict(job.env)
     env |= {
         "SUPERCLOUD_ACCELERATORS_PER_NODE": str(placement.accelerators_per_node),
@@ -37,5 +37,5 @@ def build_job_environment(job: JobSpec, placement: Placement, key: str) -> Mappi
 
 
 def compute_rendezvous_port(key: str) -> int:
-    """Where the tasks of a job meet: the same for all of them, and another for the job beside it."""
-    return 20_000 + zlib.crc32(key.encode()) % 12_000  # below the range that systems hand out by themselves
+    """The rendezvous port of a job: the same for all of its tasks, and different from other jobs on the node."""
+    return 20_000 + zlib.crc32(key.encode()) % 12_000  # below the range of ephemeral ports

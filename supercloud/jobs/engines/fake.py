@@ -1,9 +1,9 @@
-"""A pretended cluster for tests, documentation and demonstrations: jobs do what their own command says.
+"""A fake cluster for tests, documentation and demonstrations: the command of a job is its sequence of states.
 
-``command: [fake, QUEUED, RUNNING, "FAILED:3"]`` lists one state per question that is asked about the job; the last one
-stays. ``REQUEUE`` is QUEUED in the next attempt, ``SILENT`` no answer; what follows a ``|`` is for the next engine that
-gets it. Any other command is queued, runs and completes.
-What the pretended cluster knows is on the disk, as a real one's knowledge outlives its users.
+``command: [fake, QUEUED, RUNNING, "FAILED:3"]`` lists one state per poll of the job; the last one remains. ``REQUEUE``
+is QUEUED in the next attempt, ``SILENT`` no answer; items after a ``|`` are for the next engine that runs the job. Any
+other command is queued, runs and completes. The state of the fake cluster is on disk, as that of a real cluster
+outlives its users.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from ...errors import EngineError
 from ..runtime.epochs import compute_previous_epoch, parse_launch
 from ..store.states import State
 from ..store.status import Status
+from .base import SubmittedJob
 from .environment import build_job_environment
-from .submission import Submission
+from .submission import JobIdentity, Submission
 
 if TYPE_CHECKING:
     from ...spec import JobSpec
@@ -33,20 +34,20 @@ __all__ = ["FakeEngine"]
 
 
 class FakeEngine:
-    """Starts nothing, remembers everything."""
+    """Starts nothing and records everything."""
 
     poll_interval = 0.01
 
     def __init__(self, connection: Connection, folder: Path):
         self.folder = folder / "fake"
         self.refusal = ""
-        """Say this to the next submissions instead of taking them."""
+        """Answer the next submissions with these errors instead of accepting them."""
         self.crash_hook: Callable[[str], None] = lambda point: None
-        """Called at the points "before" and "after" taking a job: the place to crash."""
+        """Called "before" and "after" accepting a job: for tests of crashes."""
         self.submission_count = 0
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
-        """What it is told: the command and its variables."""
+        """The submission: the command and its variables."""
         argv = job.command or ("script",)
         settings: dict[str, str | int | float] = {
             "pool": placement.pool,
@@ -56,7 +57,7 @@ class FakeEngine:
         return Submission(key, argv, job.script or "", build_job_environment(job, placement, key), settings)
 
     def submit(self, submission: Submission) -> str:
-        """Take it. A second submission of one key is counted, as a real engine would run it twice."""
+        """Accept it. A second submission of a key is counted, as a real engine would run it twice."""
         self.crash_hook("before")
         if self.refusal:
             raise EngineError(self.refusal)
@@ -67,23 +68,52 @@ class FakeEngine:
             begin = time.time() + float(submission.settings.get("begin", 0))
             self._write(
                 submission.key,
-                {"states": states, "attempt": 1, "taken": taken, "begin": begin, "spec": submission.spec},
+                {
+                    "states": states,
+                    "attempt": 1,
+                    "taken": taken,
+                    "begin": begin,
+                    "spec": submission.spec,
+                    "record": submission.identity.record,
+                },
             )
         self.submission_count += 1
         self.crash_hook("after")
         return f"fake-{submission.key}"
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        """Which of them were taken."""
+        """The keys that were accepted."""
         return {key: f"fake-{key}" if self._build_path(key).exists() else None for key in keys}
 
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """Those that were taken for the same record."""
+        found = {}
+        for identity in jobs:
+            ref = f"fake-{identity.key}"
+            there = self._read_identity(identity.key)
+            is_ours = there is not None and there.is_same_record(identity)
+            found[identity.key] = SubmittedJob(ref if is_ours else None, (ref,) if there and not is_ours else ())
+        return found
+
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """Let it end, if it is that of the same record."""
+        there = self._read_identity(ref.removeprefix("fake-"))
+        if there is not None and (there.is_same_record(start) or not there.record):
+            self.cancel(ref)
+
+    def _read_identity(self, key: str) -> JobIdentity | None:
+        if not self._build_path(key).exists():
+            return None
+        known = self._read(key)
+        return JobIdentity(key, str(known.get("spec", "")), str(known.get("record", "")))
+
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
-        """Of those that were submitted with one."""
+        """The digests of jobs that were submitted with one."""
         known = {ref: self._read(ref.removeprefix("fake-")).get("spec") for ref in refs}
         return {ref: str(digest) for ref, digest in known.items() if digest}
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
-        """The next state of each."""
+        """The next state of each job."""
         answers: dict[str, Status] = {}
         if not refs or not self.folder.exists():
             return answers
@@ -97,7 +127,7 @@ class FakeEngine:
     def _advance(self, key: str) -> Status | None:
         known = self._read(key)
         if known["begin"] > time.time() and known["states"] != [State.CANCELLED]:
-            return Status(State.QUEUED, known["attempt"], "it is to begin later")
+            return Status(State.QUEUED, known["attempt"], "its start time has not come")
         word, _, code = known["states"][0].partition(":")
         if word == "REQUEUE":
             known["attempt"] += 1
@@ -114,7 +144,7 @@ class FakeEngine:
         return answer
 
     def cancel(self, ref: str) -> None:
-        """Let it end, if it has not."""
+        """End the job, unless it has ended."""
         key = ref.removeprefix("fake-")
         with self._hold_lock():
             known = self._read(key)
@@ -122,7 +152,7 @@ class FakeEngine:
                 self._write(key, known | {"states": [State.CANCELLED]})
 
     def recall(self, ref: str) -> None:
-        """Let it end, if it has not begun."""
+        """End the job, unless it has started."""
         key = ref.removeprefix("fake-")
         with self._hold_lock():
             known = self._read(key)
@@ -136,12 +166,12 @@ class FakeEngine:
         return "".join(f"attempt {n + 1}\n" for n in range(self._read(key)["attempt"])).encode()[offset:]
 
     def count_submissions(self, key: str) -> int:
-        """How many times a job was submitted."""
+        """The number of submissions of a job."""
         return int(self._read(key)["taken"]) if self._build_path(key).exists() else 0
 
     @contextlib.contextmanager
     def _hold_lock(self) -> Iterator[None]:
-        """One question at a time, whoever asks: a real engine answers in some order too."""
+        """One request at a time over all processes: a real engine serialises requests too."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with open(self.folder / "lock", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -155,13 +185,13 @@ class FakeEngine:
         return known
 
     def _write(self, key: str, record: Mapping[str, Any]) -> None:
-        new = self.folder / f"{key}.{os.getpid()}"  # whoever reads meanwhile, or dies, leaves it whole
+        new = self.folder / f"{key}.{os.getpid()}"  # written atomically, for concurrent readers and crashes
         new.write_text(json.dumps(record))
         new.replace(self._build_path(key))
 
 
 def _list_states(submission: Submission) -> list[str]:
-    """The states that are for this launch."""
+    """The states of this launch."""
     parts: list[list[str]] = [[]]
     for word in submission.argv[1:]:
         if word == "|":

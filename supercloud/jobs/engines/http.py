@@ -1,6 +1,7 @@
-"""HTTP with a credential: to the address that was given, and nowhere else.
+"""HTTP with a credential: only to the specified address.
 
-A redirect would carry the credential to another host, or from https to http; a proxy of the environment would see it.
+A redirect would carry the credential to another host, or from https to http; a proxy of the environment would receive
+it.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ __all__ = [
 ]
 
 PROXY_VARIABLE = "SUPERCLOUD_PROXY"
-"""The address of a proxy that requests beyond this machine go through; those of the environment are not used."""
+"""Variable with the address of a proxy for requests beyond this machine; proxies of the environment are not used."""
 
-_MAX_ERROR_LENGTH = 300  # characters; what libraries say themselves of hosts and certificates is shorter
+_MAX_ERROR_LENGTH = 300  # characters; error texts of libraries on hosts and certificates are shorter
 
 _CERTAIN = re.compile(r"https?://(?P<host>\[[0-9a-f:.]+\]|[0-9a-z_.-]+)(:[0-9]*)?(/|\Z)", re.IGNORECASE | re.ASCII)
 
 
 class NotConnected(OSError):
-    """A connection was not made: nothing was sent."""
+    """No connection was established: nothing was sent."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -55,7 +56,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
     ) -> None:
         fp.close()
         raise UnusableEngine(
-            f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: give the "
+            f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: specify the "
             "address of the service itself, as --via or under connect:"
         )
 
@@ -65,9 +66,9 @@ def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseL
 
     An :class:`urllib.error.URLError` whose reason is :class:`NotConnected` means that nothing was sent.
 
-    ``idle_timeout`` is for how many seconds nothing may come. An answer beyond ``limits`` raises
+    ``idle_timeout`` is the number of seconds without data. An answer beyond ``limits`` raises
     :class:`SubmissionUnknownError`, a redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only
-    the beginning can be read. A proxy is used only where ``SUPERCLOUD_PROXY`` names one, and never for an address of
+    the beginning can be read. A proxy is used only if ``SUPERCLOUD_PROXY`` is set, and never for an address of
     this machine.
     """
     proxy = proxy_for(request.full_url)
@@ -79,7 +80,7 @@ def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseL
         try:
             with opener.open(request, timeout=idle_timeout) as response:
                 data = bounded.read_bounded(response.read, limits.max_bytes, request.full_url)
-                if response.length:  # reading in pieces does not look for what is missing at the end
+                if response.length:  # reading in chunks does not detect a truncated answer
                     raise http.client.IncompleteRead(b"", response.length)
         except urllib.error.HTTPError as error:
             with error:
@@ -134,7 +135,7 @@ def _build_connection(
     class WatchedConnection(connection_class):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
             super().__init__(host, **settings)
-            self._create_connection = watched_socket  # of http.client: what a proxy answers ends by the deadline, too
+            self._create_connection = watched_socket  # of http.client: the answer of a proxy ends by the deadline, too
 
         def _tunnel(self) -> None:
             super()._tunnel()
@@ -144,7 +145,7 @@ def _build_connection(
             try:
                 super().connect()  # TLS and the tunnel of a proxy are part of it
             except (OSError, ValueError, http.client.HTTPException) as error:
-                # http.client of Python 3.11.2 does not close what it reads the answer of a proxy with
+                # http.client of Python 3.11.2 does not close the file object for the answer of a proxy
                 traceback.clear_frames(error.__traceback__)
                 reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else _reason(error)
                 raise NotConnected(f"{reason}{by_way_of(proxy)}") from error
@@ -160,31 +161,31 @@ def _reason(error: Exception) -> str:
 
 
 def describe_error(error: object) -> str:
-    """The text of an error of a library, of bounded length: it quotes the head of an answer, which may have 64 KiB."""
+    """The error text of a library, truncated: it quotes the head of an answer, which may have 64 KiB."""
     text = str(error)
     return text if len(text) <= _MAX_ERROR_LENGTH else f"{text[:_MAX_ERROR_LENGTH]}…"
 
 
 def require_header_value(text: str, label: str) -> str:
-    """A text that can be the value of a header. Raises :class:`EngineError` for anything but printable ASCII.
+    """Return a text that is a valid header value. Raises :class:`EngineError` for anything but printable ASCII.
 
-    The error gives ``label`` and the place in it, not the text: it may be a credential, and a library that is
-    given such a value quotes it.
+    The error has ``label`` and the position in the text, not the text itself: it may be a credential, and a library
+    that receives such a value quotes it.
     """
     for place, character in enumerate(text, 1):
         if not " " <= character <= "~":
             raise UnusableEngine(
-                f"{label} has a character that no HTTP header may have, at place {place} of "
-                f"{len(text)}: write it anew, as one line of printable ASCII"
+                f"{label} has a character that is not allowed in an HTTP header, at position {place} of "
+                f"{len(text)}: write it again, as one line of printable ASCII"
             )
     return text
 
 
 def is_plaintext(address: str, proxy: str | None = None) -> bool:
-    """Whether a credential that is sent to an address, by way of a proxy or without one, can be read on its way.
+    """Whether a credential sent to an address, through a proxy or directly, can be read in the network.
 
-    Whatever is not https can: a library adds a scheme of its own to an address without one. Only plain http to this
-    very machine stays in it, unless a proxy has it first, or a client could take another host for it.
+    All but https can: a library adds its own scheme to an address without one. Only plain http to this machine does not
+    leave it, unless through a proxy, or if a client could interpret another part as the host.
     """
     if address[:8].lower() == "https://":
         return False
@@ -192,16 +193,16 @@ def is_plaintext(address: str, proxy: str | None = None) -> bool:
 
 
 def proxy_for(address: str, speaks_tls: bool = False) -> str:
-    """The proxy that ``SUPERCLOUD_PROXY`` names, for any address but those of this machine; empty where there is none.
+    """The proxy in ``SUPERCLOUD_PROXY``, for all addresses except those of this machine; empty if there is none.
 
-    Raises :class:`UnusableEngine` where it is not the address of a proxy, or is one of https and the client of the
-    caller does not speak TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
-    one of http.
+    Raises :class:`UnusableEngine` if it is not the address of a proxy, or is an https proxy and the client of the
+    caller does not support TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
+    an http proxy.
     """
-    said = os.environ.get(PROXY_VARIABLE, "")
-    if not said or _is_loopback(_host(address)):
+    setting = os.environ.get(PROXY_VARIABLE, "")
+    if not setting or _is_loopback(_host(address)):
         return ""
-    proxy = said if "://" in said else f"http://{said}"
+    proxy = setting if "://" in setting else f"http://{setting}"
     try:
         parts = urlsplit(proxy)
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -209,23 +210,21 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
         is_one = False
     if not is_one or not proxy.isprintable() or " " in proxy:
         raise UnusableEngine(
-            f"{PROXY_VARIABLE} is {_without_user(said)!r:.100}, not the address of a proxy: write "
+            f"{PROXY_VARIABLE} is {_without_user(setting)!r:.100}, not the address of a proxy: set it to "
             "http://HOST:PORT, or unset it"
         )
     if parts.scheme == "https" and not speaks_tls:
         raise UnusableEngine(
             f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
-            "does not speak TLS to a proxy: it would send the user and password of the proxy in "
-            "plain text; write http://HOST:PORT of a proxy without TLS, or unset it"
+            "does not support TLS to a proxy: it would send the user and password of the proxy in "
+            "plain text; set it to http://HOST:PORT of a proxy without TLS, or unset it"
         )
     return proxy
 
 
 def by_way_of(proxy: str | None) -> str:
-    """What is added to an error where a proxy is used; its user and password are left out."""
-    return (
-        f", by way of the proxy {_without_user(proxy)} (is it that of {PROXY_VARIABLE} or proxy-url?)" if proxy else ""
-    )
+    """The addition to an error if a proxy is used, without its user and password."""
+    return f", through the proxy {_without_user(proxy)} (check {PROXY_VARIABLE} and proxy-url)" if proxy else ""
 
 
 def _without_user(address: str) -> str:
@@ -234,22 +233,22 @@ def _without_user(address: str) -> str:
 
 
 def has_certain_host(address: str) -> bool:
-    """Whether all clients take the same part of an address for its host: not so with a user or a backslash in it."""
+    """Whether all clients parse the same host from an address: not with a user or a backslash in it."""
     return _CERTAIN.match(address) is not None
 
 
 def _host(address: str) -> str:
-    """The host of an address, in small letters; empty where clients could connect to another one."""
+    """The host of an address, in lower case; empty if clients could connect to another one."""
     found = _CERTAIN.match(address)
     return found["host"].strip("[]").lower() if found else ""
 
 
 @cache
 def warn_of_plaintext(address: str) -> None:
-    """Say, once for an address, that a credential goes over a network in plain text."""
+    """Warn, once per address, that a credential is sent over a network in plain text."""
     if is_plaintext(address):
         logging.getLogger("supercloud").warning(
-            "warning: %s: the token goes over the network in plain text; use https, or an ssh tunnel to 127.0.0.1",
+            "warning: %s: the token is sent over the network in plain text; use https, or an ssh tunnel to 127.0.0.1",
             address,
         )
 
@@ -258,4 +257,4 @@ def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"  # names below it may be looked up in the network
+        return host == "localhost"  # subdomains may be resolved in the network

@@ -1,4 +1,4 @@
-"""Which exit codes are tried again."""
+"""Exit codes that are retried."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["list_retried_exit_codes"]
 
 
 def list_retried_exit_codes(job: JobSpec) -> tuple[int, ...]:
-    """Exit codes after which a job is started again, as long as it has retries left; of several rules the first counts.
+    """Exit codes after which a job is restarted if it has retries left; of several rules the first counts.
 
-    0 is no failure, and whatever no rule names ends the job.
+    0 is not a failure, and exit codes without a rule end the job.
     """
     decided: dict[int, str] = {}
     for rule in job.retry_rules:

@@ -1,6 +1,6 @@
-"""Secrets by reference: a job names them, and the machine it runs on reads them from files of its user.
+"""Secrets by reference: a job names them, and its machine reads them from files of the user.
 
-``SUPERCLOUD_SECRETS`` (else ``~/.config/supercloud/secrets``) holds one file per secret, readable by its owner alone.
+``SUPERCLOUD_SECRETS`` (else ``~/.config/supercloud/secrets``) has one file per secret, readable only by its owner.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 def read_secrets(names: Mapping[str, str]) -> dict[str, str]:
-    """Variable -> value for variable -> name of secret; raises :class:`UnusableEngine` that names what is not there."""
+    """Variable -> value for variable -> name of secret; raises :class:`UnusableEngine` that names missing secrets."""
     found = {}
     for variable, name in names.items():
         if not NAME_PATTERN.fullmatch(name):
             raise UnusableEngine(
-                f"{name!r} is no name of a secret: write letters, digits, dots, dashes and underscores"
+                f"{name!r} is not a valid secret name: use letters, digits, dots, dashes and underscores"
             )
         if (value := find_secret(name)) is None:
             raise UnusableEngine(
-                f"there is no secret {locate_folder() / name}; write it there, readable by its user only (chmod 600)"
+                f"secret {locate_folder() / name} not found; create it, readable only by its user (chmod 600)"
             )
         found[variable] = value
     return found
 
 
 def locate_folder() -> Path:
-    """Where the files of the secrets are. Raises :class:`UnusableEngine` where no home folder is known."""
+    """The folder of the secrets. Raises :class:`UnusableEngine` if the home directory is unknown."""
     try:
         return Path(os.environ.get(FOLDER_VARIABLE) or Path.home() / DEFAULT_FOLDER)
     except RuntimeError:
         raise UnusableEngine(
-            "where secrets lie is not known: neither HOME nor the password database names a home "
-            f"folder; set {FOLDER_VARIABLE} to their folder"
+            "the folder of secrets is unknown: neither HOME nor the password database specifies a home "
+            f"directory; set {FOLDER_VARIABLE} to their folder"
         ) from None
 
 
 def strip_line_end(text: str) -> str:
-    """A text without the one line end that an editor or a command leaves behind it."""
+    """A text without the final line end that an editor or a command adds."""
     return text.removesuffix("\n").removesuffix("\r")
 
 
 def find_secret(name: str) -> str | None:
-    """A secret without the line end of its file; None where there is none. ``name`` is that of a file.
+    """A secret without the line end of its file; None if there is none. ``name`` is the file name.
 
-    Raises :class:`UnusableEngine` where others may read it, or where it cannot be read.
+    Raises :class:`UnusableEngine` if other users can read it, or it cannot be read.
     """
     path = locate_folder() / name
     try:
@@ -72,7 +72,7 @@ def find_secret(name: str) -> str | None:
     except OSError:
         return None
     if mode & 0o077:
-        raise UnusableEngine(f"the secret {path} can be read by others (mode {mode:o}); run: chmod 600 {path}")
+        raise UnusableEngine(f"the secret {path} is readable by other users (mode {mode:o}); run: chmod 600 {path}")
     try:
         return strip_line_end(read_text(path))
     except InputError as error:

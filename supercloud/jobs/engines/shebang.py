@@ -1,4 +1,4 @@
-"""What runs a script: what its first line says, the same on every engine."""
+"""The interpreter of a script from its first line, the same on every engine."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ __all__ = ["parse_shebang"]
 
 
 def parse_shebang(script: str) -> tuple[str, ...]:
-    """The program and its options, as the system would read them; empty where the script does not say.
+    """The program and its options, as the system parses them; empty without a shebang line.
 
-    ``#!/usr/bin/env bash`` is ``bash``: found by its name.
+    ``#!/usr/bin/env bash`` is ``bash``, searched in PATH.
     """
     if not script.startswith("#!"):
         return ()

@@ -1,4 +1,4 @@
-"""What passes between the job API and an engine: what an engine is to do, and whose job it is."""
+"""Data exchanged between the job API and an engine: the submission, and the identity of a job."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ __all__ = ["JobIdentity", "Submission", "compute_record_digest", "compute_spec_d
 
 
 class JobIdentity(NamedTuple):
-    """What an engine keeps with a job, so that whoever finds it there can tell whose it is."""
+    """The data that an engine keeps with a job to identify it."""
 
     key: str
     spec: str = ""
-    """:func:`compute_spec_digest` of what was asked for; empty where an earlier version submitted it."""
+    """:func:`compute_spec_digest` of its spec; empty if an earlier version submitted it."""
     record: str = ""
-    """:func:`compute_record_digest` of its record; empty where an earlier version submitted it."""
+    """:func:`compute_record_digest` of its record; empty if an earlier version submitted it."""
 
-    def is_same_record(self, other: JobIdentity) -> bool:
+    def is_same_record(self, other: JobIdentity | None) -> bool:
         """Whether both jobs were certainly submitted for one record: one of them is the copy of the other."""
         return bool(self.record) and self == other
 
     def may_be_same_job(self, other: JobIdentity) -> bool:
-        """Whether both have one key, and nothing says that they were submitted for different specs."""
+        """Whether both have the same key, and are not known to be of different specs."""
         return self.key == other.key and (self.spec == other.spec or not (self.spec and other.spec))
 
 
 @dataclass(frozen=True)
 class Submission:
-    """Everything an engine is going to do for a job, decided. Its text is the dry run: the two cannot differ."""
+    """The complete submission of a job to an engine. The dry run prints it, so both are always the same."""
 
     key: str
     """The job's idempotency key; the engine can find its job by it."""
@@ -42,21 +42,21 @@ class Submission:
     """A script that goes with it, or an object as JSON."""
     env: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str | int | float] = field(default_factory=dict)
-    """What else the engine needs to know."""
+    """Further settings for the engine."""
     recorded: float = 0.0
-    """When its job was recorded, in seconds since 1970: a key that was freed is used again by another job."""
+    """When its job was recorded, in seconds since 1970, as a freed key may be used again by another job."""
     spec: str = ""
-    """Digest of what its user asked for (:func:`compute_spec_digest`). The engine keeps it with the job, so that a
-    store which has lost the record can tell whether a job found by its key is the one that is asked for now."""
+    """Digest of the user's spec (:func:`compute_spec_digest`). The engine keeps it with the job, so that a store which
+    has lost the record can tell whether a job found by its key is the requested one."""
 
     @property
     def identity(self) -> JobIdentity:
-        """What the engine keeps with the job."""
+        """The identity that the engine keeps with the job."""
         return JobIdentity(self.key, self.spec, compute_record_digest(self.recorded))
 
     @property
     def digest(self) -> str:
-        """The same for what is submitted again for the same job, another one for whatever else has its key."""
+        """Equal for repeated submissions of the same job, different for other submissions with its key."""
         whole = json.dumps([self.argv, self.stdin, sorted(self.env.items()), self.recorded])
         return hashlib.sha256(whole.encode()).hexdigest()
 
@@ -67,32 +67,32 @@ class Submission:
         return "\n".join(lines) + "\n" + (f"\n{_format_stdin(self.stdin)}" if self.stdin else "")
 
     def to_json(self) -> str:
-        """As text that :meth:`from_json` reads."""
+        """Serialize for :meth:`from_json`."""
         return json.dumps(vars(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Submission:
-        """What :meth:`to_json` wrote, in this version or another one; what is not known here is left out."""
+        """Read the output of :meth:`to_json` of this or another version; unknown fields are ignored."""
         data = json.loads(text)
         known = {item.name: data[item.name] for item in fields(cls) if item.name in data}
         return cls(**known | {"argv": tuple(data["argv"])})
 
 
 def compute_spec_digest(spec: str) -> str:
-    """What an engine keeps of a job's spec, as the store has it: short enough for a comment of Slurm."""
+    """Digest of a job's spec in its stored form, short enough for a Slurm comment."""
     return hashlib.sha256(spec.encode()).hexdigest()[:16]
 
 
 def compute_record_digest(recorded: float) -> str:
-    """What an engine keeps of a job's record, by when that was made: two stores may have jobs of one key and spec.
+    """Digest of a job's record, from its time: two stores may have jobs with the same key and spec.
 
-    Empty for a job that no store has recorded.
+    Empty for a job without a record.
     """
     return hashlib.sha256(repr(recorded).encode()).hexdigest()[:16] if recorded else ""
 
 
 def _format_stdin(text: str) -> str:
-    """An object as people write it; whatever reads the one reads the other."""
+    """A JSON object formatted for reading."""
     if not text.startswith("{"):
         return text
     import yaml

@@ -1,1 +1,1 @@
-"""The state of the fleet: which clusters there are, what is free in each, and how each is reached."""
+"""The state of the fleet: its clusters, the free capacity of each, and the connection to each."""

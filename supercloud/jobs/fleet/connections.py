@@ -1,4 +1,5 @@
-"""Whether the connections of a fleet reach different schedulers, with what stacks and the kubeconfig say."""
+"""Checks that the connections of a fleet reach different schedulers, including addresses from stacks and the
+kubeconfig."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ __all__ = ["require_used_options", "require_distinct_schedulers"]
 
 
 def require_distinct_schedulers(members: Sequence[FleetMember], document: Document) -> None:
-    """Raise :class:`SpecError` for members that reach one scheduler, or that say what their engine does not use."""
+    """Raise :class:`SpecError` for members that reach one scheduler, or that specify options which their engine does
+    not use."""
     problems = [
         LocatedProblem(("clusters", index, "connect"), None, problem, hint)
         for index, member in enumerate(members)
@@ -33,7 +35,7 @@ def require_distinct_schedulers(members: Sequence[FleetMember], document: Docume
 
 
 def require_used_options(connection: Connection) -> Connection:
-    """The same connection; raises :class:`InputError` where it says what its engine does not use."""
+    """The same connection; raises :class:`InputError` if it specifies options that its engine does not use."""
     for _, problem, hint in find_unused_options(connection):
         raise InputError(f"{problem}: {hint}")
     return connection

@@ -1,8 +1,8 @@
-"""The domains of a pool, each inside the next larger one, and which of them a job's nodes are taken from.
+"""The domains of a pool, each inside the next larger one, and the selection of domains for a job.
 
-A level is a list of domains over the pool's nodes, counted from 0; a domain is a few runs of nodes, so that nothing is
+A level is a list of domains over the pool's nodes, numbered from 0; a domain is a few runs of nodes, so that no data is
 per node. ``allocate_domains`` is the packing: the innermost domain that holds the job, then the fewest domains inside
-it, then those that leave the least over, then evenly.
+it, then those with the fewest nodes left free, then an even distribution.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from ...plan.model.plan import Group, Plan, PoolPlan
 __all__ = ["Domain", "Domains", "DomainAllocation", "build_domains", "allocate_domains"]
 
 _MAX_COMBINATIONS = 256
-"""So many choices of outer domains are compared; where there are more, the largest are taken."""
+"""Maximum number of outer domains that are compared; if there are more, the largest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Nodes that share something."""
+    """Nodes that share a resource, such as a switch."""
 
     name: str
     runs: tuple[tuple[int, int], ...]
-    """From and to (not included), counted within the pool."""
+    """Start and end (exclusive), numbered within the pool."""
     innermost: tuple[int, int]
-    """Its innermost domains, by index: from and to (not included)."""
+    """Its innermost domains, by index: start and end (exclusive)."""
 
     @property
     def nodes(self) -> int:
-        """How many nodes it has."""
+        """Number of nodes."""
         return sum(stop - start for start, stop in self.runs)
 
 
 @dataclass(frozen=True)
 class Domains:
-    """All domains of a pool: levels from the innermost outwards; the last has a single domain with every node."""
+    """All domains of a pool: levels from the innermost outwards; the last level is a single domain with every node."""
 
     names: tuple[str, ...]
     levels: tuple[tuple[Domain, ...], ...]
@@ -55,22 +55,22 @@ class Domains:
 
 @dataclass(frozen=True, slots=True)
 class DomainAllocation:
-    """Which innermost domains a job takes how many nodes from."""
+    """The number of nodes that a job takes from each innermost domain."""
 
     level: int
-    """The innermost level with one domain that holds all of it."""
+    """The innermost level at which one domain holds the whole job."""
     domain: str
     """That domain."""
     parts: tuple[tuple[int, int], ...]
-    """Index of an innermost domain, and nodes in it; in the domains' order."""
+    """Index of an innermost domain, and nodes in it; in the order of the domains."""
     block_size: int
-    """Nodes that never straddle two innermost domains."""
+    """Size of blocks of nodes that are never split between two innermost domains."""
     leftover_nodes: int
-    """Free nodes that it leaves over in the domains it takes from."""
+    """Free nodes that remain in the domains it takes nodes from."""
 
 
 def build_domains(plan: Plan, pool: PoolPlan) -> Domains:
-    """The domains of a pool: scale-up domains, then the levels of its switches as far as the one lies in the other."""
+    """The domains of a pool: scale-up domains, then the levels of its switches, where each is nested in the next."""
     partitions: list[tuple[str, list[tuple[str, tuple[tuple[int, int], ...]]]]] = []
     for kind in ("block", "tree"):
         locality = next((item for item in plan.localities if item.kind == kind), None)
@@ -82,7 +82,9 @@ def build_domains(plan: Plan, pool: PoolPlan) -> Domains:
     if not partitions or len(partitions[-1][1]) > 1:
         partitions.append(("pool", [(pool.name, ((0, pool.nodes),))]))
     leaves = sorted(partitions[0][1], key=lambda item: item[1])
-    order: list[tuple[int, ...]] = [()] * len(leaves)  # by outer domains first, so that each has leaves in one run
+    order: list[tuple[int, ...]] = [()] * len(
+        leaves
+    )  # sorted by outer domains, so that the leaves of each form one run
     for _, cut in partitions[1:]:
         home = _find_outer_domains(leaves, cut)
         order = [(home[index], *known) for index, known in enumerate(order)]
@@ -139,12 +141,13 @@ def _is_nested(inner: _Partition, outer: _Partition) -> bool:
 def allocate_domains(
     domains: Domains, free: Sequence[int], nodes: int, block_sizes: Sequence[int] = (), largest_firm_block: int = 0
 ) -> DomainAllocation | None:
-    """The best domains for so many nodes when ``free[i]`` are free in the i-th innermost one; None if they are not.
+    """The best domains for ``nodes`` nodes when ``free[i]`` are free in the i-th innermost one; None if too few are
+    free.
 
-    ``block_sizes`` are counts of nodes that should not straddle innermost domains: the largest that can be kept is.
-    Those up to ``largest_firm_block`` matter more than that one near domain holds the whole job, the others less.
-    Without firm blocks the level is the innermost there is, no other choice at this level takes fewer outer domains,
-    and (for up to 256 choices of those) none fewer innermost ones.
+    ``block_sizes`` are numbers of nodes that should not be split between innermost domains: the largest that can be
+    kept together is used. Sizes up to ``largest_firm_block`` take priority over one near domain for the whole job,
+    larger ones do not. Without firm blocks the level is the innermost possible, no other choice at this level takes
+    fewer outer domains, and (for up to 256 choices of those) none takes fewer innermost ones.
     """
     plain = _allocate_innermost(domains, free, nodes, 1) if sum(free) >= nodes else None
     if plain is None or plain.level == 0 or nodes == 1:
@@ -180,7 +183,7 @@ def _allocate_innermost(domains: Domains, free: Sequence[int], nodes: int, block
 def _select_fewest_domains(
     domains: Domains, level: int, domain_index: int, free: Sequence[int], nodes: int
 ) -> tuple[int, list[int]]:
-    """How many domains of the level below, and which innermost ones, hold so many nodes inside one domain."""
+    """The number of domains of the level below, and the innermost ones, that hold ``nodes`` nodes inside one domain."""
     inside = range(*domains.levels[level][domain_index].innermost)
     if level < 2:
         return 0, _select_smallest_set(inside, free, nodes)
@@ -207,7 +210,8 @@ def _select_fewest_domains(
 
 
 def _select_smallest_set(candidates: Sequence[int], free: Sequence[int], nodes: int) -> list[int]:
-    """The fewest that hold so many nodes; among as many, small ones: what is left over in them is broken up."""
+    """The fewest domains that hold ``nodes`` nodes; of equal sets small domains, as their remaining nodes are
+    fragmented."""
     by_size = sorted((index for index in candidates if free[index]), key=lambda index: (-free[index], index))
     taken: list[int] = []
     held = 0
@@ -217,12 +221,12 @@ def _select_smallest_set(candidates: Sequence[int], free: Sequence[int], nodes: 
         taken.append(index)
         held += free[index]
     spare = by_size[len(taken) :]
-    for position in range(len(taken) - 1, -1, -1):  # give each back for the smallest that still does
+    for position in range(len(taken) - 1, -1, -1):  # replace each with the smallest that still suffices
         if held == nodes or not spare:
             break
         least = nodes - (held - free[taken[position]])
         low, high = 0, len(spare)
-        while low < high:  # spare is sorted from large to small: the last with room for ``least``
+        while low < high:  # spare is sorted from large to small: the last that holds ``least``
             middle = (low + high) // 2
             low, high = (middle + 1, high) if free[spare[middle]] >= least else (low, middle)
         if low and free[spare[low - 1]] < free[taken[position]]:
@@ -234,7 +238,7 @@ def _select_smallest_set(candidates: Sequence[int], free: Sequence[int], nodes: 
 def _distribute_evenly(
     selected: Sequence[int], free: Sequence[int], nodes: int, block_size: int
 ) -> list[tuple[int, int]]:
-    """So many nodes over these domains, as evenly as their room lets them, in whole units."""
+    """Distribute nodes over these domains as evenly as their capacity allows, in whole units."""
     left, shares = nodes // block_size, dict[int, int]()
     for number, index in enumerate(sorted(selected, key=lambda index: (free[index], index))):
         shares[index] = min(free[index] // block_size, left // (len(selected) - number))

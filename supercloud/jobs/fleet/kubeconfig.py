@@ -1,4 +1,4 @@
-"""Which API server a context of the kubeconfig means: read without the client, and without running its plugins."""
+"""The API server of a context of the kubeconfig, read without the client and without running its plugins."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["find_api_server"]
 
 
 def find_api_server(context: str | None) -> tuple[str, str, str]:
-    """What tells the API server of a context from others: its address, ``proxy-url`` and ``tls-server-name``.
+    """What identifies the API server of a context: its address, ``proxy-url`` and ``tls-server-name``.
 
-    None is the current context. Where nobody knows the address, it is the context's name, and nothing for the usual
-    one. One address may lead to several clusters: through several proxies, or where one proxy tells them apart by the
-    name in the TLS handshake, which is the host of the address unless ``tls-server-name`` says another. Files are
-    joined as kubectl does: of one name the first file counts.
+    None is the current context. If the address is unknown, it is the context's name, or empty for the current
+    context. One address may lead to several clusters: through several proxies, or through one proxy that selects by the
+    name in the TLS handshake, which is the host of the address unless ``tls-server-name`` specifies another. Files are
+    merged as kubectl does: of entries with the same name the first counts.
     """
     inside = os.environ.get("KUBERNETES_SERVICE_HOST")
-    if inside and not context and not os.environ.get("KUBECONFIG"):  # a pod reaches the cluster that it is in
+    if inside and not context and not os.environ.get("KUBECONFIG"):  # a pod uses the cluster that it runs in
         return f"https://{inside}:{os.environ.get('KUBERNETES_SERVICE_PORT', '443')}", "", ""
     contexts: dict[str, Any] = {}
     clusters: dict[str, Any] = {}
@@ -31,7 +31,7 @@ def find_api_server(context: str | None) -> tuple[str, str, str]:
     for path in _list_files():
         try:
             found = read_yaml(path).data
-        except InputError:  # who uses it says what is wrong with it
+        except InputError:  # reported by the client that uses it
             continue
         if isinstance(found, Mapping):
             current = current or str(found.get("current-context") or "")
@@ -64,7 +64,7 @@ def _list_files() -> list[Path]:
 
 
 def _index_by_name(document: Mapping[str, Any], field: str, inner: str) -> dict[str, Any]:
-    """The things of a list by name; of one name the first."""
+    """The entries of a list by name; of duplicates the first."""
     listed = document.get(field)
     items = [item for item in listed if isinstance(item, Mapping)] if isinstance(listed, list) else []
     return {str(item.get("name")): item[inner] for item in reversed(items) if isinstance(item.get(inner), Mapping)}

@@ -1,4 +1,4 @@
-"""What engines say about their nodes and queues; imports nothing, so that engines open quickly."""
+"""What engines report about their nodes and queues; imports little, so that engines open quickly."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ __all__ = ["NodeState", "ListsNodes", "ListsQueue", "WaitingJobs"]
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """What an engine says about a node."""
+    """What an engine reports about a node."""
 
     host: str
     state: Literal["up", "drained", "down"] = "up"
-    """``drained``: it finishes what it runs and takes nothing new."""
+    """``drained``: it finishes its jobs and accepts no new ones."""
     in_use: int = 0
-    """Accelerators that jobs have; on nodes without any, 1 where a job has the node."""
+    """Allocated accelerators; on nodes without accelerators, 1 if a job has the node."""
     busy_until: float | None = None
     """When the last job on it must have ended, by its time limit; seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingJobs:
-    """Work that waits at an engine, of one partition or queue."""
+    """Jobs that wait at an engine, of one partition or queue."""
 
     partition: str
     nodes: int
-    """Of all of it together."""
+    """Total of all waiting jobs."""
     jobs: int = 1
 
 
@@ -37,12 +37,12 @@ class ListsNodes(Protocol):
     """An engine that can list its nodes."""
 
     def list_nodes(self) -> Sequence[NodeState]:
-        """Every node it has, in one question."""
+        """All of its nodes, in one request."""
 
 
 @runtime_checkable
 class ListsQueue(Protocol):
-    """An engine that can say what waits."""
+    """An engine that can list waiting jobs."""
 
     def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
-        """What waits, summed by partition."""
+        """Waiting jobs, summed by partition."""

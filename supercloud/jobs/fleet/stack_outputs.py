@@ -1,4 +1,4 @@
-"""How jobs reach a cluster that Pulumi made: its stack's output ``connection`` says it."""
+"""The connection to a cluster created by Pulumi, read from the output ``connection`` of its stack."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from ..engines.bounded_io import ResponseLimits
 
 __all__ = ["read_connection_from_stack"]
 
-_LIMITS = ResponseLimits(2**20, 120)  # an output of a few words; state may lie in a bucket far away
+_LIMITS = ResponseLimits(2**20, 120)  # the output is short; the state may be in a remote bucket
 
 
 def read_connection_from_stack(connection: Connection) -> Connection:
-    """The connection with what its stack says of it; what stands beside the stack wins.
+    """The connection completed from the outputs of its stack; fields set in the connection itself take precedence.
 
-    Raises :class:`EngineError` where there is no ``pulumi``, no such stack, or nothing of use among its outputs.
+    Raises :class:`EngineError` if ``pulumi`` or the stack is not found, or its outputs have no usable connection.
     """
     if connection.stack is None:
         return connection
@@ -33,7 +33,7 @@ def read_connection_from_stack(connection: Connection) -> Connection:
     if answer.returncode:
         raise EngineError(
             f"stack {connection.stack}: {_decode(answer.stderr) or _decode(answer.stdout)}; "
-            f"is it the whole name (organization/project/stack), and are you logged in?"
+            f"check that the name is complete (organization/project/stack) and that you are logged in"
         )
     try:
         said = json.loads(answer.stdout)
@@ -41,14 +41,14 @@ def read_connection_from_stack(connection: Connection) -> Connection:
         found = Connection.model_validate({**said, **given})
     except (TypeError, ValueError, RecursionError) as error:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise EngineError(f"stack {connection.stack}: its output 'connection' is no connection: {problem}") from None
+        raise EngineError(f"stack {connection.stack}: its output 'connection' is not valid: {problem}") from None
     is_service = (found.via or "").startswith("http")
     if found.via and is_service and not connection.via and web.is_plaintext(found.via):
         raise EngineError(
-            f"stack {connection.stack}: its output 'connection' says {found.via}: plain http, over "
-            "which no token is sent unless you ask for it; "
-            f"take --via {found.via} in place of the stack, "
-            "or let the stack say https"
+            f"stack {connection.stack}: its output 'connection' is {found.via}, plain http; a "
+            "token is sent over it only on request; "
+            f"use --via {found.via} instead of the stack, "
+            "or change the output to https"
         )
     return found
 

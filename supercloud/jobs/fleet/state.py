@@ -1,8 +1,8 @@
-"""The state of the fleet: which clusters there are, and what is free in each of them.
+"""The state of the fleet: its clusters and the free capacity of each.
 
-Where nothing runs yet it comes from the plan: every node is free. Where an engine offers :class:`ListsNodes`, it comes
-from the engine's own list of nodes, dated and kept for a while. A pool is one byte a node: accelerators that are free,
-so that counting what is free in a domain is arithmetic on bytes.
+Before the first observation it comes from the plan: every node is free. If the engine is a :class:`ListsNodes`, it
+comes from the engine's list of nodes, with a timestamp, and is cached. A pool is one byte per node, its free
+accelerators, so that counting free accelerators in a domain is arithmetic on bytes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ __all__ = [
 
 _HOST_PATTERN = re.compile(r"(.*?)(\d+)")
 _MAX_ACCELERATORS = 255
-"""Accelerators of one node that are told apart."""
-UNRESPONSIVE_REASON = "its scheduler does not answer"
+"""Largest number of accelerators of a node that is distinguished."""
+UNRESPONSIVE_REASON = "its scheduler does not respond"
 
 
 class PoolState:
-    """What is free in a pool: two bytes a node, and the counts by domain that placement asks for."""
+    """The free capacity of a pool: two bytes per node, and the counts by domain that placement needs."""
 
     def __init__(
         self,
@@ -55,17 +55,18 @@ class PoolState:
         self.pool, self.domains = pool, domains
         self.whole = full_node[0]
         self.healthy = full_node * pool.nodes if healthy is None else healthy
-        """For each node the accelerators it has when nothing runs on it; 0 where it takes no work."""
+        """For each node its accelerators when idle; 0 if it is not schedulable."""
         self.free = self.healthy if free is None else free
-        """For each node the accelerators nobody has."""
+        """For each node its free accelerators."""
         self.busy_until = until or {}
         self.queued_nodes = queued
-        """Nodes that waiting work asks for."""
+        """Nodes that waiting jobs request."""
         self._counts: dict[tuple[bool, int], tuple[int, ...]] = {}
         self._end_times: dict[int, list[float]] = {}
 
     def count_by_domain(self, per_node: int, free_now: bool) -> tuple[int, ...]:
-        """For each innermost domain its nodes with so many accelerators: free now, or once what runs has ended."""
+        """For each innermost domain its nodes with ``per_node`` accelerators: free now, or after running jobs have
+        ended."""
         need = max(1, min(per_node, _MAX_ACCELERATORS))
         found = self._counts.get((free_now, need))
         if found is None:
@@ -78,18 +79,18 @@ class PoolState:
         return found
 
     def count_available(self, per_node: int, free_now: bool) -> int:
-        """Nodes a job may have at most: what is held in reserve is not there for it."""
+        """Maximum number of nodes for a job: spares in reserve are not available."""
         healthy = sum(self.count_by_domain(per_node, False))
         most = min(self.pool.nodes - self.pool.spares, healthy)
         return most if not free_now else max(0, most - (healthy - sum(self.count_by_domain(per_node, True))))
 
     @property
     def unhealthy_nodes(self) -> int:
-        """Nodes that take no work."""
+        """Nodes that are not schedulable."""
         return self.healthy.count(0)
 
     def estimate_wait(self, nodes: int, per_node: int, now: float) -> float | None:
-        """Seconds until so many nodes are free, by the time limits of what runs; None where they do not say."""
+        """Seconds until ``nodes`` nodes are free, by the time limits of running jobs; None if unknown."""
         free, most = self.count_available(per_node, True), self.count_available(per_node, False)
         missing = min(nodes + self.queued_nodes, max(nodes, most)) - free
         if missing <= 0:
@@ -104,18 +105,18 @@ class PoolState:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One cluster: its plan, what is free, and what the fleet says about it."""
+    """One cluster: its plan, its free capacity, and its entry in the fleet."""
 
     plan: Plan
     pools: Mapping[str, PoolState]
     observed_at: float | None = None
-    """When its engine was asked; None: nobody was, and nothing is taken to run."""
+    """When its engine was queried; None: never, and no jobs are assumed to run."""
     member: FleetMember = field(default_factory=lambda: FleetMember(spec="-"))
     catalog: Catalog | None = None
     unavailable_reason: str = ""
-    """Why it is given no job at present although nothing is known to be in use, such as that it does not answer."""
+    """Why it currently accepts no job, independent of free capacity; for example, its scheduler does not respond."""
     barred_until_corrected: bool = False
-    """Whether it is so until somebody corrects what ``unavailable_reason`` says: waiting does not help."""
+    """Whether ``unavailable_reason`` must be corrected by a person: waiting does not help."""
 
     @classmethod
     def from_plan(cls, plan: Plan, member: FleetMember | None = None, catalog: Catalog | None = None) -> Cluster:
@@ -126,7 +127,7 @@ class Cluster:
     def with_observations(
         self, nodes: Sequence[NodeState], observed_at: float, waiting: Sequence[WaitingJobs] = ()
     ) -> Cluster:
-        """The same cluster as its engine saw it; nodes of the plan that the engine does not list are down."""
+        """The same cluster as reported by its engine; nodes of the plan that the engine does not list are down."""
         columns = {
             name: (bytearray(state.pool.nodes), bytearray(state.pool.nodes), dict[int, float]())
             for name, state in self.pools.items()
@@ -159,10 +160,11 @@ class Fleet:
     spec: FleetSpec
     clusters: tuple[Cluster, ...]
     spent: Mapping[tuple[str, str], float] = field(default_factory=dict)
-    """By tenant and period of a budget (``month`` …): USD spent in the present one, and promised to what runs."""
+    """By tenant and period of a budget (``month`` …): USD spent in the current one, including reservations of running
+    jobs."""
 
     def list_data_holders(self, name: str) -> tuple[str, ...]:
-        """Clusters that hold a data set of the fleet; nothing where the fleet knows none of this name."""
+        """Clusters that hold a data set of the fleet; empty for an unknown name."""
         for item in self.spec.data:
             if item.name == name:
                 return tuple(place.partition("/")[0] for place in item.at)
@@ -170,14 +172,14 @@ class Fleet:
 
 
 class ObservationCache:
-    """What an engine saw last: asked again when it is older than ``max_age`` seconds, or when it is asked for anew."""
+    """The last observation of each engine; refreshed when older than ``max_age`` seconds or on request."""
 
     def __init__(self, max_age: float = 30.0, clock: Callable[[], float] = time.time):
         self.keep, self.clock = max_age, clock
         self._clusters: dict[str, Cluster] = {}
 
     def observe(self, cluster: Cluster, engine: object, refresh: bool = False) -> Cluster:
-        """The cluster as its engine sees it; as planned where the engine cannot."""
+        """The cluster as reported by its engine; as planned if the engine does not list nodes."""
         if not isinstance(engine, ListsNodes):
             return cluster
         last = self._clusters.get(cluster.plan.name)
@@ -190,13 +192,13 @@ class ObservationCache:
 
 
 def barred_by(cluster: Cluster, error: Exception) -> Cluster:
-    """The cluster, to which no job goes since it could not be asked; anything but the errors of this package counts as
-    a defect of its engine.
+    """The cluster, marked unavailable because it could not be queried; an error that is not of this package counts as a
+    defect of its engine.
     """
     from ...errors import InputError, SupercloudError, UnusableEngine
     from ..engines.base import defect_of
 
-    what = "it cannot be asked now"
+    what = "it cannot be queried now"
     problem = error if isinstance(error, SupercloudError) else defect_of(what, error)
     reason = f"{what}: {error}" if problem is error else str(problem)
     return replace(
@@ -205,9 +207,10 @@ def barred_by(cluster: Cluster, error: Exception) -> Cluster:
 
 
 def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | None = None) -> Fleet:
-    """A fleet from its file, or from that of a single cluster; with ``open_engine`` each connected one is asked.
+    """Load a fleet from its file, or from that of a single cluster; with ``open_engine`` each connected cluster is
+    queried.
 
-    One that does not answer is barred: it takes no job, and says why.
+    A cluster that does not respond is barred: it accepts no job and has a reason.
     """
     from ...errors import InputError, suggest_nearest
     from ...plan.resolve import load_catalog, resolve
@@ -222,7 +225,7 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
     for member in spec.clusters:
         plan = resolve(load(path.parent / member.spec))
         if plan.errors:
-            raise InputError(f"{member.spec}: no job can be placed on a plan with errors", plan.errors)
+            raise InputError(f"{member.spec}: jobs cannot be placed on a plan with errors", plan.errors)
         if member.connect and member.connect.stack:
             member = member.model_copy(update={"connect": read_connection_from_stack(member.connect)})
         for index, known in enumerate(clusters):
@@ -230,34 +233,36 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
                 line = loaded.document.find_line(("clusters", len(clusters)))
                 before = loaded.document.find_line(("clusters", index))
                 raise InputError(
-                    f"{path}:{line}: clusters[{len(clusters)}]: {member.spec} is called {plan.name!r}, as "
-                    f"is {known.member.spec} of line {before}; jobs could not tell them apart: change "
+                    f"{path}:{line}: clusters[{len(clusters)}]: duplicate cluster name {plan.name!r} in "
+                    f"{member.spec} and {known.member.spec} (line {before}); jobs could not distinguish them: change "
                     "the 'name:' of one"
                 )
         catalog = load_catalog(plan.spec, (path.parent / member.spec).parent)
-        catalog.get("failure-rates", spec.policy.failures)  # a slip is said now, not when a job is placed
+        catalog.get("failure-rates", spec.policy.failures)  # report an error now, not when a job is placed
         cluster = Cluster.from_plan(plan, member, catalog)
         if open_engine and member.connect:
             try:
                 cluster = watch.observe(cluster, open_engine(member.connect))
-            except InputError:  # what the file says of the connection
+            except InputError:  # an error in the connection of the file
                 raise
-            except Exception as error:  # of an engine, or a defect of one: the others are asked all the same
+            except Exception as error:  # of an engine, or a defect of one: the other engines are still queried
                 cluster = barred_by(cluster, error)
         clusters.append(cluster)
     require_distinct_schedulers(
         [cluster.member for cluster in clusters], loaded.document
-    )  # what stacks say is known now
+    )  # outputs of stacks are known now
     plans = {cluster.plan.name: cluster.plan for cluster in clusters}
     tenants = {tenant.name for plan in plans.values() for tenant in plan.tenants}
     for what, named in (("tenants", [one.name for one in spec.tenants]), ("budgets", [b.tenant for b in spec.budgets])):
         for name in named:
             if name not in tenants:
                 hint = suggest_nearest(name, tenants)
-                raise InputError(f"{path}: {what}: no cluster has a tenant {name!r}{f'; {hint}' if hint else ''}")
+                raise InputError(
+                    f"{path}: {what}: unknown tenant {name!r} in all clusters{f'; {hint}' if hint else ''}"
+                )
     for item in spec.data:
         for place in item.at:
             name, _, storage = place.partition("/")
             if name not in plans or storage not in {one.name for one in plans[name].storage}:
-                raise InputError(f"{path}: data {item.name!r} is at {place!r}, which is no storage of the fleet")
+                raise InputError(f"{path}: data {item.name!r} is at {place!r}, which is not a storage of the fleet")
     return Fleet(spec, tuple(clusters))

@@ -1,1 +1,1 @@
-"""Where a job runs: the decision, the steps that can refuse a pool, and the suggestions after a refusal."""
+"""Placement: the decision where a job runs, the steps that can refuse a pool, and the suggestions after a refusal."""

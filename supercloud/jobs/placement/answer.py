@@ -1,4 +1,4 @@
-"""The answer of placement: where a job goes and what that means, or why a pool cannot have it."""
+"""The result of placement: where a job runs and its consequences, or why it does not fit a pool."""
 
 from __future__ import annotations
 
@@ -16,64 +16,64 @@ __all__ = ["Placement", "Refusal"]
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a job goes, in what shape, and what its engine has to ask for."""
+    """Where a job runs, its shape, and what its engine has to request."""
 
     cluster: str
     pool: str
     nodes: int
     accelerators_per_node: int
-    """Or MIG instances, or shards: whatever ``gres`` names."""
+    """Or MIG instances, or shards: the units of ``gres``."""
     node_accelerators: int = 0
-    """What a whole node of the pool has."""
+    """The number on a whole node of the pool."""
     accelerator: str = ""
     gres: str = ""
-    """The accelerator's type as Slurm knows it."""
+    """The accelerator's type as Slurm names it."""
     visible_env: str = ""
-    """Variable that limits a process to some accelerators."""
+    """Environment variable that limits a process to some accelerators."""
     near: LocalityRequest = LocalityRequest()
     partition: str = ""
     account: str = ""
     qos: str = ""
     constraint: str = ""
-    """A feature that tells the pool from others of its partition."""
+    """A feature that distinguishes the pool from others of its partition."""
     hosts: tuple[str, ...] = ()
-    """Only where the job pins its nodes."""
+    """Only if the job pins its nodes."""
     licenses: str = ""
-    """What it holds while it runs, as Slurm writes it: ``solver:2,mesher:1``."""
+    """Licences that it holds while it runs, in Slurm's notation: ``solver:2,mesher:1``."""
     slice: str = ""
-    """``mig`` or ``shard`` where parts of accelerators are counted; ``gres`` then is the profile, or ``shard``."""
+    """``mig`` or ``shard`` if parts of accelerators are counted; ``gres`` is then the profile, or ``shard``."""
     domains: tuple[tuple[str, int], ...] = ()
-    """Innermost domains and the nodes it would take from each, where it takes from several."""
+    """Innermost domains and the nodes it would take from each, if there are several."""
     spans: tuple[Span, ...] = ()
-    """How its communication groups lie."""
+    """How its communication groups are placed."""
     shape: tuple[int, ...] = ()
     """In a torus: nodes along each axis."""
     fits_now: bool = True
-    """False: it waits until others end."""
+    """False: it waits until other jobs end."""
     wait: float | None = 0.0
-    """Seconds until it could start, as far as time limits say; None: nobody knows."""
+    """Seconds until it could start, by the time limits of running jobs; None: unknown."""
     begin: float = 0.0
-    """Seconds after submission at which it should begin: later than it could, for cleaner energy."""
+    """Seconds after submission at which it should start: delayed for a lower carbon intensity."""
     price: float | None = None
     """USD per hour."""
     egress: float = 0.0
-    """USD for the data that is moved to it."""
+    """USD for the transfer of its data."""
     moved: tuple[str, ...] = ()
-    """Data sets that are."""
+    """Data sets that are transferred."""
     carbon: float | None = None
-    """Grams of CO2e until its time limit, or in an hour where it has none."""
+    """Grams of CO2e until its time limit, or in an hour if it has none."""
     memory: str = ""
-    """What the fullest accelerator needs and has, where the model is said."""
+    """Memory needed and available on the fullest accelerator, if the model is specified."""
     checkpoint_every: int = 0
-    """Seconds between checkpoints, proposed; 0: the job says so itself, or too little is known."""
+    """Proposed seconds between checkpoints; 0: specified by the job, or not enough is known."""
     score: float = 0.0
-    """What it was chosen by; lower is better."""
+    """The value it was selected by; lower is better."""
     pods: PodRequirements | None = None
-    """Only on Kubernetes."""
+    """Set only on Kubernetes."""
 
     @property
     def units(self) -> int:
-        """What it counts in its tenant's share: accelerators, or nodes where it has none."""
+        """The number that counts against its tenant's share: accelerators, or nodes if it has none."""
         return self.nodes * max(1, self.accelerators_per_node)
 
     @property
@@ -89,7 +89,7 @@ class Placement:
         return f"{nodes} of pool {self.pool}{what}{within}"
 
     def to_json(self) -> str:
-        """As text that :meth:`from_json` reads; what was not decided otherwise is left out."""
+        """Serialize for :meth:`from_json`; fields with default values are omitted."""
         said = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
         if "near" in said:
             said["near"] = vars(self.near)
@@ -101,11 +101,11 @@ class Placement:
 
     @classmethod
     def from_json(cls, text: str) -> Placement:
-        """What :meth:`to_json` wrote, in this version or an earlier one."""
+        """Read the output of :meth:`to_json` of this or another version."""
         data: dict[str, Any] = json.loads(text)
         known = {field.name: field for field in fields(cls)}
         for name in [name for name in data if name not in known]:
-            del data[name]  # written by a later version: what it means is not known here
+            del data[name]  # written by a later version: its meaning is unknown here
         for name in ("hosts", "shape", "moved"):
             data[name] = tuple(data.get(name, ()))
         data["domains"] = tuple((name, nodes) for name, nodes in data.get("domains", ()))
@@ -117,16 +117,16 @@ class Placement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a pool cannot have a job, and the smallest change with which it could."""
+    """Why a job does not fit a pool, and the smallest change that makes it fit."""
 
     pool: str
     reason: str
     remedy: str
     cluster: str = ""
-    """Said where there are several."""
+    """Set if there are several pools."""
     change: Mapping[str, object] = field(default_factory=dict)
-    """The remedy for programs: fields of the job by their paths (``accelerators.count``) and what to set them to, null
-    to leave them out. With all of them set the pool has it; empty where no change of the job is enough."""
+    """The fix for programs: fields of the job by their paths (``accelerators.count``) and their new values, null to
+    omit a field. With all of them set the job fits the pool; empty if no change of the job is enough."""
 
     def __str__(self) -> str:
         pool = f"{self.cluster}/{self.pool}" if self.cluster else self.pool

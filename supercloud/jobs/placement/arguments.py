@@ -1,4 +1,4 @@
-"""What the public functions of jobs are given: a job, and where it goes."""
+"""Checks of the arguments of the public job functions: a job and its destination."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["require_job_and_destination", "require_destination"]
 def require_job_and_destination(
     job: object, destination: object, types: type | tuple[type, ...], requirement: str
 ) -> None:
-    """Refuse what is no job, or no place of these kinds. Raises InputError that begins with ``requirement``: which
-    function takes what."""
-    require_type(job, JobSpec, requirement, "make a job: JobSpec(…), or load_job(path).model")
+    """Reject arguments of other types. Raises InputError; its message starts with ``requirement``, which states the
+    function and its arguments."""
+    require_type(job, JobSpec, requirement, "create a job: JobSpec(…), or load_job(path).model")
     require_destination(destination, types, requirement)
 
 
 def require_destination(destination: object, types: type | tuple[type, ...], requirement: str) -> None:
-    """Refuse a path, a document or a spec where a plan is asked for. Raises InputError."""
-    require_type(destination, types, requirement, 'make a plan: resolve(load("cluster.yaml"))')
+    """Reject a path, a document or a spec where a plan is required. Raises InputError."""
+    require_type(destination, types, requirement, 'create a plan: resolve(load("cluster.yaml"))')

@@ -1,6 +1,6 @@
-"""How a job would lie in one pool, step by step from what is hardest to change to what is easiest.
+"""How a job would be placed in one pool, in steps from the hardest to change to the easiest.
 
-Each step is a function that says no by raising :class:`RefusalError`; the first that does is the binding reason.
+Each step is a function that refuses by raising :class:`RefusalError`; the first refusal is the reason reported.
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ _WEEK = 168
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to place a job, with all that it is compared by."""
+    """A possible placement of a job, with the values that it is compared by."""
 
     placement: Placement
     terms: ObjectiveTerms
     preference: int
-    """Which of the job's wishes it fulfils: 0 is the first."""
+    """The index of the requested type that it matches: 0 is the first."""
     steps_above: int
-    """How far its accelerator lies above that wish."""
+    """How many steps its accelerator is above the requested type."""
     idle_accelerators: int
-    """Accelerators it leaves idle on its nodes."""
+    """Idle accelerators on its nodes."""
 
 
 def iter_candidates(
     job: JobSpec, cluster: Cluster, pool: PoolPlan, fleet: Fleet | None, catalog: Catalog, now: float
 ) -> Iterator[Candidate]:
-    """The ways a job lies in a pool: one, or one for each hour it may begin at; raises :class:`RefusalError`."""
+    """The placements of a job in a pool: one, or one per hour at which it may start; raises :class:`RefusalError`."""
     plan, state = cluster.plan, cluster.pools[pool.name]
     wanted, distance = match_accelerator(job, plan, pool, catalog)
     require_capacity_type(job, plan, pool)
@@ -141,19 +141,19 @@ def iter_candidates(
 
 
 def _require_available(job: JobSpec, cluster: Cluster) -> None:
-    """Whether the cluster takes jobs at present: asked last, so that who hears of it knows that the job fits there."""
+    """Check that the cluster currently accepts jobs; the last step, so this refusal implies that the job fits there."""
     if cluster.unavailable_reason:
         pinned = [
             f"place.{field}" for field in ("clusters", "pools", "nodes") if getattr(job.place, field) not in ("any", ())
         ]
-        elsewhere = f", or leave out {' and '.join(pinned)} so that it may go elsewhere" if pinned else ""
-        cure = "correct this, as waiting does not help" if cluster.barred_until_corrected else "wait"
+        elsewhere = f", or omit {' and '.join(pinned)} so that it can run elsewhere" if pinned else ""
+        fix = "correct this, waiting does not help" if cluster.barred_until_corrected else "wait"
         later = "then" if cluster.barred_until_corrected else "later"
-        raise RefusalError(cluster.unavailable_reason, f"the job would fit there {later}: {cure}{elsewhere}")
+        raise RefusalError(cluster.unavailable_reason, f"the job would fit there {later}: {fix}{elsewhere}")
 
 
 def _require_memory(job: JobSpec, pool: PoolPlan) -> MemoryDemand | None:
-    """Whether the model fits, where the job says what it trains."""
+    """Check that the model fits in memory, if the job specifies its model."""
     accelerator = pool.accelerator
     if job.model is None or accelerator is None or not job.accelerator_count:
         return None
@@ -169,7 +169,7 @@ def _require_memory(job: JobSpec, pool: PoolPlan) -> MemoryDemand | None:
 
 
 def _compute_segment(job: JobSpec, pool: PoolPlan, per_node: int, group_nodes: int) -> int:
-    """Nodes of the largest group that talks all the time and that one scale-up domain holds."""
+    """Nodes of the largest group with constant communication that fits in one scale-up domain."""
     often, _ = compute_block_sizes(job.parallelism, per_node)
     return max((nodes for nodes in often if nodes <= pool.machine.domain_nodes), default=group_nodes)
 
@@ -186,13 +186,13 @@ def _select_domains(
     advisor: ShrinkAdvisor,
     now: float,
 ) -> tuple[DomainAllocation, float | None]:
-    """Which domains it takes nodes from, and how long it waits for them."""
+    """The domains it takes nodes from, and how long it waits for them."""
     pool, need = state.pool, _compute_needed_accelerators(per_node, units)
     healthy = state.count_available(need, False)
     if healthy < nodes:
         words, change = advisor(nodes=healthy)
         raise RefusalError(
-            f"the job needs {nodes} nodes, {healthy} of the {pool.nodes} are in order",
+            f"the job needs {nodes} nodes, only {healthy} of {pool.nodes} are healthy",
             *_either(words, change, "wait until nodes are repaired", {}),
         )
     often, replicas = compute_block_sizes(job.parallelism, per_node)
@@ -204,16 +204,15 @@ def _select_domains(
     blocks = [*often, *replicas]
     column = state.count_by_domain(need, False)
     once = allocate_domains(state.domains, column, nodes, blocks, firm)
-    assert once is not None  # there are enough, and the outermost level has one domain
+    assert once is not None  # there are enough nodes, and the outermost level has one domain
     if locality.required and locality.level in state.domains.names:
         level = state.domains.names.index(locality.level)
         if once.level > level:
             holds = max(sum(column[slice(*domain.innermost)]) for domain in state.domains.levels[level])
             words, change = advisor(nodes=holds)
             raise RefusalError(
-                f"the job must lie within one {locality.level}, the largest has {holds} nodes in order, it needs "
-                f"{nodes}",
-                *_either(words, change, "leave out place.near", {"place.near": None}),
+                f"the job must fit in one {locality.level}, the largest has {holds} healthy nodes, it needs {nodes}",
+                *_either(words, change, "omit place.near", {"place.near": None}),
             )
     if hosts:
         return once, _estimate_pinned_wait(state, hosts, need, now)
@@ -224,25 +223,25 @@ def _select_domains(
         segments = locality.segment if _has_whole_segments(state, column, locality.segment, nodes) else 0
         if free and not far and _has_whole_segments(state, state.count_by_domain(need, True), segments, nodes):
             return free, 0.0
-        return once, None  # enough are free, but too far apart
+        return once, None  # enough nodes are free, but too far apart
     return once, state.estimate_wait(nodes, need, now)
 
 
 def _either(
     words: str, change: JobChange, other: str, other_change: JobChange
 ) -> tuple[str, JobChange, tuple[str, JobChange] | None]:
-    """A remedy and what may take its place; only the other where there is no first."""
+    """A fix and its alternative; only the alternative if there is no first."""
     return (words, change, (other, other_change)) if change else (other, other_change, None)
 
 
 def _estimate_pinned_wait(state: PoolState, hosts: tuple[str, ...], accelerators: int, now: float) -> float | None:
-    """How long until just these nodes are free."""
+    """Seconds until exactly these nodes are free."""
     width = len(state.pool.hosts.prefix)
     numbers = [int(host[width:]) - state.pool.hosts.first for host in hosts]
     for host, index in zip(hosts, numbers, strict=True):
         if state.healthy[index] < accelerators:
             raise RefusalError(
-                f"{host} takes no work", "pin another node, or leave out place.nodes", {"place.nodes": None}
+                f"{host} is not schedulable", "pin another node, or omit place.nodes", {"place.nodes": None}
             )
     busy = [index for index in numbers if state.free[index] < accelerators]
     if any(index not in state.busy_until for index in busy):
@@ -251,12 +250,12 @@ def _estimate_pinned_wait(state: PoolState, hosts: tuple[str, ...], accelerators
 
 
 def _compute_needed_accelerators(per_node: int, units: AcceleratorUnits) -> int:
-    """Whole accelerators of a node that what the job counts on it takes; 1 also stands for a node without any."""
+    """Whole accelerators of a node that the job's units on it take; 1 also for a node without accelerators."""
     return max(1, int(-(-per_node // units.per_accelerator)))
 
 
 def _has_whole_segments(state: PoolState, node_counts: tuple[int, ...], segment: int, nodes: int) -> bool:
-    """Whether scale-up domains with so many nodes each have room for a job in unbroken segments."""
+    """Whether scale-up domains with these numbers of nodes hold a job in unbroken segments."""
     if segment < 2 or state.domains.names[0] != "scale-up":
         return True
     return sum(count // segment for count in node_counts) * segment >= nodes
@@ -271,7 +270,7 @@ def _adjust_locality(
     per_node: int,
     units: AcceleratorUnits,
 ) -> LocalityRequest:
-    """What is asked of the scheduler, after what its engine saw: no more than the nodes that are in order can give."""
+    """The request to the scheduler, adjusted to the observed state: no more than the healthy nodes can satisfy."""
     if cluster.observed_at is None or locality.required:
         return locality
     if not _has_whole_segments(
@@ -294,7 +293,7 @@ def _compute_spans(job: JobSpec, state: PoolState, per_node: int, allocation: Do
 
 
 def _select_torus_box(plan: Plan, pool: PoolPlan, state: PoolState, nodes: int) -> tuple[int, ...]:
-    """In a torus: the box it takes, one that is free where there is one."""
+    """In a torus: the box it takes, a free one if available."""
     torus = next(
         (
             item
@@ -315,7 +314,7 @@ def _compute_checkpoint_interval(job: JobSpec, plan: Plan, nodes: int, catalog: 
 
 
 def _iter_start_delays(job: JobSpec, plan: Plan, wait: float | None, now: float) -> Iterator[float]:
-    """When it may begin: at once; and at each full hour that its deadline allows, where energy differs by the hour."""
+    """When it may start: immediately, and at each full hour within its deadline if energy data differ by the hour."""
     first = wait or 0.0
     if job.deadline is None:
         yield 0.0
@@ -323,7 +322,7 @@ def _iter_start_delays(job: JobSpec, plan: Plan, wait: float | None, now: float)
     run = job.time_limit.to("s") if job.time_limit else 0.0
     slack = job.deadline.to("s") - run - first
     if slack < 0:
-        ends = f"it could start in {first / _HOUR:.1f} h and would end after its deadline, {job.deadline}"
+        ends = f"it could start in {first / _HOUR:.1f} h and would end after its deadline of {job.deadline}"
         enough = f"{int((first + run) / _HOUR) + 1} h"
         raise RefusalError(ends, f"set deadline to at least {enough}", {"deadline": enough})
     yield 0.0
@@ -345,7 +344,7 @@ def _estimate_cost(
     start_delay: float,
     now: float,
 ) -> tuple[ObjectiveTerms, float | None, float | None]:
-    """What it costs and emits, by the hour and until its time limit."""
+    """Its cost and emissions, per hour and until its time limit."""
     run = job.time_limit.to("s") if job.time_limit else _HOUR
     each = compute_hourly_price(cluster.plan, pool, cluster.member.prices)
     price = None if each is None else each * nodes
@@ -357,7 +356,7 @@ def _estimate_cost(
 
 
 def _select_constraint(plan: Plan, pool: PoolPlan, pool_names: tuple[str, ...]) -> str:
-    """A feature no other pool of the partition has; nothing where the partition is the pool."""
+    """A feature that no other pool of the partition has; empty if the partition has no other pool."""
     others = {
         feature for other in plan.pools if other.name in pool_names and other is not pool for feature in other.features
     }

@@ -1,7 +1,7 @@
-"""Failures and checkpoints: how long until a node of a job fails, how often to save, how many spares to hold.
+"""Failures and checkpoints: mean time to failure, checkpoint interval, number of spares.
 
 Formulas with their check values: Young (CACM 1974), Daly (FGCS 2006), and the effective training time of Kokolis et
-al. (arXiv 2410.21680 §4). Times are seconds, rates are failures of one node in a day.
+al. (arXiv 2410.21680 §4). Times are seconds, rates are failures per node and day.
 """
 
 from __future__ import annotations
@@ -47,19 +47,20 @@ def compute_daly_interval(write_time: float, mean_time_to_failure: float) -> flo
 
 
 def compute_waste(write_time: float, interval: float, mean_time_to_failure: float, restart_time: float) -> float:
-    """Part of the time that is lost to saving, to work done twice and to starting again."""
+    """Fraction of the time lost to saving, repeated work and restarts."""
     return write_time / interval + interval / (2 * mean_time_to_failure) + restart_time / mean_time_to_failure
 
 
 def compute_effective_time(
     nodes: int, failure_rate: float, interval: float, write_time: float, restart_time: float
 ) -> float:
-    """Part of the time in which training goes on (ETTR)."""
+    """Fraction of the time in which training makes progress (ETTR)."""
     return (1 - nodes * failure_rate / _DAY * (restart_time + interval / 2)) / (1 + write_time / interval)
 
 
 def compute_spare_nodes(nodes: int, failure_rate: float, repair_time: float, confidence: float) -> int:
-    """Nodes to hold back so that with this certainty no more are in repair at one time (a Poisson quantile)."""
+    """Spare nodes such that, with this confidence, no more nodes are in repair at the same time (a Poisson
+    quantile)."""
     expected = nodes * failure_rate * repair_time / _DAY
     chance = exp(-expected)
     reached, count = chance, 0
@@ -71,7 +72,7 @@ def compute_spare_nodes(nodes: int, failure_rate: float, repair_time: float, con
 
 
 def compute_write_time(job: JobSpec, plan: Plan) -> float | None:
-    """How long training stands still for a checkpoint, as far as one can tell."""
+    """Seconds that training is paused for a checkpoint; None if unknown."""
     saved = job.checkpoint
     if saved is None:
         return None
@@ -90,7 +91,7 @@ def compute_write_time(job: JobSpec, plan: Plan) -> float | None:
 def compute_checkpoint_interval(
     job: JobSpec, plan: Plan, nodes: int, catalog: Catalog, failure_rate_name: str
 ) -> float | None:
-    """Seconds between checkpoints by Daly's formula; None where the job says so itself, or too little is known."""
+    """Seconds between checkpoints by Daly's formula; None if the job specifies its own, or not enough is known."""
     if job.checkpoint is None or job.checkpoint.every is not None:
         return None
     cost = compute_write_time(job, plan)

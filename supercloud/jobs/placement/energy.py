@@ -1,4 +1,4 @@
-"""What the part of the machines that a job occupies draws."""
+"""Power drawn by the part of the machines that a job occupies."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ __all__ = ["compute_power_draw"]
 
 
 def compute_power_draw(plan: Plan, placement: Placement) -> float | None:
-    """At full power, by its share of the accelerators of its nodes; None where nobody knows the machine's power.
+    """Full power, by its share of the accelerators of its nodes; None if the machine's power is unknown.
 
-    A job without accelerators is counted as its nodes: what part of them it takes is its engine's business.
+    A job without accelerators is counted as its nodes: the part of them that it takes is decided by its engine.
     """
     pool = plan.get_pool(placement.pool)
     if pool.machine.power is None:

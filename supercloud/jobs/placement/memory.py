@@ -1,10 +1,10 @@
 """Whether a model fits the memory of the accelerators it is spread over, and the smallest change with which it would.
 
-Model states: Rajbhandari et al., ZeRO (arXiv 1910.02054 §3.1): weights, gradients, and what the optimizer keeps.
+Model states: Rajbhandari et al., ZeRO (arXiv 1910.02054 §3.1): weights, gradients, and optimizer states.
 Activations: Korthikanti et al. (arXiv 2205.05198 §4, §5): 34·s·b·h bytes a layer and 5·a·s²·b for attention scores,
 over tensor and sequence parallel parts, with as many layers' worth on the first pipeline stage as the model has. The
-terms are taken apart here, so that gated blocks and fewer heads of keys count as what they are. Both are estimates:
-what a framework holds besides is ``headroom``.
+terms are computed separately here, so that gated blocks and fewer key heads are counted correctly. Both are estimates:
+other memory of a framework is ``headroom``.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ _RECOMPUTE_LEVELS = ("nothing", "attention", "feed-forward", "full")
 
 @dataclass(frozen=True)
 class MemoryDemand:
-    """What the fullest accelerator needs, and what it has."""
+    """Memory that the fullest accelerator needs, and its capacity."""
 
     states: Size
     activations: Size | None
-    """None where the model's layers, hidden or sequence are not said."""
+    """None if the model's layers, hidden or sequence are not specified."""
     capacity: Size
     usable: Size
-    """Of what it has, without the headroom."""
+    """Capacity without the headroom."""
 
     @property
     def required(self) -> Size:
-        """All of it."""
+        """Total of states and activations."""
         return self.states + self.activations if self.activations else self.states
 
     @property
     def fits(self) -> bool:
-        """Whether there is room."""
+        """Whether it fits in the usable memory."""
         return self.required <= self.usable
 
     def __str__(self) -> str:
@@ -92,9 +92,9 @@ def compute_state_bytes(model: ModelShape, parallelism: Parallelism) -> float:
 
 
 def compute_activation_factors(model: ModelShape) -> tuple[float, float]:
-    """Bytes for each token and unit of width in one layer: what is kept always, and attention scores.
+    """Bytes per token and unit of width in one layer: always kept, and attention scores.
 
-    34 and 5·a·s/h for the transformer of the paper, without what the model computes again.
+    34 and 5·a·s/h for the transformer of the paper, without what the model recomputes.
     """
     width = _WEIGHT_BYTES[model.activations or model.precision]
     masks = 1 if model.dropout else 0
@@ -106,7 +106,7 @@ def compute_activation_factors(model: ModelShape) -> tuple[float, float]:
     # its input, queries, keys and values, its output
     attention = width + width * queries + 2 * width * keys + width * queries + masks
     block = width * model.active_experts + inside * width * (2 if model.gated else 1) + masks
-    activated = inside * width  # what the activation function gave
+    activated = inside * width  # output of the activation function
     kept = norms + attention + block + (0 if model.recompute in ("feed-forward", "full") else activated)
     scores = 0.0
     if model.recompute == "nothing" and model.heads and model.sequence and model.hidden:
@@ -123,7 +123,7 @@ def _compute_activation_bytes(model: ModelShape, parallelism: Parallelism) -> fl
     else:
         flying = min(parallelism.pipeline, model.micro_batches or parallelism.pipeline)
         layers = flying * -(-model.layers // parallelism.pipeline)
-        if model.recompute == "full":  # one layer is there in full while it is computed again
+        if model.recompute == "full":  # one layer is stored in full while it is recomputed
             again, _ = compute_activation_factors(model.model_copy(update={"recompute": "attention"}))
             layers += again / kept
     tokens = model.sequence / parallelism.context * model.micro_batch
@@ -138,16 +138,16 @@ def _compute_activation_bytes(model: ModelShape, parallelism: Parallelism) -> fl
 def suggest_fitting_change(
     model: ModelShape, parallelism: Parallelism, capacity: Size, domain_size: int
 ) -> tuple[str, JobChange]:
-    """The smallest change with which it would fit, in words and by field of the job.
+    """The smallest change that makes it fit, in words and by field of the job.
 
-    First what costs no accelerators, then how it is spread over them, then more of them, and larger ones at last.
+    First changes without more accelerators, then other parallelism, then more accelerators, and last larger ones.
     """
     for ways in (_iter_changes(model, parallelism, domain_size), _iter_larger_groups(model, parallelism, domain_size)):
         for words, other, spread in ways:
             if compute_memory_demand(other, spread, capacity).fits:
                 return words, _build_change(model, parallelism, other, spread)
     return (
-        f"take accelerators with at least {_format_gb(compute_memory_demand(model, parallelism, capacity).required)} "
+        f"use accelerators with at least {_format_gb(compute_memory_demand(model, parallelism, capacity).required)} "
         "of memory",
         {},
     )
@@ -181,7 +181,7 @@ def _iter_changes(
     ):
         data = parallelism.data * parallelism.tensor * parallelism.pipeline // (tensor * pipeline)
         spread = parallelism.model_copy(update={"tensor": tensor, "pipeline": pipeline, "data": data})
-        words = f"spread it over tensor {tensor}, pipeline {pipeline}, data {data}"
+        words = f"use tensor {tensor}, pipeline {pipeline}, data {data}"
         for shard in ("nothing", "optimizer"):
             if _SHARD_LEVELS.index(shard) >= _SHARD_LEVELS.index(model.shard) or shard == "nothing":
                 better = model.model_copy(update={"shard": max(shard, model.shard, key=_SHARD_LEVELS.index)})
@@ -197,7 +197,7 @@ def _iter_changes(
 def _iter_larger_groups(
     model: ModelShape, parallelism: Parallelism, domain_size: int
 ) -> Iterator[tuple[str, ModelShape, Parallelism]]:
-    """Larger tensor and pipeline groups for as many copies of the model, fewest accelerators first."""
+    """Larger tensor and pipeline groups for the same number of model replicas, fewest accelerators first."""
     tensors = [
         tensor
         for times in range(max(domain_size, parallelism.tensor).bit_length())
@@ -210,7 +210,7 @@ def _iter_larger_groups(
     least = model.model_copy(update={"shard": max("optimizer", model.shard, key=_SHARD_LEVELS.index)})
     for tensor, pipeline in splits:
         spread = parallelism.model_copy(update={"tensor": tensor, "pipeline": pipeline})
-        words = f"take {spread.total} accelerators: tensor {tensor}, pipeline {pipeline}, data {parallelism.data}"
+        words = f"use {spread.total} accelerators: tensor {tensor}, pipeline {pipeline}, data {parallelism.data}"
         for sort in (model, least):
             yield words + (f", with model.shard: {sort.shard}" if sort.shard != model.shard else ""), sort, spread
 

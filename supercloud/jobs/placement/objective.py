@@ -1,9 +1,9 @@
-"""What placement prefers: one sum over price, carbon, wait, topology and fragmentation, weighted by the user.
+"""The objective of placement: one sum over price, carbon, wait, topology and fragmentation, weighted by the user.
 
-Every term lies between 0 and 1, so weights compare. Price and carbon are parts of those of the dearest and dirtiest
-candidate; a wait is its part of wait and run together; topology and fragmentation are 0 in the best case there is.
-What nobody knows counts like the worst that is known. Sums closer than one in a hundred count as equal: the rest of the
-order then decides.
+Every term is between 0 and 1, so that weights are comparable. Price and carbon are fractions of those of the most
+expensive and highest-carbon candidate; wait is a fraction of wait plus run time; topology and fragmentation are 0 in
+the best possible case. An unknown value counts as the worst known one. Sums that differ by less than one in a hundred
+count as equal: the next criteria then decide.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ _HOUR = 3600.0
 
 @dataclass(frozen=True)
 class ObjectiveTerms:
-    """What a candidate costs, in each unit."""
+    """The terms of a candidate, in their units."""
 
     cost: float | None
-    """USD until the time limit, with moved data."""
+    """USD until the time limit, including data transfer."""
     carbon: float | None
     wait: float | None
     """Seconds."""
     run_time: float
-    """Seconds; an hour where the job has no time limit."""
+    """Seconds; an hour if the job has no time limit."""
     topology: float
     fragmentation: float
 
 
 def build_weights(job: JobSpec, policy: FleetPolicy) -> Mapping[str, float]:
-    """How much each term counts: what is minimized 1, a wait a quarter, others nothing, unless somebody says so."""
+    """The weight of each term: by default 1 for the minimized one, a quarter for wait, 0 for others."""
     minimize = job.place.minimize or policy.minimize
     weights: dict[str, float] = {"cost": 0.0, "carbon": 0.0, "wait": 0.25, "topology": 0.0, "fragmentation": 0.0}
     weights[minimize] = 1.0
@@ -76,7 +76,7 @@ def compute_scores(terms: Sequence[ObjectiveTerms], weights: Mapping[str, float]
 
 
 def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]) -> float | None:
-    """USD of a node in an hour: what the fleet says, else what its energy costs; None where neither is known."""
+    """USD per node and hour: the price in the fleet, else the cost of its energy; None if both are unknown."""
     said = prices.get(pool.name)
     if said is not None:
         return said.to("USD/h")
@@ -88,13 +88,13 @@ def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]
 
 
 def compute_energy(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> float | None:
-    """kWh of so many nodes at full power, with what the building adds."""
+    """kWh of ``nodes`` nodes at full power, including the overhead of the building (PUE)."""
     watts = _compute_node_power(pool)
     return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _get_pue(plan)
 
 
 def compute_carbon(plan: Plan, energy: float | None, begin: float, seconds: float) -> float | None:
-    """Grams of CO2e of energy drawn evenly from ``begin`` (seconds since 1970) on: by the hour where that is known."""
+    """Grams of CO2e of energy drawn evenly from ``begin`` (seconds since 1970) on: hourly if such data are known."""
     if energy is None:
         return None
     supply = plan.facility.energy_plan if plan.facility else None
@@ -106,7 +106,7 @@ def compute_carbon(plan: Plan, energy: float | None, begin: float, seconds: floa
 
 
 def _compute_hourly_mean(day: Sequence[float], begin: float, hours: float) -> float:
-    """Mean of a profile that repeats every 24 hours over a span; what is beyond whole days is taken hour by hour."""
+    """Mean of a profile that repeats every 24 hours over a span; time beyond whole days is computed hour by hour."""
     days, rest = divmod(hours, 24.0)
     total, at, left = sum(day) * days, begin % 24.0, rest
     while left > 1e-9:
@@ -117,7 +117,7 @@ def _compute_hourly_mean(day: Sequence[float], begin: float, hours: float) -> fl
 
 
 def compute_topology_penalty(domains: Domains, allocation: DomainAllocation, nodes: int) -> float:
-    """0 inside one innermost domain, towards 1 the further out and the more scattered the job lies."""
+    """0 inside one innermost domain, towards 1 the further out and the more scattered the job is placed."""
     if nodes < 2 or allocation.level == 0:
         return 0.0
     scattered = (len(allocation.parts) - 1) / max(1, len(domains.levels[0]))
@@ -125,13 +125,13 @@ def compute_topology_penalty(domains: Domains, allocation: DomainAllocation, nod
 
 
 def compute_fragmentation(allocation: DomainAllocation, nodes: int, per_node: int, units: int) -> float:
-    """Half what it leaves idle on its nodes, half what it leaves over in the domains that it breaks up."""
+    """Half the idle share of its nodes, half the share left free in the domains that it fragments."""
     idle = 1 - per_node / units if units and per_node else 0.0
     return 0.5 * idle + 0.5 * allocation.leftover_nodes / (allocation.leftover_nodes + nodes)
 
 
 def _compute_node_power(pool: PoolPlan) -> float | None:
-    """The most a node draws: as measured, as its part of a rack product, or its accelerators alone."""
+    """Maximum power of a node: measured, as its part of a rack product, or of its accelerators only."""
     machine = pool.machine
     if machine.power is not None:
         return machine.power.to("W")

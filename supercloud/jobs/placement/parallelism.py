@@ -1,8 +1,8 @@
-"""From how a model is spread to groups of accelerators, how near each must be, and how far apart each comes to lie.
+"""From parallelism to groups of accelerators, the locality that each needs, and the domains that each spans.
 
-Ranks are numbered with the dimension that talks most running fastest: tensor, context, the part of data that an expert
-group needs, pipeline, and the rest of data (the order of Llama 3, arXiv 2407.21783 §3.3.2). So every group but the
-data-parallel one lies inside a run of consecutive ranks, its *extent*, and fits wherever its extent does.
+Ranks are numbered with the dimension that communicates most varying fastest: tensor, context, the part of data that an
+expert group needs, pipeline, and the rest of data (the order of Llama 3, arXiv 2407.21783 §3.3.2). So every group but
+the data-parallel one is inside a run of consecutive ranks, its *extent*, and fits wherever its extent fits.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ __all__ = ["CommunicationGroup", "Span", "list_communication_groups", "compute_b
 
 @dataclass(frozen=True)
 class CommunicationGroup:
-    """Groups of accelerators that talk to each other in one dimension."""
+    """Groups of accelerators that communicate in one dimension."""
 
     axis: str
     """tensor, context, expert, pipeline, data."""
     size: int
     """Accelerators of each group."""
     count: int
-    """How many groups there are."""
+    """Number of groups."""
     extent: int
     """Consecutive ranks that hold one group."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """How a communication group lies: the innermost kind of domain that could hold it, and how many it spans."""
+    """The placement of a communication group: the innermost level that could hold it, and the domains it spans."""
 
     axis: str
     size: int
@@ -50,7 +50,7 @@ class Span:
 
 
 def list_communication_groups(parallelism: Parallelism) -> tuple[CommunicationGroup, ...]:
-    """The communication groups of a job, from those that talk most to those that talk least; single ones left out."""
+    """The communication groups of a job, from the most to the least communication; groups of one are omitted."""
     tensor, context, expert, inner = (
         parallelism.tensor,
         parallelism.context,
@@ -72,7 +72,7 @@ def list_communication_groups(parallelism: Parallelism) -> tuple[CommunicationGr
 
 
 def compute_block_sizes(parallelism: Parallelism | None, per_node: int) -> tuple[list[int], list[int]]:
-    """Counts of nodes that should lie together: those of groups that talk all the time, and those of whole replicas."""
+    """Numbers of nodes that should be placed together: of groups with constant communication, and of whole replicas."""
     extents = (
         {group.axis: group.extent for group in list_communication_groups(parallelism)}
         if parallelism and per_node
@@ -86,7 +86,7 @@ def compute_block_sizes(parallelism: Parallelism | None, per_node: int) -> tuple
 
 
 def _compute_inner_data(parallelism: Parallelism) -> int:
-    """The part of data parallelism that lies inside expert groups: next to each other, before the pipeline."""
+    """The part of data parallelism inside expert groups: next to each other, before the pipeline."""
     inner = parallelism.expert // gcd(parallelism.expert, parallelism.context)
     return inner if parallelism.data % inner == 0 else parallelism.data
 
@@ -94,7 +94,8 @@ def _compute_inner_data(parallelism: Parallelism) -> int:
 def compute_spans(
     parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int], levels: Sequence[tuple[str, int]]
 ) -> list[Span]:
-    """How each communication group lies when consecutive nodes fill domains with ``nodes_by_domain[i]`` nodes each.
+    """The placement of each communication group when consecutive nodes fill domains with ``nodes_by_domain[i]`` nodes
+    each.
 
     ``levels`` are the names of levels and the accelerators of their largest domain, from the innermost outwards.
     """
@@ -121,7 +122,7 @@ def _find_needed_level(extent: int, per_node: int, levels: Sequence[tuple[str, i
 def _count_spanned_domains(
     parallelism: Parallelism, per_node: int, nodes_by_domain: Sequence[int]
 ) -> dict[str, tuple[int, float]]:
-    """Worst and mean number of domains a group of each axis spans: domains are met in order, so changes are counted."""
+    """Worst and mean number of domains a group of each axis spans: domains are sorted, so changes are counted."""
     import numpy  # not needed by a job within one domain
 
     inner = _compute_inner_data(parallelism)

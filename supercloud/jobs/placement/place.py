@@ -1,7 +1,7 @@
-"""Where a job goes: a pure decision over a plan, a cluster as it is now, or a fleet; with a reason for every refusal.
+"""Placement of a job: a pure decision over a plan, the state of a cluster, or a fleet, with a reason for every refusal.
 
-``why_not`` asks every pool; ``place`` takes the best that said yes. How a job lies in one pool is decided in
-``candidate``, what is preferred in ``objective``.
+``why_not`` tries every pool; ``place`` selects the best that fits. Placement within one pool is decided in
+``candidate``, preferences in ``objective``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Placement", "Refusal", "place", "why_not"]
 
 _MAX_PLANNED_CLUSTERS = 8
 _planned_clusters: list[Cluster] = []
-"""The last plans that were placed on, with their domains; a plan is known by being the same object."""
+"""The last plans that were placed on, with their domains; plans are compared by object identity."""
 
 
 def place(
@@ -40,14 +40,14 @@ def place(
     *,
     with_suggestions: bool = True,
 ) -> Placement | tuple[Refusal, ...]:
-    """The best placement, or the reason of every pool.
+    """The best placement, or the refusals of all pools.
 
-    Best is: no longer wait than the fleet's policy allows; the accelerator named first; the least weighted sum of
-    price, carbon, wait, topology and fragmentation; then the one nearest to what was asked for (a job that is content
-    with less leaves the better one free); the fewest nodes; the fewest accelerators left idle on them; the pool
-    declared first. ``now`` (seconds since 1970) is when the job is submitted: when the cluster was looked at, else the
-    present, unless it is said; with it said the answer depends on nothing else. Without ``with_suggestions`` a refusal
-    says what cures its own reason, and nobody looks whether that is enough.
+    Candidates are compared in this order: a wait within the limit of the fleet's policy; the accelerator type listed
+    first; the lowest weighted sum of price, carbon, wait, topology and fragmentation; the accelerator nearest to the
+    requested one (so that better ones stay free); the fewest nodes; the fewest idle accelerators on them; the pool
+    declared first. ``now`` (seconds since 1970) is the time of submission; by default the time of the observation of
+    the cluster, else the present. With ``now`` set the result depends on nothing else. Without ``with_suggestions`` a
+    refusal has the fix of its own reason only, and it is not checked whether that is enough.
     """
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet"
@@ -78,7 +78,7 @@ def place(
 def why_not(
     job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None = None, now: float | None = None
 ) -> Mapping[str, Placement | Refusal]:
-    """For every pool how the job would lie in it, or what forbids it; in a fleet pools are called cluster/pool."""
+    """For every pool the placement of the job, or the refusal; in a fleet pools are named cluster/pool."""
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "why_not takes a job and a plan, a cluster or a fleet"
     )
@@ -99,7 +99,7 @@ def why_not(
 
 
 def _select_best(job: JobSpec, fleet: Fleet | None, candidates: list[tuple[int, Candidate]]) -> tuple[float, Placement]:
-    """The candidate that comes first, with what it was chosen by."""
+    """The best candidate, with the value it was selected by."""
     policy = fleet.spec.policy if fleet else FleetPolicy()
     limit = policy.max_wait.to("s") if policy.max_wait else None
     sums = compute_scores([candidate.terms for _, candidate in candidates], build_weights(job, policy))
@@ -134,7 +134,7 @@ def _iter_pools(destination: Plan | Cluster | Fleet) -> Iterator[tuple[Cluster, 
 
 
 def _get_planned_cluster(plan: Plan) -> Cluster:
-    """The cluster of a plan: its domains are worked out once."""
+    """The cluster of a plan: its domains are computed once."""
     for cluster in _planned_clusters:
         if cluster.plan is plan:
             return cluster
@@ -171,5 +171,5 @@ def _select_catalog(cluster: Cluster, catalog: Catalog | None) -> Catalog:
 
 
 @lru_cache(maxsize=4)
-def _load_default_catalog(overlay: str) -> Catalog:  # reads each accelerator once, however many jobs are placed
+def _load_default_catalog(overlay: str) -> Catalog:  # reads each accelerator once for all jobs
     return Catalog.load_default()

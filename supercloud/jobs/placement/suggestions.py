@@ -1,7 +1,7 @@
-"""What would make a job fit where it does not: cure what keeps it out, look again, until nothing does.
+"""Suggestions that make a job fit: apply the fix of a refusal and try again, until there is no refusal.
 
-A reason for no may bring a change of the job with it. Each change is tried, so that the one which is told in the end is
-enough: a job for 1,000 accelerators of a tenant who may have 100 is told 100, not what the pool has.
+A refusal may have a change of the job. Each change is tried, so that the final suggestion is sufficient: for a job
+with 1,000 accelerators of a tenant limited to 100, it is 100, not the size of the pool.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MAX_STEPS = 12
 
 
 def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
-    """The job with fields set, or left out; raises :class:`pydantic.ValidationError` where that makes no job."""
+    """The job with fields set or omitted; raises :class:`pydantic.ValidationError` if the result is not a valid job."""
     document: dict[str, Any] = job.model_dump(mode="json", exclude_unset=True)
     for path, value in change.items():
         *outer, name = path.split(".")
@@ -38,39 +38,39 @@ def apply_change(job: JobSpec, change: JobChange) -> JobSpec:
 def suggest_changes(
     job: JobSpec, refusal: RefusalError, try_placement: Callable[[JobSpec], object]
 ) -> tuple[str, JobChange]:
-    """What to change so that ``try_placement`` refuses the job no more: in words, and by field.
+    """The changes with which ``try_placement`` no longer refuses the job: in words, and by field.
 
-    Where no change of the job is enough the change is empty, and the words say what is in the way after the last one.
-    What a refusal names as another way is tried too, and told only where it is enough.
+    If no change of the job is enough, the change is empty, and the words state the last refusal. The alternative of a
+    refusal is tried too, and named only if it is enough.
     """
-    told, change = _followed(job, refusal, try_placement)
+    words, change = _combine_fixes(job, refusal, try_placement)
     if not change and refusal.other and refusal.other[1]:
-        other, found = _followed(job, RefusalError(refusal.reason, *refusal.other), try_placement)
+        other, found = _combine_fixes(job, RefusalError(refusal.reason, *refusal.other), try_placement)
         if found:
             return other, found
-    return told, change
+    return words, change
 
 
-def _followed(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec], object]) -> tuple[str, JobChange]:
-    """What the remedies come to, one after the other."""
+def _combine_fixes(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec], object]) -> tuple[str, JobChange]:
+    """Apply the fixes one after the other."""
     steps: list[RefusalError] = []
     whole: dict[str, object] = {}
-    told, present, seen = refused.remedy, job, [job]
+    words, present, seen = refused.remedy, job, [job]
     for _ in range(_MAX_STEPS):
         if not refused.change:
-            return told, {}
+            return words, {}
         steps = [step for step in steps if not step.change.keys() <= refused.change.keys()] + [refused]
         whole |= refused.change
         try:
             present = apply_change(present, refused.change)
-            if present in seen:  # what one reason asks for, another forbids
-                return told, {}
+            if present in seen:  # one refusal requires what another forbids
+                return words, {}
             look(present)
         except ValidationError:
-            return told, {}
+            return words, {}
         except RefusalError as again:
             more = f"; {again.advice}" if again.advice else ""
-            refused, told = again, "; then ".join(step.remedy for step in steps) + f"; but then: {again.reason}{more}"
+            refused, words = again, "; then ".join(step.remedy for step in steps) + f"; but then: {again.reason}{more}"
             seen.append(present)
         else:
             ways = (
@@ -80,17 +80,17 @@ def _followed(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec], obj
                 for step in steps
             )
             return "; then ".join(ways), whole
-    return told, {}
+    return words, {}
 
 
 def _is_enough(job: JobSpec, steps: list[RefusalError], at: RefusalError, look: Callable[[JobSpec], object]) -> bool:
-    """Whether the other way of one step, with all other steps, is a cure as well. What changes no job is one where
-    the steps before it leave nothing but its reason."""
+    """Whether the alternative of one step, together with all other steps, is sufficient. An alternative that does not
+    change the job is sufficient if the steps before it leave only its reason."""
     assert at.other is not None
     change = at.other[1]
-    told = steps if change else steps[: steps.index(at)]
+    words = steps if change else steps[: steps.index(at)]
     whole: dict[str, object] = {}
-    for step in told:
+    for step in words:
         whole |= change if step is at else step.change
     try:
         look(apply_change(job, whole))

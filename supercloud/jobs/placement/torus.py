@@ -1,6 +1,6 @@
-"""Boxes of nodes inside a torus: the shape of a job, and where it lies.
+"""Boxes of nodes inside a torus: the shape of a job, and its position.
 
-Boxes lie at multiples of their own sides, so that jobs of like shapes tile the torus and leave whole boxes free.
+Boxes are placed at multiples of their sides, so that jobs of similar shapes tile the torus and leave whole boxes free.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["find_free_box", "select_box"]
 
 
 def select_box(nodes: int, dims: Sequence[int]) -> tuple[int, ...] | None:
-    """The box with exactly so many nodes that is nearest to a cube and tiles the torus; None where there is none."""
+    """The box with exactly ``nodes`` nodes that is nearest to a cube and tiles the torus; None if there is none."""
     boxes = [
         box for box in _iter_boxes(nodes, dims) if all(side % part == 0 for side, part in zip(dims, box, strict=True))
     ]
@@ -22,7 +22,7 @@ def select_box(nodes: int, dims: Sequence[int]) -> tuple[int, ...] | None:
 
 
 def find_free_box(box: Sequence[int], dims: Sequence[int], free: Sequence[int]) -> tuple[int, ...] | None:
-    """Nodes of the first place where such a box is free, in any orientation; nodes count row-major."""
+    """Nodes of the first position at which the box is free, in any orientation; nodes are numbered row-major."""
     for sides in sorted(set(_iter_orientations(box))):
         if any(part > side for part, side in zip(sides, dims, strict=True)):
             continue

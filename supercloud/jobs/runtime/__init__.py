@@ -1,1 +1,1 @@
-"""What travels with a job to the machines that run it."""
+"""Code that is sent with a job to the machines that run it."""

@@ -1,21 +1,21 @@
 #!/bin/sh
-# Checkpoints that an old copy of a job cannot spoil. Part of supercloud; the same rules in Python: supercloud.jobs.runtime.fencing.
+# Fenced checkpoints: only the latest attempt of a job can commit. Part of supercloud; in Python: supercloud.jobs.runtime.fencing.
 #
-#   "$SUPERCLOUD_COMMIT" latest             print the checkpoint to go on from, if there is one
-#   "$SUPERCLOUD_COMMIT" commit NAME PATH   PATH, a file or folder, becomes checkpoint NAME
+#   "$SUPERCLOUD_COMMIT" latest             print the checkpoint to continue from, if any
+#   "$SUPERCLOUD_COMMIT" commit NAME PATH   commit PATH, a file or folder, as checkpoint NAME
 #
-# SUPERCLOUD_CHECKPOINT is the folder, SUPERCLOUD_EPOCH the number of this start. Both verbs first claim the epoch: from
-# then on whatever an earlier start still commits is refused, and what slips in between is never read. Exit code 76: a
-# later start has taken over.
+# SUPERCLOUD_CHECKPOINT is the folder, SUPERCLOUD_EPOCH the number of this attempt. Both commands first claim the epoch:
+# from then on commits of earlier attempts are refused, and late ones are never read. Exit code 76: a later attempt has
+# taken over.
 #
-# FOLDER/.epochs/EPOCH is made once, by link(2), and holds the checkpoint that the start of that epoch goes on from.
-# A checkpoint is FOLDER/EPOCH-NUMBER-NAME, put there by rename(2). No locks: a node that hangs holds up nobody.
+# FOLDER/.epochs/EPOCH is created once, by link(2), with the checkpoint that the attempt of that epoch continues from.
+# A checkpoint is FOLDER/EPOCH-NUMBER-NAME, moved there by rename(2). No locks: a node that hangs blocks no other.
 set -u
 folder=${SUPERCLOUD_CHECKPOINT:?is not set: this job declares no checkpoint path}
-epoch=$(printf %010d "${SUPERCLOUD_EPOCH:?is not set: this is no job}")
+epoch=$(printf %010d "${SUPERCLOUD_EPOCH:?is not set: this is not a job}")
 epochs=$folder/.epochs
 
-current() { # the highest epoch that anybody has claimed
+current() { # the highest claimed epoch
     highest=
     for file in "$epochs"/[0-9]*; do [ ! -f "$file" ] || highest=${file##*/}; done
     printf %s "$highest"
@@ -23,7 +23,7 @@ current() { # the highest epoch that anybody has claimed
 
 guard() {
     if [ "$(current)" != "$epoch" ]; then
-        echo "supercloud: epoch ${epoch} of this job is over: $(current) has taken over" >&2
+        echo "supercloud: epoch ${epoch} of this job was superseded by epoch $(current)" >&2
         exit 76
     fi
 }
@@ -34,7 +34,7 @@ last_of() { # the last checkpoint of an epoch
     printf %s "$last"
 }
 
-latest() { # that of the current epoch, or what it went on from: never what an earlier one left after the claim
+latest() { # the last of the current epoch, or the one it continued from: never one committed later by an earlier epoch
     mine=$(last_of "$(current)")
     [ -n "$mine" ] || mine=$(cat "$epochs/$(current)")
     printf %s "$mine"
@@ -47,7 +47,7 @@ claim() {
         [ -z "$(current)" ] || from=$(latest)
         note=$epochs/.claim.$(uname -n).$$
         printf %s "$from" >"$note" || exit 73
-        ln "$note" "$epochs/$epoch" 2>/dev/null # whoever is first decides, for all tasks of this start
+        ln "$note" "$epochs/$epoch" 2>/dev/null # the first task decides, for all tasks of this attempt
         rm -f "$note"
     fi
     guard
@@ -62,7 +62,7 @@ latest)
 commit)
     name=${2:?NAME is missing} source=${3:?PATH is missing}
     case $name in *[!A-Za-z0-9._-]* | '')
-        echo "supercloud: $name is no name for a checkpoint: letters, digits, dots and dashes" >&2
+        echo "supercloud: $name is not a valid checkpoint name: use letters, digits, dots and dashes" >&2
         exit 64
         ;;
     esac

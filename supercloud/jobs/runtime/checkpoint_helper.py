@@ -1,4 +1,4 @@
-"""The small program that commits checkpoints, for machines where nothing of ours is installed."""
+"""The small program that commits checkpoints, for machines without supercloud."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 __all__ = ["FILE_NAME", "install", "read_script"]
 
 FILE_NAME = ".checkpoint"
-"""What it is called in a folder of jobs: no key begins with a dot."""
+"""Its file name in a folder of jobs: no key starts with a dot."""
 
 
 @cache
@@ -20,7 +20,7 @@ def read_script() -> str:
 
 
 def install(path: Path) -> None:
-    """Put it there, unless it is; whoever runs the one before goes on with that."""
+    """Write it, unless it exists; jobs that run the previous version continue with that."""
     if path.exists() and path.read_text() == read_script():
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,15 @@
-"""Checkpoints that an old copy of a job cannot spoil: only the latest start commits.
+"""Fenced checkpoints: only the latest attempt of a job can commit.
 
-A node that Slurm has given up may go on running its tasks beside their next start. Every start has a higher epoch
-(``SUPERCLOUD_EPOCH``); what the old one still commits is refused, and what slips in between is never read.
+A node that Slurm has marked as down may continue to run its tasks at the same time as their next attempt. Every attempt
+has a higher epoch (``SUPERCLOUD_EPOCH``); commits of an older one are refused, and late ones are never read.
 
-    checkpoint = fencing.latest()                     # where to go on from; None at the first start
+    checkpoint = fencing.find_latest()                # where to go on from; None at the first start
     with fencing.commit("step-1000") as folder:       # a fresh folder beside the checkpoints
-        save(model, folder / "model.pt")              # renamed when the block has ended; Fenced if we are no longer it
+        save(model, folder / "model.pt")              # renamed when the block has ended; FencedError if fenced off
 
-The files and rules are those of ``checkpoint.sh``, for programs in other languages: ``.epochs/EPOCH`` is made once, by
-link(2), and holds the name of the checkpoint that this start goes on from; a checkpoint is ``EPOCH-NUMBER-NAME``, put
-there by rename(2). There are no locks: a node that hangs holds up nobody.
+Files and rules are the same as in ``checkpoint.sh``, for programs in other languages: ``.epochs/EPOCH`` is created
+once, by link(2), with the name of the checkpoint that this attempt continues from; a checkpoint is
+``EPOCH-NUMBER-NAME``, moved there by rename(2). There are no locks: a node that hangs blocks no other.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ _CHECKPOINT_PATTERN = re.compile(r"(\d{10})-(\d{8})-.+")
 
 
 class FencedError(OperationError):
-    """A later start of this job has taken over: stop, and change nothing any more."""
+    """A later attempt of this job has taken over: stop without further changes."""
 
 
 def find_latest(path: str | os.PathLike[str] | None = None, epoch: int | None = None) -> Path | None:
-    """The checkpoint to go on from, None when there is none. Claims the epoch: earlier starts commit no more."""
+    """The checkpoint to continue from, None if there is none. Claims the epoch: earlier attempts can no longer
+    commit."""
     folder, mine = _claim_epoch(path, epoch)
     name = _find_resume_checkpoint(folder)
     _require_current_epoch(folder, mine)
@@ -45,9 +46,9 @@ def find_latest(path: str | os.PathLike[str] | None = None, epoch: int | None = 
 
 @contextlib.contextmanager
 def commit(name: str, path: str | os.PathLike[str] | None = None, epoch: int | None = None) -> Iterator[Path]:
-    """A folder to write a checkpoint into; it takes its place when the block has ended without an error."""
+    """A folder to write a checkpoint into; it is committed when the block ends without an error."""
     if not _NAME_PATTERN.fullmatch(name):
-        raise InputError(f"{name!r} is no name for a checkpoint: write letters, digits, dots, dashes and underscores")
+        raise InputError(f"{name!r} is not a valid checkpoint name: use letters, digits, dots, dashes and underscores")
     folder, mine = _claim_epoch(path, epoch)
     fresh = Path(tempfile.mkdtemp(prefix=".writing-", dir=folder))
     try:
@@ -64,12 +65,13 @@ def commit(name: str, path: str | os.PathLike[str] | None = None, epoch: int | N
 
 
 def _claim_epoch(path: str | os.PathLike[str] | None, epoch: int | None) -> tuple[Path, int]:
-    """The folder and the epoch, claimed: whoever is first writes down what all tasks of this start go on from."""
+    """The folder and the claimed epoch: the first task records the checkpoint that all tasks of this attempt continue
+    from."""
     said = path or os.environ.get("SUPERCLOUD_CHECKPOINT")
     number = epoch if epoch is not None else int(os.environ.get("SUPERCLOUD_EPOCH") or 0)
     if not said or not number:
         raise InputError(
-            "this is no job with a checkpoint path: give path and epoch, or set SUPERCLOUD_CHECKPOINT and "
+            "this is not a job with a checkpoint path: specify path and epoch, or set SUPERCLOUD_CHECKPOINT and "
             "SUPERCLOUD_EPOCH"
         )
     folder = Path(said)
@@ -90,13 +92,13 @@ def _format_epoch(epoch: int) -> str:
 
 
 def _find_current_epoch(folder: Path) -> str:
-    """The highest epoch that anybody has claimed; empty when nobody has."""
+    """The highest claimed epoch; empty if there is none."""
     return max((name for name in os.listdir(folder / ".epochs") if name.isdigit()), default="")
 
 
 def _require_current_epoch(folder: Path, epoch: int) -> None:
     if (now := _find_current_epoch(folder)) != _format_epoch(epoch):
-        raise FencedError(f"epoch {epoch} of this job is over: {int(now)} has taken over")
+        raise FencedError(f"epoch {epoch} of this job was superseded by epoch {int(now)}")
 
 
 def _find_last_checkpoint(folder: Path, epoch: str) -> str:
@@ -107,7 +109,8 @@ def _find_last_checkpoint(folder: Path, epoch: str) -> str:
 
 
 def _find_resume_checkpoint(folder: Path) -> str:
-    """The last one of the current epoch, or what it went on from: never what an earlier one left after the claim."""
+    """The last checkpoint of the current epoch, or the one it continued from: never one that an earlier epoch committed
+    later."""
     now = _find_current_epoch(folder)
     return (_find_last_checkpoint(folder, now) or (folder / ".epochs" / now).read_text()) if now else ""
 

@@ -1,6 +1,6 @@
-"""What runs where a function was sent to: ``python -c THIS``, the call in SUPERCLOUD_CALL. Rank 0 leaves the result.
+"""The program of a function job: ``python -c THIS``, with the call in SUPERCLOUD_CALL. Rank 0 writes the result.
 
-It goes there as a text, so it imports nothing but the standard library.
+It is sent as source text, so it imports only the standard library.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ __all__ = [
 ]
 
 CALL_VARIABLE = "SUPERCLOUD_CALL"
-"""The function with its arguments, packed: a variable, because everybody may read the arguments of processes."""
+"""The packed function with its arguments: in a variable, because all users can read the arguments of processes."""
 LOG_VARIABLE = "SUPERCLOUD_RESULT_LOG"
-"""Set where no file outlives the job, which otherwise SUPERCLOUD_RESULT names: it prints what it leaves."""
+"""Set if the result is printed, because no file (SUPERCLOUD_RESULT) outlives the job."""
 RESULT_MARK = "supercloud-result"
-"""Begins a piece of a result in what a job prints: MARK KEY EPOCH NUMBER COUNT BASE64, to the end of the line."""
+"""Starts a chunk of a result in the output of a job: MARK KEY EPOCH NUMBER COUNT BASE64, to the end of the line."""
 READING_VARIABLE = "SUPERCLOUD_READING"
-"""Set while a script is read for its functions: what submits jobs then would do so without end."""
+"""Set while a script is imported for its functions: a job that submits itself would do so forever."""
 SCRIPT_MODULE = "__supercloud__"
-"""What a script is called where only its functions are wanted."""
-_CHUNK_SIZE = 6000  # bytes: as base64 less than the half of what container runtimes break lines at
-_MAX_LOGGED_RESULT = 4 << 20  # bytes: a kubelet keeps 10 MiB of a log unless it is told otherwise
+"""Module name of a script that is imported for its functions."""
+_CHUNK_SIZE = 6000  # bytes: as base64 less than half of the line limit of container runtimes
+_MAX_LOGGED_RESULT = 4 << 20  # bytes: a kubelet keeps 10 MiB of a log by default
 
 
 class RemoteTraceback(Exception):
-    """The traceback of an exception from where it was raised, as a text."""
+    """The remote traceback of an exception, as a text."""
 
     def __init__(self, text: str):
         super().__init__(text)
@@ -53,7 +53,7 @@ class RemoteTraceback(Exception):
 
 
 def main(packed_call: str) -> int:
-    """Call the function; 1 when it raised."""
+    """Call the function; returns 1 if it raised an exception."""
     try:
         answer: tuple[Any, ...] = ("returned", _call_function(packed_call))
         data = pickle.dumps(answer)
@@ -62,7 +62,7 @@ def main(packed_call: str) -> int:
         sys.stderr.write(text)
         try:
             data = pickle.dumps(("raised", error, text))
-            pickle.loads(data)  # there are exceptions that only pickle one way
+            pickle.loads(data)  # some exceptions can be pickled but not unpickled
         except Exception:
             data = pickle.dumps(("raised", None, text))
         _write_result(data)
@@ -85,10 +85,10 @@ def _call_function(packed_call: str) -> Any:
 
 
 def _load_script(path: str) -> types.ModuleType:
-    """The script that sent its own function, as the main module; it is not called ``__main__`` while it is read."""
+    """Import the script of the function as the main module, under another name than ``__main__``."""
     module = types.ModuleType(SCRIPT_MODULE)
     module.__file__ = path
-    sys.modules["__main__"] = sys.modules[SCRIPT_MODULE] = module  # its classes have either name in what was pickled
+    sys.modules["__main__"] = sys.modules[SCRIPT_MODULE] = module  # its classes have either module name in pickles
     with open(path, "rb") as file:
         code = compile(file.read(), path, "exec")
     os.environ[READING_VARIABLE] = path
@@ -120,8 +120,7 @@ def _write_result(data: bytes) -> None:
 def _print_result(data: bytes) -> None:
     if len(data) > _MAX_LOGGED_RESULT:
         text = (
-            f"the result is {len(data)} bytes, at most {_MAX_LOGGED_RESULT} travel through the log of a pod: "
-            "write it to a file"
+            f"the result is {len(data)} bytes, at most {_MAX_LOGGED_RESULT} fit in the log of a pod: write it to a file"
         )
         data = pickle.dumps(("raised", ValueError(text), text))
     key, epoch = os.environ.get("SUPERCLOUD_JOB_KEY", ""), os.environ.get("SUPERCLOUD_EPOCH", "1")

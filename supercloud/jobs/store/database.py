@@ -1,7 +1,7 @@
-"""SQLite opened so that what was written stays written: every commit on the disk, versions with migrations.
+"""SQLite with durable commits and schema migrations.
 
-It keeps a write-ahead log where only this machine writes to the file system. That log lives in memory shared by the
-processes of one machine; on NFS, Lustre and other shared file systems it is a rollback journal instead.
+It uses a write-ahead log if only this machine writes to the file system. The index of that log is in memory shared by
+the processes of one machine; on NFS, Lustre and other shared file systems a rollback journal is used instead.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ __all__ = [
 
 Result = TypeVar("Result")
 
-# Bytes: up to the first a file is checked whole whenever it is opened, up to the second after an end that was not
-# clean; beyond, ``serve`` and ``store check`` do it, for lists must come quickly.
+# Bytes: up to the first size a file is checked completely whenever it is opened, up to the second after an unclean
+# shutdown; larger files are checked by ``serve`` and ``store check``, as lists must be fast.
 _SMALL, _LARGE = 2 << 20, 64 << 20
 _UNWRITABLE_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN")
-_LOCK_TIMEOUT = 10.0  # seconds another process may keep the write lock before we give up
+_LOCK_TIMEOUT = 10.0  # maximum seconds to wait for the write lock of another process
 
 
 class StoreLockedError(StoreError):
-    """Another process has been writing for long: it will have ended some time."""
+    """Another process holds the write lock for long; a later attempt may succeed."""
 
 
 def locate_state_folder() -> Path:
-    """Where jobs are remembered: $SUPERCLOUD_STATE, else ``supercloud`` in the user's state folder."""
+    """The folder of the job store: $SUPERCLOUD_STATE, else ``supercloud`` in the user's state folder."""
     if named := os.environ.get("SUPERCLOUD_STATE"):
         return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
@@ -54,33 +54,33 @@ def locate_state_folder() -> Path:
         return Path(base).expanduser() / "supercloud"
     except RuntimeError:
         raise StoreError(
-            f"where jobs are remembered is not known: neither HOME nor the password database says which "
-            f"folder {base} is in; set SUPERCLOUD_STATE to a folder you can write"
+            "cannot determine the state folder: neither HOME nor the password database specifies "
+            f"the folder of {base}; set SUPERCLOUD_STATE to a writable folder"
         ) from None
 
 
 class Database:
     """One file with a schema that only grows: ``migrations[n]`` takes version n to n + 1. Threads may share it.
 
-    A file that is there but cannot be written to (the disk is full, or read-only) is opened for reading.
+    An existing file that cannot be written (disk full or read-only) is opened for reading.
     """
 
     def __init__(self, path: Path, migrations: Sequence[str]):
         self.path = path
         self.write_error: StoreError | None = None
-        """Why nothing can be written; None where it can."""
+        """Why the file cannot be written; None if it can."""
         self._lock, self._migrations = threading.RLock(), migrations
         self._finalizer: Callable[[], Any] = _do_nothing
         with self._translate_errors():
             private.require_own_folder(path.parent)
-            with contextlib.suppress(OSError):  # said better below
+            with contextlib.suppress(OSError):  # reported in more detail below
                 private.create_private_file(path)
             self._open_as_possible()
 
     def reopen(self) -> None:
-        """Open a file anew that could not be written, as it may be possible by now; raises :class:`StoreError`.
+        """Reopen a file that could not be written, as it may be possible now; raises :class:`StoreError`.
 
-        Where that fails, it is as before: what can be read is read.
+        If that fails, the file stays open for reading.
         """
         with self._lock, self._translate_errors():
             if self.write_error:
@@ -88,13 +88,13 @@ class Database:
                 self._open_as_possible()
 
     def _require_file(self) -> None:
-        """Raise :class:`StoreError` where the file is gone: SQLite would make an empty one in its place."""
+        """Raise :class:`StoreError` if the file is gone: SQLite would create an empty one."""
         if not _get_size(self.path):
             raise StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_READONLY_DBMOVED']}")
 
     def _open_as_possible(self) -> None:
         if _get_size(self.path) and not os.access(self.path, os.W_OK):
-            # SQLite would open it, and say only when it writes that it cannot
+            # SQLite would open it, and fail only at the first write
             self.write_error = StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_READONLY']}")
         else:
             try:
@@ -109,14 +109,15 @@ class Database:
         self._run(self._require_readable)
 
     def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Call ``work``, which reads, with the connection; for a file that cannot be written, with one of its own."""
+        """Call ``work``, which reads, with the connection; for a file that cannot be written, with a separate
+        connection."""
         if self.write_error is None:
             return work(self._connection)
         self._require_file()
         return read_unwritable(self.path, lambda uri: self._connect(uri, timeout=0.0), work, _LOCK_TIMEOUT)
 
     def _connect(self, database: Path | str, timeout: float) -> sqlite3.Connection:
-        """Connect to a file, or to the URI of one; ``timeout`` is how many seconds SQLite waits for locks."""
+        """Connect to a file, or to the URI of one; ``timeout`` is the number of seconds that SQLite waits for locks."""
         connection = sqlite3.connect(
             database, timeout=timeout, isolation_level=None, check_same_thread=False, uri=isinstance(database, str)
         )
@@ -127,7 +128,7 @@ class Database:
     def _open(self) -> None:
         unclean = self._has_log()
         self._connection = self._connect(self.path, _LOCK_TIMEOUT)
-        # whoever forgets to close it, or has it in a cache that drops it: it is closed with its last reference
+        # closed with its last reference, also if it was not closed explicitly or was dropped from a cache
         self._finalizer = weakref.finalize(self, _close, self._connection, os.getpid())
         with contextlib.ExitStack() as unless_ready:
             unless_ready.callback(self._finalizer)
@@ -136,11 +137,11 @@ class Database:
             unless_ready.pop_all()
 
     def _has_log(self) -> bool:
-        """Whether the last end was not clean, unless somebody else has it open."""
+        """Whether the last shutdown was unclean, unless another process has the file open."""
         return _get_size(Path(f"{self.path}-wal")) > 0
 
     def _require_readable(self, connection: sqlite3.Connection) -> None:
-        """Raise :class:`StoreError` where what cannot be written is damaged, or of another version."""
+        """Raise :class:`StoreError` if an unwritable file is damaged, or of another version."""
         self._require_integrity_on_open(connection, self._has_log())
         version = _get_version(connection)
         self._require_known_version(version, len(self._migrations))
@@ -153,9 +154,9 @@ class Database:
             self._require_integrity(connection, thorough=size <= _SMALL)
 
     def require_integrity(self, thorough: bool = True) -> None:
-        """Look for damage; raises :class:`StoreError` with what is damaged. Takes seconds for a gigabyte.
+        """Check for damage; raises :class:`StoreError` with the damage found. Takes seconds per gigabyte.
 
-        ``thorough`` compares indexes with tables, too.
+        ``thorough`` also compares indexes with tables.
         """
         with self._lock, self._translate_errors():
             self._run(lambda connection: self._require_integrity(connection, thorough))
@@ -164,17 +165,17 @@ class Database:
         try:
             found = connection.execute("PRAGMA integrity_check(3)" if thorough else "PRAGMA quick_check(3)")
             problems = [str(row[0]) for row in found.fetchall()]
-        except UnicodeDecodeError:  # what is damaged is its description of the tables
-            problems = ["names of tables or columns are no text"]
+        except UnicodeDecodeError:  # the schema of the tables is damaged
+            problems = ["names of tables or columns are not valid text"]
         if problems != ["ok"]:
-            said = "; ".join(" ".join(line.split()) for line in problems)[:300]
-            raise StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_CORRUPT']} ({said})")
+            problem_text = "; ".join(" ".join(line.split()) for line in problems)[:300]
+            raise StoreError(f"{self.path} {_ERROR_DESCRIPTIONS['SQLITE_CORRUPT']} ({problem_text})")
 
     def _migrate(self, migrations: Sequence[str]) -> None:
         shared = is_shared(self.path.parent)
         version = _get_version(self._connection)
         if version == len(migrations):
-            if shared and self._get_journal_mode() == "wal":  # written before it was moved here
+            if shared and self._get_journal_mode() == "wal":  # created before it was moved here
                 self._set_journal_mode("delete")
             self._connection.execute("PRAGMA synchronous = FULL")
             return
@@ -193,7 +194,7 @@ class Database:
         return str(self._connection.execute("PRAGMA journal_mode").fetchone()[0])
 
     def _set_journal_mode(self, mode: str) -> None:
-        # SQLite does not wait for others when it changes the journal's mode, so several first users collide here
+        # SQLite does not wait for locks when it changes the journal mode, so several first users collide here
         end = time.monotonic() + _LOCK_TIMEOUT
         while True:
             try:
@@ -207,7 +208,7 @@ class Database:
     def _require_known_version(self, version: int, known_version: int) -> None:
         if version > known_version:
             raise StoreError(
-                f"{self.path} was written by a newer supercloud (format {version}, this one knows {known_version}); "
+                f"{self.path} was written by a newer supercloud (format {version}, supported: {known_version}); "
                 "update supercloud, or set SUPERCLOUD_STATE to another folder"
             )
 
@@ -218,9 +219,9 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self, relaxed: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that is on the disk when the block has been left; may be nested, the outermost counts.
+        """A transaction that is durable at the end of the block; may be nested, the outermost commits.
 
-        ``relaxed`` is for what can be asked for again: it survives the end of every process, not that of the machine.
+        ``relaxed`` is for data that can be queried again: it survives the end of any process, but not a power failure.
         """
         with self._lock, self._translate_errors():
             if self.write_error:
@@ -235,7 +236,7 @@ class Database:
                 yield self._connection
                 self._connection.execute("COMMIT")
             finally:
-                if self._connection.in_transaction:  # not so when the disk is full: SQLite itself has rolled back
+                if self._connection.in_transaction:  # not if the disk is full: SQLite has rolled back already
                     self._connection.execute("ROLLBACK")
                 if relaxed:
                     self._connection.execute("PRAGMA synchronous = FULL")
@@ -246,12 +247,12 @@ class Database:
             return self._run(lambda connection: _fetch_all(connection, sql, values))
 
     def copy_to(self, path: Path) -> None:
-        """Copy all of it into another file, as it is at one moment."""
+        """Copy a consistent snapshot into another file."""
         with self._lock, self._translate_errors(), contextlib.closing(sqlite3.connect(path)) as other:
             self._run(lambda connection: connection.backup(other))
 
     def compact(self) -> None:
-        """Give the space of what was deleted back to the disk; needs as much again while it works."""
+        """Release the disk space of deleted rows; temporarily needs as much additional space."""
         with self._lock, self._translate_errors():
             if self.write_error:
                 raise self.write_error
@@ -281,7 +282,7 @@ def _fetch_all(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) 
     except sqlite3.OperationalError as error:
         if "decode to UTF-8" not in str(error):
             raise
-    # a damaged text: read all the same, so that checksums tell whose it is and all other rows are seen
+    # a damaged text: read nevertheless, so that checksums identify its row and all other rows are read
     connection.text_factory = _decode
     try:
         return connection.execute(sql, values).fetchall()
@@ -294,25 +295,25 @@ def _decode(data: bytes) -> str:
 
 
 def compute_checksum(*values: object) -> int:
-    """Of the columns of a row, as SQLite stores them."""
+    """The checksum of the columns of a row, as SQLite stores them."""
     return zlib.crc32(repr(values).encode(errors="surrogatepass"))
 
 
 def require_checksum(row: sqlite3.Row) -> dict[str, Any]:
-    """The columns of a row but its checksum, which must be right: raises :class:`ValueError` where it is damaged."""
+    """The columns of a row without its checksum; raises :class:`ValueError` if the checksum does not match."""
     *values, expected = row
     if compute_checksum(*values) != expected:
-        raise ValueError("its checksum is wrong")
+        raise ValueError("its checksum does not match")
     return dict(zip(row.keys(), values, strict=False))
 
 
 def strip_advice(error: Exception) -> str:
-    """An error without what is true of a single step only: that it may be repeated, as nothing was changed."""
+    """An error without the advice for a single step: that it can be repeated, as nothing was changed."""
     return re.sub(r"(; free some space and repeat)?[,;] nothing was changed$", "", str(error))
 
 
 def _split_statements(text: str) -> Iterator[str]:
-    """The statements of a migration; a trigger has semicolons inside."""
+    """The statements of a migration; a trigger contains semicolons."""
     statement = ""
     for part in text.split(";"):
         statement += part
@@ -336,13 +337,13 @@ def _do_nothing() -> None:
 
 
 def _close(connection: sqlite3.Connection, process_id: int) -> None:
-    """Close a connection, unless it was inherited by fork: SQLite forbids to use it there, even to close it."""
+    """Close a connection, unless it was inherited by fork: SQLite forbids using it there, even closing it."""
     if os.getpid() == process_id:
         connection.close()
 
 
 def _describe_error(path: Path, error: sqlite3.Error) -> str:
-    """What happened and what next, by SQLite's name of the error."""
+    """The problem and its fix, by SQLite's name of the error."""
     name = get_error_name(error)
     for prefix, sentence in _ERROR_DESCRIPTIONS.items():
         if name.startswith(prefix):
@@ -350,7 +351,7 @@ def _describe_error(path: Path, error: sqlite3.Error) -> str:
     return f"{path}: {error}"
 
 
-_RESTORE_HINT = "supercloud store restore FILE, or move it away: engines keep their jobs"
+_RESTORE_HINT = "supercloud store restore FILE, or move the file away: engines keep their jobs"
 _LOCKED = f"is locked: another process has been writing for {_LOCK_TIMEOUT:.0f} s; try again when it has ended"
 _ERROR_DESCRIPTIONS = {
     "SQLITE_BUSY": _LOCKED,
@@ -360,12 +361,12 @@ _ERROR_DESCRIPTIONS = {
     "SQLITE_LOCKED": "is locked by another transaction; try again",
     "SQLITE_FULL": "cannot grow: the disk is full; free some space and repeat, nothing was changed",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error or is full; nothing was changed",
-    "SQLITE_NOTADB": f"is no job store: it is damaged, or something else; {_RESTORE_HINT}",
+    "SQLITE_NOTADB": f"is not a job store: damaged, or another kind of file; {_RESTORE_HINT}",
     "SQLITE_CORRUPT": f"is damaged; keep a copy, then {_RESTORE_HINT}",
     "SQLITE_READONLY_DBMOVED": "was moved or replaced while it was open; end this process and start it again",
-    "SQLITE_READONLY_ROLLBACK": "has changes in a log beside it that are read only where files can be written; copy "
+    "SQLITE_READONLY_ROLLBACK": "has changes in a log file that can only be read on a writable file system; copy "
     "its folder to another disk, and set SUPERCLOUD_STATE to the copy",
     "SQLITE_READONLY": "cannot be written: its file system is read-only, or its mode forbids it; set SUPERCLOUD_STATE "
-    "to a folder you can write",
-    "SQLITE_CANTOPEN": "cannot be opened; set SUPERCLOUD_STATE to a folder you can write",
+    "to a writable folder",
+    "SQLITE_CANTOPEN": "cannot be opened; set SUPERCLOUD_STATE to a writable folder",
 }

@@ -1,4 +1,4 @@
-"""What kind of file system a folder lies on: SQLite's write-ahead log needs one that only this machine writes to."""
+"""The type of file system of a folder: SQLite's write-ahead log needs one that only this machine writes to."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _MOUNTINFO = Path("/proc/self/mountinfo")
 
 
 def is_shared(path: Path) -> bool:
-    """Whether other machines may write to the same file system; False where nobody knows."""
+    """Whether other machines may write to the same file system; False if unknown."""
     kind = find_filesystem_type(path)
     return any(fnmatchcase(kind, pattern) for pattern in _load_shared_types())
 
 
 def find_filesystem_type(path: Path, mountinfo: Path = _MOUNTINFO) -> str:
-    """What the system calls the type of the file system that a path is on, such as ``nfs4``; empty where unknown."""
+    """The system's name of the file system type of a path, such as ``nfs4``; empty if unknown."""
     place = os.path.realpath(path)
     found = ""
     deepest = -1
     for point, kind in _iter_mounts(mountinfo):
         below = place == point or place.startswith(point.rstrip("/") + "/")
-        if below and len(point) >= deepest:  # of two at one point the later one covers the earlier
+        if below and len(point) >= deepest:  # a later mount at the same mount point covers the earlier one
             found, deepest = kind, len(point)
     return found
 
 
 def _iter_mounts(path: Path) -> Iterator[tuple[str, str]]:
-    """Mount points with their types, in the order in which they were mounted."""
+    """Mount points with their types, in the order of mounting."""
     try:
         text = path.read_text(errors="surrogateescape")
     except OSError:

@@ -1,14 +1,14 @@
-"""Who is in the middle of handing a job over, where the processes that share a store cannot see each other.
+"""Leases of submissions in progress, for processes that share a store but cannot observe each other.
 
-Two login nodes or two containers may have one home, hence one store. The owner of a submission counts its lease up in
-the store every ``RENEW_INTERVAL`` seconds until the job is handed over. Another process that cannot look the owner up
-leaves the job alone until the count has stood still for ``LEASE_DURATION`` seconds, as its own monotonic clock sees it;
-it writes down when it first saw the count, so that commands that end at once add up to a watch.
+Two login nodes or two containers may share one home directory, and thus one store. The owner of a submission increments
+its lease counter in the store every ``RENEW_INTERVAL`` seconds until the job is submitted. Another process that cannot
+look up the owner leaves the job alone until the counter has not changed for ``LEASE_DURATION`` seconds of its own
+monotonic clock; it records when it first saw the counter, so that the times of short commands add up.
 
-No wall clock takes part: dates that differ between machines or jump change nothing. What must hold is that an owner
-that goes on with a submission is never held up for ``LEASE_DURATION`` seconds (stopped, swapped out, cut off from the
+No wall clock is used: dates that differ between machines or jump have no effect. It is assumed that an owner that
+continues a submission is never delayed for ``LEASE_DURATION`` seconds (stopped, swapped out, disconnected from the
 store) and that monotonic clocks of two machines do not drift apart by more than ``LEASE_DURATION - RENEW_INTERVAL``
-within ``LEASE_DURATION``. An owner that breaks the first is still caught by engines that take a key once.
+within ``LEASE_DURATION``. If the first is violated, engines that accept a key only once still prevent a second job.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ __all__ = [
 ]
 
 LEASE_DURATION = 60.0
-"""Seconds for which a count must stand still."""
+"""Seconds for which a counter must be unchanged."""
 RENEW_INTERVAL = 10.0
-"""Seconds between two counts of an owner."""
+"""Seconds between two increments by an owner."""
 LATE_ARRIVAL_WATCH = "late arrival"
-"""The watch of a submission that has ended without an answer; that of a lease has no name."""
+"""The watch of a submission that has ended without an answer; the watch of a lease has an empty name."""
 
 
 @contextlib.contextmanager
 def hold_lease(store: Store, job_id: int) -> Iterator[None]:
-    """Around the hand-over of a job that this process owns: its lease does not run out."""
+    """Keep the lease of a job during its submission by this process."""
     owner, ended = str(ProcessId.get_current()), threading.Event()
 
     def renew() -> None:
@@ -51,7 +51,7 @@ def hold_lease(store: Store, job_id: int) -> Iterator[None]:
             with (
                 contextlib.suppress(StoreError),
                 store.transaction(relaxed=True) as database,
-            ):  # locked: the next one counts
+            ):  # locked: the next increment follows
                 database.execute("UPDATE jobs SET lease = lease + 1 WHERE id = ? AND owner = ?", (job_id, owner))
 
     thread = threading.Thread(target=renew, name=f"lease of job {job_id}", daemon=True)
@@ -64,8 +64,8 @@ def hold_lease(store: Store, job_id: int) -> Iterator[None]:
 
 
 def has_expired(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
-    """Whether the owner of a submission, which cannot be looked up from here, has not counted for ``LEASE_DURATION``
-    seconds."""
+    """Whether the owner of a submission, which cannot be looked up from here, has not renewed its lease for
+    ``LEASE_DURATION`` seconds."""
     return seconds_left(store, record, LEASE_DURATION, clock) <= 0
 
 
@@ -76,13 +76,13 @@ def seconds_left(
     clock: Callable[[], float] = time.monotonic,
     watch: str = "",
 ) -> float:
-    """How many of ``seconds`` are left since a submission was first seen with the owner and the count that it has now.
+    """How many of ``seconds`` are left since a submission was first seen with its present owner and lease counter.
 
-    0 or less: they are over. Writes down when it was first seen, for each ``watch`` by itself; raises
-    :class:`StoreError` where it cannot.
+    0 or less: expired. Records when it was first seen, separately for each ``watch``; raises
+    :class:`StoreError` if that fails.
     """
-    asked = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
-    seen = store.read(asked, (record.id, _build_clock_name(watch), record.owner, record.lease))
+    query = "SELECT since FROM watches WHERE job = ? AND boot = ? AND owner = ? AND lease = ?"
+    seen = store.read(query, (record.id, _build_clock_name(watch), record.owner, record.lease))
     now = clock()
     if seen and seen[0]["since"] <= now:
         return seconds - (now - float(seen[0]["since"]))
@@ -95,7 +95,7 @@ def seconds_left(
 
 
 def end_watch(store: Store, record: JobRecord, watch: str) -> None:
-    """Let the seconds of a watch count from the next :func:`seconds_left`, on every machine."""
+    """Restart a watch: its seconds count from the next :func:`seconds_left`, on every machine."""
     row = (record.id, f"% {watch}")
     if store.read("SELECT 1 FROM watches WHERE job = ? AND boot LIKE ?", row):
         with store.transaction(relaxed=True) as database:
@@ -103,5 +103,5 @@ def end_watch(store: Store, record: JobRecord, watch: str) -> None:
 
 
 def _build_clock_name(watch: str) -> str:
-    """What the store calls the monotonic clock of this boot, for one watch."""
+    """The name of the monotonic clock of this boot in the store, for one watch."""
     return f"{read_boot_id()} {watch}".rstrip()

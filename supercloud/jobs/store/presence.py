@@ -1,7 +1,8 @@
-"""Who has a store open: restoring a copy moves the file away, and whoever had it open would go on with the old one.
+"""The lock of processes that have a store open: a restore moves the file away, and they would continue with the old
+one.
 
-SQLite itself tells only of a write-ahead log: with a rollback journal, on shared file systems, an open file holds no
-lock between two transactions.
+SQLite itself detects this only for a write-ahead log: with a rollback journal, on shared file systems, an open file
+holds no lock between two transactions.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from .database import StoreLockedError
 __all__ = ["StoreLock", "lock_exclusively"]
 
 _LOCK_NAME = "jobs.lock"
-_LOCK_TIMEOUT = 10.0  # seconds: a copy is put back in less
+_LOCK_TIMEOUT = 10.0  # seconds: a restore takes less
 
 
 class StoreLock:
-    """As long as it is open, no copy is restored. Holds nothing where the file system has no locks."""
+    """While it is open, no backup is restored. Has no effect if the file system does not support locks."""
 
     def __init__(self, folder: Path):
         handle = _open_lock_file(folder)
@@ -34,25 +35,25 @@ class StoreLock:
             if time.monotonic() > end:
                 self.close()
                 raise StoreLockedError(
-                    f"{folder}: supercloud store restore is at work there; try again when it has ended"
+                    f"{folder}: supercloud store restore is running there; try again when it has ended"
                 )
             time.sleep(0.01)
 
 
 @contextlib.contextmanager
 def lock_exclusively(folder: Path) -> Iterator[None]:
-    """Around moving the store away; raises :class:`StoreError` where a process has it open, here or elsewhere."""
+    """Lock the store while it is moved away; raises :class:`StoreError` if a process has it open, here or elsewhere."""
     handle = _open_lock_file(folder)
     try:
         if not _try_lock(handle, fcntl.LOCK_EX):
-            raise StoreError(f"{folder} is in use; end supercloud serve and what else uses it, then repeat")
+            raise StoreError(f"{folder} is in use; stop supercloud serve and other processes that use it, then repeat")
         yield
     finally:
         _close(handle, os.getpid())
 
 
 def _open_lock_file(folder: Path) -> int | None:
-    """The lock's file; None where it cannot be made: the disk is full or read-only."""
+    """The lock file; None if it cannot be created: the disk is full or read-only."""
     for flags in (os.O_RDWR | os.O_CREAT, os.O_RDONLY):
         with contextlib.suppress(OSError):
             return os.open(folder / _LOCK_NAME, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -66,11 +67,11 @@ def _try_lock(handle: int | None, operation: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        pass  # there are no locks here: SQLite, which needs some too, says so where it matters
+        pass  # no lock support: SQLite, which needs locks too, reports it if it matters
     return True
 
 
 def _close(handle: int | None, process_id: int) -> None:
-    """Let go; a process that inherited it by fork has the lock of its parent, and leaves it."""
+    """Release the lock; a process that inherited it by fork shares the lock of its parent, and keeps it."""
     if handle is not None and os.getpid() == process_id:
         os.close(handle)

@@ -1,4 +1,4 @@
-"""Folders and files that only their user may write: what is read from them is trusted, also results of functions."""
+"""Folders and files that only their user can write: their contents are trusted, including results of functions."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ _OTHERS_WRITE, _OTHERS = 0o022, 0o077
 
 
 def require_own_folder(folder: Path) -> None:
-    """Make a folder if it is missing; raises :class:`StoreError` where it is not the user's, or others may write it."""
+    """Create a folder if it is missing; raises :class:`StoreError` if another user owns it or can write to it."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.stat()
     except OSError as error:
-        raise StoreError(f"{folder}: {error.strerror}; set SUPERCLOUD_STATE to a folder you can write") from None
+        raise StoreError(f"{folder}: {error.strerror}; set SUPERCLOUD_STATE to a writable folder") from None
     if found.st_uid != os.geteuid():
         raise StoreError(
-            f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; set "
-            "SUPERCLOUD_STATE to a folder of your own"
+            f"{folder} belongs to {_describe_user(found.st_uid)}: its contents cannot be trusted; set "
+            "SUPERCLOUD_STATE to a folder that you own"
         )
     if found.st_mode & _OTHERS_WRITE:
         raise StoreError(
-            f"{folder} may be written by others (mode {stat.S_IMODE(found.st_mode):04o}): what lies there is not to be "
+            f"{folder} is writable by other users (mode {stat.S_IMODE(found.st_mode):04o}): its contents cannot be "
             f"trusted; chmod go-w {folder}, or set SUPERCLOUD_STATE to another folder"
         )
 
 
 def create_private_folder(folder: Path) -> None:
-    """Make a folder of an engine that is ours alone; one that is there is closed to others.
+    """Create a private folder of an engine; the permissions of an existing one are restricted to the user.
 
-    Raises :class:`EngineError` where it belongs to somebody else, who could plant logs, results and exit codes.
+    Raises :class:`EngineError` if it belongs to another user, who could forge logs, results and exit codes.
     """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     found = folder.stat()
     if found.st_uid != os.geteuid():
         raise EngineError(
-            f"{folder} belongs to {_describe_user(found.st_uid)}: what lies there is not to be trusted; remove "
-            "it, or set SUPERCLOUD_STATE to a folder of your own"
+            f"{folder} belongs to {_describe_user(found.st_uid)}: its contents cannot be trusted; remove "
+            "it, or set SUPERCLOUD_STATE to a folder that you own"
         )
     if found.st_mode & _OTHERS:
         folder.chmod(0o700)
 
 
 def create_private_file(path: Path) -> None:
-    """Make a file that only its user may read and write; one that is there is closed to others."""
+    """Create a file that only its user can read and write; the permissions of an existing one are restricted."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         found = os.fstat(handle)
         if found.st_uid != os.geteuid():
             raise StoreError(
-                f"{path} belongs to {_describe_user(found.st_uid)}: set SUPERCLOUD_STATE to a folder of your own"
+                f"{path} belongs to {_describe_user(found.st_uid)}: set SUPERCLOUD_STATE to a folder that you own"
             )
         if found.st_mode & _OTHERS:
             os.fchmod(handle, 0o600)
@@ -65,29 +65,32 @@ def create_private_file(path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that only its user may read and write."""
+    """Write a file that only its user can read and write."""
     create_private_file(path)
     path.write_text(text)
 
 
 def read_own_file(path: Path, offset: int, size: int) -> bytes:
-    """A piece of a file; nothing where there is none. Raises :class:`EngineError` where it is a link, or another
-    user's: what a job of ours left is ours.
+    """A part of a file; empty if the file does not exist. Raises :class:`EngineError` if it is a link or belongs to
+    another user: files of the user's own jobs do not.
     """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise EngineError(f"{path} is not read: {error.strerror}") from None
+        raise EngineError(f"{path} cannot be read: {error.strerror}") from None
     with open(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
             raise EngineError(
-                f"{path} is not read: it belongs to {_describe_user(found.st_uid)}, not to who submitted the job"
+                f"{path} was not read: it belongs to {_describe_user(found.st_uid)}, not to the submitting user"
             )
-        file.seek(offset)
-        return file.read(size)
+        try:
+            file.seek(offset)
+            return file.read(size)
+        except OSError as error:
+            raise EngineError(f"{path} is not read: {error.strerror}") from None
 
 
 def _describe_user(user: int) -> str:

@@ -1,7 +1,7 @@
-"""Processes that are told apart for ever: a number alone is used again after its process has ended.
+"""Unique identities of processes: a process ID alone is reused after its process has ended.
 
-Only a process of this boot and this PID namespace can be looked up. Of any other (another login node, another container
-with the same home) nobody here knows whether it runs: ``is_alive`` is None, which is not False.
+Only a process of this boot and this PID namespace can be looked up. Whether any other (on another login node or in
+another container with the same home directory) runs is unknown: ``is_alive`` is None, which is not False.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 
 @cache
 def read_boot_id() -> str:
-    """This boot of this machine."""
+    """The ID of this boot of this machine."""
     try:
         return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -27,22 +27,22 @@ def read_boot_id() -> str:
 
 
 def _read_start_time(pid: int | str) -> str | None:
-    """When a process started, in ticks since boot; None when there is no such process, or only its remains."""
+    """When a process started, in ticks since boot; None if there is no such process, or it is a zombie."""
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()  # the name before it may hold anything
+    fields = stat.rpartition(")")[2].split()  # the name before it may contain any character
     return None if fields[0] in "ZX" else fields[19]
 
 
 def read_namespace() -> str:
-    """The PID namespace of this process, as ``pid:[4026531836]``; ``-`` where the system does not say."""
+    """The PID namespace of this process, as ``pid:[4026531836]``; ``-`` if the system does not provide it."""
     return _read_namespace_cached(os.getpid())
 
 
 @cache
-def _read_namespace_cached(process_id: int) -> str:  # a fork may be in another one
+def _read_namespace_cached(process_id: int) -> str:  # a forked process may be in another one
     try:
         return os.readlink(_PROC / "self/ns/pid")
     except OSError:
@@ -50,7 +50,8 @@ def _read_namespace_cached(process_id: int) -> str:  # a fork may be in another 
 
 
 def _has_own_proc() -> bool:
-    """Whether the numbers in /proc are those of this PID namespace: a container may be started without its own."""
+    """Whether the numbers in /proc are those of this PID namespace: a container may be started without a separate
+    /proc."""
     try:
         return os.readlink(_PROC / "self") == str(os.getpid())
     except OSError:
@@ -59,28 +60,28 @@ def _has_own_proc() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """One process of one boot and one PID namespace; written ``pid start boot namespace``."""
+    """One process of one boot and one PID namespace; serialized as ``pid start boot namespace``."""
 
     pid: int
     start_time: str
     boot_id: str
     namespace: str = ""
-    """Empty where it was written before namespaces were."""
+    """Empty if recorded by a version without namespaces."""
 
     @classmethod
     def get_current(cls) -> ProcessId:
-        """The process that asks."""
+        """The current process."""
         return cls(os.getpid(), _read_start_time("self") or "-", read_boot_id(), read_namespace())
 
     @classmethod
     def parse(cls, text: str) -> ProcessId | None:
-        """What was written, None where it makes no sense."""
+        """Parse the serialized form; None if it is invalid."""
         parts = text.split()
         return cls(int(parts[0]), *parts[1:]) if len(parts) in (3, 4) and parts[0].isdecimal() else None
 
     @property
     def is_alive(self) -> bool | None:
-        """Whether this very process still runs; None where that cannot be seen from here."""
+        """Whether this process still runs; None if that cannot be determined from here."""
         if not self.pid:
             return False
         if self == ProcessId.get_current():
@@ -89,7 +90,7 @@ class ProcessId:
             return None
         if self.start_time != "-":
             return _read_start_time(self.pid) == self.start_time if _has_own_proc() else None
-        try:  # a system without /proc: the number is all there is
+        try:  # a system without /proc: only the process ID is available
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return False
@@ -102,7 +103,7 @@ class ProcessId:
 
 
 def find_by_environment(variable: str, prefix: str) -> Iterator[int]:
-    """Processes started with an environment in which ``variable`` begins so, whatever session they are in by now."""
+    """Processes whose initial environment has ``variable`` with this prefix, whatever their present session."""
     mark = f"{variable}={prefix}".encode()
     for entry in os.scandir(_PROC):
         if not entry.name.isdigit():

@@ -1,4 +1,4 @@
-"""What is known about a job, as values that are read from the store."""
+"""Job records, as values that are read from the store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["JobEvent", "JobRecord", "build_unreadable_error"]
 
 @dataclass(frozen=True)
 class JobRecord:
-    """All that is known about one job. Times are seconds since 1970.
+    """The record of one job. Times are seconds since 1970.
 
-    ``spec``, ``placement``, ``submission`` and ``connection`` are JSON: enough to go on without the files of the user.
-    Of a job that the broker has not placed yet the last three are empty.
+    ``spec``, ``placement``, ``submission`` and ``connection`` are JSON: sufficient to continue without the files of the
+    user. For a job that the broker has not placed yet the last three are empty.
     """
 
     id: int
@@ -33,10 +33,10 @@ class JobRecord:
     connection: str
     engine: str
     ref: str | None
-    """What the engine calls it."""
+    """Reference of the job in its engine."""
     state: State
     attempt: int
-    """Which start of it on its engine, from 1."""
+    """Number of its attempt on its engine, from 1."""
     exit_code: int | None
     reason: str
     owner: str
@@ -46,37 +46,37 @@ class JobRecord:
     started: float | None
     ended: float | None
     fleet: str = ""
-    """The fleet whose broker looks after it; empty where none does."""
+    """The fleet whose broker manages it; empty if none does."""
     tenant: str = ""
     priority: str = "normal"
     retries: int = 0
-    """How often work that its machine lost is started again, here or elsewhere."""
+    """How often it is restarted after the loss of a machine, here or elsewhere."""
     launch: int = 0
-    """How often it was taken from one engine to be given to one anew."""
+    """How often it was moved from one engine to another launch."""
     earlier: int = 0
-    """Starts before it came to the engine that has it now."""
+    """Attempts before its present launch."""
     recalled: bool = False
-    """Whether its engine was asked to give it back before it begins."""
+    """Whether a recall was requested from its engine."""
     watts: float | None = None
-    """What the part of the machines that it occupies draws at full power; None: nobody knows."""
+    """Power drawn at full load by the part of the machines that it occupies; None: unknown."""
     hourly: float | None = None
-    """US dollars for an hour of that; None: nobody knows."""
+    """US dollars per hour; None: unknown."""
     joules: float | None = 0.0
-    """Energy of starts before the present one."""
+    """Energy of attempts before the present one."""
     dollars: float | None = 0.0
-    """Cost of starts before the present one."""
+    """Cost of attempts before the present one."""
     units: float | None = None
-    """What it counts in its tenant's share: accelerators, or nodes where it has none. None: nobody has it."""
+    """Units that count against its tenant's share: accelerators, or nodes if it has none. None: not submitted."""
     unit_seconds: float = 0.0
-    """Of starts before the present one."""
+    """Unit-seconds of attempts before the present one."""
     promised: float | None = None
-    """US dollars that its present start may cost until its time limit; None: it has none, or no known price."""
+    """US dollars reserved for its present attempt until its time limit; None: no time limit, or price unknown."""
     lease: int = 0
-    """Counted up by its owner while it hands the job over: see :mod:`.leases`."""
+    """Incremented by its owner during the submission: see :mod:`.leases`."""
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> JobRecord:
-        """From a row of the table, whose columns have the same names."""
+        """Create it from a row of the table, whose columns have the same names."""
         try:
             values = require_checksum(row)
             state = State(values["state"])
@@ -86,17 +86,17 @@ class JobRecord:
 
     @property
     def engine_key(self) -> str:
-        """The key its engine carries: another one for every launch."""
+        """The key that its engine carries, different for every launch."""
         return build_engine_key(self.key, self.launch)
 
     @property
     def total_attempts(self) -> int:
-        """How often it was started, over all engines."""
+        """Number of attempts over all engines."""
         return self.earlier + self.attempt
 
     @property
     def location(self) -> str:
-        """Where it is or was, as :class:`Placement` would say; read without it, because a list must come quickly."""
+        """Its location in the format of :class:`Placement`, formatted without that class, as lists must be fast."""
         if not self.placement or self.state is State.HELD:
             return f"fleet {self.fleet}"
         try:
@@ -111,26 +111,26 @@ class JobRecord:
         return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {pool}{what}{within}"
 
     def compute_run_time(self, now: float | None = None) -> float:
-        """How long its present start has been running, or ran."""
+        """Seconds of its present attempt."""
         if self.started is None:
             return 0.0
         return max(0.0, (self.ended or now or time.time()) - self.started)
 
     def compute_unit_seconds(self, now: float | None = None) -> float:
-        """Accelerator-seconds (of a job without any: node-seconds) over all starts."""
+        """Accelerator-seconds (node-seconds for a job without accelerators) over all attempts."""
         return self.unit_seconds + (self.units or 0.0) * self.compute_run_time(now)
 
     def compute_energy(self, now: float | None = None) -> float | None:
-        """Joules over all starts, at full power; None where the power is not known."""
+        """Joules over all attempts, at full power; None if the power is unknown."""
         return _compute_total(self.joules, self.watts, self.compute_run_time(now))
 
     def compute_cost(self, now: float | None = None) -> float | None:
-        """US dollars over all starts; None where the price is not known."""
+        """US dollars over all attempts; None if the price is unknown."""
         return _compute_total(self.dollars, self.hourly, self.compute_run_time(now) / 3600)
 
 
 def describe_damage(label: str, error: Exception) -> str:
-    """What is said of a row that is not what was written."""
+    """The message for a row that is damaged."""
     return (
         f"{label} of the store is damaged ({error}); keep a copy, then supercloud store restore FILE: engines keep "
         "their jobs"
@@ -138,11 +138,11 @@ def describe_damage(label: str, error: Exception) -> str:
 
 
 def build_unreadable_error(record: JobRecord, error: Exception) -> StoreError:
-    """The error of a job whose texts this version cannot read, though they are what was written."""
-    said = " ".join(str(error).split())[:200]
-    end = f", or supercloud cancel {record.id} ends it" if record.state is State.HELD else ""
+    """The error of a job whose undamaged documents this version cannot read."""
+    text = " ".join(str(error).split())[:200]
+    end = f", or cancel the job: supercloud cancel {record.id}" if record.state is State.HELD else ""
     return StoreError(
-        f"job {record.id} ({record.name}) of the store cannot be read, and stays {record.state}: {said}; "
+        f"job {record.id} ({record.name}) of the store cannot be read and remains {record.state}: {text}; "
         f"if a newer supercloud recorded it, update this one{end}"
     )
 
@@ -155,7 +155,7 @@ def _compute_total(earlier: float | None, rate: float | None, elapsed: float) ->
 
 @dataclass(frozen=True)
 class JobEvent:
-    """One step in the life of a job."""
+    """One state change of a job."""
 
     at: float
     state: State
@@ -164,7 +164,7 @@ class JobEvent:
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> JobEvent:
-        """From a row of the table."""
+        """Create it from a row of the table."""
         try:
             values = require_checksum(row)
             return cls(values["at"], State(values["state"]), values["attempt"], values["note"])

@@ -1,4 +1,4 @@
-"""The tables of the store, version by version. A new version is one more text; the ones before never change."""
+"""The tables of the store, as a list of migrations. A new version adds one; existing ones never change."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ _JOBS_MIGRATION = """
     CREATE INDEX events_of_job ON events (job)
     """
 
-# Jobs that the broker holds and starts again elsewhere, and what a job has used. Whose a job was is in its spec.
+# Jobs that the broker holds and restarts elsewhere, and the usage of a job. The tenant of earlier jobs is in their
+# spec.
 _BROKER_MIGRATION = """
     ALTER TABLE jobs ADD COLUMN fleet TEXT NOT NULL DEFAULT '';
     ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
@@ -68,7 +69,7 @@ _BROKER_MIGRATION = """
     CREATE INDEX spending ON jobs (tenant, ended) WHERE hourly IS NOT NULL OR dollars > 0
     """
 
-# What a job occupies, for fair shares, and what it may cost until its time limit, for budgets.
+# Units of a job for fair shares, and its reserved cost until the time limit for budgets.
 _SHARES_MIGRATION = """
     ALTER TABLE jobs ADD COLUMN units REAL;
     ALTER TABLE jobs ADD COLUMN unit_seconds REAL NOT NULL DEFAULT 0;
@@ -80,12 +81,12 @@ _SHARES_MIGRATION = """
         WHERE tenant != '' AND units IS NOT NULL AND ended IS NOT NULL
     """
 
-# One name among a million jobs: what ``after`` and lists ask for.
+# Lookup by name among a million jobs, for ``after`` and lists.
 _NAMES_MIGRATION = """
     CREATE INDEX jobs_by_name ON jobs (name)
     """
 
-# Who hands a job over counts its lease up as long as it lives; others note since when they have seen the same count.
+# The process that submits a job increments its lease counter; others record since when the counter is unchanged.
 _LEASES_MIGRATION = """
     ALTER TABLE jobs ADD COLUMN lease INTEGER NOT NULL DEFAULT 0;
     CREATE TABLE watches (
@@ -98,8 +99,8 @@ _LEASES_MIGRATION = """
     )
     """
 
-# What SQLite's own check cannot see: damage inside a value. Every row has a checksum of all its columns, made by
-# triggers (``database.compute_checksum``) and compared when it is read. Whoever adds a column makes the triggers anew.
+# SQLite's own check does not detect damage inside a value. Every row has a checksum of all its columns, created by
+# triggers (``database.compute_checksum``) and compared when it is read. Adding a column requires new triggers.
 _JOB_COLUMNS = (
     "id, key, name, spec, placement, submission, cluster, connection, engine, ref, state, attempt, exit_code,"
     " reason, owner, recorded, submitted, started, ended, fleet, tenant, priority, retries, launch, earlier,"
@@ -123,8 +124,8 @@ _CHECKSUMS_MIGRATION = _build_checksum_migration("jobs", _JOB_COLUMNS) + _build_
     "events", _EVENT_COLUMNS
 )
 
-# Which jobs a job waits for, decided when it was submitted: a name may be another job's later. And that a copy was put
-# in the place of the store: engines may have jobs that it has not, or has as not yet started.
+# The dependencies of a job, resolved when it was submitted: a name may later be that of another job. And restores:
+# engines may have jobs that a restored store lacks, or has as not yet started.
 _DEPENDENCIES_MIGRATION = """
     CREATE TABLE awaited (
         job INTEGER NOT NULL REFERENCES jobs (id),
@@ -138,6 +139,12 @@ _DEPENDENCIES_MIGRATION = """
     )
     """
 
+# The key under which an abandoned start was submitted: the job's next start has another one, and engines use refs
+# again. It is empty for starts that an earlier version gave up.
+_ABANDONED_KEYS_MIGRATION = """
+    ALTER TABLE abandoned ADD COLUMN key TEXT NOT NULL DEFAULT ''
+    """
+
 MIGRATIONS = (
     _JOBS_MIGRATION,
     _BROKER_MIGRATION,
@@ -146,4 +153,5 @@ MIGRATIONS = (
     _LEASES_MIGRATION,
     _CHECKSUMS_MIGRATION,
     _DEPENDENCIES_MIGRATION,
+    _ABANDONED_KEYS_MIGRATION,
 )

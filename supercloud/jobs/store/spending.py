@@ -1,4 +1,4 @@
-"""What tenants have spent in the present period of their budgets."""
+"""The spending of tenants in the current period of their budgets."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["compute_period_start", "compute_spending"]
 
 
 def compute_spending(store: Store, budgets: Iterable[Budget], now: float | None = None) -> dict[tuple[str, str], float]:
-    """US dollars by tenant and period. A job counts in the period in which it ended; what an engine has counts with all
-    that it may cost until its time limit, or up to now where it has none.
+    """US dollars by tenant and period. A job counts in the period in which it ended; a submitted job counts with its
+    reserved cost until its time limit, or with its cost up to now if it has none.
     """
     moment = time.time() if now is None else now
     return {
@@ -26,7 +26,7 @@ def compute_spending(store: Store, budgets: Iterable[Budget], now: float | None 
 
 
 def compute_period_start(period: str, now: float) -> float:
-    """When the present day, week, month, quarter or year began, in UTC."""
+    """Start of the current day, week, month, quarter or year, in UTC."""
     day = time.gmtime(now)
     midnight = now - now % 86_400
     if period == "day":

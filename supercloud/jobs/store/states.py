@@ -1,4 +1,4 @@
-"""The states of a job, their order, and which may follow which."""
+"""The states of a job, their order, and the allowed transitions."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ __all__ = ["FINAL_STATES", "LIVE_STATES", "State", "can_follow"]
 
 
 class State(StrEnum):
-    """Where a job is. Declared in the order a job passes through them; UNKNOWN can stand in for any live one."""
+    """The state of a job. Declared in the order of a job's life; UNKNOWN may replace any live state."""
 
     HELD = "HELD"
-    """Recorded here; the broker gives it to an engine when one has room, and again when its machine was lost."""
+    """Recorded; the broker submits it when an engine has free capacity, and again after the loss of its machine."""
     PENDING = "PENDING"
-    """Recorded here; no engine has heard of it."""
+    """Recorded; not submitted to an engine."""
     SUBMITTING = "SUBMITTING"
-    """About to be handed to its engine, or just handed over: whether it was is asked after a crash."""
+    """Being submitted to its engine: after a crash the engine is queried for it."""
     QUEUED = "QUEUED"
-    """The engine has it; it waits for its turn."""
+    """The engine has accepted it; it waits to start."""
     RUNNING = "RUNNING"
     UNKNOWN = "UNKNOWN"
-    """The engine should know it and says nothing; the next answer decides."""
+    """The engine should have it but does not report it; the next answer decides."""
     COMPLETED = "COMPLETED"
     FAILED = "FAILED"
     CANCELLED = "CANCELLED"
     TIMEOUT = "TIMEOUT"
     NODE_FAIL = "NODE_FAIL"
-    """The machine was lost under it."""
+    """Its machine was lost."""
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing can follow."""
+        """Whether no transition can follow."""
         return self in FINAL_STATES
 
 
@@ -48,10 +48,10 @@ _TRANSITIONS: dict[State, frozenset[State]] = {
 
 
 def can_follow(old: State, new: State, old_attempt: int = 1, new_attempt: int = 1) -> bool:
-    """Whether an answer ``new`` about a job that was last seen ``old`` moves it on; anything else is stale.
+    """Whether a reported state ``new`` follows the last known state ``old``; any other answer is stale.
 
-    Within one attempt a job only moves forward; a later attempt may start again from the queue. Back to HELD it comes
-    by a decision of ours alone (``Store._hold_again``), never by an answer.
+    Within one attempt a job only moves forward; a later attempt may start again from the queue. Back to HELD it moves
+    only by a decision of this package (``Store._hold_again``), never by an answer of an engine.
     """
     if old.is_final or new_attempt < old_attempt or new is State.HELD:
         return False

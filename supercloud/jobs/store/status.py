@@ -1,4 +1,4 @@
-"""What an engine says about a job, as the store keeps it."""
+"""The status of a job reported by an engine, as the store keeps it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ __all__ = ["Status"]
 
 @dataclass(frozen=True)
 class Status:
-    """What an engine says about a job. Raises :class:`EngineError` for a number that the job store does not hold."""
+    """The status of a job reported by an engine. Raises :class:`EngineError` for a number that the store cannot
+    hold."""
 
     state: State
     attempt: int = 0
-    """Which start of it, from 1; a job that was put back has a higher one. 0: the engine does not say."""
+    """Number of the attempt, from 1, higher after a requeue. 0: not reported by the engine."""
     reason: str = ""
     """Why it waits or how it ended, as a sentence."""
     exit_code: int | None = None
     started: float | None = None
-    """Seconds since 1970, as are all times here."""
+    """Seconds since 1970, as all times here."""
     ended: float | None = None
 
     def __post_init__(self) -> None:
@@ -34,8 +35,6 @@ class Status:
         )
         for name, value, most in bounds:
             if value is not None and not is_number(value, -most, most):
-                raise EngineError(
-                    f"an answer makes no sense: the {name} of a job is {value!r:.40}, not a number up to {most}"
-                )
+                raise EngineError(f"invalid answer: the {name} of a job is {value!r:.40}, not a number up to {most}")
         if (text := replace_surrogates(self.reason)) != self.reason:
             object.__setattr__(self, "reason", text)

@@ -1,4 +1,4 @@
-"""What was asked for, durably: every job with its history. Every step is recorded before it is taken."""
+"""The job store: every job with its history, durably. Every step is recorded before it is taken."""
 
 from __future__ import annotations
 
@@ -36,25 +36,25 @@ __all__ = [
     "parse_records",
 ]
 
-_MAX_ID = 2**63 - 1  # number that SQLite keeps
-_ID_PATTERN = re.compile(r"[0-9]{1,18}")  # of a job: below _LARGEST, and no digit but those that int() means
+_MAX_ID = 2**63 - 1  # largest integer of SQLite
+_ID_PATTERN = re.compile(r"[0-9]{1,18}")  # a job ID: below _MAX_ID, ASCII digits only
 
-RECALLED_BEFORE_START = "it was given back before it began"
-"""Why a job is held that its engine was asked for."""
+RECALLED_BEFORE_START = "recalled before it started"
+"""The reason of a job that is held because it was recalled from its engine."""
 
 
 @dataclass(frozen=True)
 class RestoreInfo:
-    """A copy was put in the place of the store: what engines were told after it was made, the store does not know."""
+    """The store was restored from a backup: it lacks submissions made after the backup."""
 
     since: float
-    """The last that the copy knew happened, in seconds since 1970."""
+    """Time of the last event in the backup, in seconds since 1970."""
     last_job_id: int
-    """The highest number of a job in it."""
+    """The highest job ID in it."""
 
 
 class Store:
-    """The jobs of one state folder. Opens on construction; close it, or use it in a ``with``."""
+    """The jobs of one state folder. Opened on construction; close it, or use it in a ``with`` statement."""
 
     def __init__(self, folder: Path | None = None):
         self.folder = (folder or locate_state_folder()).absolute()
@@ -69,29 +69,29 @@ class Store:
         self.read = self._database.read
 
     def close(self) -> None:
-        """Close the file; records that were read stay usable."""
+        """Close the file; records that were read remain usable."""
         self._database.close()
         self._presence.close()
 
     @property
     def write_error(self) -> StoreError | None:
-        """Why nothing can be written (the disk is full); None where it can."""
+        """Why the file cannot be written (disk full); None if it can."""
         return self._database.write_error
 
     def reopen(self) -> None:
-        """Open the file anew where it could not be written; raises :class:`StoreError` where it cannot be read."""
+        """Reopen the file if it could not be written; raises :class:`StoreError` if it cannot be read."""
         self._database.reopen()
 
     def require_integrity(self) -> None:
-        """Look through the whole file for damage; raises :class:`StoreError`."""
+        """Check the whole file for damage; raises :class:`StoreError`."""
         self._database.require_integrity()
 
     def copy_to(self, path: Path) -> None:
-        """Copy all of it into another file, as it is at one moment."""
+        """Copy a consistent snapshot into another file."""
         self._database.copy_to(path)
 
     def compact(self) -> None:
-        """Give the space of what was deleted back to the disk."""
+        """Release the disk space of deleted rows."""
         self._database.compact()
 
     def __enter__(self) -> Self:
@@ -103,8 +103,8 @@ class Store:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def get(self, job_id: int) -> JobRecord:
-        """The job with this id; raises :class:`UnknownNameError` where there is none."""
-        known = 0 < job_id <= _MAX_ID  # SQLite takes no other number
+        """The job with this ID; raises :class:`UnknownNameError` if there is none."""
+        known = 0 < job_id <= _MAX_ID  # other integers are not valid in SQLite
         rows = self._database.read("SELECT * FROM jobs WHERE id = ?", (job_id,)) if known else []
         if not rows:
             raise UnknownNameError("job", str(job_id), [])
@@ -124,27 +124,27 @@ class Store:
         name: str | None = None,
         damaged: list[StoreError] | None = None,
     ) -> list[JobRecord]:
-        """Jobs in one of these states, the newest first; of one tenant, or of one name.
+        """Jobs in one of these states, newest first; of one tenant, or with one name.
 
-        Of rows that cannot be read ``damaged`` gets the errors; without it, the first is raised.
+        Errors of unreadable rows are added to ``damaged``; without it, the first is raised.
         """
-        # literally, and in the order of the index over live jobs: SQLite sees only then that it may use it
+        # literals in the order of the index over live jobs: only then SQLite recognises that it can use the index
         among = ", ".join(f"'{state}'" for state in State if state in states)
         terms = [f"state IN ({among})"] if len(set(states)) < len(State) else []
-        given = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
-        terms += [f"{column} = ?" for column, _ in given]
+        filters = [(column, value) for column, value in (("tenant", tenant), ("name", name)) if value is not None]
+        terms += [f"{column} = ?" for column, _ in filters]
         where = f"WHERE {' AND '.join(terms)}" if terms else ""
-        values = (*(value for _, value in given), min(limit, _MAX_ID))
+        values = (*(value for _, value in filters), min(limit, _MAX_ID))
         rows = self._database.read(f"SELECT * FROM jobs {where} ORDER BY id DESC LIMIT ?", values)
         return parse_records(rows, damaged)
 
     def select_by_id(self, job_ids: Collection[int], damaged: list[StoreError] | None = None) -> list[JobRecord]:
-        """Jobs with these ids; ``damaged`` as in :meth:`select`."""
+        """Jobs with these IDs; ``damaged`` as in :meth:`select`."""
         sql = "SELECT * FROM jobs WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id"
         return parse_records(self._database.read(sql, (json.dumps(list(job_ids)),)), damaged)
 
     def find_by_name(self, name: str, before_id: int = _MAX_ID) -> JobRecord | None:
-        """The job a person means: by number, by key, or the last one of this name; of those with a number below."""
+        """The job with this ID, with this key, or the last with this name, among jobs with a lower ID."""
         for where, value in (
             ("id = ?", int(name) if _ID_PATTERN.fullmatch(name) else -1),
             ("key = ?", name),
@@ -156,17 +156,17 @@ class Store:
         return None
 
     def list_names(self, limit: int = 1000) -> list[str]:
-        """What the latest jobs are called: their names, keys and numbers."""
+        """Names, keys and IDs of the latest jobs."""
         rows = self._database.read("SELECT id, name, key FROM jobs ORDER BY id DESC LIMIT ?", (limit,))
         return [name for row in rows for name in (row["name"], row["key"], str(row["id"]))]
 
     def list_dependencies(self, job_id: int) -> list[int]:
-        """The jobs that must have completed before a job begins, where that has been decided."""
+        """The jobs that must complete before a job starts, if resolved."""
         rows = self._database.read("SELECT other FROM awaited WHERE job = ? ORDER BY other", (job_id,))
         return [int(row["other"]) for row in rows]
 
     def select_resubmitted(self, job_ids: Collection[int]) -> set[int]:
-        """Those of the jobs that were begun to be submitted more than once since they were last held."""
+        """Those of the jobs whose submission was started more than once since they were last held."""
         sql = (
             "SELECT job FROM events AS begun WHERE job IN (SELECT value FROM json_each(?)) AND state = ? AND id > "
             "coalesce((SELECT max(id) FROM events WHERE job = begun.job AND state = ?), 0) GROUP BY job "
@@ -176,7 +176,7 @@ class Store:
         return {int(row["job"]) for row in rows}
 
     def find_restore(self) -> RestoreInfo | None:
-        """What is known of copies that were put in the place of this store; None where none was."""
+        """The restores of this store from backups; None if there were none."""
         row = self._database.read("SELECT min(since) AS since, max(last) AS last FROM restores")[0]
         return None if row["since"] is None else RestoreInfo(row["since"], row["last"])
 
@@ -186,12 +186,12 @@ class Store:
         return bool(self._database.read(f"SELECT 1 FROM jobs WHERE state IN ({among}) LIMIT 1"))
 
     def list_live(self, damaged: list[StoreError] | None = None) -> list[JobRecord]:
-        """Jobs that have not ended, the oldest first; ``damaged`` as in :meth:`select`."""
+        """Jobs that have not ended, oldest first; ``damaged`` as in :meth:`select`."""
         return self.select(LIVE_STATES, damaged=damaged)[::-1]
 
     def compute_tenant_cost(self, tenant: str, since: float, now: float) -> float:
-        """What the jobs of a tenant have cost, so far as prices are known: those that ended since, and what has not
-        ended, with all that it is promised.
+        """The cost of a tenant's jobs, where prices are known: of jobs that ended since ``since``, and of jobs that
+        have not ended, including their reserved cost.
         """
         rows = self._database.read(
             "SELECT total(dollars) + total(max(iif(ended IS NULL, coalesce(promised, 0), 0),"
@@ -202,7 +202,7 @@ class Store:
         return float(rows[0][0])
 
     def list_events(self, job_id: int) -> list[JobEvent]:
-        """What happened to a job, in order."""
+        """The history of a job, in order."""
         rows = self._database.read("SELECT * FROM events WHERE job = ? ORDER BY id", (job_id,))
         return [JobEvent.from_row(row) for row in rows]
 
@@ -230,16 +230,16 @@ class Store:
         is_held: bool = False,
         dependency_ids: Collection[int] = (),
     ) -> tuple[JobRecord, bool]:
-        """Write a job down as PENDING, or as HELD for the broker of its fleet; True if it is new.
+        """Record a job as PENDING, or as HELD for the broker of its fleet; True if it is new.
 
-        With a key that is there already it is the job of that key.
+        If the key exists already, the job with that key is returned.
         """
         with self.transaction() as database:
             if known := self.find_by_key(key):
                 if known.spec != spec:
                     raise InputError(
-                        f"the key {key!r} belongs to job {known.id}, which asks for something else; "
-                        "take another key, or submit the same job"
+                        f"key {key!r} is already used by job {known.id} with a different spec; "
+                        "use another key, or submit the same job"
                     )
                 return known, False
             row = {
@@ -271,7 +271,7 @@ class Store:
             return self.get(number), True
 
     def record_dependencies(self, job_id: int, dependency_ids: Collection[int]) -> None:
-        """Write down which jobs must have completed before a job begins."""
+        """Record which jobs must complete before a job starts."""
         with self.transaction() as database:
             database.executemany(
                 "INSERT OR IGNORE INTO awaited (job, other) VALUES (?, ?)",
@@ -279,9 +279,10 @@ class Store:
             )
 
     def begin_submission(self, job_id: int, owner: str = "", lease: int | None = None) -> bool:
-        """Write down that this process is about to submit a job; False when another one does or did.
+        """Record that this process is about to submit a job; False if another process does or did.
 
-        ``owner`` is the process known to have begun and to have ended, ``lease`` what was last seen of its lease.
+        ``owner`` is the process known to have started the submission and to have ended, ``lease`` its last known lease
+        counter.
         """
         with self.transaction() as connection:
             cursor = connection.execute(
@@ -295,12 +296,12 @@ class Store:
             return bool(cursor.rowcount)
 
     def release_ownership(self, job_id: int) -> None:
-        """Write down that this process no longer submits a job, whatever became of it: others may look after it."""
+        """Record that this process no longer submits a job, whatever the outcome: other processes may take over."""
         with self.transaction() as connection:
             connection.execute("UPDATE jobs SET owner = '' WHERE id = ?", (job_id,))
 
     def explain_submission(self, number: int, owner: str, reason: str) -> None:
-        """Write down why a job is still being submitted, unless it no longer is, or by another process."""
+        """Record why a job is still being submitted, unless it no longer is, or another process submits it."""
         with self.transaction(relaxed=True) as connection:
             connection.execute(
                 "UPDATE jobs SET reason = ? WHERE id = ? AND state = ? AND owner = ?",
@@ -308,7 +309,7 @@ class Store:
             )
 
     def requeue(self, job_id: int, reason: str) -> bool:
-        """Give a job that its engine refused back to its broker; False where it has none."""
+        """Return a job that its engine refused to its broker; False if it has none."""
         with self.transaction() as connection:
             cursor = connection.execute(
                 "UPDATE jobs SET state = ?, owner = '', reason = ? WHERE id = ? AND state = ? AND fleet != ''",
@@ -319,9 +320,9 @@ class Store:
             return bool(cursor.rowcount)
 
     def record_submitted(self, job_id: int, ref: str, launch: int | None = None) -> None:
-        """Write down what the engine calls a job. After a power cut the engine is asked for it again, by the key.
+        """Record the engine's reference of a job. After a power failure the engine is queried for it again, by the key.
 
-        ``launch`` is the one that was asked about, where that was not just now.
+        ``launch`` is the launch that was queried, if not the present one.
         """
         with self.transaction(relaxed=True) as connection:
             cursor = connection.execute(
@@ -330,14 +331,14 @@ class Store:
                 (State.QUEUED, ref, time.time(), job_id, State.SUBMITTING, State.UNKNOWN, launch),
             )
             if cursor.rowcount:
-                self._insert_event(connection, job_id, State.QUEUED, 1, f"the engine calls it {ref}")
+                self._insert_event(connection, job_id, State.QUEUED, 1, f"reference in the engine: {ref}")
 
     def record_statuses(
         self, statuses: Mapping[int, Status], known_records: Mapping[int, JobRecord] | None = None
     ) -> None:
-        """Write down what engines say about jobs; answers that are stale or say nothing new change nothing.
+        """Record the statuses reported by engines; stale or unchanged ones have no effect.
 
-        ``known_records`` are records read before: what is no news to them is not looked at again.
+        ``known_records`` are records read before: statuses that do not change them are skipped.
         """
         known_records = known_records or {}
         news = {
@@ -351,7 +352,7 @@ class Store:
             for number, status in news.items():
                 record = self.get(number)  # another process may have been faster
                 if number in known_records and known_records[number].launch != record.launch:
-                    continue  # the answer is about an engine that has the job no more
+                    continue  # the answer is of an engine that no longer has the job
                 if _is_news(record, status):
                     self._apply_status(connection, record, status)
 
@@ -385,11 +386,11 @@ class Store:
             self._insert_event(connection, record.id, status.state, attempt, status.reason)
 
     def _hold_again(self, connection: sqlite3.Connection, record: JobRecord, status: Status) -> None:
-        """Back to the broker, to be started under a later epoch: what it was on its engine is over."""
+        """Return a job to the broker, to be restarted under a later epoch; its launch has ended."""
         ended = replace(record, ended=status.ended or time.time())
         begun = record.started is not None
-        reason = RECALLED_BEFORE_START if record.recalled else f"{status.reason}; it is started again"
-        # given back while it waited: the start that never came does not count, those before it do
+        reason = RECALLED_BEFORE_START if record.recalled else f"{status.reason}; it is restarted"
+        # recalled while it waited: only the attempts before count
         starts = record.attempt if begun or not record.recalled else record.attempt - 1
         connection.execute(
             "UPDATE jobs SET state = ?, reason = ?, owner = '', ref = NULL, launch = launch + 1, recalled = 0,"
@@ -414,29 +415,28 @@ class Store:
         )
 
     def add_abandoned(self, record: JobRecord, refs: Collection[str]) -> None:
-        """Write down what an engine calls jobs of a start that was given up and that may still run: whoever looks after
-        the fleet ends them.
-        """
+        """Record references of jobs of an abandoned launch that may still run: the broker of the fleet cancels them."""
         with self.transaction() as connection:
             connection.executemany(
-                "INSERT INTO abandoned (job, connection, ref) SELECT ?1, ?2, ?3 WHERE NOT EXISTS"
-                " (SELECT 1 FROM abandoned WHERE job = ?1 AND connection = ?2 AND ref = ?3)",
-                [(record.id, record.connection, ref) for ref in refs],
+                "INSERT INTO abandoned (job, connection, ref, key) SELECT ?1, ?2, ?3, ?4 WHERE NOT EXISTS"
+                " (SELECT 1 FROM abandoned WHERE job = ?1 AND connection = ?2 AND ref = ?3 AND key = ?4)",
+                [(record.id, record.connection, ref, record.engine_key) for ref in refs],
             )
 
     def cancel_held(self, job_id: int) -> bool:
-        """End a job that no engine has; False when one has got it meanwhile."""
+        """Cancel a job that was not submitted; False if it was submitted meanwhile."""
         with self.transaction() as connection:
             cursor = connection.execute(
-                "UPDATE jobs SET state = ?, reason = 'cancelled before it began', ended = ? WHERE id = ? AND state = ?",
+                "UPDATE jobs SET state = ?, reason = 'cancelled before it started', ended = ?"
+                " WHERE id = ? AND state = ?",
                 (State.CANCELLED, time.time(), job_id, State.HELD),
             )
             if cursor.rowcount:
-                self._insert_event(connection, job_id, State.CANCELLED, 1, "cancelled before it began")
+                self._insert_event(connection, job_id, State.CANCELLED, 1, "cancelled before it started")
             return bool(cursor.rowcount)
 
     def disable_requeue(self, job_id: int, note: str) -> None:
-        """Write down that a job shall end where it is: it is given to no other engine."""
+        """Record that a job ends on its present engine: it is not submitted to another one."""
         with self.transaction() as connection:
             connection.execute("UPDATE jobs SET recalled = 0, retries = 0 WHERE id = ?", (job_id,))
             self.add_note(job_id, note)
@@ -449,7 +449,7 @@ class Store:
 
 
 def parse_records(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None) -> list[JobRecord]:
-    """What the rows say; of those that cannot be read ``damaged`` gets the errors, where it is given."""
+    """Records of rows; errors of unreadable ones are added to ``damaged``, if it is passed."""
     records = []
     for row in rows:
         try:
@@ -462,7 +462,7 @@ def parse_records(rows: Sequence[sqlite3.Row], damaged: list[StoreError] | None)
 
 
 def has_store(folder: Path) -> bool:
-    """Whether a folder has a store; opening one makes it."""
+    """Whether a folder has a store; opening one would create it."""
     return (folder / "jobs.db").exists()
 
 
@@ -477,8 +477,8 @@ def _open_cached(folder: Path, process_id: int) -> Store:
 
 
 def can_continue(record: JobRecord, status: Status) -> bool:
-    """Whether the end of a job on its engine is not its end: it was given back, or its machine was lost under it, and
-    its broker starts it again.
+    """Whether the job continues although its engine reports an end: it was recalled, or its machine was lost, and its
+    broker restarts it.
     """
     if not record.fleet:
         return False

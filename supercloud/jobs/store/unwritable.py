@@ -1,10 +1,10 @@
-"""Reading an SQLite file that cannot be written: the disk is full, or the file system is read-only.
+"""Reading an SQLite file that cannot be written because the disk is full or the file system is read-only.
 
-Even to read, SQLite makes the index of the write-ahead log (``-shm``), or enlarges it. There are two ways without:
+Even for reading, SQLite creates or enlarges the index of the write-ahead log (``-shm``). There are two alternatives:
 
-* ``readonly_shm`` reads the index that is there, or builds one in memory where nobody keeps that up to date. It needs a
-  file of that name, if an empty one: an attempt to open the database for writing on a full disk leaves one.
-* Without such a file, as on a read-only file system, everything is in the database itself, unless a log has content.
+* ``readonly_shm`` reads the existing index, or builds one in memory if no process maintains the index. It needs a file
+  of that name, even an empty one: an attempt to open the database for writing on a full disk leaves one.
+* Without such a file, as on a read-only file system, all data is in the database itself, unless a log has content.
   It is then read as ``immutable``. SQLite takes no locks for that, so the files are compared before and after.
 """
 
@@ -34,11 +34,11 @@ LOCKED_ERRORS = (
     "SQLITE_READONLY_CANTINIT",
     "SQLITE_READONLY_RECOVERY",
 )
-"""How the names of errors begin that end when another process does."""
+"""Prefixes of the names of errors that end when another process ends."""
 
 OPENING_LOCK = threading.RLock()
-"""To be held while a file is opened for writing, as it is while one is read here. The connections of a process share
-what they know of the index of a file: one that was opened for writing beside a reader could never write.
+"""Held while a file is opened for writing or read here. The connections of a process share their state of the index of
+a file: a connection opened for writing next to a reader could never write.
 """
 
 
@@ -63,9 +63,9 @@ def read_unwritable(
 ) -> Result:
     """Call ``work`` with a connection that reads the file, and return what it returns.
 
-    ``connect`` opens a URI without waiting for locks. While others have the file locked, it is closed and opened again
-    for up to ``timeout`` seconds, so that no two wait for each other; ``work`` may be called several times. Raises
-    :class:`sqlite3.Error`.
+    ``connect`` opens a URI without waiting for locks. While other processes lock the file, it is closed and reopened
+    for up to ``timeout`` seconds, so that no two processes wait for each other; ``work`` may be called several times.
+    Raises :class:`sqlite3.Error`.
     """
     end = time.monotonic() + timeout
     while True:
@@ -104,8 +104,8 @@ def _read_once(
 
 
 def _stat_files(path: Path) -> dict[str, tuple[int, int, int]]:
-    """Inode, bytes and time of change of a database and of what is beside it, by the ends of names; zeros where there
-    is none.
+    """Inode, size and modification time of a database and of its journal files, by suffix; zeros if a file does not
+    exist.
     """
     found = {}
     for suffix in ("", "-wal", "-shm", "-journal"):

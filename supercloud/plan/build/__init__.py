@@ -1,1 +1,1 @@
-"""What decides: a folder for each subject."""
+"""The decisions of the plan: one folder per subject."""

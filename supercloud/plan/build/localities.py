@@ -1,4 +1,4 @@
-"""How near nodes are to each other, as schedulers need to know it: a tree of switches, blocks, a torus."""
+"""The distance between nodes for schedulers: a tree of switches, blocks, a torus."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..model.plan import FabricPlan, Group, Level, Locality, PoolPlan
 
 __all__ = ["build_localities"]
 
-# Names a level is called by, and how its groups are numbered: su1, pod2 …
+# Level names, and the prefixes of their numbered groups: su1, pod2 …
 _SHORT_NAMES = {"leaf-set": "leaf", "su": "su", "rack": "rack", "pod": "pod", "leaf": "leaf", "unit": "su"}
 
 
 def build_localities(
     spec: ClusterSpec, pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]
 ) -> tuple[Locality, ...]:
-    """All ways to see locality; the first is what the user asked for, else blocks where all accelerators have them."""
+    """All views of locality; the first is the requested one, else blocks if all accelerators have them."""
     if not pools:
         return ()
     tree = _build_tree(pools, fabrics)
@@ -36,7 +36,7 @@ def _merge_hosts(pools: tuple[PoolPlan, ...]) -> HostSet:
 
 
 def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) -> Locality | None:
-    """One tree over all nodes: each pool under the first switched fabric it has, the rest under a group of its own."""
+    """One tree over all nodes: each pool under its first switched fabric, other pools under a separate group."""
     switched = {fabric.name: fabric for fabric in fabrics if isinstance(fabric.wiring, Wiring) and fabric.tiers}
     home = {pool.name: next((name for name in pool.fabrics if name in switched), None) for pool in pools}
     used = [fabric for name, fabric in switched.items() if name in home.values()]
@@ -55,7 +55,7 @@ def _build_tree(pools: tuple[PoolPlan, ...], fabrics: tuple[FabricPlan, ...]) ->
             for index, level in enumerate(levels):
                 name = f"net-{pool.name}" if index == 0 else f"net-{pool.name}-{index}"
                 level.append(Group(name, HostSet((pool.hosts,)), parent[index + 1] if index + 1 < depth else None))
-    if len(levels[-1]) > 1:  # several tops meet in one root
+    if len(levels[-1]) > 1:  # several top groups are joined by one root
         top = [Group(group.name, group.hosts, 0) for group in levels[-1]]
         levels = [*levels[:-1], top, [Group("root", _merge_hosts(pools))]]
         names.append("cluster")
@@ -100,7 +100,7 @@ def _exclude_pools(hosts: HostSet, members: tuple[PoolPlan, ...], excluded: set[
 
 
 def _build_blocks(pools: tuple[PoolPlan, ...]) -> Locality | None:
-    """Scale-up domains that span nodes; all of one size, that of the first pool that has them."""
+    """Scale-up domains of several nodes; all of one size, that of the first pool with such domains."""
     sizes = [pool.machine.domain_nodes for pool in pools if pool.machine.domain_nodes > 1]
     if not sizes:
         return None

@@ -1,4 +1,4 @@
-"""Fabrics and hall decided together: racks ask for management ports, and switches ask for racks."""
+"""Decides fabrics and hall together: racks need management ports, and switches need racks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .facility.facility import build_facility_plan
 
 __all__ = ["build_physical_plan"]
 
-# Switches for a few more distribution units may ask for another rack, which has distribution units: soon over.
+# Switches for additional PDUs may need another rack, which has PDUs of its own: this converges quickly.
 _MAX_ROUNDS = 8
 
 
@@ -29,9 +29,9 @@ def build_physical_plan(
     folder: Path,
     problems: Problems,
 ) -> tuple[tuple[FabricPlan, ...], FacilityPlan | None]:
-    """Every fabric, and the hall; what forbids either is a problem at its path.
+    """Decide every fabric, and the hall; errors are problems at their path.
 
-    Where a management network joins the distribution units of racks, both are decided again until the numbers agree.
+    If a management network connects the PDUs of racks, both are decided again until the numbers agree.
     """
     managed = spec.site.kind == "onprem" and any(
         get_fabric_role(fabric) == "management" or fabric.joins for fabric in spec.fabrics
@@ -61,7 +61,7 @@ def _count_rack_nodes(facility: FacilityPlan | None) -> int | None:
 
 
 def _list_joining_links(spec: ClusterSpec, fabrics: tuple[FabricPlan, ...]) -> tuple[tuple[str, int], ...]:
-    """Links into each fabric from the leaves of networks that join it."""
+    """Links into each fabric from the leaves of networks that it joins."""
     leaves = {fabric.name: fabric.count_switches("leaf") for fabric in fabrics}
     counts: dict[str, int] = {}
     for item in spec.fabrics:

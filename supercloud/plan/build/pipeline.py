@@ -1,4 +1,4 @@
-"""The plan of a declaration, before any check looks at it: the pipeline, on one screen."""
+"""Builds the plan of a spec, before the checks: all steps in their order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NVIDIA_GPU = "nvidia.com/gpu"
 
 
 def build_plan(declared: ClusterSpec, facts: Catalog, folder: Path) -> Plan:
-    """Decide everything about a cluster; files that the spec names are in ``folder``."""
+    """Decide everything about a cluster; ``folder`` contains the files that the spec names."""
     problems = Problems()
     declared = with_service_hosts(declared, facts, problems)
     site = _build_site_plan(declared, facts)

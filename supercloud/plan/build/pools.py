@@ -1,4 +1,4 @@
-"""Pools: machines looked up, hosts named, addresses given."""
+"""Pools: facts of the machines, names and addresses of the hosts."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from .cloud.domains import select_domain_nodes
 
 __all__ = ["build_network_and_pools"]
 
-# Enough for 9,999 nodes without a change of width: growing a pool must not rename its nodes.
+# Enough for 9,999 nodes without a change of width: growth of a pool must not rename its nodes.
 _HOST_DIGITS = 4
 _SERVICE_ADDRESSES = 250
 _ANY_NETWORK = "0.0.0.0/0"
 _SERVICE_BLOCK = "service hosts"
-# By whether the site is on-prem.
+# Key: whether the site is on-prem.
 _DEFAULT_RANGES = {True: "10.0.0.0/8", False: "10.0.0.0/16"}
 
 
 def build_network_and_pools(
     spec: ClusterSpec, catalog: Catalog, problems: Problems
 ) -> tuple[NetworkPlan, tuple[PoolPlan, ...]]:
-    """The ordinary network and every pool whose machine is known."""
+    """The in-band network, and every pool whose machine is known."""
     onprem = spec.site.kind == "onprem"
     cidr = spec.network.cidr or _DEFAULT_RANGES[onprem]
-    room = cidr if onprem else _ANY_NETWORK  # on a cloud, addresses are its own: subnets are checked there
+    room = cidr if onprem else _ANY_NETWORK  # a cloud assigns the addresses: its subnets are checked separately
     domain = spec.network.domain or f"{spec.name}.internal"
     needs = {_SERVICE_BLOCK: _SERVICE_ADDRESSES} | {pool.name: pool.nodes for pool in spec.pools}
     try:
         blocks = allocate_blocks(room, needs)
     except InputError as error:
-        larger = "give a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
+        larger = "specify a larger network" if _is_network(room) else f"such as {_DEFAULT_RANGES[onprem]}"
         problems.add_error("addresses", "network.cidr", str(error), larger)
         blocks = allocate_blocks(_ANY_NETWORK, needs)  # so that everything else can still be checked
     network = NetworkPlan(_select_range(cidr, onprem), domain, blocks[_SERVICE_BLOCK])
@@ -81,7 +81,7 @@ def _is_network(text: str) -> bool:
 
 
 def _select_range(cidr: str, is_onprem: bool) -> str:
-    """The range, or the usual one where it is none (a problem by itself), so that everything else can be checked."""
+    """The range, or the default if it is not valid (a separate problem), so that everything else can be checked."""
     try:
         return str(ipaddress.IPv4Network(cidr))
     except ValueError:
@@ -98,7 +98,7 @@ def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: 
                 "unknown-name",
                 path,
                 f"the catalog does not have {pool.machine}: {reason}",
-                "describe it in a catalog of your own under 'catalog', or take another machine",
+                "add it to a catalog folder of yours and set 'catalog', or use another machine",
             )
         else:
             problems.add_unknown_name(path, error)
@@ -107,14 +107,14 @@ def _find_machine(pool: Pool, path: str, site: str, catalog: Catalog, problems: 
         problems.add_error(
             "machine-site",
             path,
-            f"{machine.name} is a machine of {machine.provider}, the site is {site}",
-            f"take a machine of {site}: supercloud catalog machines",
+            f"{machine.name} is a machine of {machine.provider}, but the site is {site}",
+            f"use a machine of {site}: supercloud catalog machines",
         )
     return machine
 
 
 def _explain_unsourced(machine: str, site: str, catalog: Catalog) -> str | None:
-    """Why the catalog does not have a machine that its provider has."""
+    """The reason why the catalog lacks a machine that its provider offers."""
     if site not in catalog.list_names("providers"):
         return None
     known = cast(Provider, catalog.get("providers", site)).unsourced
@@ -132,7 +132,7 @@ def _find_accelerator(machine: Machine, path: str, catalog: Catalog, problems: P
 
 
 def _list_features(pool: Pool, accelerator: Accelerator | None) -> tuple[str, ...]:
-    """What a job can ask for: accelerator, machine, pool, and what the user added. Sorted, without repeats."""
+    """Features that jobs can request: accelerator, machine, pool, and those that the user added. Sorted and unique."""
     names = {pool.name, re.sub(r"[^A-Za-z0-9_.-]", "_", pool.machine), *pool.features}
     if accelerator and accelerator.gres:
         names.add(accelerator.gres)

@@ -1,4 +1,4 @@
-"""The scheduler as decided: release, hosts, partitions; and the tenants with their parts."""
+"""Decisions about the scheduler: release, hosts, partitions; and the tenants with their shares."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..model.problems import Problems
 
 __all__ = ["build_scheduler_plan", "build_tenants"]
 
-# Service hosts are numbered from here inside the management block: below are gateways and virtual addresses.
+# Service hosts are numbered from here in the management block: lower numbers are gateways and virtual addresses.
 _FIRST_SERVICE_HOST = 11
 
 
 def build_scheduler_plan(
     spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> SchedulerPlan:
-    """Everything about the scheduler that does not depend on nodes."""
+    """All decisions about the scheduler that do not depend on nodes."""
     declared = spec.scheduler
     cloud = spec.site.kind != "onprem"
     controllers = tuple(
@@ -55,9 +55,9 @@ def build_scheduler_plan(
 
 
 def _select_packages(release: SlurmRelease | None, families: list[SlurmPackages]) -> SlurmPackages | None:
-    """The packages with a release: those that a distribution has, before those that are built from its source.
+    """The packages of a release: those of a distribution, else those built from its source.
 
-    For a release that none has, the names of a distribution's.
+    For a release without packages, the package names of a distribution.
     """
     name = release.name if release else ""
     ready = [item for item in families if name in item.suites]
@@ -66,7 +66,7 @@ def _select_packages(release: SlurmRelease | None, families: list[SlurmPackages]
 
 
 def _build_host_plan(host: Host, index: int, network: NetworkPlan, is_cloud: bool) -> HostPlan:
-    """On a cloud a host is reached under its name, which is known before the machine exists."""
+    """In a cloud a host is reached by its name, which is fixed before the machine exists."""
     if is_cloud and not host.address:
         return HostPlan(host.name, f"{host.name}.{network.domain}")
     address = host.address or str(network.management.network_address + _FIRST_SERVICE_HOST + index)
@@ -76,8 +76,8 @@ def _build_host_plan(host: Host, index: int, network: NetworkPlan, is_cloud: boo
 def _build_partitions(
     spec: ClusterSpec, slurm: SlurmScheduler, pools: tuple[PoolPlan, ...], problems: Problems
 ) -> tuple[Partition, ...]:
-    """Partitions as declared, or one per pool, for the tenants whose nodes these are; the default, unless one says it
-    is, is the first, or of those of pools the first that is for all."""
+    """Partitions as declared, or one per pool with the tenants of its nodes. The default is the one that is declared as
+    such, else the first; among partitions of pools, the first that is open to all tenants."""
     names = {pool.name for pool in spec.pools}
     tenants = {tenant.name for tenant in spec.tenants}
     for index, partition in enumerate(slurm.partitions):
@@ -105,10 +105,10 @@ def _build_partitions(
 
 
 def build_tenants(spec: ClusterSpec, problems: Problems) -> tuple[TenantPlan, ...]:
-    """Tenants with their fraction of the whole."""
+    """Tenants with their fraction of the cluster."""
     total = sum(tenant.share for tenant in spec.tenants)
     if spec.tenants and not total:
-        problems.add_error("tenant-shares", "tenants", "the shares add up to 0", "give at least one tenant a share")
+        problems.add_error("tenant-shares", "tenants", "the shares add up to 0", "set the share of at least one tenant")
     return tuple(
         TenantPlan(
             tenant.name,

@@ -1,8 +1,8 @@
-"""Machines of the scheduler's hosts on-prem: they become service machines, with all that those have.
+"""Machines of the scheduler's hosts on-prem: they become service machines with the same properties.
 
-``scheduler.machine`` names the machine. From there on the hosts take racks, power, ports on the ordinary network, a
-baseboard controller and an entry in the lists of addresses as every service machine does. Hosts that are called like
-one of ``facility.machines`` are such a machine already.
+``scheduler.machine`` names the machine. The hosts then have racks, power, ports on the in-band network, a BMC and an
+entry in the lists of addresses like every service machine. Hosts with the name of one of ``facility.machines`` are such
+a machine already.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _NUMBERED_NAME = re.compile(r"(.+)-(\d{2,})")
 
 
 def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) -> ClusterSpec:
-    """The spec with the machines of controllers and database host among its service machines, and on its ordinary
-    networks. What forbids it is a problem at its path."""
+    """The spec with the machines of controllers and database host added to its service machines and in-band networks.
+    Errors are problems at their path."""
     name = spec.scheduler.machine
     if spec.site.kind != "onprem" or name is None:
         return spec
@@ -49,7 +49,7 @@ def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) 
 
 
 def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems: Problems) -> dict[str, int]:
-    """Group -> machines, for the hosts that are none of the declared machines."""
+    """Group -> machines, for the hosts that are not among the declared machines."""
     hosts: list[tuple[str, Host]] = [
         (f"scheduler.controllers[{index}]", host) for index, host in enumerate(spec.scheduler.controllers)
     ]
@@ -62,8 +62,8 @@ def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems:
             problems.add_error(
                 "service-hosts",
                 f"{path}.name",
-                f"{host.name} has no number of a service machine, which scheduler.machine makes it",
-                f"call it {host.name.rstrip('0123456789').rstrip('-') or 'ctl'}-01, and so on",
+                f"{host.name} does not end in the number of a service machine, which scheduler.machine requires",
+                f"name it {host.name.rstrip('0123456789').rstrip('-') or 'ctl'}-01 and count upwards",
             )
             continue
         if int(found[2]) > declared.get(found[1], 0):
@@ -74,9 +74,9 @@ def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems:
             problems.add_error(
                 "service-hosts",
                 f"{paths[max(paths)]}.name",
-                f"machines of {group} are numbered from 01 without a gap"
-                + (f", and facility.machines has {declared[group]} of them" if group in declared else ""),
-                "number them so, or declare all of them in facility.machines",
+                f"machines of {group} must be numbered from 01 without gaps"
+                + (f", and facility.machines declares {declared[group]} of them" if group in declared else ""),
+                "renumber them, or declare all of them in facility.machines",
             )
             continue
         groups[group] = len(paths)
@@ -84,8 +84,8 @@ def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems:
 
 
 def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str, int]) -> tuple[Fabric, ...]:
-    """The fabrics, with ports for the groups on the first ordinary network that they fit: a port is on one network.
-    Groups that a network of that role declares as services are there already."""
+    """The fabrics, with ports for the groups on the first in-band network that they fit: a port is on one network.
+    Groups that such a network declares as services exist already."""
     ordinary = [index for index, fabric in enumerate(fabrics) if get_fabric_role(fabric) == "in-band"]
     known = {service.name for index in ordinary for service in fabrics[index].services}
     first = next((index for index in ordinary if find_adapter(machine, "in-band", fabrics[index].kind)), None)

@@ -113,7 +113,7 @@ def _find_service_path(plan: Plan, path: str, fabric: FabricPlan, name: str) -> 
     return path if position is None else f"{path}.services[{position}]"
 
 
-def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cable_mismatch(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Cables selected by name that do not fit or are too short."""
     spots = None
     for path, fabric in _iter_planned_fabrics(plan):
@@ -163,7 +163,7 @@ def cable_named(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if longest > float(reach.base):
                 problem = f"{len(rows)} links are longer than {cable.name} ({reach}): the longest is {longest:.1f} m"
             yield Finding(
-                "cable-named",
+                "cable-mismatch",
                 "error",
                 place,
                 problem,
@@ -230,4 +230,4 @@ def cable_uplinks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-CHECKS = (cable_mixed_optic, cable_named, cable_reach, cable_unknown, cable_uplinks)
+CHECKS = (cable_mixed_optic, cable_mismatch, cable_reach, cable_unknown, cable_uplinks)

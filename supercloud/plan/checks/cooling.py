@@ -216,7 +216,7 @@ def cooling_density(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-def cooling_air_beside_liquid(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cooling_residual_air(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks with cold plates whose remaining heat exceeds what the air of the hall can remove."""
     reach = find_air_cooling_limit(catalog)
     for group in plan.facility.racks if plan.facility and reach else ():
@@ -318,11 +318,11 @@ def cooling_cdu(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     )
 
 
-def cooling_split_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cooling_liquid_share_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines whose liquid share has no source."""
     for name in plan.facility.cooling_plan.assumed_machines if plan.facility and plan.facility.cooling_plan else ():
         yield Finding(
-            "cooling-split-unknown",
+            "cooling-liquid-share-unknown",
             "note",
             "facility.cooling",
             f"unknown liquid share of the heat of {name}: counted as all of it, an upper bound",
@@ -387,14 +387,14 @@ def cooling_weather(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 
 CHECKS = (
-    cooling_air_beside_liquid,
+    cooling_residual_air,
     cooling_air_class,
     cooling_cdu,
     cooling_density,
     cooling_flow,
     cooling_limit_unknown,
     cooling_method,
-    cooling_split_unknown,
+    cooling_liquid_share_unknown,
     cooling_supply,
     cooling_weather,
 )

@@ -36,7 +36,7 @@ def fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def fabric_rack_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def fabric_rack_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Parts of rack products on the management switches within their rack, which are on no network of the plan."""
     joined = {name for fabric in plan.fabrics if fabric.role == "management" and fabric.tiers for name in fabric.pools}
     for index, pool in enumerate(plan.pools):
@@ -47,7 +47,7 @@ def fabric_rack_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         parts = {"NVLink switch trays": product.switch_trays, "power shelves": product.power_shelves}
         text = " and ".join(f"{count * group.count} {name}" for name, count in parts.items() if count)
         yield Finding(
-            "fabric-rack-apart",
+            "fabric-rack-management",
             "note",
             f"pools[{index}].machine",
             f"{text} of the {group.count} racks of {pool.name} are connected to the {product.management_switches} "
@@ -159,7 +159,7 @@ def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def fabric_speed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links between accelerators, or to storage, that are slower than the adapters although no speed was set."""
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
@@ -175,7 +175,7 @@ def fabric_slow(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         switches = [cast(Switch, item) for item in catalog.iter_entries("switches")]
         names = [item.name for item in switches if item.kind == kind and item.find_radix(most)]
         yield Finding(
-            "fabric-slow",
+            "fabric-speed",
             "warning",
             f"fabrics[{index}]",
             f"links of {fabric.name} run at {fabric.speed}, {most - fabric.speed} below the speed of the adapters "

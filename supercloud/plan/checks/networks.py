@@ -67,7 +67,7 @@ def _iter_blocks(plan: Plan) -> Iterator[tuple[str, Block, str]]:
                 yield path, subnet.block, f"rails: {subnet.name}"
 
 
-def network_asn_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def network_asn_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two fabrics with the same AS numbers: if they are connected, one rejects the routes of the other."""
     underlays = plan.networks.underlays if plan.networks else ()
     positions = {fabric.name: index for index, fabric in enumerate(plan.spec.fabrics)}
@@ -75,7 +75,7 @@ def network_asn_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for other in underlays[:number]:
             if one.as_numbers[0] <= other.as_numbers[1] and other.as_numbers[0] <= one.as_numbers[1]:
                 yield Finding(
-                    "network-asn-shared",
+                    "network-asn-overlap",
                     "warning",
                     f"fabrics[{positions[one.fabric]}].routing.asn_range",
                     f"{one.as_numbers[0]}-{one.as_numbers[1]} of {one.fabric} and "
@@ -283,14 +283,14 @@ def network_vlans(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def network_lossless(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Lossless settings that contradict each other."""
     for underlay in plan.networks.underlays if plan.networks else ():
         path = f"fabrics[{[fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)}].qos"
         said = underlay.qos_policy
         if said.dscp == said.cnp_dscp:
             yield Finding(
-                "network-contract",
+                "network-lossless",
                 "error",
                 f"{path}.cnp_dscp",
                 f"data and congestion notifications both have DSCP {said.dscp}",
@@ -298,7 +298,7 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         if said.priority == said.cnp_priority:
             yield Finding(
-                "network-contract",
+                "network-lossless",
                 "error",
                 f"{path}.cnp_priority",
                 f"data and congestion notifications both have priority {said.priority}",
@@ -306,7 +306,7 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         if said.host_mtu > said.mtu:
             yield Finding(
-                "network-contract",
+                "network-lossless",
                 "error",
                 f"{path}.host_mtu",
                 f"nodes send frames of {said.host_mtu} bytes, links between switches support {said.mtu}",
@@ -315,7 +315,7 @@ def network_contract(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for marks in set(said.ecn.values()):
             if marks.min >= marks.max:
                 yield Finding(
-                    "network-contract",
+                    "network-lossless",
                     "error",
                     f"{path}.ecn.min",
                     f"ECN marking from {marks.min} to {marks.max} bytes",
@@ -361,14 +361,14 @@ def network_names(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def network_name_twice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def duplicate_name(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Two hosts, switches or ports that would have the same name."""
     named: dict[str, list[tuple[HostRange, str, str]]] = {}
     for hosts, what, path in _iter_named_ranges(plan):
         for other, owner, _ in named.setdefault(hosts.prefix, []):
             if (first := _find_shared_name(hosts, other)) is not None:
                 yield Finding(
-                    "network-name-twice",
+                    "duplicate-name",
                     "error",
                     path,
                     f"{hosts.prefix}{first} would be the name of {what} and of {owner}",
@@ -426,12 +426,12 @@ def _find_shared_name(left: HostRange, right: HostRange) -> str | None:
 
 
 CHECKS = (
-    network_asn_shared,
+    network_asn_overlap,
     network_bridging,
-    network_contract,
+    network_lossless,
     network_edge,
     network_exits,
-    network_name_twice,
+    duplicate_name,
     network_names,
     network_overlap,
     network_paths,

@@ -132,7 +132,7 @@ def rack_door(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def rack_compatibility(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines and switches in racks that are not made for them: complete products, other widths, another feed."""
     for group in plan.facility.racks if plan.facility else ():
         rack = group.rack
@@ -146,7 +146,7 @@ def rack_accepts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         index = [pool.name for pool in plan.spec.pools].index(group.pool)
         path = f"pools[{index}].rack.type" if plan.spec.pools[index].rack else "facility.rack.type"
         level: Literal["error", "warning"] = "error" if rack.complete else "warning"
-        yield Finding("rack-accepts", level, path, reason, _racks_for(catalog, [machine]))
+        yield Finding("rack-compatibility", level, path, reason, _racks_for(catalog, [machine]))
     yield from _shared_refusals(plan, catalog)
 
 
@@ -160,7 +160,7 @@ def _leaf_refusals(plan: Plan, catalog: Catalog, group: RackGroup) -> Iterator[F
         )
         if reason:
             yield Finding(
-                "rack-accepts",
+                "rack-compatibility",
                 "warning",
                 f"{find_rack_path(plan, group)}.type",
                 f"{fabric.name}: {reason}",
@@ -178,7 +178,7 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     refused = {thing.name: reason for thing in things if (reason := _explain_refusal(rack, thing))}
     cure = _shared_cure(plan, catalog, things) if refused else ""
     for reason in refused.values():
-        yield Finding("rack-accepts", "warning", _shared_place(facility), reason, cure)
+        yield Finding("rack-compatibility", "warning", _shared_place(facility), reason, cure)
 
 
 def _shared_place(facility: Facility) -> str:
@@ -231,7 +231,7 @@ def _racks_for(catalog: Catalog, things: list[Machine | Switch]) -> str:
     return f"use {' or '.join(fitting)}" if fitting else "use another rack"
 
 
-def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def rack_compatibility_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Equipment of unknown width or feed in racks that do not support the usual one, 19-inch equipment with cords."""
     facility, hall = plan.spec.facility, plan.facility
     if facility is None or hall is None:
@@ -252,7 +252,7 @@ def rack_accepts_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
         if unknown:
             yield Finding(
-                "rack-accepts-unknown",
+                "rack-compatibility-unknown",
                 "note",
                 path,
                 f"unknown mounting or feed of {', '.join(unknown)}: a {name} "
@@ -275,7 +275,7 @@ def _body_of(thing: Machine | Switch) -> tuple[str | None, str | None]:
     return (thing.mount, thing.feed) if isinstance(thing, Switch) else (thing.body.mount, thing.body.known_feed)
 
 
-def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def rack_unassigned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Switches and servers without a rack, because the rack of the nodes is sold with its equipment."""
     facility = plan.spec.facility
     if facility is None or plan.facility is None:
@@ -286,7 +286,7 @@ def rack_complete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     if any(fabric.tiers for fabric in plan.fabrics) or plan.servers or plan.facility.service_groups:
         fitting = [item.name for item in map(catalog.get_rack, catalog.list_names("racks")) if "ac" in item.feeds]
         yield Finding(
-            "rack-complete",
+            "rack-unassigned",
             "warning",
             "facility.management.type",
             f"a {name} is sold with its equipment: switches, servers and service machines have no rack",
@@ -384,9 +384,9 @@ def _select_corner_racks(racks: list[RackPlan]) -> list[RackPlan]:
 
 CHECKS = (
     facility_value,
-    rack_accepts,
-    rack_accepts_unknown,
-    rack_complete,
+    rack_compatibility,
+    rack_compatibility_unknown,
+    rack_unassigned,
     rack_door,
     rack_floor,
     rack_power,

@@ -40,10 +40,10 @@ _PLANNING = (
     "network_blocked",
     "pool_in_band",
     "pool_management",
-    "rack_accepts",
+    "rack_compatibility",
     "storage_clients",
-    "storage_unwired",
-    "subnet_apart",
+    "storage_disconnected",
+    "subnet_isolation",
     "subnet_manager_port",
 )
 

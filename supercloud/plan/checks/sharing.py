@@ -64,14 +64,14 @@ def _count_slices(profile: MigProfile) -> int:
     return int(profile.profile.partition("g.")[0])
 
 
-def shard_capable(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def slicing_support(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Slices of machines without accelerators."""
     for index, pool in enumerate(plan.pools):
         if not pool.slicing:
             continue
         if not pool.accelerators_per_node:
             yield Finding(
-                "shard-capable",
+                "slicing-support",
                 "error",
                 f"pools[{index}].slicing",
                 f"{pool.machine.name} has no accelerators to slice",
@@ -79,7 +79,7 @@ def shard_capable(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         elif (pool.slicing.accelerators or 0) > pool.accelerators_per_node:
             yield Finding(
-                "shard-capable",
+                "slicing-support",
                 "error",
                 f"pools[{index}].slicing.accelerators",
                 f"{pool.slicing.accelerators} of {pool.accelerators_per_node} accelerators",

@@ -154,14 +154,14 @@ def slurm_topology_choice(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
 
 
-def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def slurm_topology_unsupported(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Locality of the cluster that no topology was set for and that the release does not support."""
     for slurm, release in iter_slurm(plan):
         for locality in plan.localities if plan.site.kind == "onprem" else ():
             if slurm.topology or locality.kind in ("flat", *release.abilities.topologies):
                 continue
             yield Finding(
-                "slurm-topology-lost",
+                "slurm-topology-unsupported",
                 "warning",
                 "scheduler.version",
                 f"Slurm {release.name} has no topology/{locality.kind}: jobs are placed without regard to "
@@ -170,7 +170,7 @@ def slurm_topology_lost(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def slurm_block_incomplete(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A scale-up domain that is not full: jobs that request whole segments cannot use it."""
     for slurm, release in iter_slurm(plan):
         for locality in plan.localities:
@@ -184,7 +184,7 @@ def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             problem = f"domain {group.name} has {len(group.hosts)} of {locality.block_nodes} nodes{more}"
             if able:
                 yield Finding(
-                    "slurm-block-short",
+                    "slurm-block-incomplete",
                     "note",
                     "pools",
                     f"{problem}; whole segments do not fit in it",
@@ -192,7 +192,7 @@ def slurm_block_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
             else:
                 yield Finding(
-                    "slurm-block-short",
+                    "slurm-block-incomplete",
                     "error" if slurm.topology == "block" else "warning",
                     "pools",
                     f"{problem}: Slurm {release.name} supports full blocks only, so some nodes are in none",
@@ -271,7 +271,7 @@ def slurm_mig(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 CHECKS = (
     slurm_auth,
-    slurm_block_short,
+    slurm_block_incomplete,
     slurm_container_tmp,
     slurm_imex,
     slurm_metrics,
@@ -280,6 +280,6 @@ CHECKS = (
     slurm_option_value,
     slurm_topology,
     slurm_topology_choice,
-    slurm_topology_lost,
+    slurm_topology_unsupported,
     *slurm_setup.CHECKS,
 )

@@ -28,14 +28,14 @@ def find_pool_path(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}]"
 
 
-def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def slurm_option_reserved(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A key set by hand on which other rendered files depend, or that has a field in the spec."""
     for slurm, _ in iter_slurm(plan):
         given = {key.lower(): key for key in slurm.options}
         for option in iter_owned_options(plan):
             if key := given.get(option.key.lower()):
                 yield Finding(
-                    "slurm-option-owned",
+                    "slurm-option-reserved",
                     "error",
                     f"scheduler.options.{key}",
                     f"{key} cannot be set by hand: {option.reason}",
@@ -45,7 +45,7 @@ def slurm_option_owned(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             key = given.get(item.key.lower())
             if key and item.item in list_item_names(slurm.options[key]):
                 yield Finding(
-                    "slurm-option-owned",
+                    "slurm-option-reserved",
                     "error",
                     f"scheduler.options.{key}",
                     f"{item.item} in {key} cannot be set by hand: {item.reason}",
@@ -214,7 +214,7 @@ CHECKS = (
     slurm_gres,
     slurm_node_size,
     slurm_option_duplicate,
-    slurm_option_owned,
+    slurm_option_reserved,
     slurm_preemption,
     slurm_reserve,
     slurm_shared_state,

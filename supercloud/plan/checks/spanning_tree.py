@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...catalog import Catalog
 from ...errors import Finding
@@ -14,7 +12,12 @@ from ...topology import Fabric as Wiring
 from ..build.fabric.joins import list_joined, select_top_switches
 from ..build.fabric.roles import is_routed
 from ..model.plan import FabricPlan, Plan
+from .bridge_domain import BridgeDomain
 from .rebuild import rebuild_fabric, replan
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["CHECKS"]
 
@@ -25,49 +28,6 @@ _SUGGESTIONS: tuple[dict[str, Any], ...] = (
     {"spines": 1},
     {"kind": "roce"},
 )
-
-
-class _Bridge(NamedTuple):
-    """A switch, or the two of a pair, which act as one."""
-
-    fabric: str
-    tier: str
-    number: int
-
-
-@dataclass
-class _BridgeDomain:
-    """Switches that bridge, and the links between any two of them: a bundle each."""
-
-    bundles: dict[frozenset[_Bridge], dict[str, int]] = field(default_factory=dict)
-    """Two bridges -> links of each fabric between them."""
-
-    def add_link(self, fabric: str, left: _Bridge, right: _Bridge) -> None:
-        if left != right:
-            found = self.bundles.setdefault(frozenset((left, right)), {})
-            found[fabric] = found.get(fabric, 0) + 1
-
-    def list_blocked(self, root: _Bridge) -> dict[str, int]:
-        """Fabric -> links that are not on the shortest path from a switch to the root (IEEE 802.1D)."""
-        near: dict[_Bridge, list[_Bridge]] = {}
-        for one, other in (sorted(pair) for pair in self.bundles):
-            near.setdefault(one, []).append(other)
-            near.setdefault(other, []).append(one)
-        kept: set[frozenset[_Bridge]] = set()
-        seen, waiting = {root}, deque([root])
-        while waiting:
-            place = waiting.popleft()
-            for other in sorted(near.get(place, [])):
-                if other not in seen:
-                    seen.add(other)
-                    kept.add(frozenset((place, other)))
-                    waiting.append(other)
-        blocked: dict[str, int] = {}
-        for pair, links in self.bundles.items():
-            if pair not in kept and pair <= seen:
-                for fabric, count in links.items():
-                    blocked[fabric] = blocked.get(fabric, 0) + count
-        return blocked
 
 
 def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
@@ -112,49 +72,44 @@ def _blocked(plan: Plan, name: str) -> _Blocked | None:
     if name not in fabrics:
         return None
     way = list_joined([declared[item] for item in fabrics], name)
-    domain = _build_domain(fabrics, declared, way[-1])
-    links: dict[str, int] = {}
-    for bundle in domain.bundles.values():
-        for fabric, count in bundle.items():
-            links[fabric] = links.get(fabric, 0) + count
-    return _Blocked(way, links, domain.list_blocked(_find_bridge(declared[way[-1]], fabrics[way[-1]], -1, 0)))
+    top = way[-1]
+    domain = _build_domain(fabrics, declared, top)
+    root = domain.get_first(top, fabrics[top].tiers[-1].name)
+    return _Blocked(way, domain.count_links(), domain.count_blocked(root))
 
 
-def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared], top: str) -> _BridgeDomain:
+def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared], top: str) -> BridgeDomain:
     """The network and all networks connected to it."""
-    domain, names = _BridgeDomain(), [top]
+    import numpy as np  # planning alone does without
+
+    domain = BridgeDomain({(name, tier.name): tier.count for name, item in fabrics.items() for tier in item.tiers})
+    names = [top]
+
+    def find_bridges(name: str, tier: str, switches: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bridges that switches are: the two of a pair act as one."""
+        if tier == "leaf" and declared[name].peer_links:
+            count = next(item.count for item in fabrics[name].tiers if item.name == tier)
+            switches = np.where(switches // 2 * 2 + 1 < count, switches // 2 * 2, switches)
+        return domain.get_first(name, tier) + switches
+
     for name in names:  # grows in the loop
         fabric, wiring = fabrics[name], fabrics[name].wiring
         assert isinstance(wiring, Wiring)
-        tiers = {tier.name: position for position, tier in enumerate(fabric.tiers)}
+        tiers = {tier.name for tier in fabric.tiers}
         for group in wiring.link_groups:
             if group.source_kind in tiers and group.target_kind in tiers:
                 columns = group.build_columns()
-                low, high = tiers[group.source_kind], tiers[group.target_kind]
-                for one, other in zip(columns.source.tolist(), columns.target.tolist(), strict=True):
-                    domain.add_link(
-                        name,
-                        _find_bridge(declared[name], fabric, low, one),
-                        _find_bridge(declared[name], fabric, high, other),
-                    )
+                low = find_bridges(name, group.source_kind, columns.source)
+                domain.add_links(name, low, find_bridges(name, group.target_kind, columns.target))
         for other_name, other in fabrics.items():
             join = declared[other_name].joins
             if join and join.fabric == name and other_name not in names:
                 names.append(other_name)
-                switches = select_top_switches(fabric, other.tiers[0].count * join.links)
-                for link, switch in enumerate(switches.tolist()):
-                    domain.add_link(
-                        other_name,
-                        _find_bridge(declared[other_name], other, 0, link // join.links),
-                        _find_bridge(declared[name], fabric, -1, switch),
-                    )
+                bottom = other.tiers[0]
+                switches = select_top_switches(fabric, bottom.count * join.links)
+                low = find_bridges(other_name, bottom.name, np.repeat(np.arange(bottom.count), join.links))
+                domain.add_links(other_name, low, find_bridges(name, fabric.tiers[-1].name, switches))
     return domain
-
-
-def _find_bridge(declared: Declared, fabric: FabricPlan, tier: int, index: int) -> _Bridge:
-    of = fabric.tiers[tier]
-    paired = declared.peer_links and of.name == "leaf" and index // 2 * 2 + 1 < of.count
-    return _Bridge(fabric.name, of.name, index // 2 * 2 if paired else index)
 
 
 class _Cure(NamedTuple):

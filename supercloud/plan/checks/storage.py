@@ -215,7 +215,7 @@ def storage_metadata(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def storage_server_throughput(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers that do not provide the required throughput."""
     for index, item, design in iter_designs(plan):
         for side in ("read", "write"):
@@ -225,7 +225,7 @@ def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             by = " by their network ports" if design.throughput_basis == "ports" else ""
             more = count_servers(plan, catalog, index, partial(_has_throughput, side=side, required=wanted))
             yield Finding(
-                "storage-short",
+                "storage-server-throughput",
                 "error",
                 f"storage[{index}].servers",
                 f"{design.servers} servers {side} {given.bytes_text}{by}, {(wanted - given).bytes_text} less than the "
@@ -234,13 +234,13 @@ def storage_short(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def storage_rate_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def storage_server_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers counted by their ports, because the throughput of one server is unknown."""
     for index, item, design in iter_designs(plan):
         if design.throughput_basis != "declared" and (item.read or item.write):
             bound = "an upper bound, the network ports" if design.throughput_basis else "capacity only"
             yield Finding(
-                "storage-rate-unknown",
+                "storage-server-throughput-unknown",
                 "note",
                 f"storage[{index}].servers.throughput",
                 f"unknown throughput of one {plan.spec.storage[index].servers.machine}: "  # type: ignore[union-attr]
@@ -281,8 +281,8 @@ CHECKS = (
     storage_minimum,
     storage_capacity,
     storage_metadata,
-    storage_short,
-    storage_rate_unknown,
+    storage_server_throughput,
+    storage_server_throughput_unknown,
     storage_checkpoint,
     *on_servers.CHECKS,
 )

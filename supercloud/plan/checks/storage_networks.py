@@ -16,7 +16,7 @@ from .rebuild import TrialBudget, add_fabrics, assign_working, explain_untried, 
 __all__ = ["CHECKS"]
 
 
-def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def storage_disconnected(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers that are not on the network that their clients use, or on no network of the plan."""
     switched = [fabric for fabric in plan.fabrics if fabric.tiers]
     for index, item in enumerate(plan.storage):
@@ -28,7 +28,7 @@ def storage_unwired(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for group in item.servers if switched and find_client_fabric(plan.spec, item.fabric) is None else ():
             if group.name not in joined:
                 yield Finding(
-                    "storage-unwired",
+                    "storage-disconnected",
                     "note",
                     f"storage[{index}]",
                     f"no network of the plan connects the {group.count} servers {group.hosts}",
@@ -75,7 +75,7 @@ def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: lis
         )
     path = f"storage[{index}].fabric" if item.fabric else f"storage[{index}].servers.machine"
     return Finding(
-        "storage-unwired", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups)
+        "storage-disconnected", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups)
     )
 
 
@@ -262,4 +262,4 @@ def storage_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-CHECKS = (storage_clients, storage_in_band, storage_unwired)
+CHECKS = (storage_clients, storage_in_band, storage_disconnected)

@@ -130,13 +130,13 @@ def storage_value(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 )
 
 
-def storage_usual(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def storage_targets(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Servers of Lustre with more object targets than usual."""
     for index, item, design in iter_designs(plan):
         most = _get_product(item, plan, index, catalog).targets_per_server_to
         if most and isinstance(design, LustreDesign) and design.targets_per_server > most:
             yield Finding(
-                "storage-usual",
+                "storage-targets",
                 "warning",
                 f"storage[{index}].protection.data",
                 f"{design.targets_per_server} object targets a server: {design.targets_per_server - most} over the "
@@ -218,6 +218,6 @@ CHECKS = (
     storage_memory,
     storage_nfs,
     storage_protection,
-    storage_usual,
+    storage_targets,
     storage_value,
 )

@@ -251,7 +251,7 @@ def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
         )
 
 
-def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def subnet_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Partitions without hosts next to others with hosts: their key is on all ports, so that no tenant is isolated."""
     for path, fabric, declared in _iter_partitioned(plan):
         nodes = [host for pool in fabric.pools for host in plan.get_pool(pool).hosts]
@@ -261,7 +261,7 @@ def subnet_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         open_to_all = [index for index, item in enumerate(declared.partitions) if not item.hosts]
         for index in open_to_all:
             yield Finding(
-                "subnet-apart",
+                "subnet-isolation",
                 "warning",
                 f"{path}.partitions[{index}]",
                 f"{declared.partitions[index].tenant} has no hosts, so its key is on every port of {fabric.name}: "
@@ -350,7 +350,7 @@ def _server_cure(plan: Plan, declared: Declared) -> str:
     for index, item in enumerate(plan.storage):
         if find_client_fabric(plan.spec, item.fabric) is declared:
             if item.servers:
-                return f"storage[{index}] uses it, but its servers have no port for it: see storage-unwired"
+                return f"storage[{index}] uses it, but its servers have no port for it: see storage-disconnected"
             return f"set storage[{index}].servers, or {services}"
     return f"set the fabric in storage[].fabric, or {services}"
 
@@ -435,7 +435,7 @@ _MAX_TEXT_LENGTH = 80
 
 CHECKS = (
     nccl_devices,
-    subnet_apart,
+    subnet_isolation,
     subnet_guids,
     subnet_jobs,
     subnet_licence,

@@ -1,1 +1,1 @@
-"""What is decided, as values: frozen models without decisions."""
+"""The decisions, as values: frozen models without logic that decides."""

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CableTable:
-    """The links of one fabric, each with its two ends; the end nearer to the nodes is the first."""
+    """The links of one fabric, each with its two ends; the end nearer to the nodes is the source."""
 
     fabric: FabricPlan
     devices: tuple[DeviceSet, ...]
@@ -31,25 +31,25 @@ class CableTable:
     target: Ints
     target_port: Ints
     lane: Ints
-    """Which end of a splitter this is, from 1; 0 where the port is not split."""
+    """Number of the splitter's end, from 1; 0 where the port is not split."""
     length: NDArray[np.float64]
-    """Metres along trays and racks; NaN where the layout does not say."""
+    """Metres along trays and racks; NaN where the layout does not determine it."""
     kinds: tuple[Cable, ...]
     kind_index: Ints
-    """Position in ``kinds``, -1 where the catalog has none that fits."""
+    """Index into ``kinds``, -1 where no cable of the catalog fits."""
     stock_length: NDArray[np.float64]
-    """Length to order, in metres; NaN where it is not known."""
+    """Length to order, in metres; NaN where unknown."""
     cable_number: Ints
-    """Number of the cable, from 0: links of one twin-port cable or splitter share it."""
+    """Number of the cable, from 0; links of one twin-port cable or splitter share it."""
 
     @property
     def count(self) -> int:
-        """Links."""
+        """Number of links."""
         return len(self.source)
 
     @property
     def cable_count(self) -> int:
-        """Pieces of cable."""
+        """Number of cables to order."""
         return int(self.cable_number[-1]) + 1 if self.count else 0
 
     def get_device_names(self, side: str) -> NDArray[Any]:
@@ -57,15 +57,15 @@ class CableTable:
         return self._select_column(side, lambda item: item.names, getattr(self, side))
 
     def get_port_names(self, side: str) -> NDArray[Any]:
-        """Name of the port at one side of every link."""
+        """Port name at one side of every link."""
         return self.select_column(side, lambda item: item.ports)
 
     def select_column(self, side: str, column: Callable[[DeviceSet], NDArray[Any]]) -> NDArray[Any]:
-        """What a column over the ports of a device says of the port at one side of every link."""
+        """Value of a per-port column of the devices, for the port at one side of every link."""
         return self._select_column(side, column, getattr(self, f"{side}_port"))
 
     def get_racks(self, side: str) -> Ints:
-        """Rack of the device at one side of every link, -1 where it is not known."""
+        """Rack of the device at one side of every link, -1 where unknown."""
         return self._select_column(side, lambda item: item.racks, getattr(self, side)).astype(np.int64)
 
     def _select_column(self, side: str, column: Any, index: Ints) -> NDArray[Any]:

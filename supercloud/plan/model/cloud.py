@@ -1,7 +1,7 @@
-"""What was decided about a cloud site, in terms that every cloud has: subnets, groups of instances, hosts, storage.
+"""Decisions about a cloud site, in terms that every cloud has: subnets, groups of instances, hosts, storage.
 
-Everything has a key, stable and made from names of the spec (``train-block``, ``private-us-east-1a``); names at the
-provider are made from keys when resources are registered. Nothing is per node.
+Every object has a stable key made from names of the spec (``train-block``, ``private-us-east-1a``); the provider's
+names are derived from keys when resources are registered. Nothing is per node.
 """
 
 from __future__ import annotations
@@ -37,93 +37,94 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SubnetPlan:
-    """Addresses of one zone."""
+    """A subnet in one zone."""
 
     key: str
-    """``public-<zone>``, ``private-<zone>``; of a given subnet ``given-<number>``."""
+    """``public-<zone>``, ``private-<zone>``; ``given-<number>`` for a subnet of the user's."""
     zone: str | None
-    """None where the user's subnet is used, which knows its own."""
+    """None for an existing subnet of the user's, whose zone is set by the provider."""
     is_public: bool
-    """Whether the internet is reached directly; private subnets go through a gateway, or nowhere where it is closed."""
+    """Whether the internet is reached directly; private subnets use a gateway, or have no access in an isolated
+    network."""
     cidr: str | None
-    """None where the user's subnet is used."""
+    """None for an existing subnet of the user's."""
     existing: str | None = None
-    """Identifier of the user's subnet."""
+    """Identifier of an existing subnet of the user's."""
     purpose: Literal["nodes", "public", "control"] = "nodes"
-    """``control``: for the managed control plane's interfaces; no instance is put there. Where there is none, the
-    control plane uses the private ones."""
+    """``control``: for the interfaces of the managed control plane; no instance is placed there. Without such a subnet
+    the control plane uses the private ones."""
 
 
 @dataclass(frozen=True)
 class CloudNetwork:
-    """The network, new or the user's."""
+    """The network: a new one or an existing one of the user's."""
 
     cidrs: tuple[str, ...]
-    """The first is the primary; further ones are added where nodes times addresses need them."""
+    """The first is the primary; secondary ranges are added where nodes times addresses need them."""
     existing: str | None
-    """Identifier of the user's network."""
+    """Identifier of an existing network of the user's."""
     is_isolated: bool
-    """No way to the internet: services are reached through private endpoints only."""
+    """No route to the internet: services are reached through private endpoints only."""
     subnets: tuple[SubnetPlan, ...]
     endpoints: Mapping[str, Literal["gateway", "interface"]] = field(default_factory=dict)
     """Private endpoints: the provider's short name of the service (``s3``, ``ecr.api``) -> gateway or interface."""
     access: tuple[str, ...] = ()
-    """Ranges from which public hosts are reached by ssh, and the API of a managed control plane."""
+    """Ranges that may reach public hosts by SSH, and the API of a managed control plane."""
 
     def get_subnet(self, key: str) -> SubnetPlan:
-        """A subnet by key."""
+        """Return a subnet by key."""
         return next(subnet for subnet in self.subnets if subnet.key == key)
 
 
 @dataclass(frozen=True)
 class Interface:
-    """One network interface of an instance, by the network card it sits on."""
+    """One network interface of an instance and the network card that it uses."""
 
     card: int
     device: int
     kind: str
-    """What the provider calls it: interface, efa, efa-only …"""
+    """The provider's name of the type: interface, efa, efa-only …"""
     has_address: bool
-    """Whether it carries an IP address: what subnets must have room for."""
+    """Whether it has an IP address, which the subnets must have space for."""
 
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Equal instances of one pool, got in one way, in the zones given: what a cloud scales as one thing."""
+    """Equal instances of one pool from one source of capacity in given zones: the unit that a cloud scales."""
 
     key: str
-    """Pool and, where a pool has several ways or zones, what tells them apart."""
+    """The pool's name; where a pool has several sources of capacity or zones, with a suffix for them."""
     pool: str
     rank: int
-    """Rank of its way to get capacity within the pool, from 0: the lower is tried first."""
+    """Rank of its source of capacity within the pool, from 0: lower ranks are tried first."""
     capacity: Capacity
     max_nodes: int
-    """Most instances it may have."""
+    """Maximum number of instances."""
     initial_nodes: int
-    """Instances it starts with; a scheduler that resizes groups owns the number afterwards."""
+    """Initial number of instances; a scheduler that resizes groups owns the number afterwards."""
     subnets: tuple[str, ...]
-    """Keys of the subnets its instances are in."""
+    """Keys of the subnets of its instances."""
     zones: tuple[str, ...]
     interfaces: tuple[Interface, ...]
     has_placement_group: bool
-    """Whether a placement group keeps its instances near to each other."""
+    """Whether a placement group keeps its instances close to each other."""
     disk: Size
-    """Of the root."""
+    """Size of the root disk."""
     image: str
-    """Key of the image among the provider's (operating system, scheduler and accelerator decide)."""
+    """Key of the image in ``CloudPlan.images`` (chosen by operating system, scheduler and accelerator)."""
     domain_nodes: int = 1
-    """Instances of one scale-up domain (an UltraServer), which come together."""
+    """Instances of one scale-up domain (an UltraServer), which are provisioned together."""
     min_nodes: int = 0
-    """Instances that are always there."""
+    """Instances that are always running."""
     local_disk_mount: str | None = None
-    """Where the disks inside are mounted, joined as one without redundancy."""
+    """Mount point of the local disks, joined as one volume without redundancy."""
     addresses_per_node: int = 1
-    """Addresses of the subnets that an instance takes, with those of its pods where they live there."""
+    """Subnet addresses per instance, including those of its pods where pods use subnet addresses."""
 
 
 @dataclass(frozen=True)
 class CloudHost:
-    """Machines that are no nodes of a pool: controllers, logins, storage backends."""
+    """Hosts outside of the pools: controllers, login hosts, storage backends."""
 
     key: str
     role: Literal["controller", "login", "database", "storage", "system"]
@@ -133,30 +134,30 @@ class CloudHost:
     disk: Size
     image: str
     state_disk: Size | None = None
-    """A protected disk of its own for what must survive the machine."""
+    """A separate, protected disk for state that must survive the instance."""
     is_public: bool = False
-    """Whether it has an address in the internet."""
+    """Whether it has a public address."""
     hosts: tuple[str, ...] = ()
-    """Private DNS names, known before anything exists (without the domain)."""
+    """Private DNS names, fixed before the host exists (without the domain)."""
     storage: str = ""
-    """Role storage: the file system it serves."""
+    """Role ``storage``: name of the file system that it serves."""
     interfaces: tuple[Interface, ...] = ()
-    """Empty: the one every instance has."""
+    """Empty: the default interface of every instance."""
 
 
 @dataclass(frozen=True)
 class CloudDatabase:
-    """The accounting database, where the provider runs it."""
+    """The accounting database, if the provider runs it."""
 
     key: str
     product: str
     engine: str
     version: str
     machine: str
-    """What the product calls the size of its machine."""
+    """The provider's name of the instance size."""
     disk: Size
     subnets: tuple[str, ...]
-    """In as many zones as the product wants."""
+    """In as many zones as the product requires."""
     host: str
     """Private DNS name, without the domain."""
     port: int
@@ -164,68 +165,69 @@ class CloudDatabase:
 
 @dataclass(frozen=True)
 class CloudInstall:
-    """Where servers of our own get software that only its maker gives."""
+    """Download source of storage software for self-managed servers, for software that only its vendor distributes."""
 
     source: str
-    """``https://…`` or ``s3://bucket/key``: a program that every server runs as root when it first starts."""
+    """``https://…`` or ``s3://bucket/key`` of a program that every server runs as root at first boot."""
     token: str | None = None
-    """Name or identifier of a secret that the program is given; the user keeps it in the provider's store."""
+    """Name or identifier of a secret that is passed to the program; the user keeps it in the provider's secret
+    store."""
 
 
 @dataclass(frozen=True)
 class CloudStorage:
-    """A storage product as the provider sells it, or an object store."""
+    """A storage service of the provider, or an object store."""
 
     name: str
     kind: Literal["parallel", "nfs", "bucket", "servers"]
-    """``servers``: a file system on instances of our own (``CloudHost`` of role storage)."""
+    """``servers``: a file system on self-managed instances (``CloudHost`` with role ``storage``)."""
     product: str
-    """Name of the product in the catalog's storage services."""
+    """Product name in the catalog's storage services."""
     mount: str | None
     subnets: tuple[str, ...] = ()
     capacity: Size | None = None
-    """What is bought: a step of the product, never below what was asked for."""
+    """Purchased capacity: a step of the product, at least the requested capacity."""
     throughput: Rate | None = None
-    """Of all of it together."""
+    """Total throughput."""
     per_tib: Rate | None = None
-    """For each TiB, where it is sold so."""
+    """Throughput for each TiB, if it is sold in that unit."""
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """What else was decided, in the provider's terms (deployment type, version, compression, efa …)."""
+    """Other settings in the provider's terms (deployment type, version, compression, efa …)."""
     linked_store: str | None = None
-    """Object store it is filled from (``s3://bucket/prefix``), or the name of an object store of this plan."""
+    """Object store that it imports from (``s3://bucket/prefix``), or the name of an object store of this plan."""
     ports: tuple[str, ...] = ()
-    """Ports its servers answer on: ``tcp:988``, ``udp:1018-1023``."""
+    """Ports that its servers listen on: ``tcp:988``, ``udp:1018-1023``."""
     mount_rule: MountRule | None = None
     """How clients mount it; None for an object store."""
     install: CloudInstall | None = None
-    """``servers``: where their software comes from; None where the spec does not say."""
+    """``servers``: source of their software; None if the spec does not specify it."""
 
 
 @dataclass(frozen=True)
 class CostLine:
-    """What one thing costs an hour; None where no price was sourced."""
+    """Hourly cost of one item; None if no price has a source."""
 
     item: str
     count: int
     unit_price: Money | None
     source: str
-    """Date and origin of the price; empty where there is none."""
+    """Date and origin of the price; empty without a price."""
 
     @property
     def total_price(self) -> Money | None:
-        """Of all of them."""
+        """Hourly cost of all units."""
         return self.unit_price * self.count if self.unit_price is not None else None
 
 
 @dataclass(frozen=True)
 class CloudCost:
-    """Cost of an hour with everything running."""
+    """Hourly cost with everything running."""
 
     lines: tuple[CostLine, ...]
 
     @property
     def known_total(self) -> Money:
-        """Sum of what has a price: a lower bound where ``unpriced_items`` is not empty."""
+        """Sum of the items with a price: a lower bound if ``unpriced_items`` is not empty."""
         total = Money(0, "USD")
         for line in self.lines:
             if line.total_price is not None:
@@ -234,7 +236,7 @@ class CloudCost:
 
     @property
     def unpriced_items(self) -> tuple[str, ...]:
-        """Things without a sourced price."""
+        """Items without a sourced price."""
         return tuple(line.item for line in self.lines if line.unit_price is None)
 
 
@@ -248,51 +250,51 @@ class CloudPlan:
     zones: tuple[str, ...]
     network: CloudNetwork
     groups: tuple[NodeGroup, ...]
-    """In the order of the pools; within a pool in the order in which capacity is tried."""
+    """In the order of the pools; within a pool in the order in which sources of capacity are tried."""
     hosts: tuple[CloudHost, ...]
     storage: tuple[CloudStorage, ...]
     cost: CloudCost
     tags: Mapping[str, str] = field(default_factory=dict)
-    """The user's; resources add the cluster's name."""
+    """The user's tags; resources add the cluster's name."""
     images: Mapping[str, str] = field(default_factory=dict)
-    """Image key -> what the provider knows it by (a public parameter's name, a family, an identifier)."""
+    """Image key -> the provider's reference (name of a public parameter, family, identifier)."""
     monthly_budget: Money | None = None
     database: CloudDatabase | None = None
-    """The accounting database, where the provider runs it."""
+    """The accounting database, if the provider runs it."""
     options: Mapping[str, str | int | bool] = field(default_factory=dict)
-    """What else was decided for all instances, in the provider's terms (``metadata_hops``)."""
+    """Other settings of all instances in the provider's terms (``metadata_hops``)."""
     impacts: tuple[ChangeImpact, ...] = ()
-    """What changes of the published plan do to what runs, as the provider's table says."""
+    """Impact of changes of the published plan on running resources, from the provider's table."""
     name_rules: Mapping[str, NameRule] = field(default_factory=dict)
-    """What the provider accepts as names, by kind of thing."""
+    """The provider's rules for names, by kind of resource."""
     limits: Mapping[str, int] = field(default_factory=dict)
-    """What the provider limits (``user-data``: bytes of a start script)."""
+    """The provider's limits (``user-data``: bytes of a start script)."""
     partition: str = ""
-    """Regions that share accounts and the beginning of identifiers; empty where the provider has none."""
+    """Regions that share accounts and the prefix of identifiers; empty where the provider has no partitions."""
     principals: Mapping[str, str] = field(default_factory=dict)
-    """Services that take roles under another name in this partition."""
+    """Service principals that have another name in this partition."""
     root_devices: Mapping[str, str] = field(default_factory=dict)
-    """Image key -> device of its root disk; an image of the user's has the one it stands in for."""
+    """Image key -> device of its root disk; a custom image has that of the image it replaces."""
     addons: tuple[Addon, ...] = ()
-    """Software that the provider keeps in the managed Kubernetes cluster, the early ones first."""
+    """Add-ons that the provider manages in its Kubernetes cluster, in the order of installation."""
     metadata_addresses: tuple[MetadataAddress, ...] = ()
-    """Addresses of the metadata service: machines of Slurm close them to everybody but root."""
+    """Addresses of the metadata service: Slurm hosts block access to them for all users but root."""
     state_bucket: str = "state"
-    """Key of the bucket that holds the published configuration."""
+    """Key of the bucket with the published configuration."""
 
     def list_groups(self, pool: str) -> tuple[NodeGroup, ...]:
-        """The groups of a pool, in the order in which they are tried."""
+        """Return the groups of a pool, in the order in which they are tried."""
         return tuple(group for group in self.groups if group.pool == pool)
 
     def is_prepaid(self, pool: str) -> bool:
-        """Whether all capacity of a pool is paid for, used or not: switching its nodes off would save nothing."""
+        """Whether all capacity of a pool is paid for, used or not: powering off its nodes saves nothing."""
         kinds = {group.capacity.kind for group in self.list_groups(pool)}
         return bool(kinds) and kinds <= {"reservation", "reservation-group", "capacity-block"}
 
     def list_hosts(self, role: str) -> tuple[CloudHost, ...]:
-        """Hosts of a role."""
+        """Return the hosts of a role."""
         return tuple(host for host in self.hosts if host.role == role)
 
     def get_storage(self, name: str) -> CloudStorage:
-        """A storage by the spec's name."""
+        """Return a storage by its name in the spec."""
         return next(item for item in self.storage if item.name == name)

@@ -1,4 +1,4 @@
-"""What was decided about a fabric: its switches and cables, counted, and who has the reserved ports."""
+"""Decisions about a fabric: its numbers of switches and cables, and the users of its reserved ports."""
 
 from __future__ import annotations
 
@@ -24,51 +24,51 @@ class SwitchTier:
     switch: Switch
     count: int
     radix: int
-    """Ports at the fabric's speed."""
+    """Ports per switch at the fabric's speed."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """Equal machines on a fabric that are no nodes: managers, storage, controllers, power distribution."""
+    """Equal machines on a fabric outside of the pools: subnet managers, storage, controllers, power distribution."""
 
     name: str
     count: int
     links: int
-    """Of all of them together."""
+    """Links of all of its machines together."""
     speed: Rate | None
-    """Of a link."""
+    """Speed of a link."""
     split: int = 1
-    """Links that share one leaf port."""
+    """Number of links that share one leaf port."""
     cage: str | None = None
     product: str | None = None
     part_number: str | None = None
     is_managed: bool = True
-    """False: whoever brings the machines also brings their optics and manages them."""
+    """False: the supplier of the machines also provides their optics and manages them."""
     cable: Cable | None = None
-    """The cable that was asked for by name."""
+    """The cable that the spec requests by name."""
     can_share_modules: bool = False
-    """Splitters share modules with each other."""
+    """Splitters may share transceivers with each other."""
     peer_links: int = 0
-    """Between the two machines of a pair."""
+    """Links between the two machines of a pair."""
     is_non_blocking: bool = False
-    """Uplinks are built for all of its bandwidth."""
+    """Uplinks are provided for all of its bandwidth."""
     hosts: HostRange | None = None
-    """Their names, where they have other names than the service's and a number."""
+    """Host names, where they differ from the service's name and a number."""
     port_names: tuple[str, ...] = ()
-    """Names of the ports of one machine, where they are known."""
+    """Port names of one machine, where known."""
     devices: tuple[str, ...] = ()
-    """RDMA devices behind them."""
+    """RDMA devices of these ports."""
     adapter: Adapter | None = None
-    """What the links leave through, where the catalog knows the machine."""
+    """The adapter of the links, if the catalog has the machine."""
 
     @property
     def ports_per_cable(self) -> int:
-        """Leaf ports of one cage that one of its cables fills, each with a link of its own."""
+        """Leaf ports of one cage that one of its cables occupies, each with a separate link."""
         return self.cable.links if self.cable and self.cable.tails > 1 else 1
 
     @property
     def leaf_ports(self) -> int:
-        """Leaf ports they take."""
+        """Number of leaf ports that its links occupy."""
         return (
             -(-self.links // self.ports_per_cable) * self.ports_per_cable
             if self.ports_per_cable > 1
@@ -76,51 +76,52 @@ class Service:
         )
 
     def count_leaf_ports_per_plane(self, planes: int) -> int:
-        """Leaf ports they take in each of so many planes."""
+        """Number of leaf ports that its links occupy in each of a number of planes."""
         return -(-self.leaf_ports // (planes * self.ports_per_cable)) * self.ports_per_cable
 
 
 @dataclass(frozen=True)
 class FabricPlan:
-    """A network, counted: its switches and cables. ``wiring`` enumerates the links where we own them."""
+    """A network with its numbers of switches and cables; ``wiring`` enumerates the links, unless a provider owns
+    them."""
 
     name: str
     kind: str
     shape: str
-    """rail-optimized, fat-tree, clos, torus, or managed where a cloud owns the wires."""
+    """rail-optimized, fat-tree, clos, torus, or managed (a cloud provider owns the network)."""
     pools: tuple[str, ...]
     speed: Rate | None
-    """Of the switches' ports, and of links but those of ``pool_speeds``."""
+    """Speed of the switches' ports, and of all links except those of ``pool_speeds``."""
     rails: int
     planes: int
     tiers: tuple[SwitchTier, ...]
     link_counts: dict[str, int]
-    """node_leaf, leaf_spine, spine_core, manager: how many of each, over all planes."""
+    """node_leaf, leaf_spine, spine_core, manager: number of links of each kind, over all planes."""
     unit_nodes: int | None
     """Nodes of one scalable unit."""
     wiring: object | None = field(default=None, compare=False, repr=False)
-    """The topology package's fabric (of one plane)."""
+    """The fabric object of the topology package (one plane)."""
     role: str = "compute"
-    """Which adapters of the machines it joins."""
+    """Role of the machines' adapters that it connects."""
     services: tuple[Service, ...] = ()
-    """Who has the reserved leaf ports, in the order of the ports; the managers come first."""
+    """Users of the reserved leaf ports, in the order of the ports; subnet managers come first."""
     cabling_parts: object | None = field(default=None, compare=False, repr=False)
-    """Cables and transceivers of the catalog, read when they are first asked for."""
+    """Cables and transceivers of the catalog, loaded on first use."""
     pool_speeds: Mapping[str, Rate] = field(default_factory=dict)
-    """Pool -> the speed of its links, where they are slower than the ports they end at."""
+    """Pool -> speed of its links, where they are slower than the switch ports."""
     guids: dict[str, str] = field(default_factory=dict, compare=False, repr=False)
-    """InfiniBand: device -> GUID, of a switch its own, of an adapter that of its port."""
+    """InfiniBand: device -> GUID (node GUID of a switch, port GUID of an adapter)."""
 
     def get_link_speed(self, pool: str) -> Rate | None:
-        """Of the links of a pool's nodes."""
+        """Return the speed of the links of a pool's nodes."""
         return self.pool_speeds.get(pool, self.speed)
 
     @property
     def rails_per_leaf(self) -> int:
-        """Rails of a node on one leaf; all of them where leaves have whole nodes."""
+        """Rails of a node on one leaf; all rails where a leaf connects whole nodes."""
         hosts = self.wiring.link_groups[0] if isinstance(self.wiring, Wiring) and self.wiring.link_groups else None
         return hosts.nics_per_leaf if isinstance(hosts, NodeLinks) else 1
 
     def count_switches(self, tier: str) -> int:
-        """Switches of a tier, 0 where it has none."""
+        """Number of switches of a tier, 0 if the tier does not exist."""
         return sum(item.count for item in self.tiers if item.name == tier)

@@ -1,4 +1,4 @@
-"""What was decided about power, cooling and energy of the hall. The arithmetic is in ``supercloud.facility``."""
+"""Decisions about power, cooling and energy of the data hall. The arithmetic is in ``supercloud.facility``."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["CoolingPlan", "EnergyPlan", "MachineGroup", "PowerPlan", "ServiceGro
 
 
 class MachineGroup(Protocol):
-    """Equal machines that take rack space and power: those of storage, and service machines."""
+    """Equal machines that occupy rack space and draw power: storage servers and service machines."""
 
     @property
     def name(self) -> str:
-        """What they are called."""
+        """Host names."""
 
     @property
     def machine(self) -> Machine:
-        """What they are."""
+        """The machine's facts."""
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of machines."""
 
 
 @dataclass(frozen=True)
 class ServiceGroup:
-    """Machines that are in no pool and not those of storage."""
+    """Machines outside of the pools that are not storage servers."""
 
     name: str
     machine: Machine
@@ -40,57 +40,57 @@ class ServiceGroup:
 
 @dataclass(frozen=True)
 class PowerPlan:
-    """From the meter to the racks."""
+    """Power distribution from the meter to the racks."""
 
     feeds: Feeds
     ups: Ups | None
     distribution_loss: Power
-    """0 where its efficiency is not known."""
+    """0 if its efficiency is unknown."""
     ups_loss: Power
     load_swing: Power | None
-    """What comes and goes at once."""
+    """Load that can be switched on or off at once."""
 
     @property
     def total_loss(self) -> Power:
-        """All that is lost on the way."""
+        """Total distribution losses."""
         return self.distribution_loss + self.ups_loss
 
     @property
     def meter_power(self) -> Power:
-        """What IT takes from the building: used and lost."""
+        """Power that IT draws from the building, with losses."""
         return self.feeds.load + self.total_loss
 
 
 @dataclass(frozen=True)
 class CoolingPlan:
-    """How the heat leaves."""
+    """Heat removal."""
 
     heat: Heat
-    """Of all machines and switches; its total is the power of IT."""
+    """Heat of all machines and switches; its total is the IT power."""
     assumed_machines: tuple[str, ...]
-    """Machines whose liquid share is not known: all of their heat is counted in the liquid, an upper bound."""
+    """Machines whose liquid-cooled share is unknown: all of their heat is counted as liquid, an upper bound."""
     loop: LiquidLoop | None
-    """Water to the racks; None where only air cools."""
+    """The liquid loop to the racks; None for a purely air-cooled hall."""
     airflow: Flow | None
-    """Through the machines, where theirs is known; None where one is not."""
+    """Airflow through the machines; None if that of any machine is unknown."""
     rejection: HeatRejection | None
     outdoor_limit: Temperature | None
-    """Highest outdoor temperature without a chiller."""
+    """Maximum outdoor temperature without a chiller."""
     weather_hours: int | None
-    """In the weather file."""
+    """Hours in the weather file."""
     free_hours: int | None
     overhead: SiteOverhead
     pue: float | None
-    """Declared, or computed: then a lower bound where ``overhead.missing`` is not empty."""
+    """Declared, or computed: then a lower bound if ``overhead.missing`` is not empty."""
     is_pue_declared: bool
     wue: float | None
-    """Litres for each kWh of IT."""
+    """Litres per kWh of IT energy."""
     cue: float | None
-    """kgCO2e for each kWh of IT."""
+    """kgCO2e per kWh of IT energy."""
 
     @property
     def pue_basis(self) -> str:
-        """declared, computed, at least (something is missing), unknown."""
+        """declared, computed, at least (a part is missing), unknown."""
         if self.is_pue_declared:
             return "declared"
         if self.pue is None:
@@ -100,32 +100,32 @@ class CoolingPlan:
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """A part of the year's energy."""
+    """A source of part of the annual energy."""
 
     name: str
     kind: str
     """grid, contract, on-site."""
     share: float
     average_power: Power
-    """At full power of the site, evenly over the year."""
+    """Average power with the site at full load all year."""
     power_limit: Power | None
-    """The most it gives on average."""
+    """Maximum average power."""
     price: UnitPrice | None
     carbon: CarbonIntensity | None
 
 
 @dataclass(frozen=True)
 class EnergyPlan:
-    """Where the energy comes from."""
+    """The energy sources of the site."""
 
     sources: tuple[SourcePlan, ...]
     price: UnitPrice | None
     carbon: CarbonIntensity | None
-    """Of the mix."""
+    """Carbon intensity of the mix."""
     carbon_by_hour: tuple[float, ...]
-    """Of the grid, g/kWh, average of each hour of the day; empty where no hourly file is given."""
+    """Hourly averages over the day for the grid, in g/kWh; empty without an hourly file."""
 
 
 def find_largest_power(powers: Iterable[Power] | Sequence[Power]) -> Power:
-    """The largest of several powers, 0 of none."""
+    """Return the highest of several powers, 0 if there are none."""
     return max(powers, default=Power(0, "W"))

@@ -1,4 +1,4 @@
-"""What a plan knows of Kubernetes: releases, what is installed beside them, what devices and nodes are called."""
+"""The plan's part for Kubernetes: releases, installed components, names of devices and labels of nodes."""
 
 from __future__ import annotations
 
@@ -22,38 +22,38 @@ __all__ = ["KubernetesPlan"]
 
 @dataclass(frozen=True)
 class KubernetesPlan:
-    """Facts of the catalog that the plan of one cluster joined in."""
+    """Facts of the catalog for the plan of one cluster."""
 
     release: KubernetesRelease | None
-    """None where the catalog does not know the version."""
+    """None if the catalog does not have the version."""
     kueue: KueueRelease | None
-    """Exactly one of ``kueue`` and ``volcano`` is there where the release asked for is known."""
+    """If the requested release is known, exactly one of ``kueue`` and ``volcano`` is set."""
     volcano: VolcanoRelease | None
     control_plane: ControlPlane | None
-    """On-prem only; a cloud brings its own."""
+    """On-prem only; a cloud provides its own."""
     charts: tuple[Chart, ...]
-    """What is installed, in the order of installation."""
+    """Helm charts in the order of installation."""
     stacks: Mapping[str, DeviceStack]
-    """By the resource name of accelerators (``nvidia.com/gpu``), of those resource names that pools have."""
+    """Resource name of accelerators (``nvidia.com/gpu``) -> device stack, for the accelerators of the pools."""
     topology: NodeTopology | None
-    """Labels the site's provider puts on nodes; None on-prem, where the labels are ours."""
+    """Node labels set by the site's provider; None on-prem, where supercloud defines them."""
     platform_ranges: PlatformRanges | None
-    """Addresses that the site's provider answers from; None on-prem."""
+    """Address ranges that the site's provider serves from; None on-prem."""
     metrics: Mapping[str, MetricSet]
     alerts: tuple[AlertSet, ...]
-    """Rules whose metrics are there."""
+    """Alert rules whose metrics are available."""
     nics: Mapping[str, Nic]
-    """By model, of the adapters that pools have."""
+    """Model -> adapter, for the adapters of the pools."""
     volumes: Mapping[str, VolumeDriver]
-    """How a cloud's storage is mounted, by its kind. On-prem, where hosts mount it, what makes volumes on demand, by
-    the kinds of storage in the spec."""
+    """Kind of storage -> volume driver. In a cloud: how its storage is mounted. On-prem, where hosts mount storage: the
+    provisioner of volumes on demand, for the kinds of storage in the spec."""
 
     @property
     def mutating_policies(self) -> PolicyApi | None:
-        """How the API server serves policies that change objects; a gate is set only where the server is ours."""
+        """How the API server serves mutating policies; a feature gate is set only on self-managed API servers."""
         policies = self.release.abilities.changing_policies if self.release else None
         return policies if policies and (self.control_plane or not policies.gate) else None
 
     def find_chart(self, name: str) -> Chart | None:
-        """A chart, where it is installed."""
+        """Return a chart by name, or None if it is not installed."""
         return next((item for item in self.charts if item.name == name), None)

@@ -1,7 +1,7 @@
-"""The neutral plan: what is there, where it is, how it is wired, and what is wrong with it.
+"""The neutral plan: the cluster's machines, their locations, the wiring, and all findings.
 
 All sets of nodes are ranges: a plan's size grows with groups (pools, scalable units, racks), never with nodes.
-Everything is plain frozen data; ``document.py`` says how it is published.
+All values are plain and frozen; ``publish/document.py`` defines the published form.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ __all__ = [
 
 @dataclass(frozen=True)
 class SitePlan:
-    """Where the cluster stands."""
+    """Location of the cluster."""
 
     kind: Literal["onprem", "aws", "gcp", "azure"]
     place: str
-    """Location or region."""
+    """Name of the location or region."""
     location: Location | None
-    """The place as the catalog has it, for carbon."""
+    """The location's facts in the catalog, for carbon intensity."""
 
 
 @dataclass(frozen=True)
@@ -74,41 +74,41 @@ class HostPlan:
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """Addresses and names of the ordinary network."""
+    """Addresses and names of the in-band network."""
 
     cidr: str
     domain: str
     management: Block
-    """Block of controllers and other service hosts."""
+    """Address block of controllers and other service hosts."""
 
 
 @dataclass(frozen=True)
 class SchedulerPlan:
-    """The scheduler as decided: its release with keys and abilities, its hosts, its partitions."""
+    """Decisions about the scheduler: its release with keys and capabilities, its hosts, its partitions."""
 
     kind: Literal["slurm", "kubernetes"]
     version: str
     spec: SlurmScheduler | KubernetesScheduler
     release: SlurmRelease | None
-    """Slurm only; None where the catalog does not know the version."""
+    """Slurm only; None if the catalog does not have the version."""
     controllers: tuple[HostPlan, ...]
     database: HostPlan | None
     """Slurm only: the host of slurmdbd; None without accounting."""
     partitions: tuple[Partition, ...]
     """Slurm only: as declared, or one per pool; exactly one is the default."""
     kubernetes: KubernetesPlan | None = None
-    """Kubernetes only: its releases, and what is installed beside them."""
+    """Kubernetes only: its releases and installed components."""
     xids: XidTable | None = None
-    """Errors of the driver, where there are NVIDIA GPUs: which of them take a node out of service."""
+    """With NVIDIA GPUs: errors of the driver (XIDs), and which of them take a node out of service."""
     packages: SlurmPackages | None = None
-    """Slurm only: the packages with the release, else those of a distribution; None where the catalog has none."""
+    """Slurm only: packages with the release, else packages of a distribution; None if the catalog has none."""
     slurm_user: int | None = None
-    """Slurm only: number of the user and group ``slurm`` on every host; None where the catalog has none."""
+    """Slurm only: UID and GID of ``slurm`` on every host; None if the catalog has none."""
 
 
 @dataclass(frozen=True)
 class PoolPlan:
-    """Equal machines: how many, what they are called, where they are reached."""
+    """Equal machines: their number, names and addresses."""
 
     name: str
     machine: Machine
@@ -121,15 +121,15 @@ class PoolPlan:
     features: tuple[str, ...]
     slicing: Slicing | None
     has_imex: bool
-    """Whether memory is shared over scale-up domains of several nodes."""
+    """Whether memory is shared over scale-up domains of several nodes (IMEX)."""
     reserved_cores: int
     reserved_memory: Size
     tenants: tuple[str, ...] = ()
-    """Whose nodes they are, where InfiniBand partitions keep tenants apart: only for jobs of these. Empty: of all."""
+    """Tenants whose jobs may use the nodes, where InfiniBand partitions isolate tenants. Empty: all tenants."""
 
     @property
     def accelerators_per_node(self) -> int:
-        """Accelerators of one node."""
+        """Accelerators per node."""
         return self.machine.accelerators.count if self.machine.accelerators else 0
 
     @property
@@ -139,9 +139,9 @@ class PoolPlan:
 
     @property
     def threads(self) -> int | None:
-        """Hardware threads of a node that jobs may have; None where nobody sourced how many it has.
+        """Hardware threads per node that are available to jobs; None if the machine's number has no source.
 
-        The vCPUs of an instance are its threads; where its cores are not known, a reserved one counts as one of them.
+        The vCPUs of an instance are its threads; if its cores are unknown, a reserved core counts as one vCPU.
         """
         cpu, instance = self.machine.cpu, self.machine.instance
         if cpu is None:
@@ -151,17 +151,17 @@ class PoolPlan:
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that share something: a scale-up domain, a leaf set, a pod."""
+    """Nodes that share a component: a scale-up domain, a set of leaves, a pod."""
 
     name: str
     hosts: HostSet
     parent: int | None = None
-    """Index of the group of the next level outwards that holds this one."""
+    """Index of the containing group in the next outer level."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """Groups of one kind, covering the same nodes as every other level of its locality."""
+    """Groups of one kind. All levels of a locality cover the same nodes."""
 
     name: str
     """scale-up, leaf, su, pod, fabric …"""
@@ -170,9 +170,9 @@ class Level:
 
 @dataclass(frozen=True)
 class Locality:
-    """How near nodes are to each other, seen one way. ``levels`` run from the innermost outwards.
+    """The distance between nodes in one view. ``levels`` are ordered from the innermost outwards.
 
-    ``kind`` says how a scheduler should see it: ``tree`` (any number of levels, all nodes under one root), ``block``
+    ``kind`` selects the scheduler's model of it: ``tree`` (any number of levels, all nodes under one root), ``block``
     (one level of equal scale-up domains), ``torus3d`` (``dims``; hosts row-major: the last dimension runs fastest),
     ``flat``.
     """
@@ -186,13 +186,13 @@ class Locality:
 
     @property
     def hosts(self) -> HostSet:
-        """All nodes it covers."""
+        """All nodes of the locality."""
         return HostSet(tuple(part for group in self.levels[0].groups for part in group.hosts.ranges))
 
 
 @dataclass(frozen=True)
 class StoragePlan:
-    """A file system or object store with what it must give."""
+    """A file system or object store with its required capacity and throughput."""
 
     name: str
     kind: str
@@ -202,23 +202,23 @@ class StoragePlan:
     mount: str | None
     fabric: str | None
     basis: str
-    """Where the throughput came from: declared, tier best of …, per TiB; empty where nothing was asked."""
+    """Source of the throughput: declared, tier best of …, per TiB; empty if no throughput is required."""
     servers: tuple[ServerGroup, ...] = ()
-    """On-prem, where its machines are known; also in ``Plan.servers``."""
+    """On-prem, if its machines are known; also in ``Plan.servers``."""
     design: StorageDesign | None = None
-    """How it is laid out on them."""
+    """Layout on these servers."""
     checkpoint: CheckpointRequirement | None = None
-    """What was asked for checkpoints."""
+    """Requirements of checkpoints."""
 
 
 @dataclass(frozen=True)
 class TenantPlan:
-    """A tenant with its part of the whole."""
+    """A tenant with its share of the cluster."""
 
     name: str
     share: int
     fraction: float
-    """Of the cluster, 0 to 1."""
+    """Share of the cluster, 0 to 1."""
     priority: Priority
     users: tuple[str, ...]
     limits: TenantLimits
@@ -227,7 +227,7 @@ class TenantPlan:
 
 @dataclass(frozen=True)
 class SuppressedFinding:
-    """A finding that was accepted, and why."""
+    """A suppressed finding, with the reason."""
 
     finding: Finding
     reason: str
@@ -235,7 +235,7 @@ class SuppressedFinding:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything decided about one cluster."""
+    """All decisions about one cluster."""
 
     spec: ClusterSpec
     name: str
@@ -249,35 +249,35 @@ class Plan:
     storage: tuple[StoragePlan, ...]
     facility: FacilityPlan | None
     layout: LayoutPlan | None
-    """On-prem, where racks are known."""
+    """On-prem, if the racks are known."""
     tenants: tuple[TenantPlan, ...]
     max_time: Duration | None
     networks: NetworksPlan | None = None
-    """On-prem: every subnet, name, address and AS number."""
+    """On-prem: all subnets, names, addresses and AS numbers."""
     servers: tuple[ServerGroup, ...] = ()
-    """Machines that are no nodes of a pool: those of storage."""
+    """On-prem: storage servers."""
     cloud: CloudPlan | None = None
-    """What a cloud site needs; None on-prem."""
+    """The cloud part of the plan; None on-prem."""
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[SuppressedFinding, ...] = ()
     folder: Path = field(default=Path(), compare=False, repr=False)
-    """Where the files are that the spec names."""
+    """Folder of the files that the spec names."""
 
     @property
     def nodes(self) -> int:
-        """Nodes of all pools."""
+        """Number of nodes of all pools."""
         return sum(pool.nodes for pool in self.pools)
 
     @property
     def accelerators(self) -> int:
-        """Accelerators of all pools."""
+        """Number of accelerators of all pools."""
         return sum(pool.accelerators for pool in self.pools)
 
     def get_pool(self, name: str) -> PoolPlan:
-        """A pool by name."""
+        """Return a pool by name."""
         return next(pool for pool in self.pools if pool.name == name)
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """Findings that forbid rendering."""
+        """Findings that prevent rendering."""
         return tuple(finding for finding in self.findings if finding.level == "error")

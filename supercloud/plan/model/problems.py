@@ -1,4 +1,4 @@
-"""What resolution could not do, collected on the way: nothing stops at the first."""
+"""Problems of resolution, collected: resolution does not stop at the first."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ __all__ = ["Problems"]
 
 
 class Problems:
-    """Findings of one resolution, in the order they were met."""
+    """Findings of one resolution, in the order in which they occurred."""
 
     def __init__(self) -> None:
         self.findings: list[Finding] = []
 
     def add_error(self, check: str, path: str, problem: str, hint: str = "") -> None:
-        """Something that forbids rendering."""
+        """Report a problem that prevents rendering."""
         self.findings.append(Finding(check, "error", path, problem, hint))
 
     def add_unknown_name(self, path: str, error: UnknownNameError) -> None:
-        """A name the catalog does not have."""
+        """Report a name that the catalog does not contain."""
         self.findings.append(Finding("unknown-name", "error", path, str(error.args[0]), error.hint))

@@ -1,4 +1,4 @@
-"""What was decided about storage: the servers, what they hold and give, and how each product is laid out on them."""
+"""Decisions about storage: the servers, their capacity and throughput, and the layout of each product on them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ServerGroup:
-    """Equal machines that serve something and are no nodes of a pool: they take rack space, power and ports."""
+    """Equal storage servers, outside of the pools: they occupy rack space, draw power and use ports."""
 
     name: str
-    """File system and role: ``scratch-oss``; hosts are called after it."""
+    """File system and role: ``scratch-oss``; the prefix of the host names."""
     storage: str
-    """The file system or object store they serve."""
+    """Name of the file system or object store."""
     role: str
     """oss, mds, backend, nsd, nfs, object."""
     machine: Machine
@@ -35,76 +35,76 @@ class ServerGroup:
     hosts: HostRange
     addresses: AddressRun
     links: int = 0
-    """Ports of one machine on the network that clients come over."""
+    """Ports of one machine on the network of the clients."""
     link_speed: Rate | None = None
 
     @property
     def network_rate(self) -> Rate | None:
-        """What one machine can move at most, by its ports; None where they are not known."""
+        """Maximum throughput of one machine by its network ports; None if they are unknown."""
         return self.link_speed * self.links if self.link_speed and self.links else None
 
 
 @dataclass(frozen=True)
 class CheckpointRequirement:
-    """What saving the model asks of a file system."""
+    """Requirements of checkpoints on a file system."""
 
     size: Size
-    """Of one checkpoint."""
+    """Size of one checkpoint."""
     write: Rate
-    """To write it in the time that is given."""
+    """Throughput to write one within ``window``."""
     kept_size: Size
-    """Of all that are kept."""
+    """Total size of the checkpoints that are kept."""
     window: Duration
-    """The time that is given: the stall, or the interval of a write in the background."""
+    """Time to write one: the stall, or the interval if written in the background."""
     is_background: bool
-    """Written beside training: it may take part of the write throughput only."""
+    """Written during training: it may use only part of the write throughput."""
 
 
 @dataclass(frozen=True)
 class StorageDesign:
-    """A file system on its servers: what it holds and gives, and which need decided how many there are."""
+    """A file system on its servers: capacity, throughput, and the requirement that determined the number of servers."""
 
     servers: int
-    """Data servers."""
+    """Number of data servers."""
     drives: int
-    """Data drives in each."""
+    """Data drives per server."""
     drive_size: Size
     usable_capacity: Size
-    """After protection and reserves, over all servers."""
+    """Capacity after protection and reserves, over all servers."""
     read: Rate | None
-    """What all servers give together; None where nobody said it."""
+    """Throughput of all servers together; None if unknown."""
     write: Rate | None
     throughput_basis: str
-    """``declared`` for rates that were said or measured, ``ports`` for the upper bound of the network ports."""
+    """``declared`` for specified or measured rates, ``ports`` for the upper bound of the network ports."""
     decided_by: str
     """capacity, read, write, minimum, declared."""
     min_servers: int
-    """Servers the product asks for at least; 0 where nobody sourced it."""
+    """Minimum number of servers of the product; 0 if it has no source."""
 
 
 @dataclass(frozen=True)
 class LustreDesign(StorageDesign):
-    """Lustre: object targets of parity groups, metadata targets by inodes."""
+    """Lustre: OSTs on parity groups, MDTs sized by inodes."""
 
     data: int
-    """Data drives of one object target."""
+    """Data drives of one OST."""
     parity: int
     targets_per_server: int
     target_size: Size
-    """Usable size of one object target."""
+    """Usable size of one OST."""
     metadata_servers: int
     metadata_targets: int
     inodes: int
     metadata_size: Size
-    """Of all metadata targets, usable."""
+    """Usable size of all MDTs."""
     metadata_target_size: Size
     data_on_metadata: bool
     has_pairs: bool
-    """Servers stand in pairs that see each other's drives."""
+    """Servers are pairs with access to each other's drives."""
 
     @property
     def targets(self) -> int:
-        """Object targets of all servers."""
+        """Number of OSTs of all servers."""
         return self.servers * self.targets_per_server
 
 
@@ -115,26 +115,26 @@ class WekaDesign(StorageDesign):
     data: int
     parity: int
     spares: int
-    """Failure domains' worth of capacity held back."""
+    """Failure domains whose capacity is reserved for rebuilds."""
     drive_cores: int
     compute_cores: int | None
-    """None where the processor is not known."""
+    """Compute cores of one backend; None if the processor is unknown."""
     frontend_cores: int
     hugepages: Size | None
-    """Of one backend."""
+    """Huge pages of one backend."""
     raft_size: int | None = None
-    """Members of a raft, where its operator wants more than it has by itself."""
+    """Members of the Raft cluster, if the operator needs more than the default."""
 
 
 @dataclass(frozen=True)
 class ScaleDesign(StorageDesign):
-    """Storage Scale: network shared disks in failure groups, copies of everything."""
+    """Storage Scale: NSDs in failure groups, replicas of data and metadata."""
 
     copies: int
     metadata_drives: int
-    """Drives of each server that hold metadata only."""
+    """Drives per server for metadata only."""
     quorum: int
-    """Quorum nodes: odd."""
+    """Number of quorum nodes: odd."""
     block: Size
 
 

@@ -1,1 +1,1 @@
-"""What is published of a plan: the document, the summary, what changes between two plans."""
+"""The published forms of a plan: the document, the summary, the difference of two plans."""

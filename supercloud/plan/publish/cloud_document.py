@@ -1,4 +1,4 @@
-"""The cloud site of the published plan. Fields carry their unit in their name."""
+"""The cloud site of the published plan. Field names include the unit."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class CloudSubnetDocument(_DocumentPart):
 
 class CloudNetworkDocument(_DocumentPart):
     existing: str | None
-    """The user's network, where it is not a new one."""
+    """Identifier of an existing network of the user's; null for a new one."""
     cidr: str | None
-    """Of a new network: its first range."""
+    """First range of a new network."""
     further_cidrs: list[str]
     closed: bool
     subnets: list[CloudSubnetDocument]
@@ -43,7 +43,7 @@ class CloudGroupDocument(_DocumentPart):
     name: str
     pool: str
     order: int
-    """0 is tried first."""
+    """Order of attempts; 0 is tried first."""
     capacity: str
     """reservation, capacity-block, spot …"""
     capacity_id: str | None
@@ -53,13 +53,13 @@ class CloudGroupDocument(_DocumentPart):
     zones: list[str]
     subnets: list[str]
     interfaces: dict[str, int]
-    """Kind -> how many each instance has."""
+    """Kind -> number per instance."""
     addresses_per_node: int
     placement_group: bool
     domain_nodes: int
     disk_bytes: int
     local: str | None
-    """Where the disks inside are mounted."""
+    """Mount point of the local disks."""
     image: str
 
 
@@ -83,9 +83,9 @@ class CloudStorageDocument(_DocumentPart):
     product: str
     subnets: list[str]
     capacity_bytes: int | None
-    """What is bought."""
+    """Purchased capacity."""
     throughput_mb_s: float | None
-    """MB/s of all of it."""
+    """Total throughput in MB/s."""
     per_tib_mb_s: float | None
     options: dict[str, str | int | bool]
     linked: str | None
@@ -104,22 +104,22 @@ class CloudCostLineDocument(_DocumentPart):
     what: str
     count: int
     each_usd_h: float | None
-    """Null where no price was sourced."""
+    """Null if no price has a source."""
     source: str
     """Origin and date of the price."""
 
 
 class CloudCostDocument(_DocumentPart):
     known_usd_h: float
-    """With everything running; a lower bound where ``unknown`` is not empty."""
+    """With everything running; a lower bound if ``unknown`` is not empty."""
     known_usd_month: float
-    """Of 730 hours."""
+    """Cost of 730 hours."""
     unknown: list[str]
     lines: list[CloudCostLineDocument]
 
 
 class CloudDocument(_DocumentPart):
-    """A cloud site as decided."""
+    """Decisions about a cloud site."""
 
     provider: str
     region: str
@@ -135,11 +135,11 @@ class CloudDocument(_DocumentPart):
     monthly_budget_usd: float | None
     cost: CloudCostDocument
     accelerator_carbon_kg_h: float | None
-    """kgCO2e an hour of the accelerators at their TDP; null where TDP or the grid is not known."""
+    """Hourly kgCO2e of the accelerators at their TDP; null if TDP or the grid's carbon intensity is unknown."""
 
 
 def build_cloud_document(plan: Plan) -> CloudDocument | None:
-    """The publishable form of a cloud site; None on-prem."""
+    """Build the publishable form of a cloud site; None on-prem."""
     cloud = plan.cloud
     if cloud is None:
         return None

@@ -1,4 +1,4 @@
-"""What a change of a cloud site does to what runs there: looked up in the provider's table, never guessed."""
+"""The impact of a change of a cloud site on running resources: looked up in the provider's table, never guessed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _NAME_PATTERN = re.compile(r"\[[^\]]*\]")
 
 
 def find_impact(cloud: CloudPlan, path: str, old: Any, new: Any) -> tuple[Impact, str] | None:
-    """The impact of a change at a path of the published plan, and what is made again; None where no row is about it.
+    """The impact of a change at a path of the published plan, and the resources that are replaced; None without a
+    matching row.
 
-    A row ``grows`` says that only a larger value can be had in place.
+    A row ``grows`` means that only a larger value is possible in place.
     """
     plain = _NAME_PATTERN.sub("[*]", path)
     for row in cloud.impacts:

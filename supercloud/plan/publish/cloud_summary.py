@@ -13,7 +13,7 @@ Row = tuple[str, str, str]
 
 
 def build_cloud_rows(plan: Plan) -> list[Row]:
-    """(what, name, text) for each thing of a cloud site; nothing on-prem."""
+    """Rows (kind, name, text) of a cloud site; empty on-prem."""
     cloud = plan.cloud
     if cloud is None:
         return []
@@ -58,7 +58,7 @@ def _describe_group(group: NodeGroup) -> str:
     kinds = [interface.kind for interface in group.interfaces]
     cards = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
     parts = [f"{'then ' if group.rank else ''}{group.capacity.kind}{f' {ident}' if ident else ''}"]
-    parts.append(f"up to {group.max_nodes} nodes, {group.initial_nodes} at first, in {', '.join(group.zones)}")
+    parts.append(f"up to {group.max_nodes} nodes, {group.initial_nodes} initially, in {', '.join(group.zones)}")
     parts.append(f"interfaces {cards}")
     if group.has_placement_group:
         parts.append("placement group")

@@ -1,4 +1,4 @@
-"""What changes between two plans, and what of it replaces, renames or recables things that run."""
+"""The changes between two plans, and those that replace, rename or recable running parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .renumbering import compute_moved_places, compute_renumbered
 
 __all__ = ["Change", "Impact", "diff_plans"]
 
-# Changing these means new machines, new names, or a network built again (jobs lose their connections where the key of
+# A change of these means new machines, new names, or a rebuilt network (jobs lose their connections if the key of
 # their partition changes); everything else is changed in place.
 _REPLACING_FIELDS = {
     "machine",
@@ -44,25 +44,25 @@ _REPLACING_FIELDS = {
     "services",
     "endpoint",
 }
-# Derived from other things that are listed themselves, or not part of the cluster.
+# Derived from other listed values, or not part of the cluster.
 _IGNORED_FIELDS = {"findings", "suppressed", "version", "localities", "features"}
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference: where, from what, to what, and what it does to a running cluster."""
+    """One difference: path, old and new value, and impact on a running cluster."""
 
     path: str
     old: Any
     new: Any
     impact: Impact
     why: str = ""
-    """What is made again or lost, where the catalog says so."""
+    """Resources that are replaced or lost, if the catalog specifies them."""
 
 
 def diff_plans(old: Plan, new: Plan) -> list[Change]:
-    """All differences between two plans, in the order of the published document; then what has other numbers or places
-    though it stays, and the cables that move."""
+    """List all differences between two plans, in the order of the published document; then equal parts with other
+    numbers or positions, and the cables that move."""
     changes: list[Change] = []
     _collect_changes("", build_document(old).model_dump(), build_document(new).model_dump(), changes)
     changes += [
@@ -70,7 +70,7 @@ def diff_plans(old: Plan, new: Plan) -> list[Change]:
         for item in compute_renumbered(old, new)
     ]
     changes += [
-        Change(item.path, item.things, f"{item.moved} of them stand elsewhere", "recables")
+        Change(item.path, item.things, f"{item.moved} of them change position", "recables")
         for item in compute_moved_places(old, new)
     ]
     changes += [
@@ -86,7 +86,7 @@ def diff_plans(old: Plan, new: Plan) -> list[Change]:
 
 
 def _apply_provider_impact(change: Change, cloud: CloudPlan | None) -> Change:
-    """The change as the provider's own table sees it, where it is about a cloud site and in the table."""
+    """Set the impact of a change from the provider's table, if it contains the change."""
     found = find_impact(cloud, change.path, change.old, change.new) if cloud else None
     return replace(change, impact=found[0], why=found[1]) if found else change
 
@@ -118,7 +118,7 @@ def _has_keys(items: Any) -> bool:
 
 
 def _get_item_key(item: Any) -> Any:
-    """What tells one of a list from the others."""
+    """The key that identifies an item of a list."""
     return item.get("name", item.get("what"))
 
 
@@ -134,7 +134,7 @@ def _classify_impact(path: str, old: Any, new: Any) -> Impact:
 
 
 def _is_extension(old: str, new: str) -> bool:
-    """Whether one list of hosts or addresses continues the other: nothing that exists is renamed."""
+    """Whether one list of hosts or addresses extends the other, without a renamed item."""
     before, after = _ranges(old), _ranges(new)
     both = min(len(before), len(after))
     if not both or before[: both - 1] != after[: both - 1] or before[both - 1][:2] != after[both - 1][:2]:
@@ -144,7 +144,7 @@ def _is_extension(old: str, new: str) -> bool:
 
 
 def _ranges(text: str) -> list[tuple[str, str, int]]:
-    """What stands before the number, the first number as it is written, and the last, of each range of a list."""
+    """Prefix, first number as written, and last number of each range of a list."""
     found: list[tuple[str, str, int]] = []
     for name, inner in re.findall(r"([^,\[]+)(?:\[([^\]]*)\])?", text):
         prefix = name if inner else name.rstrip(digits)

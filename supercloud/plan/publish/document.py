@@ -1,7 +1,7 @@
-"""The published plan: what ``supercloud plan --json`` prints, versioned, with a schema of its own.
+"""The published plan: the output of ``supercloud plan --json``, versioned, with a JSON Schema.
 
-Numbers carry their unit in the name of the field. Fields are added within a version; a field that goes or changes its
-meaning makes a new version.
+Names of numeric fields include the unit. Fields are added within a version; a field that is removed or changes its
+meaning requires a new version.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class SiteDocument(_DocumentPart):
     kind: str
     place: str
     carbon_g_per_kwh: float | None
-    """Of the grid there; null where it is not known."""
+    """Carbon intensity of the local grid; null if unknown."""
 
 
 class HostDocument(_DocumentPart):
@@ -53,15 +53,15 @@ class PoolDocument(_DocumentPart):
     name: str
     machine: str
     nodes: int
-    """All of them, spares included."""
+    """All nodes, spares included."""
     spares: int
     accelerator: str | None
     accelerators_per_node: int
     accelerators: int
     hosts: str
-    """Folded, such as ``train-[0001-0127]``."""
+    """Folded host list, for example ``train-[0001-0127]``."""
     addresses: str
-    """In the order of the hosts; empty on a cloud, which gives them."""
+    """In the order of the hosts; empty in a cloud, which assigns them."""
     fabrics: list[str]
     features: list[str]
 
@@ -73,25 +73,25 @@ class SwitchCounts(_DocumentPart):
 
 
 class CableCounts(_DocumentPart):
-    """Ports of switches that links of each kind take: two links of a splitter share one."""
+    """Switch ports occupied by links of each kind: two links of a splitter share one port."""
 
     node_leaf: int
     leaf_spine: int
     spine_core: int
     manager: int
-    """Of subnet managers."""
+    """Ports of subnet managers."""
     node_node: int
-    """Of a torus."""
+    """Links of a torus."""
 
 
 class PartitionDocument(_DocumentPart):
-    """InfiniBand: a partition of a tenant."""
+    """A partition of an InfiniBand fabric, for one tenant."""
 
     name: str
     pkey: str
-    """In hexadecimal, without the bit of membership, such as 0x1a2b."""
+    """In hexadecimal, without the membership bit, for example 0x1a2b."""
     hosts: str | None
-    """Folded; null where it has all hosts of the fabric."""
+    """Folded host list; null for all hosts of the fabric."""
 
 
 class FabricDocument(_DocumentPart):
@@ -112,20 +112,21 @@ class FabricDocument(_DocumentPart):
     switches: SwitchCounts
     cables: CableCounts
     links: int
-    """All links: with those of a splitter, between switches or machines of a pair, and to other networks."""
+    """All links, including those of splitters, between switches or machines of a pair, and to other networks."""
     cable_pieces: int
-    """Pieces of cable to order: links of one twin-port cable or splitter share it."""
+    """Number of cables to order: links of one twin-port cable or splitter share it."""
     bisection: float | None
-    """Bandwidth between the worst halves over that of one half's nodes; null where we do not own the wires."""
+    """Bandwidth between the worst two halves over that of the nodes of one half; null if the network is a
+    provider's."""
     partitions: list[PartitionDocument] = []
-    """InfiniBand: as declared, in the order of their names; empty where all are in the default partition."""
+    """InfiniBand: declared partitions sorted by name; empty if all hosts are in the default partition."""
 
 
 class GroupDocument(_DocumentPart):
     name: str
     hosts: str
     parent: str | None
-    """Name of the group of the next level."""
+    """Name of the group in the next outer level."""
 
 
 class LevelDocument(_DocumentPart):
@@ -160,14 +161,14 @@ class StorageDocument(_DocumentPart):
     mount: str | None
     basis: str
     servers: list[ServerDocument] = []
-    """On-prem, where its machines are known."""
+    """On-prem, if its machines are known."""
     usable_bytes: int | None = None
-    """What those servers hold after protection and reserves."""
+    """Capacity of those servers after protection and reserves."""
     gives_read_gb_s: float | None = None
-    """What they give together, GB/s; null where nobody said it."""
+    """Total throughput of those servers, GB/s; null if unknown."""
     gives_write_gb_s: float | None = None
     decided_by: str = ""
-    """The need that took most servers: capacity, read, write, minimum, declared."""
+    """The requirement that determined the number of servers: capacity, read, write, minimum, declared."""
     checkpoint_bytes: int | None = None
     checkpoint_write_gb_s: float | None = None
 
@@ -197,7 +198,7 @@ class SuppressedDocument(_DocumentPart):
 
 
 class PlanDocument(_DocumentPart):
-    """A resolved cluster."""
+    """The published form of a plan."""
 
     version: Literal[1]
     name: str
@@ -222,8 +223,8 @@ class PlanDocument(_DocumentPart):
 
 
 def build_document(plan: Plan) -> PlanDocument:
-    """The publishable form of a plan."""
-    require_type(plan, Plan, "document and diff take plans", 'make one: resolve(load("cluster.yaml"))')
+    """Build the published form of a plan."""
+    require_type(plan, Plan, "document and diff take plans", 'create one: resolve(load("cluster.yaml"))')
     carbon = plan.site.location.carbon if plan.site.location else None
     return PlanDocument(
         version=PLAN_VERSION,
@@ -383,7 +384,7 @@ def _to_gb_s(rate: Rate | None) -> float | None:
 
 
 def build_plan_schema() -> dict[str, Any]:
-    """The JSON Schema of the published plan."""
+    """Build the JSON Schema of the published plan."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | PlanDocument.model_json_schema(
         mode="serialization"
     )

@@ -1,4 +1,4 @@
-"""The hall of the published plan: its racks, power, cooling and energy. Fields carry their unit in their name."""
+"""The hall of the published plan: its racks, power, cooling and energy. Field names include the unit."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ class _DocumentPart(BaseModel):
 
 class RackDocument(_DocumentPart):
     pool: str
-    """Empty for switches."""
+    """Pool of the nodes; empty for racks of switches."""
     rack: str | None
     racks: int
     nodes_per_rack: int
     kw: float
-    """Of a full rack."""
+    """Power of a full rack."""
     kw_at_least: bool = False
-    """Whether a rack draws more: the power of a part is not known, and counted as 0 or by a lower bound."""
+    """Whether the power is a lower bound: that of a part is unknown, and counted as 0 or by a lower bound."""
     units: int
     limited_by: str
     kind: str = "compute"
     """compute, network, storage."""
     weight_kg: float | None = None
-    """Of what is in a full rack; null where a part is not known."""
+    """Weight of the contents of a full rack; null if that of a part is unknown."""
     limit_kw: float | None = None
     headroom_kw: float | None = None
-    """Null where there is no limit, or where a part's power is not known."""
+    """Null without a limit, or if the power of a part is unknown."""
     liquid_kw: float = 0
-    """Heat of a full rack that leaves in the liquid."""
+    """Heat of a full rack in the liquid."""
     circuits: int = 0
     circuit_kw: float | None = None
-    """What each circuit carries continuously."""
+    """Continuous power of each circuit."""
     pdu: str = ""
     power_shelves: int = 0
 
 
 class FacilityDocument(_DocumentPart):
     racks: int
-    """Racks that hold nodes."""
+    """Racks with nodes."""
     network_racks: int
     rack_groups: list[RackDocument]
     it_kw: float
@@ -63,14 +63,14 @@ class FacilityDocument(_DocumentPart):
     densest_rack_kw: float
     cooling: str
     energy_mwh_year: float
-    """Of IT at full power."""
+    """IT energy at full power."""
     cost_usd_year: float | None
     carbon_t_year: float | None
     unknown: list[str]
-    """What was counted as 0 or by a lower bound, because nobody sourced it."""
+    """Items counted as 0 or by a lower bound, because their power has no source."""
     storage_racks: int = 0
     servers_kw: float = 0
-    """Storage servers and service machines."""
+    """Power of storage servers and service machines."""
     fullest_row_kw: float | None = None
     power: PowerDocument | None = None
     heat: CoolingDocument | None = None
@@ -78,7 +78,7 @@ class FacilityDocument(_DocumentPart):
 
 
 def build_facility_document(plan: Plan) -> FacilityDocument | None:
-    """The hall of a plan; None where none is declared."""
+    """Build the hall of a plan; None if none is declared."""
     hall = plan.facility
     if hall is None:
         return None

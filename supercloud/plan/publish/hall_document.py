@@ -1,4 +1,4 @@
-"""Power, cooling and energy of the published plan. Fields carry their unit in their name, as in ``document.py``."""
+"""Power, cooling and energy of the published plan. Field names include the unit, as in ``document.py``."""
 
 from __future__ import annotations
 
@@ -27,46 +27,46 @@ class PowerDocument(_DocumentPart):
     redundancy: str
     feeds: int
     feed_kw: float
-    """Load of each feed while all are there."""
+    """Load of each feed in normal operation."""
     feed_after_loss_kw: float | None
-    """Load of each feed that is left when one is gone; null where the scheme does not carry on."""
+    """Load of each remaining feed after the loss of one; null if the scheme does not allow a loss."""
     feed_capacity_kw: float | None
     distribution_loss_kw: float
     ups_loss_kw: float
     meter_kw: float
-    """What IT takes from the building: used and lost, cooling not counted."""
+    """Power that IT draws from the building, with losses, without cooling."""
     swing_kw: float | None
 
 
 class CoolingDocument(_DocumentPart):
     liquid_kw: float
-    """Through cold plates or a bath."""
+    """Heat by cold plates or immersion."""
     door_kw: float
-    """Through rear doors."""
+    """Heat by rear doors."""
     air_kw: float
     assumed: list[str]
-    """Machines all of whose heat is counted in the liquid, because their share is not known: an upper bound."""
+    """Machines whose liquid-cooled share is unknown: all of their heat is counted as liquid, an upper bound."""
     airflow_cfm: float | None
-    """Through the nodes; null where one of the machines does not say."""
+    """Airflow through the nodes; null if that of any machine is unknown."""
     flow_l_min: float | None
-    """Of the loop through the racks."""
+    """Flow of the loop through the racks."""
     supply_c: float | None
     return_c: float | None
     building_supply_c: float | None
-    """Supply less the approach of the distribution units."""
+    """Supply temperature less the approach of the distribution units."""
     cdu: str | None
     cdus: int
     """Spares included."""
     zones: int
     outdoor_limit_c: float | None
-    """Highest outdoor temperature (of the kind the rejection goes by) without a chiller."""
+    """Maximum outdoor temperature (dry or wet bulb, as the heat rejection uses) without a chiller."""
     free_hours: int | None
     weather_hours: int | None
     pue: float | None
     pue_is: str
-    """declared, computed, at least (a part is not known and counted as nothing), unknown."""
+    """declared, computed, at least (a part is unknown and counted as 0), unknown."""
     missing: list[str]
-    """What a PUE that is a lower bound lacks."""
+    """Missing parts of a PUE that is a lower bound."""
     wue_l_per_kwh: float | None
     cue_kg_per_kwh: float | None
 
@@ -83,10 +83,10 @@ class SourceDocument(_DocumentPart):
 class EnergyDocument(_DocumentPart):
     sources: list[SourceDocument]
     carbon_g_per_kwh: float | None
-    """Of the mix."""
+    """Carbon intensity of the mix."""
     price_usd_per_kwh: float | None
     carbon_by_hour_g_per_kwh: list[float]
-    """Of the grid, average of each hour of the day; empty where no hourly file is given."""
+    """Hourly averages over the day for the grid; empty without an hourly file."""
 
 
 def to_kw(power: Power | None) -> float | None:
@@ -99,7 +99,7 @@ def _to_kw(power: Power) -> float:
 
 
 def build_power_document(hall: FacilityPlan) -> PowerDocument | None:
-    """Power of a hall in publishable form."""
+    """Build the published power distribution of a hall."""
     plan = hall.power_plan
     if plan is None:
         return None
@@ -117,7 +117,7 @@ def build_power_document(hall: FacilityPlan) -> PowerDocument | None:
 
 
 def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
-    """Cooling of a hall in publishable form."""
+    """Build the published cooling of a hall."""
     plan = hall.cooling_plan
     if plan is None:
         return None
@@ -149,7 +149,7 @@ def build_cooling_document(hall: FacilityPlan) -> CoolingDocument | None:
 
 
 def build_energy_document(hall: FacilityPlan) -> EnergyDocument | None:
-    """Energy of a hall in publishable form."""
+    """Build the published energy of a hall."""
     plan = hall.energy_plan
     if plan is None:
         return None

@@ -1,6 +1,6 @@
-"""The networks of the published plan: subnets, names, addresses and AS numbers, all of them runs.
+"""The networks of the published plan: subnets, names, addresses and AS numbers, all as runs.
 
-What a number here changes to is a renumbering of things that run; ``diff`` says so.
+A changed number here renumbers running hosts or switches; ``diff`` reports it.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class SubnetDocument(_DocumentPart):
     """service, in-band, storage, bmc, switch, loopback, rail."""
     cidr: str
     gateway: str | None
-    """Null where there is none, or one a link."""
+    """Null if the subnet has no gateway, or one per link."""
     used: int
-    """Addresses taken."""
+    """Number of addresses in use."""
 
 
 class RunDocument(_DocumentPart):
     name: str
-    """Pool of the nodes, group of the servers or machines; ``pdu``."""
+    """Pool of the nodes, or group of the servers or machines; ``pdu``."""
     hosts: str
     addresses: str
     """In the order of the hosts."""
@@ -47,24 +47,24 @@ class SwitchRunDocument(_DocumentPart):
     hosts: str
     """Host names of the switches in the order of the wiring."""
     system: str | None
-    """Operating system; null on InfiniBand, and where none is known."""
+    """Operating system; null on InfiniBand, and if it is unknown."""
     addresses: str
-    """Of the management ports. Those of a plane are every so many, starting with its number."""
+    """Addresses of the management ports. With n planes, those of plane p are every n-th address from the p-th."""
     loopbacks: LoopbackDocument | None
     as_first: int | None
-    """AS number of the first; null where nothing is routed."""
+    """AS number of the first; null if the fabric is not routed."""
     as_step: int | None
-    """From one to the next: planes take turns."""
+    """Step from one to the next: planes alternate."""
 
 
 class RailRunDocument(_DocumentPart):
     name: str
-    """The subnet."""
+    """Name of the subnet."""
     addresses: str | None
-    """Of the nodes, in their order; null where links are routed."""
+    """Addresses of the nodes, in their order; null for routed links."""
     first: str | None
-    """Where links are routed, of the first node's first port there: an address follows from the leaf and the port
-    that the cable ends at."""
+    """Routed links: address of the first node's first port in the subnet. The other addresses follow from the leaf and
+    the port of each cable."""
 
 
 class PoolLinksDocument(_DocumentPart):
@@ -78,45 +78,45 @@ class ServerLinksDocument(_DocumentPart):
     """``<fabric>/<group of storage servers, or service>``."""
     hosts: str
     ports: int
-    """Of one machine."""
+    """Ports of one machine."""
     cidrs: list[str]
-    """Addresses of their ports: one block a plane where links are routed, else one a rail."""
+    """Addresses of their ports: one block per plane for routed links, else one per rail."""
     first: str
     """Address of the first machine's first port, in the first of those blocks."""
     step: int
-    """Addresses from one machine to the next: 2 where links are routed."""
+    """Address step from one machine to the next: 2 for routed links."""
     per_port: int
-    """Addresses from one port of a machine to the next in a block."""
+    """Address step from one port of a machine to the next in a block."""
 
 
 class MachinesDocument(_DocumentPart):
     name: str
     hosts: str
     addresses: str | None
-    """On the ordinary network, in the order of the hosts; null where they do not hang on it."""
+    """On the in-band network, in the order of the hosts; null if they are not connected to it."""
 
 
 class UnderlayDocument(_DocumentPart):
     name: str
-    """The fabric."""
+    """Name of the fabric."""
     cidr: str
     """All addresses of links of nodes."""
     per_leaf: int
-    """Addresses of the prefix of one leaf: two for each port."""
+    """Number of addresses of the prefix of one leaf: two for each port."""
     as_range: str
 
 
 class KubernetesRangesDocument(_DocumentPart):
     pods: str | None
-    """Addresses of pods; null where no block of the size is free."""
+    """Pod address block; null if no block of the size is free."""
     services: str | None
-    """Addresses of services; null where no block of the size is free."""
+    """Service address block; null if no block of the size is free."""
     endpoint: str
-    """Where the control plane answers."""
+    """Address of the control plane."""
 
 
 class NetworksDocument(_DocumentPart):
-    """Everything with a name and an address beside the nodes themselves."""
+    """All names and addresses, except those of the nodes themselves."""
 
     subnets: list[SubnetDocument]
     bmcs: list[RunDocument]
@@ -132,7 +132,7 @@ class NetworksDocument(_DocumentPart):
 
 
 def build_networks_document(plan: Plan) -> NetworksDocument | None:
-    """The publishable form; None on a cloud."""
+    """Build the published form; None in a cloud."""
     networks = plan.networks
     if networks is None:
         return None

@@ -1,4 +1,4 @@
-"""What a plan leaves open: not wrong, but not decided either."""
+"""Open points of a plan: not errors, but not decided either."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["describe_open_points"]
 
 
 def describe_open_points(plan: Plan) -> str:
-    """What stands in no rack and which cables have no length for that, in one line; empty where nothing is open."""
+    """Devices without a rack and cables without a length because of it, in one line; empty if nothing is open."""
     if plan.facility is None:
         return ""
     unracked = find_unracked(plan)
@@ -27,7 +27,7 @@ def describe_open_points(plan: Plan) -> str:
     things = [*nodes, *(f"{count} {what}{_pluralize(what) * (count > 1)}" for what, count in boxes.items())]
     if not things:
         return ""
-    lengths = f"; {links} links have no cable length, so that kinds which depend on it are open" if links else ""
+    lengths = f"; {links} links have no cable length, so cable types that depend on it are undecided" if links else ""
     return f"{_join_texts(things)} in no rack{lengths}: set {_suggest_fields(plan, plan.facility)}"
 
 
@@ -44,7 +44,7 @@ def _list_unplaced_nodes(pools: tuple[PoolPlan, ...], hall: FacilityPlan) -> lis
 def _list_unplaced_devices(
     fabrics: tuple[FabricPlan, ...], servers: tuple[ServerGroup, ...], hall: FacilityPlan
 ) -> dict[str, int]:
-    """What of the plan's own machines and switches stands in no rack, and how many."""
+    """Machines and switches of the plan without a rack, and their numbers."""
     kinds = {group.kind for group in hall.racks}
     above = {name for group in hall.racks for name in group.leaf_fabrics}
     switches = sum(
@@ -72,12 +72,12 @@ def _join_texts(texts: list[str]) -> str:
 
 
 def _suggest_fields(plan: Plan, hall: FacilityPlan) -> str:
-    """The fields of the spec that place what stands in no rack."""
+    """The fields of the spec that place the devices without a rack."""
     facility = plan.spec.facility
     found = [_suggest_pool_field(plan, pool) for pool in _list_unplaced_pools(plan.pools, hall)]
     if _list_unplaced_devices(plan.fabrics, plan.servers, hall):
         rack = facility.rack if facility else None
-        # a rack that is there does not take them; one that the nodes need anyhow may
+        # a declared rack does not accept them; one that the nodes need anyway may
         if facility and rack and not facility.management.type:
             found.append("facility.management.type")
         elif rack or not any(item.startswith("facility.rack") for item in found):
@@ -91,7 +91,7 @@ def _suggest_pool_field(plan: Plan, pool: PoolPlan) -> str:
     facility = plan.spec.facility
     index, own = next((index, item.rack) for index, item in enumerate(plan.spec.pools) if item.name == pool.name)
     choice = own or (facility.rack if facility else None)
-    if choice is None:  # how many fit follows from the height of the machine, where that is known
+    if choice is None:  # the number per rack follows from the height of the machine, if known
         known = pool.machine.body.units or pool.machine.rack
         return "facility.rack" if known else "facility.rack with its type and nodes"
     place = f"pools[{index}].rack" if own else "facility.rack"

@@ -1,4 +1,4 @@
-"""Which cables that are laid would have to move, where a fabric grows or changes."""
+"""Installed cables that would have to move when a fabric grows or changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["MovedCables", "iter_moved_cables"]
 
 
 class MovedCables(NamedTuple):
-    """Cables of one kind that both plans have, and how many of them end elsewhere in the new one."""
+    """Cables of one kind that both plans have, and the number of them with another end in the new one."""
 
     fabric: str
     kind: str
@@ -31,10 +31,10 @@ class MovedCables(NamedTuple):
 
 
 def iter_moved_cables(old: Plan, new: Plan) -> Iterator[MovedCables]:
-    """The cables of each fabric of both plans that move: links of nodes and of other machines that stay, and uplinks
-    of leaves that stay.
+    """Count the cables of each fabric of both plans that move: links of nodes and of other machines that remain, and
+    uplinks of leaves that remain.
 
-    Leaves are compared by their place, not by their number, which may change where planes or rails come first.
+    Leaves are compared by position, not by number, which may change if planes or rails come first.
     """
     after = {fabric.name: fabric for fabric in new.fabrics}
     for fabric in old.fabrics:
@@ -65,7 +65,7 @@ def _find_node_links(fabric: FabricPlan) -> NodeLinks | None:
 
 
 def _match_hosts(old: Plan, old_fabric: FabricPlan, new: Plan, new_fabric: FabricPlan) -> list[tuple[int, int, int]]:
-    """(first node in the old fabric, first in the new one, how many) for the hosts that are in both."""
+    """(first node in the old fabric, first in the new one, number) for the hosts that are in both."""
     found = []
     starts = compute_first_nodes(new_fabric, new.pools)
     for name, start in compute_first_nodes(old_fabric, old.pools).items():
@@ -106,7 +106,7 @@ def _compute_leaf_ends(node_links: NodeLinks, node: Ints, nic: Ints) -> tuple[In
 
 
 def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
-    """Links of servers and services that both have, and how many of them move."""
+    """Links of servers and services that exist in both, and the number of those that move."""
     one, two = _service_ends(before), _service_ends(after)
     both = one.keys() & two.keys()
     return len(both), sum(one[link] != two[link] for link in both)
@@ -115,7 +115,7 @@ def _service_links(before: FabricPlan, after: FabricPlan) -> tuple[int, int]:
 def _service_ends(fabric: FabricPlan) -> dict[tuple[str, int, int], tuple[int, ...]]:
     """Service, machine and port of it -> plane, side and number of the leaf, port of that, and end of a splitter."""
     from ..build.fabric.service_links import (
-        build_service_links,  # numpy is loaded where links are counted out, not to plan
+        build_service_links,  # loads numpy, which planning does not need
     )
 
     hosts, ends = _find_node_links(fabric), build_service_links(fabric)
@@ -138,7 +138,8 @@ def _leaf_place(hosts: NodeLinks, leaf: int) -> tuple[int, int, int]:
 
 
 def _compare_uplinks(old_fabric: FabricPlan, new_fabric: FabricPlan) -> tuple[int, int]:
-    """Uplinks of leaves that both have and how many of them move; in three tiers spines are not compared."""
+    """Uplinks of leaves that exist in both, and the number of those that move; with three tiers spines are not
+    compared."""
     if _count_spine_tiers(old_fabric) > 1 and _count_spine_tiers(new_fabric) > 1:
         return 0, 0
     one, two = _find_leaf_uplinks(old_fabric), _find_leaf_uplinks(new_fabric)

@@ -1,7 +1,7 @@
-"""What is called or addressed otherwise after a change though it stays, where the plan has it as arithmetic only.
+"""Names and addresses that change for remaining devices, for values that the published plan has as rules only.
 
-The published plan has runs and rules. Of these the differences here cannot be read: which node of a routed fabric hangs
-on another port, which switch is counted otherwise, which rack has another place in the hall.
+The published plan contains runs and rules. It does not show these differences: a node of a routed fabric on another
+port, a switch with another number, a rack at another position in the hall.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Renumbering", "compute_moved_places", "compute_renumbered"]
 
 
 class Renumbering(NamedTuple):
-    """Equal things that both plans have, and how many of them have another name, address or place in the new one."""
+    """Equal devices in both plans, and the number of them with another name, address or position in the new one."""
 
     path: str
     things: int
@@ -33,7 +33,7 @@ class Renumbering(NamedTuple):
 def compute_renumbered(old: Plan, new: Plan) -> Iterator[Renumbering]:
     """Routed links of nodes with another address, and switches with another name, AS number or address.
 
-    A switch is the same where it has the same place in its plane; nodes are the same by their names.
+    A switch is the same if it has the same position in its plane; nodes are identified by their names.
     """
     if old.networks is None or new.networks is None:
         return
@@ -49,7 +49,7 @@ def compute_renumbered(old: Plan, new: Plan) -> Iterator[Renumbering]:
 
 
 def compute_moved_places(old: Plan, new: Plan) -> Iterator[Renumbering]:
-    """What stands in another rack, or at another height: nodes pool by pool, switches tier by tier, and all others."""
+    """Devices in another rack, or at another height: nodes pool by pool, switches tier by tier, and all others."""
     before, after = _map_positions(old), _map_positions(new)
     things: Counter[str] = Counter()
     moved: Counter[str] = Counter()
@@ -72,7 +72,7 @@ def _compare_links(one: PoolLinks, two: PoolLinks) -> Iterator[Renumbering]:
         _list_first_nodes(one) != _list_first_nodes(two)
         and _list_first_nodes(one).keys() == _list_first_nodes(two).keys()
     ):
-        return  # the published plan says it
+        return  # the published plan shows it
     nodes = min(len(one.hosts), len(two.hosts))
     before, after = _compute_addresses(one, one.rails, nodes), _compute_addresses(two, two.rails, nodes)
     moved = int((before != after).sum())
@@ -97,7 +97,7 @@ def _compute_addresses(links: PoolLinks, rails: RailAddresses, nodes: int) -> In
 
 
 def _compare_switches(one: SwitchRun, two: SwitchRun) -> Iterator[Renumbering]:
-    """Switches by their place. Where a run begins elsewhere the published plan says it."""
+    """Compare switches by position. Another start of a run is shown by the published plan."""
     if one.planes != two.planes:
         return
     index = {two.find_position(number): number for number in range(two.tier.count)}
@@ -116,7 +116,7 @@ def _compare_switches(one: SwitchRun, two: SwitchRun) -> Iterator[Renumbering]:
 
 
 def _map_positions(plan: Plan) -> dict[tuple[str, int], tuple[str, int]]:
-    """(Pool, tier or kind, number) -> rack, and its unit there."""
+    """(Pool, tier or kind, number) -> rack, and its unit in it."""
     return {
         (item.group if item.kind in ("node", "switch", "server") else item.kind, item.first + number): (
             rack.name,

@@ -1,4 +1,4 @@
-"""A plan in a dozen aligned lines of text, for people: what was decided, one row a thing."""
+"""A plan in a dozen aligned lines of text, for people: what was decided, one row per item."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Row = tuple[str, str, str]
 
 
 def build_rows(plan: Plan) -> list[Row]:
-    """(what, name, text) for each thing of the plan."""
+    """Rows (kind, name, text) of the plan."""
     where = {"onprem": "on-prem"}.get(plan.site.kind, plan.site.kind)
     title = {"slurm": "Slurm", "kubernetes": "Kubernetes"}[plan.scheduler.kind]
     result = [("cluster", plan.name, f"{where} at {plan.site.place}, {title} {plan.scheduler.version}")]
@@ -59,7 +59,7 @@ def _describe_fabric(plan: Plan, fabric: FabricPlan) -> str:
 
 
 def _describe_boxes(fabric: FabricPlan) -> str:
-    """The boxes to buy, tier by tier, where a product holds several switches; empty elsewhere."""
+    """The chassis to buy, tier by tier, if a product contains several switches; else empty."""
     if all(tier.switch.chips == 1 for tier in fabric.tiers):
         return ""
     counts = [(count_switch_boxes(tier.count, tier.switch), tier.name) for tier in fabric.tiers]
@@ -88,14 +88,14 @@ def _describe_servers(storage: StoragePlan) -> str:
 
 
 def _format_total(value: Power | Energy | Money | Carbon, hall: FacilityPlan) -> str:
-    """A sum over all consumers: a lower bound where the power of one is not known, and unknown where that of all is."""
+    """Format a sum over all consumers: a lower bound if the power of one is unknown, unknown if all are."""
     if not value:
         return "unknown"
     return f"{'at least ' if hall.unknown_power else ''}{value}"
 
 
 def _list_consumers(plan: Plan, hall: FacilityPlan) -> list[tuple[str, Power]]:
-    """The kinds of machines that are in the hall and what they draw; 0 where that is not known."""
+    """The kinds of machines in the hall and their power; 0 if unknown."""
     found = [("nodes", hall.node_power)]
     found += [("switches", hall.switch_power)] if any(fabric.tiers for fabric in plan.fabrics) else []
     found += [("servers", hall.server_power)] if plan.servers or hall.service_groups else []
@@ -143,7 +143,7 @@ def _build_power_rows(hall: FacilityPlan) -> list[Row]:
             )
         )
     if hall.power_plan.total_loss:
-        result.append(("meter", "", f"{hall.power_plan.meter_power}: {hall.power_plan.total_loss} lost on the way"))
+        result.append(("meter", "", f"{hall.power_plan.meter_power}: {hall.power_plan.total_loss} distribution losses"))
     return result
 
 
@@ -154,7 +154,7 @@ def _build_cooling_rows(hall: FacilityPlan) -> list[Row]:
     result: list[Row] = []
     if heat.loop:
         wet = heat.heat.liquid + heat.heat.door
-        parts = [f"{'up to ' if heat.assumed_machines else ''}{wet} in the liquid, {heat.heat.air} in the air"]
+        parts = [f"{'up to ' if heat.assumed_machines else ''}{wet} to liquid, {heat.heat.air} to air"]
         if heat.loop.flow is not None:
             parts.append(f"{heat.loop.flow} at a rise of {heat.loop.temperature_rise}")
         if heat.loop.cdu and heat.loop.cdu_count:
@@ -171,6 +171,6 @@ def _build_cooling_rows(hall: FacilityPlan) -> list[Row]:
         )
     if heat.pue is not None and not heat.is_pue_declared:
         least = "at least " if heat.pue_basis == "at least" else ""
-        missing = f" (not known: {', '.join(heat.overhead.missing)})" if least else ""
+        missing = f" (unknown: {', '.join(heat.overhead.missing)})" if least else ""
         result.append(("pue", "", f"{least}{heat.pue:.3f}{missing}"))
     return result

@@ -1,80 +1,83 @@
-"""Plan -> everything by which machines of a cloud become a Slurm cluster: one boot script, a scaler, a provider part.
+"""Plan -> everything that configures cloud machines as a Slurm cluster: a boot script, a scaler, provider functions.
 
-The bucket has this bundle as ``boot/boot.tar.gz`` and the Slurm target's as ``slurm/slurm.tar.gz``, each with a
-``SHA256SUMS`` inside; the digest of the first is in the user-data. ``packages/packages.tar.gz`` may hold packages of
-Slurm, likewise.
+The bucket contains this bundle as ``boot/boot.tar.gz`` and the Slurm target's as ``slurm/slurm.tar.gz``, each with a
+``SHA256SUMS`` inside; the digest of the first is in the user-data. ``packages/packages.tar.gz`` may contain Slurm
+packages.
 
-``user-data/<key>.sh`` is the first program of machines of a ``NodeGroup`` or ``CloudHost``. These texts in it are put
-in where the resources are made, and nothing else is:
+``user-data/<key>.sh`` is the first program of machines of a ``NodeGroup`` or ``CloudHost``. Only these
+placeholders in it are replaced when the resources are created:
 
 ======================  ===================================================  =====================================
-placeholder             is put in                                            in
+placeholder             replaced by                                          in
 ======================  ===================================================  =====================================
 ``@{bucket}``           name of the bucket                                   all
 ``@{region}``           region                                               all
-``@{cluster}``          what groups and instances are tagged with            all
-``@{secret_auth}``      name in the secret store of the key of all daemons   controller
-``@{role_users}``       the role of users, empty where the cloud has none    compute, login
+``@{cluster}``          cluster tag of groups and instances                  all
+``@{secret_auth}``      name of the daemons' key in the secret store         controller
+``@{role_users}``       the role of users, empty if the cloud has none       compute, login
 ``@{secret_database}``  name of the database's password                      the host of slurmdbd
-``@{database_host}``    where a database of the cloud answers                the host of slurmdbd, then only
-``@{state_device}``     what the protected disk is attached as               hosts with ``state``
-``@{source_<name>}``    what ``mount`` is told to mount for a storage        compute, controller, login
+``@{database_host}``    address of a managed database                        the host of slurmdbd, if managed
+``@{state_device}``     device name of the state disk                        hosts with ``state``
+``@{source_<name>}``    device argument of ``mount`` for a storage           compute, controller, login
 ======================  ===================================================  =====================================
 
-A secret without a value is filled by the first controller when it starts: no value passes through the program that
+The first controller sets the value of an empty secret when it starts: no value passes through the program that
 declares the resources.
 
-A provider is ``templates/boot/clouds/<name>.sh.j2``: these functions, and no other difference between clouds.
+A provider is ``templates/boot/clouds/<name>.sh.j2`` with these functions; everything else is the same on all clouds.
 
 =======================================  ==========================================================================
-``cloud_ready``                          makes sure that what the others call is there
-``cloud_fetch PATH FILE``                an object of the bucket
-``cloud_secret NAME``                    its value; code 3 where it has none yet
-``cloud_fill NAME``                      gives it the value that comes in on stdin
-``cloud_metadata``                       lines ``id= type= zone= address= network=`` of this instance, the levels of
+``cloud_ready``                          installs the commands that the other functions use
+``cloud_fetch PATH FILE``                downloads an object of the bucket
+``cloud_secret NAME``                    prints its value; returns 3 if it has none yet
+``cloud_fill NAME``                      sets its value from stdin
+``cloud_metadata``                       prints ``id= type= zone= address= network=`` of this instance, the levels of
                                          the network from the outermost to the innermost
-``cloud_disk NAME``                      the device of an attached disk
-``cloud_size GROUP``                     how many instances it is to have
-``cloud_resize GROUP NUMBER``            code 3 and the reason where there is no capacity
-``cloud_instances GROUP``                ``id address`` of each that starts or runs, ``-`` while it has no address
-``cloud_domains GROUP``                  ``id domain`` of each whose scale-up domain is known; asked for groups whose
-                                         machines come together
-``cloud_refused GROUP SINCE``            the reason, if the cloud could not start instances after that second
-``cloud_terminate GROUP INSTANCE``       ends it, and makes the group smaller by it unless it has its least
-``cloud_credentials TENANT USER``        credentials of the role of users (``$USERS``), as the SDK takes them from a
+``cloud_disk NAME``                      prints the device of an attached disk
+``cloud_size GROUP``                     prints the desired number of instances
+``cloud_resize GROUP NUMBER``            returns 3 and prints the reason if there is no capacity
+``cloud_instances GROUP``                prints ``id address`` of starting and running instances, ``-`` for no address
+``cloud_domains GROUP``                  ``id domain`` of each whose scale-up domain is known; called for groups whose
+                                         machines are started together
+``cloud_refused GROUP SINCE``            prints the reason if the cloud could not start instances since then
+``cloud_terminate GROUP INSTANCE``       terminates it and shrinks the group, unless it has its minimum size
+``cloud_credentials TENANT USER``        prints credentials of the role of users (``$USERS``) for an SDK's credential
                                          program
-``cloud_users PROGRAM``                  makes the SDKs of users ask that program
+``cloud_users PROGRAM``                  configures the SDKs of users to call that program
 =======================================  ==========================================================================
 
-``cloud_instances`` is also asked for hosts of the roles database and login (``members.txt``): their machines carry the
-same tag as those of groups. These and nodes get the key of all daemons from the controller when they join: ``keys.py``
-says who gets it and why that is safe. ``metadata.sh`` is the first thing that runs: it closes the metadata service of
-the cloud to users.
+``boot.sh`` and the scaler call them: the package ``scaler`` in this folder is copied into the bundle unchanged, and
+reads the groups from ``scale.json``. Slurm starts it through ``resume.sh``, ``suspend.sh`` and ``resume-fail.sh``.
 
-Servers of a file system run a program of the user's, once, as root and without arguments: it installs the software that
-only its maker gives and makes the cluster of the servers. Where it fails it is run again at the next start. Its
+``cloud_instances`` is also called for hosts of the roles database and login (``members.txt``): their machines have the
+same tag as those of groups. These and nodes get the daemons' key from the controller when they join: see
+``keys.py`` for the conditions and the reasons. ``metadata.sh`` runs first: it blocks the cloud's metadata service for
+users.
+
+Servers of a file system run a user's program, once, as root and without arguments: it installs the software that only
+its vendor distributes and creates the cluster of servers. If it fails, it runs again at the next start. Its
 environment:
 
 ==========================  =======================================================================================
 ``SUPERCLOUD_STORAGE``      name of the storage in the spec
-``SUPERCLOUD_FILE_SYSTEM``  name of the file system that clients mount: the program makes it
-``SUPERCLOUD_COUNT``        how many servers there are
-``SUPERCLOUD_TAG``          tag by which they find each other, ``key=value``; not unique without that of the cluster
-``SUPERCLOUD_CLUSTER``      what instances are tagged with
+``SUPERCLOUD_FILE_SYSTEM``  name of the file system that clients mount, which the program creates
+``SUPERCLOUD_COUNT``        number of servers
+``SUPERCLOUD_TAG``          tag by which they find each other, ``key=value``; unique together with the cluster tag
+``SUPERCLOUD_CLUSTER``      cluster tag of instances
 ``SUPERCLOUD_REGION``       region
-``SUPERCLOUD_TOKEN``        value of the secret, if there is one; the log shows ``***`` for it
+``SUPERCLOUD_TOKEN``        value of the secret, if any; replaced by ``***`` in the log
 ==========================  =======================================================================================
 
-How nodes come and go, as proved on Slurm 22.05 and 26.05 (``tests/real/slurm/test_cloud_join.py``): slurm.conf lists
-no node. The scaler tells slurmctld of every name the plan has (``scontrol create NodeName=… State=CLOUD``): without
-nodes a job would be refused at once. Slurm's own power saving allocates jobs to nodes that are off and calls
-``resume.sh``; the scaler resizes groups and gives each instance a name; the instance joins as a dynamic node under it
-(``slurmd -Z -N``). Lines with ``State=CLOUD`` in slurm.conf would not do: slurmd of 26.05 ends with "failed to create
-dynamic node" where its own slurm.conf has the node already. A node that exists keeps features and topology when it
-registers, so the node says its place afterwards: ``scontrol update … Topology=`` in 25.05 and later, features in older
-releases. Never both: before 26.11 a node whose features are changed alone loses its place when it is switched off, and
-a job of several nodes is refused once too few of the pool's are in the tree. Slurm itself gives a node that goes off
-the place it was created with.
+Life cycle of nodes, tested with Slurm 22.05 and 26.05 (``tests/real/slurm/test_cloud_join.py``): slurm.conf lists no
+nodes. The scaler creates all nodes of the plan in slurmctld (``scontrol create NodeName=… State=CLOUD``): without
+nodes, jobs would be rejected at once. Slurm's power saving allocates jobs to powered-down nodes and calls
+``resume.sh``; the scaler resizes groups and assigns a node name to each instance; the instance joins as a dynamic node
+(``slurmd -Z -N``). Lines with ``State=CLOUD`` in slurm.conf would not work: slurmd of 26.05 fails with "failed to
+create dynamic node" if its slurm.conf already has the node. An existing node keeps features and topology when it
+registers, so that it reports its location afterwards: ``scontrol update … Topology=`` in 25.05 and later, features in
+older releases. Never both: before 26.11 a node whose features alone are changed loses its place when it is powered off,
+and a multi-node job is rejected if too few nodes of the pool are in the tree. Slurm resets a powered-down node to the
+place with which it was created.
 """
 
 from __future__ import annotations

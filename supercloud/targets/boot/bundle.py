@@ -1,27 +1,29 @@
-"""All files: programs that are the same everywhere, tables of this cluster, user-data of each group and host."""
+"""All files of the bundle: common programs, tables of this cluster, user data of each group and host."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
+from pathlib import Path
 
 from ..._version import __version__
 from ...plan.model.plan import Plan
 from ...primitives.bundle import Bundle, File
 from ...primitives.templates import Quoted, render_template
 from .environment import build_environments
-from .tables import render_group_lines, render_key_recipient_lines, render_metadata_lines, render_mount_lines
+from .tables import render_key_recipient_lines, render_metadata_lines, render_mount_lines, render_scaler_settings
 
 __all__ = ["render_boot_bundle", "render"]
 
 _SOURCED_SCRIPTS = ("steps.sh", "install.sh")
+_SCALER = Path(__file__).parent / "scaler"
+"""A package of ours that goes to the controller as it stands."""
 _PROGRAMS = (
     "boot.sh",
     *_SOURCED_SCRIPTS,
     "keys.py",
     "credentials.sh",
     "slurmd.sh",
-    "scale.sh",
     "resume.sh",
     "suspend.sh",
     "resume-fail.sh",
@@ -29,13 +31,14 @@ _PROGRAMS = (
 
 
 def render(plan: Plan) -> Bundle:
-    """The bundle for the plan's own cloud."""
+    """Render the bundle for the plan's cloud."""
     assert plan.cloud is not None, "a plan without a cloud"
     return render_boot_bundle(plan, render_template(f"boot/clouds/{plan.cloud.provider}.sh.j2"))
 
 
 def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
-    """The bundle with the functions of a provider given as shell text; ``templates/boot/clouds`` has those of each."""
+    """Render the bundle with a provider's functions as shell text; ``templates/boot/clouds`` has those of each
+    cloud."""
     assert plan.cloud is not None, "a plan without a cloud"
     head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"
@@ -48,7 +51,8 @@ def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
         "boot/metadata.sh.j2", head=head, services=Quoted(shlex.quote("\n".join(render_metadata_lines(plan))))
     )
     files["metadata.sh"] = File(metadata, executable=True)
-    files["groups.txt"] = "\n".join([head, *render_group_lines(plan)]) + "\n"
+    files |= {f"scaler/{path.name}": path.read_text(encoding="utf-8") for path in sorted(_SCALER.glob("*.py"))}
+    files["scale.json"] = render_scaler_settings(plan, head)
     files["members.txt"] = "\n".join([head, *render_key_recipient_lines(plan)]) + "\n"
     files["mounts.txt"] = "\n".join([head, *render_mount_lines(plan)]) + "\n"
     sums = "".join(f"{_compute_digest(text)}  {path}\n" for path, text in Bundle(files).items())

@@ -1,4 +1,4 @@
-"""What each machine is told at its start: its role, its group, where things are, names of secrets (never a secret)."""
+"""The environment of each machine: its role, its group, addresses and paths, names of secrets (never their values)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .tables import list_mounted_storage, require_mount_rule
 
 __all__ = ["build_environments"]
 
-# Where the controller gives out the daemons' key: of root (below 1024), assigned to nothing, and below the ports from
-# which clients of NFS and Lustre call.
+# Port on which the controller serves the daemons' key: reserved for root (below 1024), unassigned, and below the source
+# ports of NFS and Lustre clients.
 _KEY_PORT = 329
-# File systems cut labels off after this.
+# File systems truncate longer labels.
 _MAX_LABEL_LENGTH = 16
 
 
@@ -89,7 +89,7 @@ def _render_host_environment(plan: Plan, host: CloudHost) -> Iterator[str]:
 
 
 def _build_storage_server_variables(cloud: CloudPlan, host: CloudHost) -> dict[str, str]:
-    """What servers of a file system are told: what they serve, and where their software comes from."""
+    """Build variables for file system servers: the file system, and the source of their software."""
     install, rule = cloud.get_storage(host.storage).install, require_mount_rule(cloud, host.storage)
     found = {
         "STORAGE_NAME": host.storage,
@@ -102,7 +102,7 @@ def _build_storage_server_variables(cloud: CloudPlan, host: CloudHost) -> dict[s
 
 
 def _build_user_variables(plan: Plan) -> dict[str, str]:
-    """What machines that users work on are told of the rights of users."""
+    """Build variables on users' permissions for machines on which users work."""
     return {"USERS": "@{role_users}", "TENANTS": "yes" if plan.tenants else "no"}
 
 
@@ -111,12 +111,12 @@ def _format_mount_sources(plan: Plan) -> str:
 
 
 def _select_topology(plan: Plan) -> str:
-    """Which topology nodes say their place in: none before releases that can be told while they run."""
+    """Return the topology in which nodes report their location: none in releases that cannot update it at run time."""
     release = plan.scheduler.release
     return "network" if release and release.abilities.topology_yaml else ""
 
 
 def _format_assignments(variables: dict[str, str]) -> Iterator[str]:
     for name, value in variables.items():
-        quoted = value.replace("'", r"'\''")  # always in quotes: what is put in later may be anything
+        quoted = value.replace("'", r"'\''")  # always quoted: placeholders may be replaced by any text
         yield f"{name}='{quoted}'"

@@ -1,7 +1,8 @@
-"""Tables that the programs read: groups in the order in which they are tried, file systems and where they go."""
+"""Tables and settings that the programs read: groups of the cloud, file systems with their mount points."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from ...errors import InputError
@@ -9,58 +10,79 @@ from ...plan.model.cloud import CloudPlan, MountRule
 from ...plan.model.plan import Plan, StoragePlan
 
 __all__ = [
-    "render_group_lines",
     "render_key_recipient_lines",
     "render_metadata_lines",
     "render_mount_lines",
+    "render_scaler_settings",
     "require_mount_rule",
     "list_mounted_storage",
 ]
 
 _KEY_RECIPIENT_ROLES = ("database", "login")
-"""Roles of hosts that the controller gives the daemons' key to, besides nodes."""
+"""Roles of hosts that get the daemons' key from the controller, in addition to nodes."""
+_SCALER_TIMES = {"pass_interval": 15, "capacity_retry": 300, "node_retry": 600}
+"""Seconds: between passes; until a group without capacity is tried again; until a node that did not join is tried
+again."""
 
 
-def render_group_lines(plan: Plan) -> Iterator[str]:
-    """A row a group."""
+def render_scaler_settings(plan: Plan, head: str) -> str:
+    """``scale.json``, the settings of the scaler (:mod:`.scaler.settings`): its times and a row per group.
+
+    Args:
+        plan: A plan with a cloud.
+        head: The header that names the generator. JSON has no comments, so it is a value that the scaler ignores.
+    """
     assert plan.cloud is not None
-    yield "# group, pool, rank within the pool, most instances, instances that come together, least instances"
-    for group in plan.cloud.groups:
-        yield f"{group.key} {group.pool} {group.rank} {group.max_nodes} {group.domain_nodes} {group.min_nodes}"
+    rows = [
+        {
+            "key": group.key,
+            "pool": group.pool,
+            "rank": group.rank,
+            "max_instances": group.max_nodes,
+            "domain_instances": group.domain_nodes,
+            "min_instances": group.min_nodes,
+        }
+        for group in plan.cloud.groups
+    ]
+    values = {"comment": head.removeprefix("# "), **_SCALER_TIMES}
+    fields = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()]
+    groups = ",\n".join(f"  {json.dumps(row)}" for row in rows)
+    return "{" + ",\n".join([*fields, f'"groups": [\n{groups}\n]']) + "}\n"
 
 
 def render_key_recipient_lines(plan: Plan) -> Iterator[str]:
-    """A row a group or host whose machines the controller gives the daemons' key to."""
+    """Yield one row per group or host whose machines get the daemons' key from the controller."""
     assert plan.cloud is not None
-    yield "# groups and hosts whose machines get the key of all daemons from the controller, once each"
+    yield "# groups and hosts whose machines get the daemons' key from the controller, once each"
     yield from (group.key for group in plan.cloud.groups)
     yield from (host.key for host in plan.cloud.hosts if host.role in _KEY_RECIPIENT_ROLES)
 
 
 def render_metadata_lines(plan: Plan) -> Iterator[str]:
-    """A row an address of the cloud's metadata service: the address, and its closed TCP ports, ``-`` for all."""
+    """Yield one row per address of the cloud's metadata service: the address, and its blocked TCP ports, ``-`` for
+    all."""
     assert plan.cloud is not None
     for item in plan.cloud.metadata_addresses:
         yield f"{item.address} {','.join(map(str, item.ports)) or '-'}"
 
 
 def render_mount_lines(plan: Plan) -> Iterator[str]:
-    """A row a file system that clients mount."""
+    """Yield one row per file system that clients mount."""
     assert plan.cloud is not None
-    yield "# storage, kind, where it is mounted, type, port of its servers (- where the type knows it), options"
+    yield "# storage, kind, mount point, type, port of its servers (-: default of the type), options"
     for storage in list_mounted_storage(plan):
         rule = require_mount_rule(plan.cloud, storage.name)
         yield f"{storage.name} {storage.kind} {storage.mount} {rule.type} {rule.port or '-'} {rule.options}"
 
 
 def require_mount_rule(cloud: CloudPlan, name: str) -> MountRule:
-    """How clients mount a file system; raises :class:`InputError` where the catalog does not say."""
+    """Return how clients mount a file system; raises :class:`InputError` if the catalog does not specify it."""
     storage = cloud.get_storage(name)
     if storage.mount_rule is None:
-        raise InputError(f"storage {name}: the catalog does not say how {storage.product} is mounted")
+        raise InputError(f"storage {name}: the catalog does not specify how {storage.product} is mounted")
     return storage.mount_rule
 
 
 def list_mounted_storage(plan: Plan) -> list[StoragePlan]:
-    """File systems that clients mount: what has a place and is no object store."""
+    """Return the file systems that clients mount: storage with a mount point that is not an object store."""
     return [storage for storage in plan.storage if storage.mount and storage.kind != "object"]

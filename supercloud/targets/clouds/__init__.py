@@ -1,7 +1,7 @@
-"""Plan in, Pulumi resources out. Importing this loads no cloud SDK; :mod:`.component` is what a program uses.
+"""Plan in, Pulumi resources out. Importing this loads no cloud SDK; programs use :mod:`.component`.
 
 A cloud is a function ``build(context: BuildContext) -> ClusterOutputs`` that registers resources for ``context.cloud``.
-To add one, write its folder and give it a line in ``CLOUDS``; nothing else here knows a provider.
+To add one, write its folder and add it to ``CLOUDS``; nothing else here depends on a provider.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLOUDS: dict[str, str] = {
 
 
 def load_builder(provider: str) -> Callable[[BuildContext], ClusterOutputs]:
-    """What registers the resources of a provider; raises :class:`UnknownNameError` where there is none."""
+    """Return the builder of a provider; raises :class:`UnknownNameError` if there is none."""
     if provider not in CLOUDS:
         raise UnknownNameError("cloud with resources", provider, CLOUDS)
     module, _, function = CLOUDS[provider].partition(":")

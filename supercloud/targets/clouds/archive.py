@@ -13,7 +13,7 @@ __all__ = ["pack_bundle"]
 
 
 def pack_bundle(bundle: Bundle) -> str:
-    """The files as a gzipped tar in base64. Owners are root, times are zero, modes are the bundle's."""
+    """Return the files as a gzipped tar in base64. Owners are root, times are zero, modes are the bundle's."""
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path, file in bundle.files.items():

@@ -1,6 +1,6 @@
-"""The component: one cluster of a spec as a child of the user's Pulumi program, whichever cloud it is on.
+"""The component: one cluster of a spec as a component resource of a Pulumi program, on any supported cloud.
 
-Spec -> plan -> findings (raised at once, before anything is registered) -> the cloud's builder -> outputs.
+Spec -> plan -> findings (all raised together, before resources are registered) -> the cloud's builder -> outputs.
 """
 
 # No `from __future__ import annotations`: Pulumi infers the schema for other languages from these annotations.
@@ -25,10 +25,10 @@ from .work import BuildContext, ClusterOutputs, ExistingResources, format_identi
 __all__ = ["OUTPUTS", "Cluster", "ClusterArgs"]
 
 OUTPUTS = ("buckets", "commands", "connection", "handles", "hosts", "mounts", "network")
-"""What a cluster gives."""
+"""Output properties of a cluster."""
 
 _PUBLISHED_TARGETS = ("boot", "kubernetes", "slurm")
-"""Targets whose bundles machines of a cloud, and whoever installs what runs in it, read from its bucket."""
+"""Targets whose bundles are published in the cluster's bucket, for its machines and for its administrators."""
 
 
 _LIST_TYPE = ("list", (list, tuple))
@@ -42,10 +42,10 @@ _MAIL_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 
 
 class ClusterArgs(TypedDict):
-    """What a cluster is made of. The spec is plain; only existing things may be outputs of other resources."""
+    """Arguments of a cluster. The spec is plain data; only existing resources may be outputs of other resources."""
 
     spec: Any
-    """The path of a spec's file, a mapping of the same shape, or a ``ClusterSpec``."""
+    """The path of a spec file, a mapping with the same fields, or a ``ClusterSpec``."""
     network_id: NotRequired[pulumi.Input[str] | None]
     """An existing network, instead of the spec's ``network.id``."""
     subnet_ids: NotRequired[list[pulumi.Input[str]] | None]
@@ -53,39 +53,39 @@ class ClusterArgs(TypedDict):
     ssh_key: NotRequired[pulumi.Input[str] | None]
     """An existing key pair for logins and controllers."""
     node_role: NotRequired[pulumi.Input[str] | None]
-    """An existing role for nodes as the provider addresses it (an ARN), instead of one that may do what nodes need:
-    under Slurm read the bucket ``state``, write logs, be reached by the session service, and take the role of users
-    (``sts:AssumeRole`` and ``sts:TagSession``). It must not read the cluster's secrets: machines get the key of the
-    daemons from the controller."""
+    """An existing role for nodes in the provider's notation (an ARN), instead of a new one. Permissions that nodes need
+    under Slurm: read the bucket ``state``, write logs, use the session service, and assume the users' role
+    (``sts:AssumeRole`` and ``sts:TagSession``). It must not read the cluster's secrets: machines get the daemons'
+    key from the controller."""
     admins: NotRequired[dict[str, pulumi.Input[str]] | None]
-    """Who may administer the Kubernetes cluster, by a name of yours, besides whoever creates it."""
+    """Administrators of the Kubernetes cluster by a name of your choice, in addition to its creator."""
     notify: NotRequired[list[str] | None]
     """Mail addresses for alarms and the budget."""
     protect: NotRequired[bool | None]
-    """Whether state and storage are protected and retained; empty means yes."""
+    """Whether state and storage are protected and retained; default: yes."""
 
 
 class Cluster(pulumi.ComponentResource):
     """A cluster on a cloud: its network, machines, storage, roles and alarms.
 
-    Raises :class:`~supercloud.errors.InputError` with every finding, before any resource is registered, where the
+    Raises :class:`~supercloud.errors.InputError` with all findings, before any resource is registered, if the
     plan of the spec has errors or the spec is not for a cloud.
     """
 
     hosts: pulumi.Output[dict[str, str]]
-    """Addresses of logins, controllers and databases by name."""
+    """Addresses of login hosts, controllers and databases by name."""
     buckets: pulumi.Output[dict[str, str]]
     """Buckets by the spec's names; ``state`` has the published configuration."""
     mounts: pulumi.Output[dict[str, str]]
     """Commands that mount each file system."""
     handles: pulumi.Output[dict[str, str]]
-    """What ``storage/handles.yaml`` of the Kubernetes bundle is filled in with."""
+    """Values for ``storage/handles.yaml`` of the Kubernetes bundle."""
     commands: pulumi.Output[dict[str, str]]
-    """What to type to get in: ``login``, ``kubeconfig``."""
+    """Commands for access: ``login``, ``kubeconfig``."""
     connection: pulumi.Output[dict[str, str]]
-    """How jobs reach the cluster: what stands under ``connect:`` in a fleet."""
+    """The connection for jobs: the value of ``connect:`` in a fleet."""
     network: pulumi.Output[dict[str, str]]
-    """The network's ``id``, and that of each subnet by key."""
+    """The ``id`` of the network, and the identifiers of its subnets by key."""
 
     def __init__(self, name: str, args: ClusterArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         given = _parse_arguments(args)
@@ -93,10 +93,9 @@ class Cluster(pulumi.ComponentResource):
         cloud = plan.cloud
         if cloud is None:
             _log_warnings(plan)
-            where = "stands at a site of its own" if plan.site.kind == "onprem" else f"is on {plan.site.kind}"
+            where = "is on-prem" if plan.site.kind == "onprem" else f"is on {plan.site.kind}"
             raise InputError(
-                f"{plan.name} {where}: there are no cloud resources to create for it; "
-                f"supercloud render writes its configuration"
+                f"{plan.name} {where} and has no cloud resources to create; supercloud render writes its configuration"
             )
         _require_valid_name(name, plan, cloud)
         build = load_builder(cloud.provider)
@@ -117,32 +116,32 @@ class Cluster(pulumi.ComponentResource):
 
 
 def _log_warnings(plan: Plan, component: pulumi.Resource | None = None) -> None:
-    """Findings that forbid nothing, to whoever runs the program."""
+    """Log warnings for the user of the program."""
     for finding in plan.findings:
         if finding.level == "warning":
             pulumi.log.warn(str(finding), resource=component)
 
 
 def _require_valid_name(name: str, plan: Plan, cloud: CloudPlan) -> None:
-    """Everything is tagged with the component's name; raises where the provider takes no such tag."""
+    """Check the component's name, which is a tag of all resources; raises if the provider rejects it as a tag."""
     rule = cloud.name_rules.get("tag-value")
     problem = rule.find_problem(format_identity(name)) if name and rule else ""
     if not name or problem:
-        said = f"{cloud.provider} refuses the tag of everything that is made: {problem}" if problem else "it is empty"
-        raise InputError(f"{plan.name} cannot be created under the name {name!r}: {said}; choose another")
+        reason = f"{cloud.provider} rejects it as a tag of resources: {problem}" if problem else "it is empty"
+        raise InputError(f"{plan.name} cannot be created under the name {name!r}: {reason}; choose another")
 
 
 def _to_mapping(values: Mapping[str, str] | list[str]) -> dict[str, str]:
-    return dict(values) if isinstance(values, Mapping) else {}  # Pulumi gives [] for all() of nothing
+    return dict(values) if isinstance(values, Mapping) else {}  # Pulumi returns [] for all() without arguments
 
 
 def _parse_arguments(args: ClusterArgs) -> ExistingResources:
-    """The existing things and people of the arguments; raises :class:`InputError` for what is none of them."""
+    """Parse the existing resources and administrators of the arguments; raises :class:`InputError` for invalid ones."""
     if not isinstance(args, Mapping):
         raise InputError(f"the arguments of a cluster are a {type(args).__name__}, not a mapping: {{'spec': …}}")
     known = sorted(ClusterArgs.__annotations__)
     for name in sorted(args.keys() - {*known}):
-        raise InputError(f"a cluster has no argument {name!r}: {suggest_nearest(name, known)}")
+        raise InputError(f"unknown argument {name!r} of a cluster: {suggest_nearest(name, known)}")
     for name, (what, shape) in _ARGUMENT_TYPES.items():
         value = args.get(name)
         if value is not None and not isinstance(value, shape):
@@ -150,8 +149,8 @@ def _parse_arguments(args: ClusterArgs) -> ExistingResources:
     mails = [str(mail) for mail in args.get("notify") or ()]
     for mail in mails:
         if mails.count(mail) > 1 or not _MAIL_ADDRESS.fullmatch(mail):
-            why = "is there twice" if mails.count(mail) > 1 else "is no mail address"
-            raise InputError(f"'notify': {mail!r} {why}; name each address once")
+            why = "is a duplicate" if mails.count(mail) > 1 else "is not a mail address"
+            raise InputError(f"'notify': {mail!r} {why}; list each address once")
     return ExistingResources(
         network=args.get("network_id"),
         subnets=tuple(args.get("subnet_ids") or ()),

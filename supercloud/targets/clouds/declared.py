@@ -1,4 +1,4 @@
-"""The spec a component is given, in any of its forms, with the existing things that are passed beside it."""
+"""The spec of a component, in any of its forms, with the existing resources that are passed in addition."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["load_spec", "resolve_existing"]
 
 
 def load_spec(spec: Any, existing: ExistingResources) -> ClusterSpec | LoadedSpec[ClusterSpec]:
-    """The spec from a file's path, a mapping or itself.
+    """Load the spec from a file's path, a mapping or a ``ClusterSpec``.
 
-    Existing things of ``existing`` take the place of the spec's: plain text as it is, Outputs as ``PASSED_IDENTIFIER``.
-    Raises :class:`InputError` for anything that is no spec.
+    Identifiers in ``existing`` replace those of the spec: plain text unchanged, Outputs as ``PASSED_IDENTIFIER``.
+    Raises :class:`InputError` for anything that is not a spec.
     """
     if isinstance(spec, ClusterSpec):
         return _apply_existing(spec, existing)
@@ -40,12 +40,12 @@ def load_spec(spec: Any, existing: ExistingResources) -> ClusterSpec | LoadedSpe
 
 
 def _to_yaml(spec: Any) -> str:
-    """The mapping as YAML, which is JSON but for its escapes of characters beyond U+FFFF."""
+    """Convert the mapping to YAML: JSON except for its escapes of characters beyond U+FFFF."""
     return re.sub(r"[^\x00-\x7f]", lambda char: f"\\U{ord(char[0]):08x}", json.dumps(spec, ensure_ascii=False))
 
 
 def _to_plain(value: Any) -> Any:
-    """Numbers that came over the wire of another language are floats: whole ones become whole again."""
+    """Convert whole floats to integers: numbers from programs in other languages arrive as floats."""
     if isinstance(value, Mapping):
         return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -78,7 +78,7 @@ def _to_subnet_identifier(subnet: tuple[int, pulumi.Input[str]]) -> str:
 
 
 def resolve_existing(identifier: str, existing: ExistingResources) -> pulumi.Input[str]:
-    """The identifier behind a text of the plan: what was passed to the component, or the text itself."""
+    """Return the identifier for a text of the plan: the value passed to the component, or the text itself."""
     if identifier == PASSED_IDENTIFIER and existing.network is not None:
         return existing.network
     number = identifier.removeprefix(f"{PASSED_IDENTIFIER}-")

@@ -1,4 +1,4 @@
-"""What every cloud's builder is given (the plan and how its resources are named, parented and kept) and gives back."""
+"""Input of every cloud's builder (the plan, and names and options of resources) and its outputs."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from .naming import format_logical_name
 __all__ = ["CLUSTER_TAG", "ClusterOutputs", "ExistingResources", "BuildContext", "format_identity"]
 
 CLUSTER_TAG = "supercloud:cluster"
-"""Tag on every resource: which stack and component it belongs to. Roles are scoped by it, costs are counted by it."""
+"""Tag on every resource: its stack and component. Roles are scoped by it, costs are allocated by it."""
 
 
 @dataclass(frozen=True)
 class ExistingResources:
-    """Existing things and people the user passes in; values may be Outputs, numbers of them are plain."""
+    """Existing resources and administrators that the user passes; values may be Outputs, their number is plain."""
 
     network: pulumi.Input[str] | None = None
     subnets: tuple[pulumi.Input[str], ...] = ()
     ssh_key: pulumi.Input[str] | None = None
     node_role: pulumi.Input[str] | None = None
     admins: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """Who may administer the cluster, by a name of ours, besides whoever creates it."""
+    """Administrators of the cluster by a key, in addition to its creator."""
     notify: tuple[str, ...] = ()
     """Mail addresses for alarms and the budget."""
 
 
 @dataclass(frozen=True)
 class ClusterOutputs:
-    """What a user needs of a cluster that exists; everything by a name of the spec."""
+    """Outputs of a created cluster; all values by a name of the spec."""
 
     hosts: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """Addresses of controllers, logins and databases."""
+    """Addresses of controllers, login hosts and databases."""
     buckets: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     mounts: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     """Commands that mount each file system."""
     handles: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """What volumes of Kubernetes are told of each storage: ``<name>.<field>``."""
+    """Values of Kubernetes volumes for each storage: ``<name>.<field>``."""
     commands: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """What to type: ``login``, ``kubeconfig``."""
+    """Commands: ``login``, ``kubeconfig``."""
     connection: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
-    """How jobs reach it, as a fleet's ``connect:`` has it."""
+    """The connection for jobs, in the format of a fleet's ``connect:``."""
     network: Mapping[str, pulumi.Input[str]] = field(default_factory=dict)
     """``id`` of the network, and of each subnet by its key."""
 
 
 def format_identity(name: str) -> str:
-    """Which cluster of an account this is: project, stack and the component's name."""
+    """Return the identity of a cluster within an account: project, stack and the component's name."""
     return f"{pulumi.get_project()}/{pulumi.get_stack()}/{name}"
 
 
@@ -68,25 +68,29 @@ class BuildContext:
     component: pulumi.ComponentResource
     existing: ExistingResources
     is_protected: bool
-    """Whether state and storage are protected, and retained when they leave the program."""
+    """Whether state and storage are protected, and retained when they are removed from the program."""
     bundles: Mapping[str, Bundle]
-    """Rendered files by target: what machines read when they start."""
+    """Rendered files by target, which machines read when they start."""
     provider: pulumi.ProviderResource | None = None
-    """None where children inherit the component's."""
+    """None if children inherit the component's provider."""
 
     def with_provider(self, provider: pulumi.ProviderResource | None) -> BuildContext:
-        """The same with a provider for all children."""
+        """Return a copy with a provider for all children."""
         return replace(self, provider=provider)
 
     def name_child(self, key: str, kind: str = "") -> str:
-        """Name of a child in the graph; short enough that the provider can make a name of that kind from it."""
+        """Return the logical name of a child; short enough for a physical name of its kind."""
         return format_logical_name(self.name, key, self.cloud.name_rules.get(kind))
+
+    def build_alias(self, key: str, kind: str = "") -> pulumi.Alias:
+        """Build the alias of a child that had another key before: an update then keeps the deployed resource."""
+        return pulumi.Alias(name=self.name_child(key, kind))
 
     def build_options(
         self, *, has_data: bool = False, is_critical: bool = False, **extra_options: Any
     ) -> pulumi.ResourceOptions:
-        """Options of a child; ``has_data``: it holds state or data, ``is_critical``: others would be lost with it."""
-        kept = True if has_data and self.is_protected else None  # None leaves it to the component's own options
+        """Build options of a child; ``has_data``: it holds state or data, ``is_critical``: others depend on it."""
+        kept = True if has_data and self.is_protected else None  # None inherits the component's options
         return pulumi.ResourceOptions(
             parent=self.component,
             provider=self.provider,
@@ -97,10 +101,10 @@ class BuildContext:
 
     @property
     def identity(self) -> str:
-        """Value of :data:`CLUSTER_TAG`: no other cluster of an account has it."""
+        """Value of :data:`CLUSTER_TAG`, unique within an account."""
         return format_identity(self.name)
 
     def build_tags(self, key: str = "") -> dict[str, str]:
-        """The user's tags, the cluster's, and a display name."""
+        """Build the user's tags, the cluster's, and a display name."""
         named = {"Name": f"{self.name}-{key}"} if key else {}
         return {**self.cloud.tags, **named, CLUSTER_TAG: self.identity}

@@ -1,8 +1,8 @@
-"""Pictures that several targets show, each drawn in one place: racks from the front, fabrics tier by tier.
+"""Pictures that several targets use: racks from the front, fabrics by tier.
 
 ``Picture`` is SVG made of a few shapes. ``draw_elevation`` draws one rack and ``draw_elevations`` a sheet of them,
-``fabric`` a network; ``RackContents`` knows what everything in a rack is called. A target puts them into files or pages
-of its own.
+``fabric`` a network; ``RackContents`` has the names of all items in racks. Targets embed them in their files or
+pages.
 """
 
 from __future__ import annotations

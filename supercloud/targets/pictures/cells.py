@@ -1,6 +1,6 @@
-"""What a picture shows of each tier: every switch where they are few, else groups of them, else some of the groups.
+"""The cells of each tier in a picture: every switch if they are few, else groups of them, else some of the groups.
 
-A grouping is a function from a device to its group; the finest one that gives few enough cells is taken.
+A grouping is a function from a device to its group; the finest one with few enough cells is used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ...topology import Fabric, Tier
 __all__ = ["MAX_CELLS", "Cell", "TierRow", "build_rows"]
 
 MAX_CELLS = 16
-"""Cells of a row at most: more cannot be read."""
+"""Maximum number of cells in a row: more are not readable."""
 _CELLS_BEFORE_GAP = 10
-"""Groups shown in front of the gap, where there are too many."""
+"""Groups shown before the gap, if there are too many."""
 
 IntArray = NDArray[np.int64]
 Grouping = tuple[str, IntArray]
@@ -34,21 +34,21 @@ class Cell:
     """Numbers of its first and last device."""
     count: int
     is_gap: bool = False
-    """Stands for the groups that are not drawn."""
+    """Whether it represents the groups that are not drawn."""
 
 
 @dataclass(frozen=True)
 class TierRow:
-    """One tier, or the nodes, of the planes that are drawn."""
+    """One tier, or the nodes, of the drawn planes."""
 
     kind: str
     cells: tuple[Cell, ...]
     cell_of: IntArray
-    """Cell of each device, -1 where its plane is not drawn."""
+    """Cell of each device, -1 if its plane is not drawn."""
 
 
 def build_rows(wiring: Fabric) -> tuple[list[TierRow], int]:
-    """The rows from the core down to the nodes, and how many planes they show."""
+    """Build the rows from the core down to the nodes; returns them and the number of drawn planes."""
     for planes in dict.fromkeys((wiring.planes, 1)):
         rows = [_build_tier_row(wiring, tier, planes) for tier in reversed(wiring.tiers)]
         if all(len(row.cells) <= MAX_CELLS for row in rows):
@@ -66,7 +66,7 @@ def _build_tier_row(wiring: Fabric, tier: Tier, planes: int) -> TierRow:
 
 
 def _build_row(kind: str, count: int, groupings: list[Grouping], plane: IntArray, planes: int) -> TierRow:
-    """The finest grouping that fits, or the coarsest with a gap in it."""
+    """Build a row with the finest grouping that fits, or the coarsest with a gap."""
     drawn = np.flatnonzero(plane < planes)
     sizes = [len(np.unique(group[drawn])) for _, group in groupings]
     fitting = [number for number, size in enumerate(sizes) if size <= MAX_CELLS]
@@ -98,7 +98,7 @@ def _format_label(kind: str, number: int) -> str:
 
 
 def _iter_switch_groupings(wiring: Fabric, tier: Tier, index: IntArray) -> Iterator[Grouping]:
-    """Each switch; those of a unit, rail or core group; those of a pod."""
+    """Yield groupings: each switch; by unit, rail or core group; by pod."""
     yield tier.name, index
     outer = tier.axes[1]
     if len(tier.axes) > 2:
@@ -114,7 +114,7 @@ def _iter_switch_groupings(wiring: Fabric, tier: Tier, index: IntArray) -> Itera
 
 
 def _list_node_groupings(wiring: Fabric) -> list[Grouping]:
-    """Each node, then the levels of locality outwards, but for the whole fabric."""
+    """Return groupings: each node, then the levels of locality outwards, except the whole fabric."""
     index = np.arange(wiring.nodes, dtype=np.int64)
     found: list[Grouping] = [("node", index)]
     for level in wiring.levels[:-1] or wiring.levels:

@@ -1,4 +1,4 @@
-"""Rack elevations: what stands in which rack unit, seen from the front, floor below."""
+"""Rack elevations: the contents of the rack units, seen from the front."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ITEM_COLOURS = {
     "cdu": "cool",
     "panel": "panel",
 }
-"""What an item of a rack is -> the colour it is drawn in."""
+"""Kind of a rack item -> its colour."""
 
 
 def draw_elevation(contents: RackContents, rack: RackPlan) -> Picture:
-    """One rack from the front."""
-    loose = [item for item in rack.items if item.unit < 1]  # vertical distribution units and the like
+    """Draw one rack from the front."""
+    loose = [item for item in rack.items if item.unit < 1]  # such as vertical power distribution units
     units = max([rack.units, 1, *(item.unit + item.height * item.count - 1 for item in rack.items if item.unit > 0)])
     height = _TOP + units * UNIT_PIXELS + _FOOT + 14 * len(loose)
     picture = Picture(_WIDTH, height, f"rack {rack.name}")
@@ -80,7 +80,7 @@ def _draw_boxes(contents: RackContents, picture: Picture, rack_item: RackItem, u
 
 
 def draw_elevations(plan: Plan, names: Collection[str] | None = None) -> Picture:
-    """A sheet of racks. ``names`` chooses them; without it every kind is drawn once, with how many there are."""
+    """Draw a sheet of racks. ``names`` selects them; without it every kind is drawn once, with its count."""
     things = RackContents(plan)
     if names is None:
         chosen = [(draw_elevation(things, racks[0]), len(racks)) for racks in group_by_shape(plan)]
@@ -92,7 +92,7 @@ def draw_elevations(plan: Plan, names: Collection[str] | None = None) -> Picture
     sheet = Picture(_GAP + across * (_WIDTH + _GAP), _GAP + -(-len(chosen) // across) * step, f"racks of {plan.name}")
     for place, (drawn, count) in enumerate(chosen):
         x, y = _GAP + place % across * (_WIDTH + _GAP), _GAP + place // across * step
-        below = y + step - _CAPTION - _GAP - drawn.height  # all stand on the same floor
+        below = y + step - _CAPTION - _GAP - drawn.height  # aligned at the bottom
         sheet.embed(drawn, x, below)
         if count > 1:
             sheet.draw_text(x + _RULER, y + step - _GAP - _CAPTION / 2, f"and {count - 1} like it", "faint", 11)

@@ -1,7 +1,7 @@
-"""The picture itself: rows of boxes, lines as wide as they have cables, words in a margin of their own.
+"""The picture of a fabric: rows of boxes, lines whose width shows the number of cables, text in a separate margin.
 
-Text never meets text: words about a row stand left of it, a box's words are made as small as the box needs, and
-whatever does not fit is in the titles that browsers show under the pointer.
+Texts never overlap: text about a row is left of it, text in a box is scaled to the box, and everything that does not
+fit is in tooltips.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _MAX_BOX_WIDTH = 130
 
 
 def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
-    """A fabric as SVG, from two switches to thousands: pure text, light and dark. Empty where a cloud has the wires."""
+    """Draw a fabric as SVG, from two switches to thousands, for light and dark mode. Empty if a cloud owns the
+    cables."""
     wiring = fabric.wiring
     if not isinstance(wiring, Fabric):
         return ""
@@ -63,7 +64,7 @@ def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
 
 
 def _truncate_line(text: str) -> str:
-    """As much of a line as the picture is wide."""
+    """Truncate a line to the width of the picture."""
     most = int((_WIDTH - 2 * _EDGE) / (12 * 0.6))
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -71,11 +72,11 @@ def _truncate_line(text: str) -> str:
 def _describe_planes(wiring: Fabric, drawn_planes: int) -> list[str]:
     if wiring.planes == 1:
         return []
-    return [f"{wiring.planes} planes" + ("" if drawn_planes == wiring.planes else ", all alike: the first is drawn")]
+    return [f"{wiring.planes} planes" + ("" if drawn_planes == wiring.planes else ", all equal: the first is drawn")]
 
 
 def _compute_box_positions(row: TierRow) -> list[tuple[float, float]]:
-    """Left edge and width of each box."""
+    """Compute left edge and width of each box."""
     room = _WIDTH - _MARGIN - _EDGE
     pitch = room / len(row.cells)
     width = min(_MAX_BOX_WIDTH, pitch - _GAP)
@@ -107,7 +108,7 @@ def _draw_row(fabric: FabricPlan, wiring: Fabric, row: TierRow, y: float, hosts:
 
 
 def _format_title(fabric: FabricPlan, row: TierRow, cell: Cell, hosts: HostSet) -> str:
-    """What the pointer is told: the names behind a box."""
+    """Format the tooltip of a box: the names of its devices."""
     if row.kind == "node":
         return str(hosts.slice(cell.first, cell.last + 1))
     count = fabric.count_switches(row.kind)
@@ -118,7 +119,7 @@ def _format_title(fabric: FabricPlan, row: TierRow, cell: Cell, hosts: HostSet) 
 
 
 def _draw_link_labels(fabric: FabricPlan, wiring: Fabric, upper: TierRow, lower: TierRow, y: float) -> Iterator[str]:
-    """What is said about the cables between two rows."""
+    """Draw the text about the cables between two rows."""
     name = f"{lower.kind}-{upper.kind}"
     count = wiring.link_counts.get(name, 0)
     each = "" if lower.kind == "node" else f"{wiring.get_tier(lower.kind).up} from each {lower.kind}"
@@ -143,7 +144,7 @@ def _draw_margin_text(y: float, *words: str, faint: bool = False) -> Iterator[st
 
 
 def _draw_links(wiring: Fabric, rows: list[TierRow]) -> Iterator[str]:
-    """A line for every two boxes that are joined, the wider the more cables it stands for."""
+    """Draw a line for every two connected boxes; its width grows with the number of cables."""
     by_kind = {row.kind: (number, row) for number, row in enumerate(rows)}
     for group in wiring.link_groups:
         if group.source_kind not in by_kind or group.target_kind not in by_kind:

@@ -12,15 +12,15 @@ _WIDTH, _LEFT, _STEP, _MOST = 940, 210, 52, 8
 
 
 def draw_torus(fabric: FabricPlan, wiring: Wiring) -> Picture:
-    """The last two dimensions, as far as they can be read."""
+    """Draw the last two dimensions, up to a readable size."""
     assert wiring.grid is not None
     dims = wiring.grid.dims
     high, wide = (min(length, _MOST) for length in dims[-2:])
     picture = Picture(_WIDTH, max(high * _STEP + 40, 150), f"fabric {fabric.name}")
-    said = [f"{wiring.nodes:,} nodes", f"{sum(wiring.link_counts.values()):,} cables"]
-    said += [f"one of {dims[0]} layers"] if len(dims) == 3 else []
+    captions = [f"{wiring.nodes:,} nodes", f"{sum(wiring.link_counts.values()):,} cables"]
+    captions += [f"one of {dims[0]} layers"] if len(dims) == 3 else []
     picture.draw_text(6, 21, " × ".join(map(str, dims)) + " torus", "strong", 13)
-    for number, text in enumerate(said):
+    for number, text in enumerate(captions):
         picture.draw_text(6, 40 + 18 * number, text, "faint", 11)
     for row in range(high):
         for column in range(wide):

@@ -1,4 +1,4 @@
-"""SVG as text: a few shapes, and a picture that carries its own colours for light and dark."""
+"""SVG as text: a few shapes, and a picture with its own colours for light and dark mode."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ...primitives.templates import render_template
 
 __all__ = ["Picture", "truncate_text", "compute_text_width"]
 
-# Of the widest letters of the sans-serif faces that systems have, as a part of the font size: texts are cut by it.
+# Width of the widest letters of common sans-serif fonts, relative to the font size; used to truncate text.
 _LETTER_WIDTH = 0.56
 
 
 def compute_text_width(text: str, size: float) -> float:
-    """How wide a text may become, at most."""
+    """Compute the maximum width of a text."""
     return len(text) * size * _LETTER_WIDTH
 
 
 def truncate_text(text: str, width: float, size: float) -> str:
-    """The text, or as much of it as has room, ended with an ellipsis."""
+    """Truncate a text to a width, with an ellipsis."""
     room = int(width / (size * _LETTER_WIDTH))
     return text if len(text) <= room else text[: max(room - 1, 0)] + "…"
 
@@ -30,7 +30,7 @@ def _format_number(value: float) -> str:
 
 @dataclass
 class Picture:
-    """Shapes in the order they are drawn, in a box of that size."""
+    """Shapes in drawing order, in a box of the given size."""
 
     width: float
     height: float
@@ -48,7 +48,7 @@ class Picture:
         attributes: str = "",
         opacity: float = 1,
     ) -> None:
-        """A box; ``css_class`` names its colour, ``tooltip`` shows when one points at it, ``attributes`` are further
+        """Draw a box; ``css_class`` is its colour, ``tooltip`` its tooltip, ``attributes`` are further
         attributes."""
         faint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         head = (
@@ -60,7 +60,7 @@ class Picture:
     def draw_text(
         self, x: float, y: float, text: str, css_class: str = "", size: float = 12, anchor: str = "start"
     ) -> None:
-        """A line of text; ``y`` is its middle."""
+        """Draw a line of text; ``y`` is its middle."""
         place = "" if anchor == "start" else f' text-anchor="{anchor}"'
         self.elements.append(
             f'<text x="{_format_number(x)}" y="{_format_number(y + size * 0.34)}" '
@@ -70,25 +70,25 @@ class Picture:
         )
 
     def draw_line(self, x1: float, y1: float, x2: float, y2: float, css_class: str = "wire") -> None:
-        """A straight line."""
+        """Draw a straight line."""
         self.elements.append(
             f'<line class="{css_class}" x1="{_format_number(x1)}" y1="{_format_number(y1)}" '
             f'x2="{_format_number(x2)}" y2="{_format_number(y2)}"/>'
         )
 
     def draw_path(self, points: list[tuple[float, float]], css_class: str = "wire", width: float | None = None) -> None:
-        """A line through points, as wide as its kind or as said."""
+        """Draw a line through points, with the width of its class or the given one."""
         way = " L".join(f"{_format_number(x)} {_format_number(y)}" for x, y in points)
         own = f' style="stroke-width:{_format_number(width)}"' if width is not None else ""
         self.elements.append(f'<path class="{css_class}" d="M{way}"{own}/>')
 
     def embed(self, picture: Picture, x: float, y: float) -> None:
-        """Another picture within this one, its upper left corner there."""
+        """Embed another picture with its upper left corner at the given position."""
         inside = "".join(picture.elements)
         self.elements.append(f'<g transform="translate({_format_number(x)} {_format_number(y)})">{inside}</g>')
 
     def render_inline(self) -> str:
-        """The picture for a page that has the colours already."""
+        """Render the picture for a page that already defines the colours."""
         width, height = _format_number(self.width), _format_number(self.height)
         return (
             f'<svg class="pic" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
@@ -97,7 +97,7 @@ class Picture:
         )
 
     def render_file(self) -> str:
-        """The picture as a file of its own."""
+        """Render the picture as a separate file."""
         style = render_template("pictures/colours.css.j2") + render_template("pictures/picture.css.j2")
         ground = f'<rect class="ground" width="{_format_number(self.width)}" height="{_format_number(self.height)}"/>'
         head, _, rest = self.render_inline().partition(">")

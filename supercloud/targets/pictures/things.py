@@ -1,4 +1,4 @@
-"""What the things in racks are called, and which racks look alike."""
+"""Names of the items in racks, and groups of equal racks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...plan.model.plan import Plan, RackItem, RackPlan
 __all__ = ["RackShape", "RackContents", "group_by_shape"]
 
 RackShape = tuple[str, int, tuple[tuple[str, str, int, int, int], ...]]
-"""Kind, units, and of each item: what, of, count, unit, height."""
+"""Kind, units, and for each item: what, of, count, unit, height."""
 
 
 class RackContents:
@@ -36,7 +36,7 @@ class RackContents:
             for item in rack.items
             if item.kind == "pdu"
         ]
-        numbered = list_service_names("pdu", sum(item.count for item in units))  # through the hall
+        numbered = list_service_names("pdu", sum(item.count for item in units))  # numbered across the hall
         found |= {("pdu", item.group): numbered for item in units}
         for fabric in self.plan.fabrics:
             for tier in fabric.tiers:
@@ -58,7 +58,7 @@ class RackContents:
         return found
 
     def format_name(self, item: RackItem, index: int) -> str:
-        """Of the thing at ``index`` within an item."""
+        """Return the name of the device at ``index`` within an item."""
         number = item.first + index
         names = self._names.get((item.kind, item.group))
         if names is not None and number < len(names):
@@ -67,11 +67,11 @@ class RackContents:
         return f"{stem}-{number + 1:04d}"
 
     def get_product(self, item: RackItem) -> str:
-        """Catalog name of what an item is."""
+        """Return the catalog name of an item's product."""
         return self._products.get((item.kind, item.group), item.group)
 
     def format_span(self, item: RackItem) -> str:
-        """First and last of an item: ``train-0001 … train-0004``."""
+        """Format first and last name of an item: ``train-0001 … train-0004``."""
         first, last = self.format_name(item, 0), self.format_name(item, item.count - 1)
         return first if item.count == 1 else f"{first} … {last}"
 
@@ -82,7 +82,7 @@ def _build_shape(rack: RackPlan) -> RackShape:
 
 
 def group_by_shape(plan: Plan) -> Iterator[list[RackPlan]]:
-    """Racks that look alike, in the order of the first of each."""
+    """Yield groups of equal racks, in the order of their first racks."""
     found: dict[RackShape, list[RackPlan]] = {}
     for rack in plan.layout.racks if plan.layout else ():
         found.setdefault(_build_shape(rack), []).append(rack)

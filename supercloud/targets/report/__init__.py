@@ -1,7 +1,7 @@
-"""Plan -> one HTML page to look at, and the same pictures as SVG. Nothing is fetched: all it needs is inside.
+"""Plan -> a self-contained HTML page, and its pictures as SVG.
 
-One module a picture (``elevation``, ``rows``, ``fabric``, ``lines``), each a function from the plan to SVG text;
-``facts`` are the tables, ``data`` what the search works on, ``page`` puts all together. To add a picture: a module,
+One module per picture (``elevation``, ``rows``, ``fabric``, ``lines``), each a function from the plan to SVG text;
+``facts`` has the tables, ``data`` the data of the search, ``page`` combines them. To add a picture: a module,
 and a line in ``page.render_pictures``.
 """
 

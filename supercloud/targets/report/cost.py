@@ -1,4 +1,4 @@
-"""What it costs: on one's own site a year of energy and carbon, on a cloud the hour of everything that has a price."""
+"""Cost: on-prem the energy and carbon of a year, on a cloud the hourly price of all priced items."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["render_cost"]
 
 
 def render_cost(plan: Plan) -> str:
-    """Energy, money and carbon, with what is not known said."""
+    """Render energy, cost and carbon, with unknown values listed."""
     parts = [_render_cloud_cost(plan)] if plan.cloud else []
     if plan.facility:
         parts.append(_render_year(plan, plan.facility))
-    return "".join(parts) or "<p>Nothing of this plan has a price.</p>"
+    return "".join(parts) or "<p>No prices are known for this plan.</p>"
 
 
 def _render_cloud_cost(plan: Plan) -> str:
@@ -27,20 +27,22 @@ def _render_cloud_cost(plan: Plan) -> str:
             line.item,
             f"{line.count:,}",
             f"{format_money(line.unit_price)}" if line.unit_price else "",
-            format_money(line.total_price) if line.total_price is not None else "not known",
+            format_money(line.total_price) if line.total_price is not None else "unknown",
             line.source,
         )
         for line in found.lines
     ]
     month = format_money(found.known_total * HOURS_PER_MONTH)
-    least = " at least: what has no price is not in it" if found.unpriced_items else ""
-    rows.append(("sum of what has a price", "", "", format_money(found.known_total), ""))
-    said = f"<p>{month} a month with everything running{least}. Prices are list prices of the date given.</p>"
+    least = " at least, without unpriced items" if found.unpriced_items else ""
+    rows.append(("sum of known prices", "", "", format_money(found.known_total), ""))
+    summary = f"<p>{month} per month with everything running{least}. Prices are list prices as of the date shown.</p>"
     if plan.accelerators:
         carbon = compute_accelerator_carbon(plan)
-        said += f"<p>Carbon: {format_carbon(carbon)} an hour with the accelerators at their TDP.</p>" if carbon else ""
-    return said + render_table(
-        ("what", "number", "each, an hour", "an hour", "price read from"), rows, number_columns=(1, 2, 3)
+        summary += (
+            f"<p>Carbon: {format_carbon(carbon)} per hour with the accelerators at their TDP.</p>" if carbon else ""
+        )
+    return summary + render_table(
+        ("item", "number", "each, per hour", "per hour", "source of price"), rows, number_columns=(1, 2, 3)
     )
 
 
@@ -48,19 +50,19 @@ def _render_year(plan: Plan, hall: FacilityPlan) -> str:
     energy, heat = hall.energy_plan, hall.cooling_plan
     price = energy.price if energy else None
     carbon = energy.carbon if energy else None
-    pue = f"{heat.pue:.4g}, {heat.pue_basis}" if heat and heat.pue else "not known: the bill is of IT alone"
+    pue = f"{heat.pue:.4g}, {heat.pue_basis}" if heat and heat.pue else "unknown: the cost is for IT only"
     rows = [
-        ("IT power, all machines at their highest", format_power(hall.it_power)),
-        ("energy of IT in a year", format_energy(hall.annual_energy)),
+        ("IT power, all machines at maximum", format_power(hall.it_power)),
+        ("IT energy per year", format_energy(hall.annual_energy)),
         ("PUE", pue),
-        ("price of energy", f"{price.to('USD/kWh'):.4g} USD/kWh" if price else "not declared"),
-        ("bill of a year", format_money(hall.annual_cost) if hall.annual_cost else "unknown: no price of energy"),
+        ("energy price", f"{price.to('USD/kWh'):.4g} USD/kWh" if price else "not declared"),
+        ("energy cost per year", format_money(hall.annual_cost) if hall.annual_cost else "unknown: no energy price"),
         (
-            "carbon of energy",
-            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon else f"not known for {plan.site.place}",
+            "carbon intensity",
+            f"{carbon.to('gCO2e/kWh'):.4g} g CO₂e/kWh" if carbon else f"unknown for {plan.site.place}",
         ),
-        ("carbon of a year", format_carbon(hall.annual_carbon) if hall.annual_carbon else "unknown"),
-        *(("not counted", text) for text in hall.unknown_power),
+        ("carbon per year", format_carbon(hall.annual_carbon) if hall.annual_carbon else "unknown"),
+        *(("not included", text) for text in hall.unknown_power),
     ]
     return "<h3>A year at full power</h3>" + render_pairs(rows) + _render_sources(hall) + _render_hours(hall)
 
@@ -80,12 +82,12 @@ def _render_sources(hall: FacilityPlan) -> str:
     ]
     if not rows:
         return ""
-    head = ("source", "kind", "share", "on average", "gives at most", "USD/kWh", "g CO₂e/kWh")
-    return "<h3>Sources of energy</h3>" + render_table(head, rows, number_columns=(2, 3, 4, 5, 6))
+    head = ("source", "kind", "share", "average", "maximum", "USD/kWh", "g CO₂e/kWh")
+    return "<h3>Energy sources</h3>" + render_table(head, rows, number_columns=(2, 3, 4, 5, 6))
 
 
 def _render_hours(hall: FacilityPlan) -> str:
-    """Carbon of the grid by hour of the day, as bars."""
+    """Render the carbon intensity of the grid by hour of the day, as bars."""
     hours = hall.energy_plan.carbon_by_hour if hall.energy_plan else ()
     if not hours:
         return ""
@@ -95,8 +97,8 @@ def _render_hours(hall: FacilityPlan) -> str:
         for hour, value in enumerate(hours)
     )
     low, high = min(range(len(hours)), key=hours.__getitem__), max(range(len(hours)), key=hours.__getitem__)
-    said = (
+    summary = (
         f"lowest {hours[low]:.4g} g/kWh at {low:02d}:00, highest {hours[high]:.4g} g/kWh at {high:02d}:00 "
-        "(averages of each hour of the day)"
+        "(average of each hour of the day)"
     )
-    return f'<h3>Carbon of the grid by hour</h3><div class="bars">{bars}</div><p class="quiet">{said}</p>'
+    return f'<h3>Carbon intensity of the grid by hour</h3><div class="bars">{bars}</div><p class="quiet">{summary}</p>'

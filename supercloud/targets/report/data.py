@@ -1,8 +1,8 @@
-"""What the page's search works on: host ranges, the rules of the links, and the racks with what is in them.
+"""Data of the page's search: host ranges, link rules, and the racks with their contents.
 
 Cables of nodes and between tiers are not listed: the page has the same arithmetic as ``supercloud.topology.links`` and
-evaluates it when asked. A kind of link group that it does not know is given as a table, and so are the cables of
-services and those between leaves or networks.
+evaluates it on demand. Link groups of other kinds are tables, as are the cables of services and those between leaves or
+networks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RULE_NAMES: dict[type[LinkGroup], str] = {
     TierLinks: "tier",
     RingLinks: "ring",
 }
-# Fields of the rules that have a shorter name on the page (templates/report/wiring.js.j2).
+# Fields of the rules with a shorter name on the page (templates/report/wiring.js.j2).
 PAGE_NAMES = {
     "unit_nodes": "unit",
     "block_nodes": "block",
@@ -44,7 +44,7 @@ PAGE_NAMES = {
 
 
 def build_page_data(plan: Plan) -> dict[str, Any]:
-    """Everything the page's program reads."""
+    """Build the data of the page's script."""
     ranges = _build_ranges(plan)
     spots = DeviceLocator(plan)
     fabrics = [_build_fabric(fabric, plan, spots) for fabric in plan.fabrics if isinstance(fabric.wiring, Wiring)]
@@ -59,7 +59,7 @@ def build_page_data(plan: Plan) -> dict[str, Any]:
 
 
 def list_examples(plan: Plan) -> list[str]:
-    """A name of each kind that can be looked for."""
+    """Return an example of each kind of searchable name."""
     found = [next(iter(pool.hosts)) for pool in plan.pools[:1]]
     for fabric in plan.fabrics[:1]:
         if isinstance(fabric.wiring, Wiring) and fabric.wiring.link_groups:
@@ -73,12 +73,12 @@ def list_examples(plan: Plan) -> list[str]:
 
 
 def _find_first_port(plan: Plan, fabric: FabricPlan) -> str:
-    """The first port of a leaf as it is printed there."""
+    """Return the printed name of the first port of a leaf."""
     return build_port_names(plan, fabric, DeviceLocator(plan))[fabric.tiers[0].name][0][0]
 
 
 def format_script_json(data: object) -> str:
-    """JSON that may stand inside a script element."""
+    """Format JSON that is safe inside a script element."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
@@ -122,7 +122,7 @@ def _build_fabric(fabric: FabricPlan, plan: Plan, spots: DeviceLocator) -> dict[
 
 
 def _list_group_names(wiring: Wiring) -> list[str]:
-    """Names of the link groups; those that would be the same get a number."""
+    """Return names of the link groups; duplicates are numbered."""
     names = [group.name for group in wiring.link_groups]
     return [
         f"{name}-{names[: index + 1].count(name)}" if names.count(name) > 1 else name

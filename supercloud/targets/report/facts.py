@@ -1,4 +1,4 @@
-"""Tables of the report that need no picture: storage and findings; and how any table is written."""
+"""Tables of the report without pictures: storage and findings; and functions for tables."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .names import format_count, format_size
 
 __all__ = ["render_findings", "render_pairs", "render_storage", "render_table"]
 
-# More notes than this are folded away: errors and warnings are read first.
+# More notes than this are collapsed: errors and warnings come first.
 _MAX_NOTES = 3
 
 
 def render_table(
     head: Sequence[str], rows: Iterable[Sequence[str]], number_columns: Collection[int] = (), has_prose: bool = False
 ) -> str:
-    """Rows of plain text as an HTML table that scrolls by itself where the page is narrow.
+    """Render rows of plain text as an HTML table that scrolls separately on narrow pages.
 
-    ``number_columns`` are columns that are set flush right, with digits of one width; a column of which nothing is
-    known is left out. ``has_prose`` breaks long cells where the page is narrow, instead of scrolling.
+    ``number_columns`` are right-aligned, with tabular digits; empty columns are omitted. ``has_prose`` wraps long cells
+    on narrow pages instead of scrolling.
     """
     cells = list(rows)
     shown = [place for place in range(len(head)) if any(row[place] for row in cells)]
@@ -35,13 +35,13 @@ def render_table(
 
 
 def render_pairs(rows: Iterable[tuple[str, str]]) -> str:
-    """What and how much, one below the other; a row without a value is left out."""
+    """Render rows of name and value; rows without a value are omitted."""
     body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows if value)
     return f'<div class="wide"><table class="pairs"><tbody>{body}</tbody></table></div>' if body else ""
 
 
 def render_storage(plan: Plan) -> str:
-    """File systems and object stores with their servers."""
+    """Render file systems and object stores with their servers."""
     rows = []
     for item in plan.storage:
         design = item.design
@@ -57,7 +57,7 @@ def render_storage(plan: Plan) -> str:
                 ", ".join(asked),
                 " / ".join(gives) + bound,
                 ", ".join(f"{group.count} {group.role} ({group.machine.name})" for group in item.servers)
-                or ("a service of the cloud" if plan.cloud else "not named"),
+                or ("managed service" if plan.cloud else "not specified"),
                 design.decided_by if design else "",
                 item.mount or "",
             )
@@ -67,14 +67,14 @@ def render_storage(plan: Plan) -> str:
         "kind",
         "asked",
         "holds",
-        "throughput asked",
-        "read / write given",
+        "requested throughput",
+        "provided read / write",
         "servers",
         "decided by",
         "mount",
     )
     needs = [
-        f"<p>{escape(item.name)} takes checkpoints of {escape(str(item.checkpoint.size))} in "
+        f"<p>{escape(item.name)} accepts checkpoints of {escape(str(item.checkpoint.size))} in "
         f"{escape(str(item.checkpoint.window))}: {escape(item.checkpoint.write.bytes_text)}.</p>"
         for item in plan.storage
         if item.checkpoint
@@ -83,7 +83,7 @@ def render_storage(plan: Plan) -> str:
 
 
 def render_findings(plan: Plan) -> str:
-    """Everything that is wrong or worth knowing, the gravest first, and what was accepted."""
+    """Render all findings, the most severe first, and suppressed ones."""
     order = {"error": 0, "warning": 1, "note": 2}
     sorted_ = sorted(plan.findings, key=lambda item: order[item.level])
     notes = [item for item in sorted_ if item.level == "note"]
@@ -93,7 +93,7 @@ def render_findings(plan: Plan) -> str:
         inside = "".join(_render_finding(item) for item in notes)
         parts.append(f"<details><summary>{format_count(len(notes), 'note')}</summary>{inside}</details>")
     parts += [
-        f"<p>Accepted: {escape(item.finding.problem)}, because {escape(item.reason)}</p>" for item in plan.suppressed
+        f"<p>Suppressed: {escape(item.finding.problem)}; reason: {escape(item.reason)}</p>" for item in plan.suppressed
     ]
     return "".join(parts) or "<p>No problems found.</p>"
 

@@ -1,4 +1,4 @@
-"""The figures one asks for first: a card for each side of the machine, and whether anything is wrong with it."""
+"""Overview: a card for each aspect of the cluster, and the counts of findings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Card:
     caption: str
     lines: tuple[tuple[str, str], ...] = ()
     fraction: float | None = None
-    """How much of what there is is used; drawn as a bar."""
+    """Used fraction of the capacity; drawn as a bar."""
 
     def render(self) -> str:
         bar = ""
@@ -49,14 +49,14 @@ class _Card:
 
 
 def render_overview(plan: Plan) -> str:
-    """Verdict, cards, and the pools."""
+    """Render verdict, cards, and the pools."""
     cards = "".join(card.render() for card in _iter_cards(plan))
     return f'{_render_verdict(plan)}<div class="cards">{cards}</div>{_render_pools(plan)}'
 
 
 def _render_verdict(plan: Plan) -> str:
     counts = {level: sum(item.level == level for item in plan.findings) for level in ("error", "warning", "note")}
-    chips = [] if counts["error"] else ['<span class="chip good">nothing forbids building it</span>']
+    chips = [] if counts["error"] else ['<span class="chip good">ready to build</span>']
     chips += [
         f'<a class="chip {level}" href="#findings">{format_count(number, level)}</a>'
         for level, number in counts.items()
@@ -76,7 +76,7 @@ def _iter_cards(plan: Plan) -> Iterator[_Card]:
             "Network",
             str(len(plan.fabrics)),
             "network" + "s" * (len(plan.fabrics) > 1),
-            (("owned by the cloud", links),),
+            (("managed by the cloud", links),),
         )
     hall = plan.facility
     if hall:
@@ -101,7 +101,7 @@ def _build_compute_card(plan: Plan) -> _Card:
         f"{plan.accelerators:,}",
         " and ".join(names) or "accelerators",
         (
-            ("nodes", f"{plan.nodes:,}" + (f", {spares} spare" if spares else "")),
+            ("nodes", f"{plan.nodes:,}" + (f", {spares} spares" if spares else "")),
             ("pools", ", ".join(pool.name for pool in plan.pools[:4]) + (" …" if len(plan.pools) > 4 else "")),
             ("scheduler", f"{plan.spec.scheduler.kind.capitalize()} {plan.scheduler.version}"),
         ),
@@ -138,7 +138,7 @@ def _build_racks_card(plan: Plan, hall: FacilityPlan) -> _Card:
         f"{len(plan.layout.racks):,}",
         f"racks in {format_count(plan.layout.row_count, 'row')}",
         (
-            ("of them", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
+            ("types", ", ".join(f"{count:,} {name}" for name, count in kinds if count)),
             ("fullest rack", format_rack_power(fullest) if fullest else ""),
             ("fullest row", format_power(max(rows)) if rows else ""),
         ),
@@ -161,8 +161,8 @@ def _build_power_card(plan: Plan, hall: FacilityPlan) -> _Card:
                 f"{format_power(hall.power_budget)}, {part:.0%} used" if hall.power_budget and part is not None else "",
             ),
             ("supply", f"{format_count(feeds.count, 'feed')}, {feeds.scheme}" if feeds else ""),
-            ("feed after a loss", format_power(feeds.load_after_loss) if feeds and feeds.load_after_loss else ""),
-            ("lost on the way", format_power(power.total_loss) if power and power.total_loss else ""),
+            ("feed load after a loss", format_power(feeds.load_after_loss) if feeds and feeds.load_after_loss else ""),
+            ("losses", format_power(power.total_loss) if power and power.total_loss else ""),
         ),
         part,
     )
@@ -186,10 +186,10 @@ def _build_cooling_card(hall: FacilityPlan) -> _Card:
         number,
         what,
         (
-            ("into the room", format_power(heat.heat.air) if wet and heat.heat.air else ""),
+            ("heat into room air", format_power(heat.heat.air) if wet and heat.heat.air else ""),
             ("flow", flow),
             ("distribution", f"{loop.cdu_count} × {loop.cdu.name}" if loop and loop.cdu and loop.cdu_count else ""),
-            ("PUE", f"{heat.pue:.3g} ({heat.pue_basis})" if heat.pue else "not known"),
+            ("PUE", f"{heat.pue:.3g} ({heat.pue_basis})" if heat.pue else "unknown"),
         ),
     )
 
@@ -204,7 +204,7 @@ def _build_storage_card(plan: Plan) -> _Card:
         "server",
         "Storage",
         format_size(sum(known, Size(0, "B"))) if known else str(len(plan.storage)),
-        "usable" if any(item.design for item in plan.storage) else "asked for" if known else "stores",
+        "usable" if any(item.design for item in plan.storage) else "requested" if known else "stores",
         (
             ("stores", ", ".join(f"{item.name} ({item.kind})" for item in plan.storage[:4])),
             ("servers", f"{servers:,}" if servers else ""),
@@ -216,7 +216,9 @@ def _build_storage_card(plan: Plan) -> _Card:
 def _build_year_card(hall: FacilityPlan) -> _Card:
     cost, carbon = hall.annual_cost, hall.annual_carbon
     number, what = (
-        (format_money(cost), "of energy a year") if cost else (format_energy(hall.annual_energy), "of IT a year")
+        (format_money(cost), "energy cost per year")
+        if cost
+        else (format_energy(hall.annual_energy), "IT energy per year")
     )
     return _Card(
         "manager",
@@ -224,8 +226,8 @@ def _build_year_card(hall: FacilityPlan) -> _Card:
         number,
         what,
         (
-            ("energy of IT", format_energy(hall.annual_energy) if cost else ""),
-            ("carbon", format_carbon(carbon) if carbon else "not known"),
+            ("IT energy", format_energy(hall.annual_energy) if cost else ""),
+            ("carbon", format_carbon(carbon) if carbon else "unknown"),
             (
                 "CUE",
                 f"{hall.cooling_plan.cue:.3g} kg/kWh"
@@ -248,11 +250,11 @@ def _build_cloud_card(plan: Plan) -> _Card:
         "manager",
         "Cost",
         month if cost.known_total else "unknown",
-        "a month, all running" if cost.known_total else "",
+        "per month, all running" if cost.known_total else "",
         (
-            ("an hour", format_money(cost.known_total) if cost.known_total else ""),
-            ("budget of a month", format_money(plan.cloud.monthly_budget) if plan.cloud.monthly_budget else ""),
-            ("without a price", format_count(len(cost.unpriced_items), "thing") if cost.unpriced_items else ""),
+            ("per hour", format_money(cost.known_total) if cost.known_total else ""),
+            ("monthly budget", format_money(plan.cloud.monthly_budget) if plan.cloud.monthly_budget else ""),
+            ("without a price", format_count(len(cost.unpriced_items), "item") if cost.unpriced_items else ""),
         ),
     )
 
@@ -271,7 +273,7 @@ def _render_pools(plan: Plan) -> str:
         )
         for pool in plan.pools
     ]
-    if plan.cloud:  # the cloud gives addresses when machines start
+    if plan.cloud:  # the cloud assigns addresses when machines start
         head, rows = head[:-1], [row[:-1] for row in rows]
     return "<h3>Pools</h3>" + render_table(head, rows, number_columns=(1,))
 

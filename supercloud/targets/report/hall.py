@@ -1,4 +1,4 @@
-"""The hall in tables: kinds of rack with their headroom, feeds and losses, heat, loop and what the weather gives."""
+"""The data hall in tables: kinds of racks with headroom, feeds and losses, heat, coolant loop and free cooling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["render_cooling", "render_power", "render_racks"]
 
 
 def render_racks(plan: Plan) -> str:
-    """What kinds of rack there are, what a full one holds, draws and weighs, and what it leaves."""
+    """Render the kinds of racks: contents, power draw and weight of a full one, and its headroom."""
     hall = plan.facility
     rows = [
         (
@@ -21,7 +21,7 @@ def render_racks(plan: Plan) -> str:
             f"{group.nodes_per_rack} nodes" if group.nodes_per_rack else "shared",
             f"{group.units} of {group.rack.units}" if group.rack else str(group.units),
             format_rack_power(group),
-            format_power(group.headroom) if group.headroom is not None else "not known" if group.power_limit else "",
+            format_power(group.headroom) if group.headroom is not None else "unknown" if group.power_limit else "",
             f"{group.weight.to('kg'):,.0f} kg" if group.weight else "",
             group.cooling,
             _describe_feeds(group),
@@ -45,30 +45,30 @@ def _describe_feeds(group: RackGroup) -> str:
 
 
 def render_power(plan: Plan) -> str:
-    """Feeds, losses, swings, and what racks, rows and hall leave."""
+    """Render feeds, losses, load swings, and the headroom of racks, rows and hall."""
     hall = plan.facility
     if hall is None or hall.power_plan is None:
         return ""
     feeds, supply = hall.power_plan.feeds, plan.spec.facility.power if plan.spec.facility else None
-    after = format_power(feeds.load_after_loss) if feeds.load_after_loss else "does not go on"
+    after = format_power(feeds.load_after_loss) if feeds.load_after_loss else "interrupted"
     rows = plan.layout.compute_row_power() if plan.layout else []
     limit = supply.row if supply else None
     data = [
         (
-            "each feed, all there",
+            "load of each feed",
             format_power(feeds.feed_load) + (f" of {format_power(feeds.capacity)}" if feeds.capacity else ""),
         ),
-        ("each feed after the loss of a path", after),
-        ("lost in the UPS", _format_loss(hall.power_plan.ups_loss.base, format_power(hall.power_plan.ups_loss), "UPS")),
+        ("load of each feed after the loss of a path", after),
+        ("UPS losses", _format_loss(hall.power_plan.ups_loss.base, format_power(hall.power_plan.ups_loss), "UPS")),
         (
-            "lost in distribution",
+            "distribution losses",
             _format_loss(
                 hall.power_plan.distribution_loss.base, format_power(hall.power_plan.distribution_loss), "efficiency"
             ),
         ),
-        ("taken from the building by IT", format_power(hall.power_plan.meter_power)),
+        ("IT power at the building's meter", format_power(hall.power_plan.meter_power)),
         (
-            "comes and goes at once",
+            "maximum load swing",
             format_power(hall.power_plan.load_swing)
             + (f" of {format_power(supply.swing_limit)}" if supply and supply.swing_limit else "")
             if hall.power_plan.load_swing is not None
@@ -90,19 +90,19 @@ def render_power(plan: Plan) -> str:
 
 
 def _format_loss(value: object, text: str, source: str) -> str:
-    return text if value else f"not known: no {source} declared"
+    return text if value else f"unknown: no {source} declared"
 
 
 def render_cooling(plan: Plan) -> str:
-    """Heat, loop, temperatures from the machines to the weather, and efficiency."""
+    """Render heat, coolant loop, temperatures from the machines to the outdoor air, and efficiency."""
     hall = plan.facility
     heat = hall.cooling_plan if hall else None
     if hall is None or heat is None:
         return ""
     data = [
-        ("into liquid", format_power(heat.heat.liquid)),
-        ("into rear doors", format_power(heat.heat.door)),
-        ("into the air of the room", format_power(heat.heat.air)),
+        ("heat into liquid", format_power(heat.heat.liquid)),
+        ("heat into rear doors", format_power(heat.heat.door)),
+        ("heat into room air", format_power(heat.heat.air)),
     ]
     data = [row for row in data if not row[1].startswith("0 ")]
     loop = heat.loop
@@ -110,29 +110,29 @@ def render_cooling(plan: Plan) -> str:
         if loop.flow:
             data.append(
                 (
-                    "flow of the loop",
-                    f"{loop.flow.to('L/min'):,.0f} L/min at a rise of {_format_step(loop.temperature_rise)}",
+                    "coolant flow",
+                    f"{loop.flow.to('L/min'):,.0f} L/min with a rise of {_format_step(loop.temperature_rise)}",
                 )
             )
             data += _list_rack_flows(hall)
         if loop.supply is not None:
-            back = f", back at {loop.return_temperature.to('°C'):.3g} °C" if loop.return_temperature is not None else ""
-            data.append(("to the racks", f"{loop.supply.to('°C'):.3g} °C{back}"))
+            back = f", return {loop.return_temperature.to('°C'):.3g} °C" if loop.return_temperature is not None else ""
+            data.append(("supply to racks", f"{loop.supply.to('°C'):.3g} °C{back}"))
         if loop.building_supply is not None:
-            data.append(("asked of the building", f"{loop.building_supply.to('°C'):.3g} °C, the unit's approach below"))
+            data.append(("building supply", f"{loop.building_supply.to('°C'):.3g} °C (approach of the unit)"))
         if loop.cdu and loop.zone_cdus:
             needed, spare = (sum(zone[place] for zone in loop.zone_cdus) for place in (0, 1))
             zones = f" in {format_count(len(loop.zone_cdus), 'zone')}" if len(loop.zone_cdus) > 1 else ""
-            data.append(("distribution units", f"{needed} needed and {spare} spare × {loop.cdu.name}{zones}"))
+            data.append(("coolant distribution units", f"{needed} needed and {spare} spare × {loop.cdu.name}{zones}"))
     if heat.outdoor_limit is not None and heat.rejection:
         bulb = (heat.rejection.reference or "").replace("-", " ")
         data.append(("free cooling up to", f"{heat.outdoor_limit.to('°C'):.3g} °C {bulb}"))
     if heat.free_hours is not None and heat.weather_hours:
         part = heat.free_hours / heat.weather_hours
         data.append(("free hours", f"{heat.free_hours:,} of {heat.weather_hours:,}, {part:.1%}"))
-    data.append(("PUE", f"{heat.pue:.4g}, {heat.pue_basis}" if heat.pue else "not known"))
+    data.append(("PUE", f"{heat.pue:.4g}, {heat.pue_basis}" if heat.pue else "unknown"))
     if heat.pue and heat.overhead.missing and not heat.is_pue_declared:
-        data.append(("not in the PUE", ", ".join(heat.overhead.missing)))
+        data.append(("not included in the PUE", ", ".join(heat.overhead.missing)))
     if heat.wue is not None:
         data.append(("WUE", f"{heat.wue:.3g} L/kWh"))
     if heat.cue is not None:
@@ -145,7 +145,7 @@ def _format_step(step: TemperatureStep | None) -> str:
 
 
 def _list_rack_flows(hall: FacilityPlan) -> list[tuple[str, str]]:
-    """Flow of each kind of rack: its part of the loop's."""
+    """Return the coolant flow of each kind of rack: its share of the loop."""
     loop = hall.cooling_plan.loop if hall.cooling_plan else None
     if loop is None or loop.flow is None or not loop.heat:
         return []
@@ -154,5 +154,5 @@ def _list_rack_flows(hall: FacilityPlan) -> list[tuple[str, str]]:
         wet = group.heat.liquid + group.heat.door
         if wet:
             flow = loop.flow.to("L/min") * float(wet.base / loop.heat.base)
-            found.append((f"a rack of {group.pool or group.kind}", f"{flow:.4g} L/min for {format_power(wet)}"))
+            found.append((f"each rack of {group.pool or group.kind}", f"{flow:.4g} L/min for {format_power(wet)}"))
     return found

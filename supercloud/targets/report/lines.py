@@ -15,7 +15,7 @@ _COOLING_NAMES = {"direct-liquid": "cold plates", "rear-door": "rear doors", "im
 
 
 def draw_power_diagram(plan: Plan) -> Picture | None:
-    """Sources, feeds with their UPS, bars, and the racks that hang on them; every load is on every feed."""
+    """Draw sources, feeds with their UPS, busbars, and the connected racks; every load is on every feed."""
     hall = plan.facility
     if hall is None:
         return None
@@ -48,7 +48,7 @@ def draw_power_diagram(plan: Plan) -> Picture | None:
     step = _WIDTH / max(len(loads), 1)
     for index, (name, about, kind) in enumerate(loads):
         x = step * (index + 0.5)
-        for feed in range(feeds):  # a load hangs on each of them
+        for feed in range(feeds):  # a load is connected to each of them
             at = x - 6 * (feeds - 1) + 12 * feed
             picture.draw_line(at, bus + 12.0 * feed, at, foot, "feedline")
         _draw_box(picture, x, foot, min(step - 12, 230), name, about, kind)
@@ -56,7 +56,7 @@ def draw_power_diagram(plan: Plan) -> Picture | None:
 
 
 def _draw_heading(picture: Picture, hall: FacilityPlan) -> None:
-    """What is drawn, and how much of the budget."""
+    """Draw the power draw and its share of the budget."""
     budget = f" of {format_power(hall.power_budget)}" if hall.power_budget else ", no budget declared"
     picture.draw_text(6, 14, f"IT {format_power(hall.it_power)}{budget}", "strong", 14)
     scheme = (
@@ -65,9 +65,7 @@ def _draw_heading(picture: Picture, hall: FacilityPlan) -> None:
         else "one feed"
     )
     losses = (
-        f", {format_power(hall.power_plan.total_loss)} lost on the way"
-        if hall.power_plan and hall.power_plan.total_loss
-        else ""
+        f", {format_power(hall.power_plan.total_loss)} losses" if hall.power_plan and hall.power_plan.total_loss else ""
     )
     picture.draw_text(6, 34, truncate_text(scheme + losses, 560, 11), "faint", 11)
     if hall.power_budget and hall.power_budget.base > 0:
@@ -78,7 +76,7 @@ def _draw_heading(picture: Picture, hall: FacilityPlan) -> None:
 
 
 def _list_sources(hall: FacilityPlan) -> list[tuple[str, str]]:
-    """Where the energy comes from, with the average of each; the grid alone where nothing is declared."""
+    """Return the energy sources with their average power; only the grid if none are declared."""
     sources = hall.energy_plan.sources if hall.energy_plan else ()
     if not sources:
         return [("grid", f"{format_power(hall.power_plan.meter_power)} for IT" if hall.power_plan else "")]
@@ -99,7 +97,7 @@ def _list_loads(plan: Plan, hall: FacilityPlan) -> list[tuple[str, str, str]]:
     found = []
     for group in hall.racks:
         name = group.pool or {"network": "switches, services", "storage": "storage servers"}.get(group.kind, group.kind)
-        draws = f" of {format_rack_power(group)}" if group.power else ", power not known"
+        draws = f" of {format_rack_power(group)}" if group.power else ", power unknown"
         about = f"{format_count(group.count, 'rack')}{draws}"
         found.append((name, about, _RACK_COLOURS.get(group.kind, "panel")))
     named = {group.pool for group in hall.racks}
@@ -110,7 +108,7 @@ def _list_loads(plan: Plan, hall: FacilityPlan) -> list[tuple[str, str, str]]:
 
 
 def draw_cooling_diagram(plan: Plan) -> Picture | None:
-    """Where the heat goes: what the machines give to liquid and air, and what carries it out; wide lines carry much."""
+    """Draw the heat paths from the machines through liquid and air to the outside; line widths show the power."""
     hall = plan.facility
     if hall is None:
         return None
@@ -141,7 +139,7 @@ _BoxTexts = tuple[tuple[str, str], tuple[str, str], tuple[str, str]]
 
 
 def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTexts]]:
-    """Each way heat takes: its part of the whole; how much, through what in the rack, and what carries it on."""
+    """Return each heat path: its fraction; power, medium in the rack, and further transport."""
     heat = hall.cooling_plan
     cooling = plan.spec.facility.cooling if plan.spec.facility else None
     supply = f"supply {cooling.supply}" if cooling and cooling.supply else "supply not declared"
@@ -151,7 +149,7 @@ def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTe
     loop, all_of_it = heat.loop, float(hall.it_power.base) or 1.0
     amount = heat.heat.liquid + heat.heat.door
     if amount:
-        flow = f"{loop.flow.to('L/min'):,.0f} L/min" if loop and loop.flow else "flow not known"
+        flow = f"{loop.flow.to('L/min'):,.0f} L/min" if loop and loop.flow else "flow unknown"
         back = supply
         if loop and loop.supply is not None and loop.return_temperature is not None:
             back = f"{loop.supply.to('°C'):.3g} to {loop.return_temperature.to('°C'):.3g} °C"
@@ -166,8 +164,8 @@ def _list_heat_paths(plan: Plan, hall: FacilityPlan) -> list[tuple[float, _BoxTe
         )
         found.append((float(amount.base) / all_of_it, boxes))
     if heat.heat.air or not found:
-        flow = f"{heat.airflow.to('m3/h'):,.0f} m³/h" if heat.airflow else "airflow not known"
-        given = supply if not amount else "of the room"
+        flow = f"{heat.airflow.to('m3/h'):,.0f} m³/h" if heat.airflow else "airflow unknown"
+        given = supply if not amount else "room air"
         boxes = (("in air", format_power(heat.heat.air)), (f"air, {flow}", given), ("air handlers", "to the building"))
         found.append((float(heat.heat.air.base) / all_of_it, boxes))
     return found
@@ -186,7 +184,7 @@ def _describe_rejection(plan: Plan, hall: FacilityPlan) -> tuple[str, str]:
         where = f"{where} to {heat.outdoor_limit.to('°C'):.3g} °C"
     pue = heat.pue if heat else plan.spec.facility.pue if plan.spec.facility else None
     least = "≥ " if heat and heat.pue_basis == "at least" else ""
-    return where, f"PUE {least}{pue:.3g}" if pue else "PUE not known"
+    return where, f"PUE {least}{pue:.3g}" if pue else "PUE unknown"
 
 
 def _draw_box(picture: Picture, middle: float, y: float, width: float, name: str, about: str, kind: str) -> None:

@@ -1,4 +1,4 @@
-"""What things are called in the report, and how numbers are said."""
+"""Names and number formats of the report."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = [
 
 
 def count_switch_digits(count: int) -> int:
-    """Digits of the numbers of that many switches: as in the names of ``plan.cable_ends``."""
+    """Return the digits in the names of that many switches, as in ``plan.cable_ends``."""
     return max(3, len(str(count)))
 
 
 def format_switch_name(plan: Plan, fabric: str, tier: str, index: int) -> str:
-    """A switch by its place in its tier, from 0."""
+    """Format the name of a switch by its index in its tier, from 0."""
     count = next((item.count_switches(tier) for item in plan.fabrics if item.name == fabric), 0)
     return f"{fabric}-{tier}-{index + 1:0{count_switch_digits(count)}d}"
 
 
 def format_size(size: Size) -> str:
-    """A size in the largest binary unit, with four digits: 10.37 PiB."""
+    """Format a size in the largest binary unit, with four digits: 10.37 PiB."""
     return _format_in_unit(size, "EiB", "PiB", "TiB", "GiB") if size.to("GiB") >= 1 else str(size)
 
 
 def format_power(power: Power) -> str:
-    """A power with four digits: 40.8 kW, 1.413 MW."""
+    """Format a power with four digits: 40.8 kW, 1.413 MW."""
     return _format_in_unit(power, "GW", "MW", "kW")
 
 
 def format_rack_power(group: RackGroup) -> str:
-    """What the fullest of these racks draws; a lower bound where the power of a part is not known."""
-    least = "≥ " if group.is_power_lower_bound else ""  # a rack is narrow
-    return f"{least}{format_power(group.fullest_power)}" if group.fullest_power else "not known"
+    """Format the power of the fullest of these racks; a lower bound if the power of a part is unknown."""
+    least = "≥ " if group.is_power_lower_bound else ""  # limited space
+    return f"{least}{format_power(group.fullest_power)}" if group.fullest_power else "unknown"
 
 
 def format_energy(energy: Energy) -> str:
-    """An energy with four digits: 12.38 GWh."""
+    """Format an energy with four digits: 12.38 GWh."""
     return _format_in_unit(energy, "GWh", "MWh")
 
 
 def format_carbon(carbon: Carbon) -> str:
-    """A mass of carbon dioxide: 33.79 t CO₂e."""
+    """Format a mass of carbon dioxide: 33.79 t CO₂e."""
     tonnes = carbon.to("tCO2e")
     if tonnes < 1:
         return f"{tonnes * 1000:.4g} kg CO₂e"
@@ -59,18 +59,18 @@ def format_carbon(carbon: Carbon) -> str:
 
 
 def format_money(money: Money) -> str:
-    """An amount with its thousands apart: 3,540,920 USD."""
+    """Format an amount with thousands separators: 3,540,920 USD."""
     dollars = money.to("USD")
     return f"{dollars:,.0f} USD" if dollars >= 1000 else f"{dollars:,.2f} USD"
 
 
 def format_count(count: int, noun: str) -> str:
-    """A number of things: 1 rack, 2 racks."""
+    """Format a count: 1 rack, 2 racks."""
     many = f"{noun[:-1]}ves" if noun.endswith("lf") else f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{count:,} {noun if count == 1 else many}"
 
 
 def _format_in_unit(quantity: Quantity, *units: str) -> str:
-    """In the first unit of which there is one at least, else in the last."""
+    """Format in the first unit with a value of at least one, else in the last."""
     unit = next((unit for unit in units if quantity.to(unit) >= 1), units[-1])
     return f"{quantity.to(unit):.4g} {unit}"

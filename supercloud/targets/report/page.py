@@ -1,4 +1,4 @@
-"""The page: sections in the order one reads them, each a heading and its pictures or tables."""
+"""The page: sections in reading order, each a heading with its pictures or tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["render_pictures", "render_report"]
 
 
 def render_report(plan: Plan) -> str:
-    """One self-contained HTML page about a plan; a plan with errors is shown too, with its errors."""
+    """Render a self-contained HTML page about a plan; a plan with errors is rendered too, with its errors."""
     sections = [
         {"id": title.lower().replace(" ", "-"), "title": title, "body": body}
         for title, body in _build_sections(plan)
@@ -41,13 +41,13 @@ def render_report(plan: Plan) -> str:
 
 
 def _find_worst_level(plan: Plan) -> str:
-    """The gravest level of what was found; ``good`` where nothing was."""
+    """Return the most severe level of the findings; ``good`` if there are none."""
     levels = {item.level for item in plan.findings}
     return next((level for level in ("error", "warning", "note") if level in levels), "good")
 
 
 def render_pictures(plan: Plan) -> dict[str, str]:
-    """Every picture as an SVG file: name -> text."""
+    """Render every picture as an SVG file: name -> text."""
     found: dict[str, Picture | None] = {
         "rows": draw_row_plan(plan),
         "power": draw_power_diagram(plan),
@@ -77,7 +77,7 @@ def _build_sections(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _render_cloud(plan: Plan) -> str:
-    """Networks, groups, hosts and services of a cloud site."""
+    """Render networks, groups, hosts and services of a cloud site."""
     rows = [row for row in build_cloud_rows(plan) if row[0] not in ("cost", "no price", "carbon")]
     return facts.render_table(("what", "name", "how"), rows, has_prose=True) if rows else ""
 
@@ -91,25 +91,25 @@ def _wrap_picture(picture: Picture | None, name: str = "", kind: str = "wide") -
 def _render_missing_racks(plan: Plan) -> str:
     if plan.facility is None:
         return ""
-    return "<p>Where racks stand is not known: set facility.rack, with a type of the catalog.</p>"
+    return "<p>No rack positions: set facility.rack, with a type of the catalog.</p>"
 
 
 def _render_fabrics(plan: Plan) -> str:
     parts = []
     for fabric in plan.fabrics:
-        about = f"{fabric.kind} {fabric.shape}" + (f", {fabric.speed} a link" if fabric.speed else "")
+        about = f"{fabric.kind} {fabric.shape}" + (f", {fabric.speed} per link" if fabric.speed else "")
         if fabric.rails > 1:
             about += f", {format_count(fabric.rails, 'rail')}"
         if fabric.planes > 1:
             about += f", {format_count(fabric.planes, 'plane')}"
         drawn = draw_fabric(plan, fabric)
-        shown = f'<div class="wide fit">{drawn}</div>' if drawn else "<p>The cloud owns its wires.</p>"
+        shown = f'<div class="wide fit">{drawn}</div>' if drawn else "<p>The cloud manages the cabling.</p>"
         parts.append(f"<h3>{escape(fabric.name)}</h3><p>{escape(about)}</p>{shown}")
     return "".join(parts)
 
 
 def _render_elevations(plan: Plan) -> str:
-    """The kinds of rack, each once with how many there are; then the racks of a row, drawn when it is chosen."""
+    """Render the kinds of racks, each once with its count; then the racks of a row, drawn when it is selected."""
     if plan.layout is None or not plan.layout.racks:
         return ""
     rows = plan.layout.row_count
@@ -119,7 +119,7 @@ def _render_elevations(plan: Plan) -> str:
         f'<select id="row" aria-label="Row">{options}</select><button id="after" type="button">next</button></div>'
     )
     kinds = "".join(f"<li>{count} × {escape(text)}</li>" for text, count in _count_rack_kinds(plan).items())
-    inside = f"<details><summary>What is in each kind of rack</summary><ul>{kinds}</ul></details>"
+    inside = f"<details><summary>Contents of each kind of rack</summary><ul>{kinds}</ul></details>"
     return f'{hall.render_racks(plan)}{inside}{chooser}{_render_legend(plan)}<div class="racks" id="racks"></div>'
 
 
@@ -134,7 +134,7 @@ _LEGEND_NAMES = {
 
 
 def _render_legend(plan: Plan) -> str:
-    """The colours that are in the elevations."""
+    """Render the legend of the colours in the elevations."""
     used = {
         ITEM_COLOURS.get(item.kind, "panel")
         for rack in (plan.layout.racks if plan.layout else ())
@@ -163,4 +163,4 @@ def _describe_rack(rack: RackPlan) -> str:
     inside = ", ".join(
         format_count(count, what) + ("" if of.endswith(what) else f" of {of}") for (what, of), count in held.items()
     )
-    return f"{rack.kind}{product}: {inside or 'nothing'}, {rack.power.to('kW'):.4g} kW"
+    return f"{rack.kind}{product}: {inside or 'empty'}, {rack.power.to('kW'):.4g} kW"

@@ -1,5 +1,5 @@
-"""What the ports of devices are called, and the cables that follow from no rule: those of services, of pairs of
-leaves, to the building and into another network. The page's search needs both."""
+"""Port names of devices, and the cables that no rule describes: those of services, of pairs of leaves, to the building
+and to other networks. The page's search needs both."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["list_irregular_cables", "build_port_names"]
 
 
 def build_port_names(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) -> dict[str, list[list[str]]]:
-    """Pool or tier -> name of each port as it is printed, and what the system calls it where that differs."""
+    """Pool or tier -> printed name of each port, and its name in the operating system if it differs."""
     found: dict[str, list[list[str]]] = {}
     for name, item in zip(fabric.pools, build_node_devices(plan, fabric, spots), strict=True):
         found[name] = _pair_names(item.ports, item.system_names)
@@ -33,7 +33,7 @@ def _pair_names(ports: Any, system: tuple[str, ...]) -> list[list[str]]:
 
 
 def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) -> list[list[str]]:
-    """Device and port at either end of every link that is not of a node or between tiers."""
+    """Return device and port of both ends of every link that is not of a node or between tiers."""
     wiring = fabric.wiring
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     if not isinstance(wiring, Wiring) or not fabric.tiers:
@@ -43,7 +43,7 @@ def list_irregular_cables(plan: Plan, fabric: FabricPlan, spots: DeviceLocator) 
     try:
         table = build_cable_table(plan, fabric, spots)
     except InputError:
-        return []  # a finding says why there is none
+        return []  # a finding has the reason
     ruled = sum(group.count for group in wiring.link_groups if group.source_kind != "reserved")
     served = sum(item.links for item in fabric.services)
     names = {item.name for item in fabric.services}

@@ -1,4 +1,4 @@
-"""The row plan: the hall from above, every rack with what it draws, rows with their sum, zones of the same water."""
+"""The row plan: the hall from above, every rack with its power, rows with their sum, cooling zones."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _KIND_NAMES = {
     "compute": "nodes",
     "network": "switches and services",
     "storage": "storage servers",
-    "service": "distribution of coolant",
+    "service": "coolant distribution",
 }
 _WIDTH = 1180
 _MANY_RACKS = 320
-"""Above so many racks they are drawn smaller."""
+"""With more racks than this they are drawn smaller."""
 
 
 def draw_row_plan(plan: Plan) -> Picture | None:
-    """Rows from the door; the number in a rack is its power in kW, its colour is deeper the more it draws."""
+    """Draw rows from the door; the number in a rack is its power in kW, a darker colour means more power."""
     layout = plan.layout
     if layout is None or not layout.racks:
         return None
@@ -62,8 +62,8 @@ def _draw_rack(
     cell, depth, size = sizes
     kilowatts = rack.power.to("kW")
     held = sum(item.count for item in rack.items)
-    tip = f"{rack.name}: {rack.kind}, {held} things, " + (
-        f"{kilowatts:.4g} kW" + ", of a part not known" * has_unknown_power if kilowatts else "power not known"
+    tip = f"{rack.name}: {rack.kind}, {held} items, " + (
+        f"{kilowatts:.4g} kW" + ", partly unknown" * has_unknown_power if kilowatts else "power unknown"
     )
     if rack.zone is not None:
         tip += f", cooling zone {rack.zone + 1}"
@@ -79,7 +79,7 @@ def _draw_rack(
 
 
 def _group_zones(racks: tuple[RackPlan, ...]) -> list[tuple[int, int, int]]:
-    """First and last column, and row, of racks side by side in one cooling zone."""
+    """Return first and last column, and row, of adjacent racks in one cooling zone."""
     found: list[tuple[int, int, int]] = []
     last: RackPlan | None = None
     for rack in racks:
@@ -104,5 +104,5 @@ def _draw_legend(picture: Picture, racks: tuple[RackPlan, ...], foot: float, has
         picture.draw_line(x, foot, x + 18, foot, "coolline")
         picture.draw_text(x + 23, foot, "one cooling zone", "faint", 11)
         x += 23 + compute_text_width("one cooling zone", 11) + 16
-    said = "numbers in kW" + ("; + and ? where a part is not known" if has_unknown_power else "")
-    picture.draw_text(x, foot, said, "faint", 11)
+    caption = "numbers in kW" + ("; + and ?: partly unknown" if has_unknown_power else "")
+    picture.draw_text(x, foot, caption, "faint", 11)

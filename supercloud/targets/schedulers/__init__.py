@@ -1,1 +1,1 @@
-"""Plan -> Bundle of text for whatever places work on nodes."""
+"""Plan -> Bundle of configuration files for the scheduler."""

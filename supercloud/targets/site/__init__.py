@@ -1,1 +1,1 @@
-"""Plan -> what a site is built and booted from."""
+"""Plan -> files to build a site and to configure its networks."""

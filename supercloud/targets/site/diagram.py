@@ -1,4 +1,4 @@
-"""A picture of every fabric: switches or groups of them, tier by tier, with the cables between them counted."""
+"""A picture of every fabric: switches or groups of switches by tier, with the number of cables between them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
-    """One SVG file for each fabric whose wires are ours."""
+    """Render one SVG file for each fabric with planned cables."""
     drawn = {f"{fabric.name}.svg": draw_fabric(plan, fabric) for fabric in plan.fabrics}
     return Bundle({name: text for name, text in drawn.items() if text})

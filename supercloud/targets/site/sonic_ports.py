@@ -1,4 +1,4 @@
-"""What config_db.json of SONiC says of a port, in any kind of network."""
+"""Port fields of SONiC's config_db.json, for all kinds of networks."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ __all__ = ["speed_of"]
 
 
 def speed_of(speed: Rate | None) -> dict[str, str]:
-    """The field of table PORT for links slower than the others of their fabric: Mb/s, as text; nothing for the rest."""
+    """Return the speed field of table PORT for links slower than the others of their fabric: Mb/s as text; else
+    nothing."""
     return {"speed": str(round(speed.to("Gb/s") * 1000))} if speed else {}

@@ -1,7 +1,7 @@
-"""Plan -> what storage servers and their clients are configured by: a folder for each file system or object store.
+"""Plan -> the configuration of storage servers and their clients: a folder for each file system or object store.
 
-One module a product; each is a function from a ``StorageSystem`` to files. To add a product: a module, a line in
-``_RENDERERS``. Only what has servers in the plan is rendered: without machines there is nothing to configure.
+One module per product; each is a function from a ``StorageSystem`` to files. To add a product: a module, a line in
+``_RENDERERS``. Only storage with servers in the plan is rendered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RENDERERS: dict[str, Callable[[StorageSystem], dict[str, File | str]]] = {
 
 
 def render(plan: Plan) -> Bundle:
-    """The configuration of every store whose servers are known."""
+    """Render the configuration of every storage with known servers."""
     files: dict[str, File | str] = {}
     stores = [StorageSystem(plan, index) for index, item in enumerate(plan.storage) if item.servers]
     for store in stores:

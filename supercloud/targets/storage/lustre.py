@@ -14,14 +14,14 @@ from .store import StorageSystem
 
 __all__ = ["render_files"]
 
-# Lustre takes names of at most 8 letters (mkfs.lustre(8)).
+# Lustre accepts names of at most 8 characters (mkfs.lustre(8)).
 _MAX_NAME_LENGTH = 8
-# MiB of a read or write request: the most that a target takes, by default it takes less (Lustre manual, Large Bulk IO).
+# MiB of a read or write request: the maximum of a target, whose default is lower (Lustre manual, Large Bulk IO).
 _REQUEST_MIB = 16
 
 
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
-    """What servers and clients of one file system need."""
+    """Render the files of servers and clients of one file system."""
     net = "o2ib0" if storage.storage_plan.fabric and storage.fabric_kind in ("infiniband", "roce") else "tcp0"
     design = storage.storage_plan.design if isinstance(storage.storage_plan.design, LustreDesign) else None
     managers = [

@@ -1,4 +1,4 @@
-"""NFS: what the server exports, and how nodes and service hosts mount it."""
+"""NFS: the server's exports, and the mounts of nodes and service hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["render_files"]
 
 
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
-    """Exports and mounts of one file system."""
+    """Render exports and mounts of one file system."""
     values: dict[str, Any] = {
         "server": storage.format_host("nfs", 0),
         "networks": [str(block) for block in ipaddress.collapse_addresses(_iter_client_blocks(storage))],
@@ -27,14 +27,14 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
 
 
 def _iter_client_blocks(storage: StorageSystem) -> Iterator[Block]:
-    """Addresses that clients come from: nodes, and the service hosts, as controllers and login hosts have the same
-    home directories; over a fabric with addresses of its own, the nodes' addresses there."""
+    """Yield the addresses of clients: nodes, and service hosts, as controllers and login hosts have the same home
+    directories; over a fabric with separate addresses, the nodes' addresses there."""
     plan = storage.plan
     yield from (pool.addresses.block for pool in storage.clients)
     yield plan.network.management
     hosts = (*plan.scheduler.controllers, *((plan.scheduler.database,) if plan.scheduler.database else ()))
     for host in hosts:
-        with suppress(ValueError):  # an address that is not one of IPv4 has a finding
+        with suppress(ValueError):  # an address that is not IPv4 has a finding
             yield Block(host.address)
     if storage.host_suffix and plan.networks:
         yield from (

@@ -1,4 +1,4 @@
-"""Object store: the settings of a distributed MinIO; other products read the same facts off INSTALL.md.
+"""Object store: the settings of a distributed MinIO; for other products see the facts in INSTALL.md.
 
 Keys: docs.min.io, reference of the server; the unit is that of github.com/minio/minio-service.
 """
@@ -13,7 +13,7 @@ __all__ = ["render_files"]
 
 
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
-    """The settings of its servers."""
+    """Render the settings of its servers."""
     design = storage.storage_plan.design
     if not isinstance(design, ShardDesign):
         return {}

@@ -1,4 +1,4 @@
-"""IBM Storage Scale: node descriptors, stanzas of pools and disks, the commands that make cluster and file system.
+"""IBM Storage Scale: node descriptors, stanzas of pools and disks, the commands that create cluster and file system.
 
 Stanzas: IBM's install role (StanzaFile.j2) and the page of mmcrnsd; descriptors: the page of mmcrcluster.
 """
@@ -16,7 +16,7 @@ __all__ = ["render_files"]
 
 
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
-    """What one cluster with its file system is made of."""
+    """Render the files of one cluster with its file system."""
     design = storage.storage_plan.design if isinstance(storage.storage_plan.design, ScaleDesign) else None
     servers, rdma = storage.get_server_group("nsd"), _format_rdma_settings(storage)
     found: dict[str, File | str] = {
@@ -39,7 +39,7 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
 
 
 def _format_rdma_settings(storage: StorageSystem) -> str:
-    """Settings of RDMA: on InfiniBand and RoCE, which needs its connections made by the RDMA connection manager."""
+    """Return RDMA settings for InfiniBand and RoCE, which requires the RDMA connection manager."""
     if not storage.storage_plan.fabric or storage.fabric_kind == "ethernet":
         return ""
     return ",verbsRdma=enable,verbsRdmaSend=yes" + (",verbsRdmaCm=enable" if storage.fabric_kind == "roce" else "")
@@ -51,7 +51,7 @@ def _iter_node_descriptors(storage: StorageSystem, design: ScaleDesign) -> Itera
 
 
 def _iter_stanzas(storage: StorageSystem, design: ScaleDesign) -> Iterator[str]:
-    """Metadata on the first drive of each server, data on the others; a server is a failure group."""
+    """Yield stanzas: metadata on the first drive of each server, data on the others; a server is a failure group."""
     block = f"{design.block.ceil('MiB')}M"
     yield f"# {format_header(storage.plan.name)}"
     if design.metadata_drives:

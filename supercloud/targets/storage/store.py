@@ -1,4 +1,4 @@
-"""One file system or object store as its product's module sees it."""
+"""One file system or object store, for the module of its product."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ __all__ = ["StorageSystem", "format_header"]
 
 
 def format_header(name: str) -> str:
-    """The first line of every file."""
+    """Return the first line of every file."""
     return f"made by supercloud {__version__} from {name}; edits are lost"
 
 
 @dataclass(frozen=True)
 class StorageSystem:
-    """A store of a plan, by its place in the spec."""
+    """A storage of a plan, by its index in the spec."""
 
     plan: Plan
     index: int
 
     @property
     def storage_plan(self) -> StoragePlan:
-        """What was decided about it."""
+        """Its part of the plan."""
         return self.plan.storage[self.index]
 
     @property
     def spec(self) -> Storage:
-        """What was said about it."""
+        """Its part of the spec."""
         return self.plan.spec.storage[self.index]
 
     @property
     def mount_path(self) -> str:
-        """Where clients see it."""
+        """Mount point of clients."""
         return self.storage_plan.mount or f"/{self.storage_plan.name}"
 
     @property
     def fabric_kind(self) -> str:
-        """Of the fabric it is reached over: infiniband, roce, ethernet."""
+        """Kind of the fabric that clients use: infiniband, roce, ethernet."""
         found = (fabric.kind for fabric in self.plan.fabrics if fabric.name == self.storage_plan.fabric)
         return next(found, "ethernet")
 
     @property
     def host_suffix(self) -> str:
-        """What a server's name on the fabric has after its own; nothing where its ordinary address is the one there."""
+        """Suffix of a server's name on the fabric; empty if it uses its in-band address."""
         served = (
             self.plan.networks.list_servers(self.storage_plan.fabric)
             if self.plan.networks and self.storage_plan.fabric
@@ -67,52 +67,52 @@ class StorageSystem:
 
     @property
     def clients(self) -> tuple[PoolPlan, ...]:
-        """The pools whose nodes mount it."""
+        """Pools whose nodes mount it."""
         return list_client_pools(self.plan, self.index)
 
     @property
     def routed(self) -> tuple[PoolPlan, ...]:
-        """Those of its clients that are on another network, whose interfaces have other names."""
+        """Clients on another network, whose interfaces have different names."""
         return list_routed_pools(self.plan, self.index)
 
     @property
     def unreached(self) -> dict[str, list[PoolPlan]]:
-        """Why their nodes do not mount it -> the pools."""
+        """Reason why their nodes do not mount it -> the pools."""
         found: dict[str, list[PoolPlan]] = {}
         for pool in list_unreached_pools(self.plan, self.index):
             need = explain_fabric_only(self.plan, self.index, pool)
-            why = f"{need}, and they have none" if need else "no network of the plan leads from there to the servers"
+            why = f"{need}, and they have none" if need else "no network of the plan connects them to the servers"
             found.setdefault(why, []).append(pool)
         return found
 
     @property
     def has_service_hosts(self) -> bool:
-        """Whether hosts of the ordinary network, such as login hosts, reach it."""
+        """Whether hosts of the in-band network, such as login hosts, reach it."""
         return has_service_hosts(self.plan, self.index)
 
     @property
     def interfaces(self) -> tuple[str, ...]:
-        """Interfaces on servers and clients; empty where their names are not known."""
+        """Interfaces on servers and clients; empty if their names are unknown."""
         return list_store_interfaces(self.plan, self.index)
 
     @property
     def missing_interfaces(self) -> str:
-        """What a file says in place of interfaces whose names are not known."""
+        """Text in files in place of interfaces with unknown names."""
         return (
-            f"the interfaces of {self.storage_plan.name} are not known: "
+            f"the interfaces of {self.storage_plan.name} are unknown: "
             f"set storage[{self.index}].interface and render again"
         )
 
     def get_server_group(self, role: str) -> ServerGroup:
-        """The servers of a role."""
+        """Return the servers of a role."""
         return next(group for group in self.storage_plan.servers if group.role == role)
 
     def format_host(self, role: str, index: int) -> str:
-        """A server as it is reached: by its name on the fabric, or on the ordinary network."""
+        """Format the address of a server: its name on the fabric, or on the in-band network."""
         return next(iter(self.get_server_group(role).hosts.slice(index, index + 1))) + self.host_suffix
 
     def render_template(self, template: str, executable: bool = False, **values: Any) -> File:
-        """A file from a template of the storage folder."""
+        """Render a file from a template of the storage folder."""
         text = render_template(
             f"storage/{template}", head=format_header(self.plan.name), store=self, item=self.storage_plan, **values
         )

@@ -13,14 +13,14 @@ from .store import StorageSystem
 
 __all__ = ["render_files"]
 
-# Processors of a client that the mount takes for itself (NVIDIA's GPUDirect Storage guide shows 2).
+# Cores of a client that the mount reserves (NVIDIA's GPUDirect Storage guide shows 2).
 _CLIENT_CORES = 2
-# Cores of one container at most (resources_generator.py of WEKA's tools, --max-cores-per-container).
+# Maximum cores of one container (resources_generator.py of WEKA's tools, --max-cores-per-container).
 _MAX_CONTAINER_CORES = 19
 
 
 def render_files(storage: StorageSystem) -> dict[str, File | str]:
-    """What backends and clients of one file system need."""
+    """Render the files of backends and clients of one file system."""
     design = storage.storage_plan.design if isinstance(storage.storage_plan.design, WekaDesign) else None
     backends = storage.get_server_group("backend")
     values: dict[str, Any] = {

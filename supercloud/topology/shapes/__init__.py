@@ -1,4 +1,4 @@
-"""The builders, one file a shape: numbers in, a `Fabric` (or the domains of a `ScaleUp`) out.
+"""The builders, one module per shape: numbers in, a `Fabric` (or the domains of a `ScaleUp`) out.
 
-To add a shape, write a file with a function that returns a Fabric and name it in `supercloud/topology/__init__.py`.
+To add a shape, write a module with a function that returns a Fabric and add it to `supercloud/topology/__init__.py`.
 """

@@ -1,4 +1,4 @@
-"""Top-of-rack Clos fabrics: a leaf is a rack, and every tier has its own oversubscription.
+"""Top-of-rack Clos fabrics: a leaf is a rack, and every tier has a separate oversubscription.
 
 Meta's 24k GPU cluster (arXiv 2407.21783 section 3.3.1; uplinks from summaries of its SIGCOMM 2024 paper): racks of 2
 servers with 8 GPUs, 18 uplinks for 16 GPUs (1:1.125, so that two of 18 spines may fail), pods of 192 racks, 8 pods
@@ -34,12 +34,12 @@ def build_clos(
 ) -> Fabric:
     """Wire racks of `rack_nodes` nodes, each node with `nics` ports per plane to the rack's leaf of that plane.
 
-    `racks` is the number built (as many as needed, unless given), `racks_per_pod` the racks of a pod (as many as the
-    spines can join, evenly shared out, unless given); pods meet in the core. `oversubscription` is that of the rack, or
-    of rack and spine: (1, 7) gives a pod full bandwidth and a seventh of it to the outside. `uplinks` of a rack replace
-    the first. `radix`, `spines` and `reserved` are those of `build_rail_optimized`.
+    `racks` is the number of racks built (default: as many as required), `racks_per_pod` the racks of a pod (default: as
+    many as the spines can join, evenly divided); pods are joined by the core. `oversubscription` is that of the rack,
+    or of rack and spine: (1, 7) gives a pod full bandwidth and a seventh of it to the outside. `uplinks` of a rack
+    replace the first. `radix`, `spines` and `reserved` are those of `build_rail_optimized`.
 
-    Raises TopologyError, with the numbers and what would fit.
+    Raises TopologyError, with the values and numbers that would fit.
     """
     require_at_least(
         1,
@@ -60,7 +60,7 @@ def build_clos(
     needed = -(-nodes // rack_nodes)
     racks = racks or needed
     if racks < needed:
-        raise TopologyError(f"{nodes} nodes do not fit {racks} racks of {rack_nodes}", f"build {needed} racks")
+        raise TopologyError(f"{nodes} nodes do not fit into {racks} racks of {rack_nodes}", f"build {needed} racks")
     if tiers is None and racks == 1:
         tiers = 1
     down, up = compute_leaf_ports(

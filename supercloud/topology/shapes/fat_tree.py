@@ -39,14 +39,14 @@ def build_fat_tree(
     cage_ports: int = 1,
     peer_ports: int = 0,
 ) -> Fabric:
-    """Wire nodes with `nics` ports each per plane, whole nodes to a leaf; no rails.
+    """Wire nodes with `nics` ports each per plane. A leaf connects whole nodes; there are no rails.
 
-    A node with more NICs than a leaf takes gets as many whole leaves as it needs. Fabrics that fit one switch get
-    one switch, unless `tiers` says otherwise; with three tiers pods have as many leaves as the spines can
-    non-blockingly join, evenly shared out, or `pod_leaves`. `leaves` is the
-    number built (as many as needed, unless given). The other numbers are those of `build_rail_optimized`.
+    A node with more NICs than a leaf has ports down uses as many whole leaves as it needs. Fabrics that fit one switch
+    get one switch, unless `tiers` requests more; with three tiers pods have as many leaves as the spines can join
+    without blocking, evenly divided, or `pod_leaves`. `leaves` is the number of leaves built (default: as many as
+    required). The other numbers are those of `build_rail_optimized`.
 
-    Raises TopologyError, with the numbers and what would fit.
+    Raises TopologyError, with the values and numbers that would fit.
     """
     require_at_least(1, nodes=nodes, nics=nics, leaves=leaves, down=down, uplinks=uplinks)
     require_at_least(1, planes=planes, tiers=tiers, pod_leaves=pod_leaves)
@@ -65,7 +65,7 @@ def build_fat_tree(
     block, sides = max(1, down // nics), -(-nics // down)
 
     def compute_max_nodes(radix: int, ratio: float) -> int:
-        """The most nodes at another radix and leaf oversubscription."""
+        """Maximum number of nodes at another radix and leaf oversubscription."""
         most = compute_max_down(radix, ratio)
         if most < 1:
             return 0
@@ -75,7 +75,7 @@ def build_fat_tree(
     needed = -(-nodes // block)
     units = LeafUnits(leaves // sides if leaves else needed, sides, 1, up)
     if units.count < needed:
-        raise TopologyError(f"{nodes} nodes do not fit {leaves} leaves", f"build {needed * sides} leaves")
+        raise TopologyError(f"{nodes} nodes do not fit on {leaves} leaves", f"build {needed * sides} leaves")
     pod_units = max(1, pod_leaves // sides) if pod_leaves else None
     upper = UpperTiers(spine_radix, core_radix, spine_ratio, tiers, pod_units, spines, has_large_pods=True)
     require_fit(nodes, nics, block, units, upper, radix, None if by_hand or tiers == 1 else compute_max_nodes)

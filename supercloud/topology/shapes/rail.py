@@ -1,4 +1,4 @@
-"""Rail-optimized fabrics: NIC r of every node of a scalable unit (SU) goes to the same leaf, one switch away.
+"""Rail-optimized fabrics: NIC r of every node of a scalable unit (SU) connects to the same leaf.
 
 RA-11333-001 V11 (DGX H100), RA-11334-001 V08 (DGX B200): SU of 32 nodes, 8 rails, radix 64, pods of an SU.
 RA-11338-001 V01 (GB200): SU of 144 trays, 4 rails, one leaf with 18 ports down per rail and rack, pods of one rail
@@ -46,19 +46,20 @@ def build_rail_optimized(
     cage_ports: int = 1,
     peer_ports: int = 0,
 ) -> Fabric:
-    """Wire nodes so that each rail of an SU has leaves of its own, all of them there even if the last SU is short.
+    """Wire nodes so that each rail of an SU has separate leaves, all of them built even if the last SU is short.
 
-    `radix` counts ports at link speed. Per plane a node has `rails * ports_per_rail` ports. `unit_nodes` is the nodes
-    of an SU (as many as one leaf takes, unless given) and `units` the SUs built (as many as needed). `rails_per_leaf`
-    neighbouring rails share a leaf: it divides `rails`, and all of them on one leaf is a fat-tree. A leaf has `down`
-    ports for nodes and `uplinks` (half and half, unless given or oversubscribed). `tiers` is 1 (leaves and
-    nothing else), 2 or 3, or the fewest that do. A pod holds all rails of `pod_units` SUs ("su") or one rail of
-    them ("rail"): then rails meet in the core only, and with one SU not at all (`Fabric.has_disjoint_rails`).
-    `spines` per pod and `pod_units` replace what the rules choose. `reserved` leaf ports per plane are kept for
-    subnet managers and get links of their own; `cage_ports` neighbouring ports share a cage, as far as they care.
-    Where there are several leaves, each keeps `peer_ports` ports for links to the other leaf of its pair.
+    `radix` counts ports at link speed. Per plane a node has `rails * ports_per_rail` ports. `unit_nodes` is the number
+    of nodes of an SU (default: as many as one leaf connects) and `units` the number of SUs built (default: as many as
+    required). `rails_per_leaf` neighbouring rails share a leaf: it divides `rails`, and with all of them on one leaf
+    the fabric is a fat-tree. A leaf has `down` ports for nodes and `uplinks` (default: half each, or by the
+    oversubscription). `tiers` is 1 (leaves only), 2 or 3; the default is the minimum. A pod contains all rails of
+    `pod_units` SUs ("su") or one rail of them ("rail"): then rails are joined by the core only, and with one SU not at
+    all (`Fabric.has_disjoint_rails`). `spines` per pod and `pod_units` replace the values of the rules. `reserved` leaf
+    ports per plane are kept for subnet managers and get separate links; `cage_ports` neighbouring ports share a cage,
+    for requests that need cages. With several leaves, each keeps `peer_ports` ports for links to the other leaf of its
+    pair.
 
-    Raises TopologyError, with the numbers and what would fit.
+    Raises TopologyError, with the values and numbers that would fit.
     """
     require_at_least(1, nodes=nodes, rails=rails, unit=unit_nodes, units=units, down=down, uplinks=uplinks)
     require_at_least(1, ports_per_rail=ports_per_rail, planes=planes, tiers=tiers, rails_per_leaf=rails_per_leaf)
@@ -67,15 +68,15 @@ def build_rail_optimized(
     if rails % rails_per_leaf:
         fitting = [number for number in range(1, rails + 1) if rails % number == 0]
         raise TopologyError(
-            f"{rails} rails do not share leaves {rails_per_leaf} by {rails_per_leaf}",
-            f"take {', '.join(map(str, fitting[:-1]))}{' or ' * (len(fitting) > 1)}{fitting[-1]} rails a leaf",
+            f"{rails} rails cannot be divided into groups of {rails_per_leaf} per leaf",
+            f"use {', '.join(map(str, fitting[:-1]))}{' or ' * (len(fitting) > 1)}{fitting[-1]} rails per leaf",
         )
     if pod not in ("su", "rail"):
-        raise TopologyError(f"pod is {pod!r}", "a pod is of an 'su' or of a 'rail'")
+        raise TopologyError(f"pod is {pod!r}", "pod must be 'su' or 'rail'")
     leaf_radix, spine_radix, core_radix = expand_radix(radix)
     leaf_ratio, spine_ratio = expand_oversubscription(oversubscription)
     by_hand = down is not None or uplinks is not None or spines is not None or tiers == 1
-    sides, each = rails // rails_per_leaf, ports_per_rail * rails_per_leaf  # leaves of a node, its ports on one
+    sides, each = rails // rails_per_leaf, ports_per_rail * rails_per_leaf  # leaves of a node, its ports on a leaf
     down, up = compute_leaf_ports(
         leaf_radix,
         leaf_ratio,
@@ -91,13 +92,13 @@ def build_rail_optimized(
     needed = -(-nodes // unit_nodes)
     units = units or needed
     if units < needed:
-        raise TopologyError(f"{nodes} nodes do not fit {units} SU of {unit_nodes}", f"build {needed} SU")
+        raise TopologyError(f"{nodes} nodes do not fit into {units} SU of {unit_nodes}", f"build {needed} SU")
     by_rail = pod == "rail" or tiers == 1
     sections = sides if by_rail else 1
     blocks = -(-unit_nodes // block)
 
     def compute_max_nodes(radix: int, ratio: float) -> int:
-        """The most nodes at another radix and leaf oversubscription."""
+        """Maximum number of nodes at another radix and leaf oversubscription."""
         most = compute_max_down(radix, ratio) // each
         size = asked or most
         if most < 1:

@@ -1,7 +1,7 @@
-"""Scale-up domains: accelerators that share memory bandwidth, apart from and inside of the network.
+"""Scale-up domains: accelerators that share memory bandwidth, separate from the network and below it.
 
 NVLink 8 (DGX H100: one node, 4 switch chips, 18 links a GPU), NVLink 72 (GB200: 18 nodes, 18 switch chips, one link
-from each GPU to each: RA-11338-001 V01), Infinity Fabric (8 accelerators, each linked to each other one), ICI and
+from each GPU to each: RA-11338-001 V01), Infinity Fabric (8 accelerators, each linked to every other), ICI and
 NeuronLink (a torus).
 
 Accelerators are numbered node by node. The last domain may be short.
@@ -22,7 +22,7 @@ from .torus import build_ring_links
 
 @dataclass(frozen=True, slots=True)
 class ScaleUp:
-    """How accelerators 0..nodes*accelerators-1 are joined in domains of whole nodes."""
+    """The wiring of accelerators 0..nodes*accelerators-1 in domains of whole nodes."""
 
     kind: str  # switched, mesh, torus
     nodes: int
@@ -33,7 +33,7 @@ class ScaleUp:
 
     @property
     def domain_accelerators(self) -> int:
-        """Accelerators of a full domain."""
+        """Number of accelerators of a full domain."""
         return self.level.size * self.accelerators
 
     @property
@@ -47,7 +47,7 @@ class ScaleUp:
 
 @dataclass(frozen=True, slots=True)
 class SwitchLinks(LinkGroup):
-    """Accelerator to scale-up switch: the links of an accelerator go round the switches of its domain in turn."""
+    """Accelerator to scale-up switch: the links of an accelerator use the switches of its domain round-robin."""
 
     accelerators: int
     links_per_accelerator: int  # links of an accelerator
@@ -70,7 +70,7 @@ class SwitchLinks(LinkGroup):
 
 @dataclass(frozen=True, slots=True)
 class MeshLinks(LinkGroup):
-    """Every accelerator of a domain to every other: first all at distance 1 round the circle, then at 2, ..."""
+    """Every accelerator of a domain to every other: first all at distance 1 around the ring, then at 2, ..."""
 
     first: int  # number of the first accelerator
     domains: int
@@ -95,10 +95,9 @@ class MeshLinks(LinkGroup):
 def build_switched_scale_up(
     nodes: int, *, accelerators: int, links_per_accelerator: int, switches: int, domain_nodes: int = 1
 ) -> ScaleUp:
-    """Domains of `domain_nodes` nodes whose accelerators have `links_per_accelerator` each, spread over the `switches`
-    of the domain.
+    """Build domains of `domain_nodes` nodes whose accelerators have `links_per_accelerator` each.
 
-    Raises TopologyError for numbers below 1.
+    The links are distributed over the `switches` of the domain. Raises TopologyError for numbers below 1.
     """
     require_at_least(
         1, nodes=nodes, accelerators=accelerators, links=links_per_accelerator, switches=switches, domain=domain_nodes
@@ -110,7 +109,7 @@ def build_switched_scale_up(
 
 
 def build_mesh_scale_up(nodes: int, *, accelerators: int, domain_nodes: int = 1, parallel_links: int = 1) -> ScaleUp:
-    """Domains of `domain_nodes` nodes, each accelerator with `parallel_links` links to each other one: n(n-1)/2 pairs.
+    """Build domains of `domain_nodes` nodes, each accelerator with `parallel_links` to every other: n(n-1)/2 pairs.
 
     Raises TopologyError for numbers below 1.
     """
@@ -129,17 +128,17 @@ def build_mesh_scale_up(nodes: int, *, accelerators: int, domain_nodes: int = 1,
 def build_torus_scale_up(
     nodes: int, *, accelerators: int, dims: Sequence[int], wrap: bool | Sequence[bool] = True
 ) -> ScaleUp:
-    """Domains that are tori of accelerators, `dims` along each axis; all of them full.
+    """Build domains that are tori of accelerators, `dims` along each axis; all of them full.
 
-    Raises TopologyError if a torus is not made of whole nodes, or the last one would be short.
+    Raises TopologyError if a torus does not consist of whole nodes, or the last one would be short.
     """
     require_at_least(1, nodes=nodes, accelerators=accelerators)
     grid = Grid(tuple(dims), (wrap,) * len(dims) if isinstance(wrap, bool) else tuple(wrap))
     domain, rest = divmod(grid.nodes, accelerators)
     if rest or not domain or nodes % domain:
         raise TopologyError(
-            f"{nodes} nodes of {accelerators} accelerators do not make whole tori of {grid.nodes}",
-            f"take a multiple of {domain} nodes" if domain and not rest else "take dims that hold whole nodes",
+            f"{nodes} nodes of {accelerators} accelerators do not form whole tori of {grid.nodes}",
+            f"use a multiple of {domain} nodes" if domain and not rest else "use dims that contain whole nodes",
         )
     groups = build_ring_links("accelerator", grid, nodes // domain)
     return ScaleUp("torus", nodes, accelerators, 0, Level("scale-up", nodes, domain, 0), groups)

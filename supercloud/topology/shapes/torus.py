@@ -1,7 +1,7 @@
 """Tori: nodes (chips) linked to their neighbours along two or three axes, without switches.
 
-TPU v5e and v6e: 16x16; TPU v4: 16x16x16 of 4x4x4 cubes; Trainium2: 4x4 in an instance. Which slices a provider
-sells is not geometry and lives in the catalogue.
+TPU v5e and v6e: 16x16; TPU v4: 16x16x16 of 4x4x4 cubes; Trainium2: 4x4 in an instance. The slices that a provider sells
+are facts of the catalog, not geometry.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ..links import RingLinks
 
 
 def build_torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> Fabric:
-    """Wire a box of nodes, `dims` along two or three axes (row-major numbers), closed along the axes that wrap.
+    """Wire a box of nodes, `dims` along two or three axes (row-major numbers), as rings along the axes that wrap.
 
-    A node has two ports an axis: 2*axis to the next node, 2*axis + 1 to the one before. `Fabric.grid` has the
+    A node has two ports per axis: 2*axis to the next node, 2*axis + 1 to the previous one. `Fabric.grid` has the
     geometry. Raises TopologyError.
     """
     if len(dims) not in (2, 3):
-        raise TopologyError(f"a torus of {len(dims)} axes", "give two or three dims")
+        raise TopologyError(f"a torus of {len(dims)} axes", "specify two or three dims")
     grid = Grid(tuple(dims), (wrap,) * len(dims) if isinstance(wrap, bool) else tuple(wrap))
     half = grid.nodes // 2 * 2 * len(dims)
     level = Level(
@@ -35,7 +35,7 @@ def build_torus(dims: Sequence[int], *, wrap: bool | Sequence[bool] = True) -> F
 
 
 def build_ring_links(kind: str, grid: Grid, copies: int = 1) -> tuple[RingLinks, ...]:
-    """The links of a grid, or of several equal ones in a row, axis by axis; axes of length 1 have none."""
+    """The links of a grid, or of several equal ones in sequence, axis by axis; axes of length 1 have none."""
     return tuple(
         RingLinks(
             kind,

@@ -49,6 +49,7 @@ def goes(actions: list[Start | Hold]) -> list[str]:
     return [action.placement.cluster if isinstance(action, Start) else "-" for action in actions]
 
 
+@pytest.mark.slow
 def test_a_job_takes_the_cheapest_place_that_is_free() -> None:
     here = fleet({"cloud": 4, "own": 2}, {"cloud": 90.0, "own": 10.0})
     waiting = [record(number) for number in range(1, 5)]
@@ -56,6 +57,7 @@ def test_a_job_takes_the_cheapest_place_that_is_free() -> None:
     assert goes(decide(here, waiting, specs, NOW)) == ["own", "own", "cloud", "cloud"], "what is full bursts at once"
 
 
+@pytest.mark.slow
 def test_it_waits_for_the_cheap_place_as_long_as_the_policy_says() -> None:
     here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, policy={"max_wait": "10 min"})
     here = allocate(here, place_of(here, "own"))
@@ -71,6 +73,7 @@ def place_of(here: Any, name: str) -> Placement:
     return answer
 
 
+@pytest.mark.slow
 def test_a_budget_keeps_work_out_of_the_cloud() -> None:
     budgets = [{"tenant": "llm", "per": "month", "limit": "100 USD"}]
     here = fleet({"cloud": 4, "own": 1}, {"cloud": 90.0, "own": 10.0}, budgets=budgets)
@@ -80,15 +83,17 @@ def test_a_budget_keeps_work_out_of_the_cloud() -> None:
     assert goes(actions) == ["own", "-"], "180 USD are not left"
 
 
+@pytest.mark.slow
 def test_nobody_overtakes_on_the_nodes_a_large_job_waits_for() -> None:
     here = fleet({"own": 4})
     here = allocate(here, place_of(here, "own"))
     waiting = [record(1), record(2)]
     actions = decide(here, waiting, {1: job(4), 2: job(1)}, NOW)
     assert goes(actions) == ["-", "-"]
-    assert isinstance(actions[0], Hold) and "no room yet" in actions[0].reason
+    assert isinstance(actions[0], Hold) and "no free capacity" in actions[0].reason
 
 
+@pytest.mark.slow
 def test_a_cluster_that_refuses_is_avoided() -> None:
     here = fleet({"a": 2, "b": 2})
     assert goes(decide(here, [record(1)], {1: job(1)}, NOW, {1: {"a": RECENTLY_RECALLED}})) == ["b"]
@@ -97,6 +102,7 @@ def test_a_cluster_that_refuses_is_avoided() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_many_in_vain_are_left_for_the_next_look() -> None:
     here = fleet({"own": 1})
     waiting = [record(number) for number in range(1, 500)]
@@ -104,6 +110,7 @@ def test_many_in_vain_are_left_for_the_next_look() -> None:
     assert goes(actions).count("own") == 1 and len(actions) == 499
 
 
+@pytest.mark.slow
 def test_a_waiting_job_moves_to_what_frees_first() -> None:
     here = fleet({"a": 1, "b": 1})
     there = place_of(here, "a")
@@ -133,6 +140,7 @@ def test_priorities_then_shares_then_age() -> None:
     assert [item.id for item in compute_fair_share_order(waiting, {"vision": 8}, shares, sizes)] == [3, 2, 4, 1, 5, 6]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.dictionaries(st.sampled_from("abc"), st.integers(1, 6), min_size=1), st.lists(st.integers(1, 5), max_size=12))
 def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: list[int]) -> None:
@@ -150,26 +158,28 @@ def test_no_cluster_is_given_more_than_it_has(sizes: dict[str, int], wishes: lis
         assert 0 in started, "the first in turn finds its place"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 1])
 def test_nothing_to_do(count: int) -> None:
     assert decide(fleet({"a": 1}), [], {}, NOW) == [] and rebalance(fleet({"a": 1}), [], {}, NOW, count) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wants", "said", "unsaid"),
     [
         (
             {"clusters": ["far"]},
-            ["far/train: its scheduler does not answer", "wait, or leave out place.clusters"],
+            ["far/train: its scheduler does not respond", "wait, or omit place.clusters"],
             ["add near"],
         ),
         (
             {"clusters": ["far"], "nodes": ["train-0002"]},
-            ["not answer", "leave out place.clusters and place.nodes"],
+            ["not respond", "omit place.clusters and place.nodes"],
             [],
         ),
-        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not answer", "add far"]),
-        ({}, ["far/train: its scheduler does not answer"], ["place.", "near"]),
+        ({"clusters": ["near"]}, ["near/train", "the pool has 1"], ["does not respond", "add far"]),
+        ({}, ["far/train: its scheduler does not respond"], ["place.", "near"]),
     ],
 )
 def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
@@ -185,9 +195,10 @@ def test_a_job_that_only_a_silent_cluster_can_have_is_told_to_wait_for_it(
     assert all(words in found.reason for words in said) and not any(words in found.reason for words in unsaid)
 
 
+@pytest.mark.slow
 def test_a_job_whose_only_cluster_gave_it_back_is_not_told_to_go_elsewhere() -> None:
     here = fleet({"near": 1, "far": 4})
     wanted = {1: job(2, place={"clusters": ["far"]})}
     [found] = decide(here, [record(1)], wanted, NOW, {1: {"far": RECENTLY_RECALLED}})
     assert isinstance(found, Hold)
-    assert found.reason.startswith("far/train: it gave the job back") and "near" not in found.reason
+    assert found.reason.startswith("far/train: the job was recalled from it recently") and "near" not in found.reason

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from jobs.broker.fleets import fleet, job
 from jobs.waiting import eventually
 
@@ -19,6 +20,8 @@ from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
+
+pytestmark = pytest.mark.slow
 
 TRIALS = 200
 STORIES = (

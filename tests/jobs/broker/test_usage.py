@@ -51,6 +51,7 @@ def test_check_values(store: Store) -> None:
 Life = st.tuples(st.sampled_from(["a", "b"]), st.integers(1, 64), st.floats(0, 30), st.floats(0.01, 20))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.lists(Life, max_size=3), min_size=1, max_size=5))
 def test_looking_again_and_again_gives_what_looking_once_gives(
@@ -78,6 +79,7 @@ def test_who_has_had_less_comes_first(store: Store) -> None:
     assert (first.reload().state, second.reload().state) == (State.HELD, State.QUEUED)
 
 
+@pytest.mark.slow
 def test_restarts_elsewhere_are_counted(store: Store) -> None:
     here = fleet({"a": 1, "b": 1})
     held = api.submit(job(1, ["RUNNING", "NODE_FAIL", "|", "RUNNING"], tenant="llm", retries=1), here, store=store)
@@ -106,7 +108,7 @@ def test_shares_of_the_fleet_come_first() -> None:
     "text, said",
     [
         ("policy: {half_life: 0 d}", "half_life"),
-        ("tenants: [{name: a}, {name: a}]", "'a' is there twice"),
+        ("tenants: [{name: a}, {name: a}]", "duplicate name 'a'"),
         ("tenants: [{name: a, limits: {gpus: 3}}]", "gpus"),
     ],
 )

@@ -17,7 +17,17 @@ from typing import IO
 import pytest
 from jobs.waiting import end_everything, eventually
 
-from supercloud.jobs.engines.base import CarriesDigests, Engine, FindsByKey, RecallsJobs, StreamsLogs, open_engine
+from supercloud.jobs.engines.base import (
+    CarriesDigests,
+    EndsStarts,
+    Engine,
+    FindsByKey,
+    FindsSubmitted,
+    RecallsJobs,
+    StreamsLogs,
+    SubmittedJob,
+    open_engine,
+)
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
@@ -143,6 +153,7 @@ def test_a_job_fails_with_its_code(engine: Engine, key: str) -> None:
     assert eventually(reaches(engine, ref, State.FAILED), PATIENCE).exit_code == 3
 
 
+@pytest.mark.slow
 def test_a_job_is_cancelled(engine: Engine, key: str) -> None:
     ref = submitted(engine, "long", key)
     eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
@@ -164,11 +175,12 @@ def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
     engine.cancel(runs)
 
 
+@pytest.mark.slow
 def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
     at, delay = time.time(), max(1.0, engine.poll_interval)
     ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))
-    assert engine.poll([ref])[ref].reason == "it is to begin later"
+    assert engine.poll([ref])[ref].reason == "its start time has not come"
     eventually(lambda: time.time() > at + delay)
     submitted(engine, "fine", f"{key}b")
     status = eventually(reaches(engine, ref, State.COMPLETED), PATIENCE)
@@ -200,6 +212,29 @@ def test_a_job_says_which_spec_it_was_submitted_for(engine: Engine, key: str) ->
     assert engine.find_digests(refs, since) == {refs[0]: digest}
 
 
+def test_a_job_is_found_and_ended_for_the_record_that_it_was_submitted_for(engine: Engine, key: str) -> None:
+    """Another record has the same key and spec in another store, or in this one after it has forgotten a job."""
+    assert isinstance(engine, FindsSubmitted) and isinstance(engine, EndsStarts)
+    since, earlier = time.time() - 10, f"{key}b"
+    mine = replace(engine.prepare(a_job(engine, "long"), AT, key), recorded=since + 1, spec=compute_spec_digest("{}"))
+    other = replace(mine, recorded=since + 2)
+    assert engine.find_submitted([mine.identity], since) == {key: SubmittedJob(None)}
+    ref = engine.submit(mine)
+    assert engine.find_submitted([mine.identity], since) == {key: SubmittedJob(ref)}
+    found = engine.find_submitted([other.identity], since)[key]
+    assert found.ref is None and len(found.others) == 1
+    # an earlier version wrote no digest of the record
+    engine.submit(replace(engine.prepare(a_job(engine, "fine"), AT, earlier), spec=mine.spec))
+    found = engine.find_submitted([mine.identity._replace(key=earlier)], since)[earlier]
+    assert found.ref is None and len(found.others) == 1
+    for gone, identity in ((ref, other.identity), (ref, mine.identity._replace(key=earlier)), ("4711", other.identity)):
+        engine.end_start(gone, identity)
+    eventually(reaches(engine, ref, State.RUNNING), PATIENCE)
+    engine.end_start(ref, mine.identity)
+    eventually(reaches(engine, ref, State.CANCELLED), PATIENCE)
+
+
+@pytest.mark.slow
 def test_logs_are_read_from_where_one_is(engine: Engine, key: str) -> None:
     assert isinstance(engine, StreamsLogs)
     assert engine.read_log(key, 0) == b""

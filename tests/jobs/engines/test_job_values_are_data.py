@@ -131,6 +131,7 @@ def test_what_is_run_by_ssh(run: Run, tmp_path: Path) -> None:
     assert done.stdout.split("\0")[:-1] == [*submission.argv, *CANARIES]
 
 
+@pytest.mark.slow
 def test_the_pods_of_kubernetes(run: Run, tmp_path: Path) -> None:
     plan = resolve(loads(PLAN))
     job = make_job(tmp_path, image="x", tenant="llm")
@@ -162,6 +163,7 @@ def test_the_runner_of_this_machine(run: Run, tmp_path: Path) -> None:
     assert done.returncode == 0 and log.read_bytes().decode().split("\0")[:-1] == list(CANARIES)
 
 
+@pytest.mark.slow
 def test_a_fleet_has_no_text_that_a_program_takes_for_an_option(tmp_path: Path) -> None:
     """How a cluster is reached is all that a fleet has run: its host stands behind ``--``, and is a word by itself."""
     for host in ("-oProxyCommand=id", "a b", "a;id", "$(id)", "a\nb"):

@@ -33,6 +33,7 @@ def expanded(text: str, known: dict[str, str]) -> str:
     return out
 
 
+@pytest.mark.slow
 @given(st.text(st.sampled_from("$()ab{}`'\" \\;|&"), max_size=30))
 def test_no_text_is_filled_in_by_the_kubelet(text: str) -> None:
     assert expanded(escape_dollars(text), {"a": "FILLED", "b": "FILLED"}) == text
@@ -56,6 +57,7 @@ def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: st
     assert done.stdout == f"{epoch}\n"
 
 
+@pytest.mark.slow
 def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     env = {item["name"]: item.get("value", "") for item in main_of(made(checkpoint={"path": "/scratch/a"}))["env"]}
     assert env["SUPERCLOUD_COMMIT"].startswith("/dev/shm/")
@@ -70,6 +72,7 @@ def test_what_commits_checkpoints_is_brought_along(made: Callable[..., dict[str,
     assert (tmp_path / "saved" / "0000010003-00000001-step").read_text() == "state\n"
 
 
+@pytest.mark.slow
 def test_several_tasks_of_a_pod_end_together() -> None:
     show = run(_START_SCRIPT + _MULTI_TASK_SCRIPT, ["sh", "-c", "echo $RANK $LOCAL_RANK"], LOCAL_WORLD_SIZE="2", n="2")
     assert sorted(show.stdout.splitlines()) == ["2 0", "3 1"] and show.returncode == 0
@@ -81,6 +84,7 @@ def test_several_tasks_of_a_pod_end_together() -> None:
     assert fails.returncode == 5
 
 
+@pytest.mark.slow
 def test_a_pod_that_is_ended_leaves_its_tasks_the_time_to_save(tmp_path: Path) -> None:
     """The shell of several tasks waits shorter here, and one of them needs many of its turns to save what it has."""
     (tmp_path / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.05\n")

@@ -102,7 +102,7 @@ def test_an_object_of_another_job_is_not_taken_for_ours(engine: KubernetesEngine
     ref = engine.submit(monday)
     for other in (prepared(engine, command=["tuesday"]), replace(monday, recorded=1.7e9)):
         with pytest.raises(
-            EngineError, match="is there already, for another job.*kubectl delete --namespace llm jobsets"
+            EngineError, match="already exists, for another job.*kubectl delete --namespace llm jobsets"
         ):
             engine.submit(other)
         assert engine.find(["k"], time.time()) == {"k": None}, "what is there is not ours"
@@ -129,7 +129,7 @@ def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) 
     ("code", "said"),
     [
         (403, "kubectl auth can-i create jobsets --namespace llm"),
-        (404, "is there a namespace llm"),
+        (404, "check that namespace llm exists"),
         (400, "unknown field"),
         (401, "kubectl auth whoami"),
     ],
@@ -206,10 +206,11 @@ def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngi
     assert engine.read_log("stranger", 0) == b""
 
 
+@pytest.mark.slow
 def test_no_configuration_is_said_with_what_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="set KUBECONFIG, or say how"):
+    with pytest.raises(EngineError, match="set KUBECONFIG, or specify the connection"):
         engine.poll(["jobset/llm/job-1/1795226340"])
 
 
@@ -223,6 +224,7 @@ clusters: {clusters}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "clusters",
     [
@@ -250,7 +252,7 @@ def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monk
         def __getattr__(self, name: str) -> Any:
             raise TypeError("not for this Python")
 
-    for module, words in ((None, "is not installed"), (Broken("kubernetes"), "does not load: TypeError")):
+    for module, words in ((None, "is not installed"), (Broken("kubernetes"), "cannot be loaded: TypeError")):
         monkeypatch.setitem(sys.modules, "kubernetes", module)
         with pytest.raises(UnusableEngine, match=f"{words}.*pip install"):
             ClusterTransport().load_client()

@@ -60,6 +60,7 @@ def gathered(spool: LogSpool, logs: Logs) -> tuple[Any, str]:
     return pickle.loads(data) if data else None, spool.read(0).decode()
 
 
+@pytest.mark.slow
 def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": ran(called.add, 40, before="loss 2"), "a-1": ran(called.add, 40, rank="1")}
     answer, log = gathered(spool, logs)
@@ -68,12 +69,14 @@ def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: LogSpool, logs
     assert gathered(spool, logs) == (answer, log), "read again it is the same"
 
 
+@pytest.mark.slow
 def test_a_line_that_was_not_ended_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
     text = ran(called.add, 40)
     logs.printed = {"a-0": text.replace("0\nsupercloud-result", "0 supercloud-result", 1)}
     assert gathered(spool, logs) == (("returned", 42), "adding on rank 0 \n")
 
 
+@pytest.mark.slow
 def test_a_large_result_counts_when_all_of_it_is_there(spool: LogSpool, logs: Logs) -> None:
     text = ran(called.echo, "x" * 100_000)
     assert max(map(len, text.splitlines())) < 16_000, "container runtimes break longer lines"
@@ -84,12 +87,14 @@ def test_a_large_result_counts_when_all_of_it_is_there(spool: LogSpool, logs: Lo
     assert gathered(spool, logs) == (("returned", "x" * 100_000), "")
 
 
+@pytest.mark.slow
 def test_what_is_too_large_is_said(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": ran(called.zeros, 5 << 20)}
     (kind, error, _), _ = gathered(spool, logs)
     assert kind == "raised" and "write it to a file" in str(error)
 
 
+@pytest.mark.slow
 def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {
         "old": ran(called.add, 1, epoch=3),
@@ -100,6 +105,7 @@ def test_the_last_start_counts_and_others_jobs_do_not(spool: LogSpool, logs: Log
     assert answer == ("returned", 4) and "supercloud-result k2 9" in log
 
 
+@pytest.mark.slow
 def test_a_reader_killed_while_writing_leaves_nothing_to_stumble_over(
     spool: LogSpool, logs: Logs, tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ REFS = {
     for item in recorded("jobsets")
 }
 QUOTA = "the quota of its tenant is in use: 128 more nvidia.com/gpu of pool train are needed"
-TAKEN = "work of a higher priority, or whose quota it had borrowed, took its nodes"
+TAKEN = "preempted by a job of higher priority, or by one whose quota it had borrowed"
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ TAKEN = "work of a higher priority, or whose quota it had borrowed, took its nod
         ("fine", State.COMPLETED, 1, 0, ""),
         ("bad", State.FAILED, 1, 3, "ended with exit code 3"),
         ("again", State.FAILED, 2, 42, "ended with exit code 42"),
-        ("slow", State.TIMEOUT, 1, None, "it ran longer than its time limit"),
-        ("lost", State.NODE_FAIL, 1, None, "a node was lost under it"),
+        ("slow", State.TIMEOUT, 1, None, "it exceeded its time limit"),
+        ("lost", State.NODE_FAIL, 1, None, "a node of the job was lost"),
         ("runs", State.RUNNING, 1, None, ""),
         ("low", State.QUEUED, 2, None, f"{TAKEN}; {QUOTA}"),
     ],
@@ -164,11 +164,11 @@ class Volcano:
     ("cluster", "state", "attempt", "code", "reason"),
     [
         (Volcano(vcjob("Pending"), said="4/4 tasks in gang unschedulable"), State.QUEUED, 1, None, "4/4 tasks"),
-        (Volcano(vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "started again"),
+        (Volcano(vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "restarting"),
         (Volcano(vcjob("Running", 2, 2)), State.RUNNING, 3, None, ""),
         (Volcano(vcjob("Terminated"), (143, 3)), State.FAILED, 1, 3, "ended with exit code 3"),
         (Volcano(vcjob("Failed", 2, 3), (42,)), State.FAILED, 3, 42, "ended with exit code 42"),
-        (Volcano(vcjob("Failed", 0, 1), (143,)), State.NODE_FAIL, 1, None, "its nodes were taken"),
+        (Volcano(vcjob("Failed", 0, 1), (143,)), State.NODE_FAIL, 1, None, "its pods were evicted: a node"),
         (Volcano(vcjob("Completed")), State.COMPLETED, 1, 0, ""),
     ],
 )
@@ -229,7 +229,7 @@ PREFIX = "couldn't assign flavors to pod set workers: "
         (
             f"{PREFIX}flavor old doesn't match node affinity, topology \"fabric\" doesn't allow to fit any of 2 "
             "slice(s)",
-            "only 0 of the 2 groups of nodes that belong together it needs are free within one su",
+            "only 0 of the 2 groups of nodes it needs are free within one su",
         ),
         (f"{PREFIX}flavor nvl doesn't match node affinity", "the nodes it needs are not free within one su"),
         (
@@ -240,10 +240,10 @@ PREFIX = "couldn't assign flavors to pod set workers: "
             f"{PREFIX}insufficient quota for nvidia.com/gpu in flavor train, previously considered podsets requests "
             "(0) + "
             "current podset request (600) > maximum capacity (512)",
-            "its tenant can never have more than 512 nvidia.com/gpu of pool train; cancel it and ask for less",
+            "the quota of its tenant is 512 nvidia.com/gpu of pool train; cancel it and request less",
         ),
-        ("LocalQueue llm doesn't exist", "there is no queue llm in its namespace; set tenant to one of the cluster"),
-        ("ClusterQueue llm is inactive", "Kueue says: ClusterQueue llm is inactive"),
+        ("LocalQueue llm doesn't exist", "its namespace has no queue llm; set tenant to a tenant of the cluster"),
+        ("ClusterQueue llm is inactive", "Kueue reports: ClusterQueue llm is inactive"),
     ],
 )
 def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
@@ -251,9 +251,9 @@ def test_what_kueue_says_as_a_sentence(message: str, sentence: str) -> None:
 
 
 def test_who_holds_it() -> None:
-    assert describe_workload(None) == "Kueue has not looked at it yet"
-    assert describe_workload(waiting("", spec={"active": False})).endswith("an administrator holds it")
-    assert describe_workload({"spec": {}, "status": {}}) == "it waits for its turn"
+    assert describe_workload(None) == "not yet processed by Kueue"
+    assert describe_workload(waiting("", spec={"active": False})).endswith("deactivated by an administrator")
+    assert describe_workload({"spec": {}, "status": {}}) == "it waits in the queue"
 
 
 def test_why_a_pod_does_not_run() -> None:
@@ -261,5 +261,5 @@ def test_why_a_pod_does_not_run() -> None:
     broken = {"status": {"containerStatuses": [{"state": state}]}}
     unplaced = {"status": {"conditions": [{"type": "PodScheduled", "reason": "Unschedulable", "message": "0/4"}]}}
     assert describe_pods([{}, broken]) == "its image cannot be pulled: manifest unknown"
-    assert describe_pods([unplaced]) == "its pods find no node: 0/4"
-    assert describe_pods([]) == "its nodes are given, its pods are being started"
+    assert describe_pods([unplaced]) == "its pods cannot be scheduled: 0/4"
+    assert describe_pods([]) == "its nodes are allocated, its pods are starting"

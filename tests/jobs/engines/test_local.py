@@ -33,6 +33,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., JobSpec]
 SHOW = ["sh", "-c", 'echo "$NODE_RANK $RANK/$WORLD_SIZE $CUDA_VISIBLE_DEVICES $MASTER_ADDR:$MASTER_PORT $NNODES"']
 
@@ -126,7 +128,7 @@ def test_a_waiting_job_is_cancelled_without_having_run(job: Make, plan: Plan, st
     second = api.submit(job(accelerators=whole), plan, engine="local", store=store)
     assert second.get_state() is State.QUEUED
     second.cancel()
-    assert second.wait(10) is State.CANCELLED and "before it began" in second.record.reason
+    assert second.wait(10) is State.CANCELLED and "before it started" in second.record.reason
     assert not place_of(second, store).task_folder.exists()
     first.cancel()
 
@@ -226,7 +228,7 @@ def test_more_than_this_machine_can_play(job: Make, tmp_path: Path, monkeypatch:
     with pytest.raises(EngineError, match="at most 256"):
         engine.prepare(job(), Placement("c", "p", 300, 8, 8), "k")
     monkeypatch.setenv("SUPERCLOUD_ACCELERATORS", "4")
-    with pytest.raises(EngineError, match="may give 4"):
+    with pytest.raises(EngineError, match="has 4"):
         engine.prepare(job(), Placement("c", "p", 1, 8, 8), "k")
 
 
@@ -282,7 +284,7 @@ def test_a_queue_takes_a_key_once(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     assert queue.add(Submission("k", ("x",))) == queue.add(Submission("k", ("x",))) == "1"
     for other in (Submission("k", ("y",)), Submission("k", ("x",), recorded=1.0)):
-        with pytest.raises(EngineError, match="the key 'k' belongs to job 1 of this machine"):
+        with pytest.raises(EngineError, match="key 'k' is already used by job 1 of this machine"):
             queue.add(other)
     assert queue.list_waiting(9)[0].submission.argv == ("x",)
     queue.close()

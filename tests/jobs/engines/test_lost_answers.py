@@ -244,6 +244,7 @@ def rest(address: str, tmp_path: Path) -> SlurmEngine:
     return SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
 def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
     Scheduler.said = [said]
@@ -347,10 +348,12 @@ def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_a
     with pytest.raises(SubmissionUnknownError):
         api.submit(job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
     Scheduler.refusing = False
-    monkeypatch.setattr(rest_module.RestController, "read_older_keys", lambda self, seconds: None)
-    assert not reconcile(store) and "looked for again until" in store.get(1).reason
+    monkeypatch.setattr(rest_module.RestController, "read_older_jobs", lambda self, seconds: None)
+    assert not reconcile(store) and "looked up again until" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
-    assert "does not say whether it has the job" in store.get(1).reason and "the key k" in store.get(1).reason
+    assert (
+        "cannot determine whether it has the job, which" in store.get(1).reason and "the key k" in store.get(1).reason
+    )
     assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
 
 
@@ -372,10 +375,10 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
     said = rest.poll([ended, ref, again, submitted_other, of_another_store])
     for number in (ref, again):
         assert (
-            "more than once, as jobs 2 and 3; to end them, cancel it; Slurm has job 5 of the same key, too, which"
+            "several copies of it: jobs 2 and 3; cancel it to end them all; Slurm also has job 5 of the same key, which"
             in (said[number].reason)
         )
-    assert said[of_another_store].reason == "Slurm has jobs 2 and 3 of the same key, too, which cancel leaves alone"
+    assert said[of_another_store].reason == "Slurm also has jobs 2 and 3 of the same key, which cancel does not end"
     assert not said[ended].reason and not said[submitted_other].reason
     rest.cancel(of_another_store)
     assert Scheduler.ended == ["5"]
@@ -400,6 +403,34 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
     assert "as jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
     by_commands.cancel("2")
     assert Queue.ran == ["2", "3"]
+
+
+@pytest.mark.parametrize("kept", [3, 2, 1], ids=["another record", "an earlier version", "without digests"])
+@pytest.mark.parametrize("is_forgotten", [False, True], ids=["another store", "forgotten"])
+def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
+    address: str, plan: Plan, store: Store, tmp_path: Path, kept: int, is_forgotten: bool
+) -> None:
+    """Two records of one key and an equal spec: the second is looked for, and submitted itself in the end."""
+    at = Connection(engine="slurm", via=address)
+    with Store(tmp_path / "other") as other:
+        api.submit(job(), plan, engine=at, key="k", store=store if is_forgotten else other)
+    Scheduler.jobs[0]["comment"] = ":".join(Scheduler.jobs[0]["comment"].split(":")[: kept + 1])
+    if is_forgotten:
+        with store.transaction() as database:
+            database.execute("DELETE FROM events")
+            database.execute("DELETE FROM jobs")
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(job(), plan, engine=at, key="k", store=store)
+    Scheduler.refusing = False
+    assert not reconcile(store)
+    [record] = store.select()
+    assert (record.ref, record.state) == (None, State.SUBMITTING)
+    said = "slurm has job 1 of the key k, which was submitted for another record"
+    assert said in record.reason and "it is left alone" in record.reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (store.get(record.id).ref, len(Scheduler.jobs), Scheduler.ended) == ("2", 2, [])
+    assert [event.note for event in store.list_events(record.id) if said in event.note]
 
 
 class Queue:
@@ -444,6 +475,7 @@ class Amnesiac:
         return CommandResult(0, "MinJobAge               = 60 sec\n" if "scontrol" in argv else "")
 
 
+@pytest.mark.slow
 def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it(
     tmp_path: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -469,7 +501,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
         assert (said := store.get(1).reason).startswith("submission unknown, looked for again until 20")
         assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
         assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
-        assert "slurm does not say whether it has the job" in store.get(1).reason
+        assert "slurm cannot determine whether it has the job, which" in store.get(1).reason
         assert store.get(1).state is State.SUBMITTING
 
 
@@ -497,16 +529,17 @@ def test_a_job_that_ended_while_another_of_its_key_lives_says_so_and_cancel_ends
     monkeypatch.setattr("supercloud.jobs.reconcile.open_engine", lambda *_: engine)
     monkeypatch.setattr("supercloud.jobs.job.open_engine", lambda *_: engine)
     assert first.wait(60) is State.COMPLETED
-    assert "slurm still had jobs 2 and 3 of the same key; to end them: supercloud cancel 1" in first.record.reason
+    assert "slurm still had jobs 2 and 3 of the same key; to cancel them: supercloud cancel 1" in first.record.reason
     assert first.cancel() is State.COMPLETED
     assert (queue.jobs[2], queue.jobs[3]) == ("CANCELLED", "CANCELLED")
-    assert [event.note for event in first.list_events()][-1].startswith("slurm job 3, which is a copy of job 1")
+    assert [event.note for event in first.list_events()][-1].startswith("cancellation of slurm job 3, a copy of job 1")
     queue.comment = f"supercloud:k:{16 * '0'}:{16 * '0'}"  # the jobs of somebody who used the key for another spec
     queue.jobs = {5: "RUNNING"}
     first.cancel()
     assert queue.jobs == {5: "RUNNING"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [3, 2], ids=["another store", "an earlier version"])
 def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
     address: str,
@@ -525,13 +558,13 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
         assert own.split(":")[:3] == comment.split(":")[:3] and own != comment
         Scheduler.jobs[1]["comment"] = comment if kept == 3 else ":".join(comment.split(":")[:3])
         assert not reconcile(store)
-        assert store.get(1).reason == "Slurm has job 2 of the same key, too, which cancel leaves alone"
+        assert store.get(1).reason == "Slurm also has job 2 of the same key, which cancel does not end"
         Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
         assert mine.wait(60) is State.COMPLETED
         assert "supercloud cancel" not in mine.record.reason
-        assert "slurm still had job 2 of the same key, which cancel leaves alone" in mine.record.reason
+        assert "slurm still had job 2 of the same key, not ended by cancel" in mine.record.reason
         assert mine.cancel() is State.COMPLETED and not Scheduler.ended
-        assert caplog.messages[-1].startswith("note: slurm has job 2 of the same key as job 1, which is left alone")
+        assert caplog.messages[-1].startswith("note: slurm has job 2 of the same key as job 1, which is not cancelled")
         theirs.cancel()
         assert Scheduler.ended == ["2"]
 
@@ -670,6 +703,29 @@ def test_the_last_object_of_an_array_is_there_only_with_all_others(
     assert len(Scheduler.objects) == 4 and cluster.find(["k"], time.time()) == {"k": ref}
 
 
+def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_killed(
+    cluster: KubernetesEngine, address: str
+) -> None:
+    """What lies here under the key is of a job that the store has forgotten."""
+    submitted(cluster)
+    again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}"))
+    [found] = cluster.find_submitted([again.identity], time.time()).values()
+    assert found.ref is None and len(found.others) == 1 and found.others[0].startswith("llm/job-")
+    with pytest.raises(EngineError, match="is there already, for another job"):
+        cluster.submit(again)
+    assert len(Scheduler.objects) == 1
+
+
+def test_a_start_is_ended_only_where_its_objects_are_there(cluster: KubernetesEngine) -> None:
+    ref = submitted(cluster)
+    again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213461.25, spec=compute_spec_digest("{}"))
+    cluster.end_start(ref, replace(again, recorded=1795213999.5).identity)
+    assert not Scheduler.ended
+    cluster.end_start(ref, again.identity)
+    assert len(Scheduler.ended) == 1 and not Scheduler.objects
+    cluster.end_start(ref, again.identity)
+
+
 # -- this machine ------------------------------------------------------------------------------------------------------
 
 
@@ -695,7 +751,9 @@ def test_the_token_of_a_kubeconfig_goes_over_no_plain_network(tmp_path: Path, mo
     write_kubeconfig(tmp_path / "kubeconfig", "http://192.0.2.1:8080")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     for ask in (engine.require_reachable, engine.list_nodes, lambda: submitted(engine)):
-        with pytest.raises(EngineError, match="http://192.0.2.1:8080: plain http, over which no token is sent.*https"):
+        with pytest.raises(
+            EngineError, match="http://192.0.2.1:8080: plain http: the token is not sent in plain text.*https"
+        ):
             ask()
 
 
@@ -705,7 +763,7 @@ def test_a_proxy_of_the_environment_is_not_used(address: str, tmp_path: Path, mo
         monkeypatch.setenv(name, address)
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="not reached.*proxy of the environment is not used.*proxy-url"):
+    with pytest.raises(EngineError, match="unreachable.*proxy of the environment is not used.*proxy-url"):
         engine.list_nodes()
     assert not Scheduler.seen
 
@@ -721,7 +779,7 @@ def test_a_proxy_that_is_asked_for_is_used_but_sees_no_token(
     with pytest.raises(EngineError, match="Tunnel connection failed: 501"):  # what the stand-in says to CONNECT
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     write_kubeconfig(tmp_path / "kubeconfig", "http://127.0.0.1:1" if asked else "http://192.0.2.1:1", **asked)
-    with pytest.raises(EngineError, match="plain http through a proxy, over which no token is sent"):
+    with pytest.raises(EngineError, match="plain http through a proxy: the token is not sent"):
         KubernetesEngine(Connection(engine="kubernetes"), tmp_path).list_nodes()
     assert not Scheduler.seen
 
@@ -740,7 +798,7 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
 ) -> None:
     """An ssh tunnel ends here, and the token in it is in no network: a proxy elsewhere would read it."""
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://127.0.0.1:1")
-    assert not rest.controller.read_keys()
+    assert not rest.controller.read_jobs()
     with pytest.raises(EngineError, match="there is none"):
         cluster.list_nodes()
     assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
@@ -752,7 +810,7 @@ def test_a_token_goes_to_no_address_whose_host_is_not_certain(
     """urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
     write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="plain http to a host that is not certain"):
+    with pytest.raises(EngineError, match="plain http to an ambiguous host"):
         engine.list_nodes()
     assert not Scheduler.seen
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://proxy.example:3128")
@@ -768,7 +826,7 @@ def test_a_token_goes_to_no_address_without_https(
     write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     for ask in (engine.require_reachable, engine.list_nodes):
-        with pytest.raises(EngineError, match="plain http, over which no token is sent"):
+        with pytest.raises(EngineError, match="the token is not sent in plain text"):
             ask()
     assert not Scheduler.seen
 
@@ -836,6 +894,6 @@ def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
     slurm = SlurmEngine(Connection(engine="slurm", via="https://slurm.example"), tmp_path)
     slurm._rest.__dict__["data_format"] = "v0.0.41"  # known before the proxy went away
     for engine in (KubernetesEngine(Connection(engine="kubernetes"), tmp_path), slurm):
-        with pytest.raises(EngineError, match="is not reached.*by way of the proxy .*127.0.0.1") as caught:
+        with pytest.raises(EngineError, match="is unreachable.*through the proxy .*127.0.0.1") as caught:
             submitted(engine)
         assert not isinstance(caught.value, SubmissionUnknownError) and "hidden" not in str(caught.value)

@@ -159,7 +159,7 @@ def test_an_answer_that_is_lost_in_the_tunnel_of_a_proxy_leaves_the_job_unknown(
         with running(server), proxy(tunnel_to(server.server_port)) as address:
             config = tmp_path / "kubeconfig"
             write_kubeconfig(config, address, **{"certificate-authority": str(certificate)})
-            with pytest.raises(SubmissionUnknownError, match="is not reached"):
+            with pytest.raises(SubmissionUnknownError, match="is unreachable"):
                 ApiClient(ClusterTransport(config_file=config)).post(JOBS, {"kind": "Job"})
     assert taken == [b'{"kind": "Job"}'] * 2
 
@@ -226,7 +226,7 @@ def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
 ) -> None:
     with proxy(answer) as address:
         write_kubeconfig(tmp_path / "kubeconfig", address)
-        with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
+        with pytest.raises(EngineError, match="is unreachable.*through the proxy") as caught:
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).post(JOBS, {"kind": "Job"})
     assert not isinstance(caught.value, SubmissionUnknownError) and len(str(caught.value)) < 600
 
@@ -239,7 +239,7 @@ def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, SLURM)
     with proxy(answer) as address:
         monkeypatch.setenv(web.PROXY_VARIABLE, address)
-        with pytest.raises(EngineError, match="is not reached.*by way of the proxy") as caught:
+        with pytest.raises(EngineError, match="is unreachable.*through the proxy") as caught:
             RestController(SLURM, tmp_path)._send(
                 "POST", "/slurm/v0.0.45/job/submit", shapes.SUBMIT_RESPONSE, {"job": {}}
             )
@@ -265,6 +265,7 @@ def by_urllib3(address: str, limits: ResponseLimits, patch: pytest.MonkeyPatch) 
         connection.send(pools, "POST", f"https://{HOST}{JOBS}", b"{}", {}, limits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("send", [by_urllib, by_urllib3])
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["tunnel", "TLS"])
 def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
@@ -284,7 +285,7 @@ def test_a_connection_that_a_proxy_makes_byte_by_byte_ends_at_the_deadline(
 
     with proxy(answer) as address, pytest.raises((EngineError, urllib.error.URLError)) as caught:
         send(address, ResponseLimits(1000, 0.3), monkeypatch)
-    assert "no connection after 0.3 s, by way of the proxy" in str(caught.value)
+    assert "no connection after 0.3 s, through the proxy" in str(caught.value)
     assert not isinstance(caught.value, SubmissionUnknownError) and not ended
 
 
@@ -303,11 +304,11 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
             lambda: web.send(urllib.request.Request(SLURM), 60),
             lambda: tokens.require_token(SLURM, tmp_path),
         ):
-            with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not speak TLS to a proxy") as caught:
+            with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not support TLS to a proxy") as caught:
                 ask()
             assert "hidden" not in str(caught.value)
         assert not seen
         write_kubeconfig(tmp_path / "kubeconfig", "")
-        with pytest.raises(EngineError, match="is not reached"):
+        with pytest.raises(EngineError, match="is unreachable"):
             ApiClient(ClusterTransport(config_file=tmp_path / "kubeconfig")).get(JOBS)
     assert [data[:2] for data in seen] == [b"\x16\x03"]  # a handshake of TLS

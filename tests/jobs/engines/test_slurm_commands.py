@@ -98,6 +98,7 @@ export SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1
 """
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(arguments=st.lists(NASTY, max_size=4), values=st.lists(NASTY, max_size=3))
 def test_no_text_of_a_job_is_read_by_a_shell(

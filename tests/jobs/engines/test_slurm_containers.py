@@ -118,7 +118,7 @@ def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., An
 
 def test_a_cluster_without_any_says_so(job: Make, ran: Callable[..., Any]) -> None:
     said, _ = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), code=78)
-    assert "neither pyxis, apptainer, singularity nor enroot" in said
+    assert "no pyxis, apptainer, singularity or enroot" in said
 
 
 def test_a_bundle_is_for_slurm_itself(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
@@ -134,6 +134,7 @@ def test_exit_codes_come_out(job: Make, ran: Callable[..., Any], wish: dict[str,
     ran(render_script(job(["sh", "-c", "exit 4"], **IMAGE, **wish), AT, "k", HOME), "apptainer", code=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["'/state/with space'", HOME])
 def test_batch_scripts_are_good_shell(job: Make, home: str) -> None:
     retried = {"retries": 3, "retry_rules": [{"exit_codes": [42], "action": "retry"}]}

@@ -10,9 +10,10 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult, LocalRunner
-from supercloud.jobs.engines.slurm.texts import parse_keys
+from supercloud.jobs.engines.slurm.texts import parse_jobs
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
@@ -48,7 +49,9 @@ DOWN = CommandResult(1, "", "squeue: error: x\nslurm_load_jobs error: Unable to 
 
 
 def test_the_queue_is_asked_first(tmp_path: Path) -> None:
-    lost, gone = (parse_keys(recorded("queue-22.05.txt").stdout)[key] for key in ("lost", "lost-for-good"))
+    lost, gone = (
+        select_latest(parse_jobs(recorded("queue-22.05.txt").stdout))[key] for key in ("lost", "lost-for-good")
+    )
     both = engine(tmp_path, squeue=recorded("queue-lost-22.05.txt"), sacct=recorded("accounts-22.05.txt"))
     assert both.poll([lost])[lost].attempt == 2
     assert both.runner.asked == ["squeue"]  # type: ignore[attr-defined]
@@ -137,6 +140,13 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
         engine(tmp_path, squeue=DOWN).find([key], now)
 
 
+def test_a_job_that_the_controller_has_forgotten_is_ended(tmp_path: Path) -> None:
+    gone = CommandResult(1, "", "scancel: error: Kill job error on job id 5: Invalid job id specified\n")
+    engine(tmp_path, scancel=gone, squeue=CommandResult(0, "")).cancel("5")
+    with pytest.raises(EngineError, match="Slurm does not answer"):
+        engine(tmp_path, scancel=DOWN).cancel("5")
+
+
 def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     """The lock is held by whoever has the script open: sbatch, also when its parent was killed."""
     looking = engine(tmp_path, sbatch=CommandResult(0, "5\n"), squeue=CommandResult(0, ""), sacct=CommandResult(0, ""))
@@ -149,5 +159,5 @@ def test_a_submission_on_its_way_is_not_repeated(tmp_path: Path, job: Callable[.
 
 def test_running_commands_here(tmp_path: Path) -> None:
     assert LocalRunner().run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == CommandResult(3, "a\n", "b\n")
-    with pytest.raises(EngineError, match="there is no nosuchcommand on this machine"):
+    with pytest.raises(EngineError, match="nosuchcommand not found on this machine"):
         LocalRunner().run(["nosuchcommand"])

@@ -19,7 +19,7 @@ import pytest
 
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.base import JobCopies, SubmissionUnknownError
-from supercloud.jobs.engines.slurm import bodies, commands, rest, tokens
+from supercloud.jobs.engines.slurm import bodies, commands, copies, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.submission import JobIdentity, compute_spec_digest
 from supercloud.jobs.placement.place import Placement
@@ -56,7 +56,7 @@ def test_its_list_of_jobs(release: str) -> None:
     assert (runs.state, runs.attempt, runs.ended) == (State.RUNNING, 1, None) and runs.started
     [waits] = found[ids["waits"]]
     assert waits.state is State.QUEUED and waits.reason == "it is next; the nodes it needs are in use"
-    assert len(bodies.parse_keys(jobs)) == 5 and all(bodies.has_key(job) for job in jobs)
+    assert len(copies.select_latest(bodies.parse_jobs(jobs))) == 5 and all(bodies.has_key(job) for job in jobs)
     assert [(item.partition, item.nodes) for item in bodies.parse_waiting_jobs(jobs)] == [(jobs[0]["partition"], 4)]
 
 
@@ -65,7 +65,9 @@ def test_its_accounts(release: str) -> None:
     jobs = recorded("accounts", release)["jobs"]
     ids, found = by_name(jobs), bodies.parse_accounts(jobs)
     assert [(task.state, task.exit_code) for task in found[ids["bad"]]] == [(State.FAILED, EXIT_CODES[release])]
-    assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(bodies.parse_keys(jobs).values())
+    assert len(found[ids["array"]]) == 3 and {ids["good"], ids["bad"]} <= set(
+        copies.select_latest(bodies.parse_jobs(jobs)).values()
+    )
 
 
 @RELEASES
@@ -95,7 +97,7 @@ def test_what_is_posted_to_22_05(job: Make) -> None:
     assert (sent["tasks"], sent["nodes"], sent["gpus_per_node"]) == (2, "2", "h100:8")
     assert (sent["array"], sent["dependency"], sent["requeue"]) == ("0-1", "afterok:7", True)
     assert sent["kill_on_invalid_dependency"] is True and sent["environment"]["PATH"]
-    with pytest.raises(EngineError, match="takes no --switches; reach this cluster with --via ssh:HOST"):
+    with pytest.raises(EngineError, match="does not support --switches; use --via ssh:HOST for this cluster"):
         bodies.build_submission(("sbatch", "--switches=1@1-00:00:00"), "", "v0.0.38")
 
 
@@ -361,7 +363,7 @@ def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: p
 def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "http://127.0.0.1:1")
-    with pytest.raises(EngineError, match="is not reached"):
+    with pytest.raises(EngineError, match="is unreachable"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
 
 

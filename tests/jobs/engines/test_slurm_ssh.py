@@ -21,9 +21,10 @@ from jobs.engines.test_slurm_commands import NASTY
 
 from supercloud.errors import EngineError
 from supercloud.jobs import api
-from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.base import SubmissionUnknownError, SubmittedJob
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
+from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.maintenance import prune
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.reconcile import reconcile
@@ -104,6 +105,21 @@ def test_a_key_is_submitted_once_whatever_happens(home: Path, tmp_path: Path, jo
     assert (home / "submitted").read_text().count("\n") == 1
 
 
+def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path: Path, job: Make) -> None:
+    """Two stores may reach one home, and use one key."""
+    far = engine(tmp_path)
+    mine = replace(far.prepare(job(), AT, "k"), recorded=time.time(), spec=compute_spec_digest("{}"))
+    other = replace(mine, recorded=mine.recorded + 1)
+    far.submit(mine)
+    assert far.find_submitted([mine.identity], time.time()) == {"k": SubmittedJob("41")}
+    assert far.find_submitted([other.identity], time.time()) == {"k": SubmittedJob(None, ("41",))}
+    (home / ".supercloud/slurm/k/digest").unlink()  # as an earlier version left it
+    assert far.find_submitted([mine.identity], time.time()) == {"k": SubmittedJob(None, ("41",))}
+    with pytest.raises(EngineError, match="the key 'k' belongs to Slurm job 41 on login"):
+        far.submit(other)
+
+
+@pytest.mark.slow
 def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked(
     home: Path, tmp_path: Path, job: Make
 ) -> None:
@@ -124,6 +140,7 @@ def test_an_sbatch_whose_answer_was_lost_is_not_run_again_before_somebody_looked
     assert (home / "submitted").read_text().count("\n") == 3
 
 
+@pytest.mark.slow
 def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     far.submit(monday := far.prepare(job(["monday"]), AT, "nightly"))
@@ -149,13 +166,14 @@ def test_a_key_that_prune_has_freed_never_shows_the_result_of_the_job_before(
     store.record_statuses({first.id: Status(State.COMPLETED, 1, "", 0, 1.0, 2.0)})
     assert prune(store, ended_before=3.0).pruned_jobs == 1
     for command in ("tuesday", "monday"):
-        with pytest.raises(EngineError, match="belongs to Slurm job 41"):
+        with pytest.raises(EngineError, match="is already used by Slurm job 41"):
             api.submit(job([command]), plan, engine=there, key="nightly", store=store)
         [record] = store.select()
         assert record.state is State.FAILED and record.ref is None
         prune(store, ended_before=time.time() + 1)
 
 
+@pytest.mark.slow
 def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
     home: Path, tmp_path: Path, plan: Plan, store: Store, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,7 +192,7 @@ def test_a_job_is_not_found_under_the_id_of_one_that_had_its_key_before(
         with pytest.raises(SubmissionUnknownError):
             api.submit(job(["tuesday"]), plan, engine=there, key="nightly", store=store)
     over = time.monotonic() + SlurmEngine.late_arrival + 1  # else it may still arrive
-    assert "belongs to Slurm job 41" in "".join(map(str, reconcile(store, clock=lambda: over)))
+    assert "is already used by Slurm job 41" in "".join(map(str, reconcile(store, clock=lambda: over)))
     [record] = store.select()
     assert record.state is State.FAILED and record.ref is None
 
@@ -201,6 +219,7 @@ def test_a_script_that_does_not_arrive_whole_is_not_submitted(home: Path, tmp_pa
     assert far.submit(far.prepare(job(), AT, "k")) == "41"
 
 
+@pytest.mark.slow
 def test_a_submission_on_its_way_is_waited_for(
     home: Path, tmp_path: Path, job: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +243,7 @@ def test_a_submission_on_its_way_is_waited_for(
     assert found == {"k": "41"} and far.submit(prepared) == "41"
 
 
+@pytest.mark.slow
 def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_path: Path, job: Make) -> None:
     far = engine(tmp_path)
     prepared = far.prepare(job(), AT, "k")
@@ -237,6 +257,7 @@ def test_one_that_broke_off_is_asked_for_before_it_is_repeated(home: Path, tmp_p
     assert far.submit(prepared) == "42"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(words=st.lists(NASTY, min_size=1, max_size=4))
 def test_no_word_is_read_by_a_shell_there(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
@@ -272,7 +293,7 @@ def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: 
 
 
 def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="is no host"):
+    with pytest.raises(EngineError, match="is not a host"):
         engine(tmp_path, "ssh:-oX")
 
 

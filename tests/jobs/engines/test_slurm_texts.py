@@ -8,8 +8,9 @@ import pytest
 from supercloud.errors import EngineError
 from supercloud.jobs.engines.slurm import texts
 from supercloud.jobs.engines.slurm.commands import build_sacct, build_sacct_history, build_squeue
+from supercloud.jobs.engines.slurm.copies import select_latest
 from supercloud.jobs.engines.slurm.reasons import describe_refusal, describe_state
-from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_keys
+from supercloud.jobs.engines.slurm.texts import parse_job_id, parse_jobs
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 
@@ -24,7 +25,9 @@ def recorded(name: str) -> tuple[str, str, int]:
 
 def by_key(name: str, text: str) -> dict[str, list[Status]]:
     """Statuses in a listing by the key of the job; ids differ from one recording to the next."""
-    refs = parse_keys(recorded(f"found-{name}")[1]) | parse_keys(recorded(f"queue-{name}")[1])
+    refs = select_latest(parse_jobs(recorded(f"found-{name}")[1])) | select_latest(
+        parse_jobs(recorded(f"queue-{name}")[1])
+    )
     listed = texts.parse_queue(text) | texts.parse_accounts(text)
     return {key: listed[ref] for key, ref in refs.items() if ref in listed}
 
@@ -64,10 +67,10 @@ def test_the_queue(release: str) -> None:
     assert sorted(str(task.state) for task in tasks["array"]) == ["COMPLETED", "COMPLETED", "COMPLETED", "FAILED"]
     assert sorted(task.exit_code or 0 for task in tasks["array"]) == [0, 0, 0, 5]
     assert (one["bad"].exit_code, one["bad"].reason) == (3, "ended with exit code 3")
-    assert one["memory"].exit_code is None and "more memory" in one["memory"].reason
+    assert one["memory"].exit_code is None and "memory limit" in one["memory"].reason
     assert one["waits"].reason == "it is next; the nodes it needs are in use"
-    assert one["held"].reason == "it is held; scontrol release lets it go"
-    assert one["later"].reason == "it is to begin later"
+    assert one["held"].reason == "it is held; release it with scontrol release"
+    assert one["later"].reason == "its start time has not come"
     assert one["ok"].started and one["ok"].ended and one["ok"].started <= one["ok"].ended
     assert one["lost"].started and one["lost"].ended is None and one["waits"].started is None
     assert {status.attempt for status in one.values()} == {1}
@@ -77,8 +80,8 @@ def test_the_queue(release: str) -> None:
 def test_a_job_that_lost_its_node_waits_in_its_second_attempt(release: str) -> None:
     tasks = by_key(f"{release}.txt", recorded(f"queue-lost-{release}.txt")[1])
     [lost], [gone], [waits] = tasks["lost"], tasks["lost-for-good"], tasks["waits"]
-    assert (lost.state, lost.attempt) == (State.QUEUED, 2) and "put back" in lost.reason
-    assert (gone.state, gone.reason) == (State.NODE_FAIL, "a node was lost under it")
+    assert (lost.state, lost.attempt) == (State.QUEUED, 2) and "requeued" in lost.reason
+    assert (gone.state, gone.reason) == (State.NODE_FAIL, "a node of the job was lost")
     assert waits.reason == "nodes it needs are down, drained or reserved"
     [later] = by_key(f"{release}.txt", recorded(f"accounts-{release}.txt")[1])["lost"]
     assert later.state is State.UNKNOWN, "the accounts do not end it"
@@ -103,7 +106,7 @@ def test_the_accounts(release: str) -> None:
 
 @RELEASES
 def test_jobs_are_found_by_their_key(release: str) -> None:
-    queue, older = (parse_keys(recorded(f"{name}-{release}.txt")[1]) for name in ("queue", "found"))
+    queue, older = (select_latest(parse_jobs(recorded(f"{name}-{release}.txt")[1])) for name in ("queue", "found"))
     assert len(queue) == 14
     assert older.items() <= queue.items() and {"ok", "lost", "licensed"} <= set(older)
     runs = next(line for line in recorded(f"found-{release}.txt")[1].splitlines() if "lost-for-good" in line)
@@ -124,26 +127,26 @@ def test_refusals_have_a_next_step(path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n\n", "|||||||", "x|RUNNING", "5|RUNNING", "slurm_load_jobs error"])
 def test_what_makes_no_sense_is_left_out(text: str) -> None:
-    assert texts.parse_queue(text) == {} and parse_keys(text) == {}
+    assert texts.parse_queue(text) == {} and select_latest(parse_jobs(text)) == {}
     assert texts.parse_accounts(text) == {}
 
 
 def test_states_nobody_has_heard_of_are_unknown() -> None:
     [[status]] = texts.parse_queue("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
     assert status.state is State.UNKNOWN and "LEVITATING" in status.reason
-    assert describe_state("PENDING", "SomethingNew") == "Slurm says SomethingNew"
+    assert describe_state("PENDING", "SomethingNew") == "Slurm's reason: SomethingNew"
 
 
 @pytest.mark.parametrize(
     "reason, attempt, said",
     [
         ("PartitionNodeLimit", 1, "more nodes than its partition"),
-        ("(PartitionTimeLimit)", 1, "beyond the partition's"),
+        ("(PartitionTimeLimit)", 1, "exceeds that of its partition"),
         ("ReqNodeNotAvail, UnavailableNodes:train-0001", 1, "down, drained or reserved"),
-        ("BeginTime", 2, "put back"),
-        ("BeginTime", 1, "to begin later"),
+        ("BeginTime", 2, "requeued"),
+        ("BeginTime", 1, "its start time has not come"),
         ("Licenses", 1, "licences"),
-        ("None", 2, "it was put back"),
+        ("None", 2, "it was requeued"),
         ("None", 1, ""),
     ],
 )
@@ -198,5 +201,5 @@ def test_numbers_that_no_counter_holds_are_an_error() -> None:
             texts.parse_accounts(f"7|FAILED|0:0|1|{time}|")
     with pytest.raises(EngineError, match="MinJobAge is"):
         texts.parse_min_job_age(f"MinJobAge = {'9' * 400} sec")
-    assert texts.parse_job_id("9" * 40) is None and texts.parse_keys(f"{'9' * 40}|supercloud:k") == {}
+    assert texts.parse_job_id("9" * 40) is None and select_latest(texts.parse_jobs(f"{'9' * 40}|supercloud:k")) == {}
     assert texts.parse_queue("\u00b2" + ROW[1:]) == {}

@@ -72,7 +72,7 @@ def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, mo
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, A)
     assert token(A, tmp_path) == "plain"
     for other in (B, "https://ctl-a:6821"):
-        with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it goes to {A} only"):
+        with pytest.raises(EngineError, match=f"SLURM_JWT is not used: it is only for {A}"):
             token(other, tmp_path)
 
 
@@ -84,7 +84,7 @@ def test_the_address_named_last_on_the_command_line_has_the_token(
     for name, other in ((A, B), (B, A)):
         build_single_cluster_fleet(Cluster.from_plan(plan), Connection(engine="slurm", via=name))
         assert token(name, store.folder) == "plain"
-        with pytest.raises(EngineError, match=f"it goes to {name} only"):
+        with pytest.raises(EngineError, match=f"it is only for {name}"):
             token(other, store.folder)
 
 
@@ -103,7 +103,7 @@ def test_an_error_without_a_token_names_what_was_looked_for(folder: Path, plan: 
         assert words in str(caught.value)
     assert store.select() == [], "nothing is recorded"
     keep(folder, "slurm-jwt@ctl-a", "t").chmod(0o640)
-    with pytest.raises(EngineError, match="can be read by others.*chmod 600"):
+    with pytest.raises(EngineError, match="is readable by other users.*chmod 600"):
         token(A, store.folder)
 
 
@@ -217,13 +217,13 @@ def test_a_token_that_is_no_header_is_an_error_without_it(
 
 def test_a_user_whose_name_is_no_header_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "a\nHost: evil")
-    with pytest.raises(EngineError, match="the name of this process's user has a character .* at place 2"):
+    with pytest.raises(EngineError, match="the name of this process's user has a character .* at position 2"):
         tokens.read_user("no-claims")
 
 
 def test_a_bearer_token_of_a_kubeconfig_is_never_quoted() -> None:
     for value in ("Bearer abc\n\n", "Bearer abc\r\nX: y", "Bearer ab\u20acc"):
-        with pytest.raises(EngineError, match="authorization that the kubeconfig says") as caught:
+        with pytest.raises(EngineError, match="authorization of the kubeconfig") as caught:
             connection.send(None, "GET", "https://127.0.0.1:1/api", None, {"authorization": value})
         assert "ab" not in str(caught.value).removeprefix("the header authorization").replace("printable", "")
 

@@ -61,6 +61,7 @@ WISHES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wish", WISHES)
 @pytest.mark.parametrize("home", ["/state/with space", "$HOME/.supercloud/slurm"])
 def test_scripts_are_good_shell(job: Make, wish: str, home: str) -> None:
@@ -88,6 +89,7 @@ srun() {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "told"), [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)]
 )

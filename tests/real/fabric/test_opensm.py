@@ -192,7 +192,7 @@ def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path
     swapped, wrong, missing = (str(item["problem"]) for item in found)
     assert "train-0005:OSFP1P1 > compute-leaf-001:1/3/1" in swapped and "train-0006:OSFP1P1" in swapped
     assert wrong == "train-0100:OSFP1P1 leads to compute-leaf-032:1/16/2, not to compute-leaf-025:1/2/2"
-    assert missing == "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is not there"
+    assert missing == "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is missing"
 
 
 @pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_7")])

@@ -290,7 +290,7 @@ def test_a_user_has_rights_in_the_own_namespace_only(lab: Lab) -> None:
         assert _may(lab, "ada", "create", group, resource, space) == (space == "llm"), (resource, space)
     kinds = [("apps", name) for name in ("deployments", "statefulsets", "daemonsets", "replicasets")]
     for group, resource in (*kinds, ("", "replicationcontrollers"), ("batch", "cronjobs")):
-        assert not _may(lab, "ada", "create", group, resource, "llm"), "its pods would have no longest time"
+        assert not _may(lab, "ada", "create", group, resource, "llm"), "its pods would have no time limit"
     for group, resource in (
         ("", "persistentvolumeclaims"),
         ("kueue.x-k8s.io", "localqueues"),
@@ -366,7 +366,7 @@ def test_the_highest_priority_is_kept(lab: Lab) -> None:
 
 @pytest.fixture
 def limited(lab: Lab) -> Iterator[int]:
-    """The tenant vision with a longest time of its jobs, in seconds, as a declared ``max_time`` labels it."""
+    """The tenant vision with a time limit of its jobs in seconds, as labelled for a declared ``max_time``."""
     space, key, longest = "/api/v1/namespaces/vision", "supercloud.dev/longest-seconds", 3600
     lab.api.patch(space, {"metadata": {"labels": {key: str(longest)}}})
     try:
@@ -412,7 +412,7 @@ def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: 
     key = "kueue.x-k8s.io/max-exec-time-seconds"
     job = _job("child", 1)
     job["metadata"] |= {"namespace": "vision", "labels": {"kueue.x-k8s.io/queue-name": "vision"}}
-    with pytest.raises(ApiStatusError, match="longest time"):
+    with pytest.raises(ApiStatusError, match="time limit"):
         lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)
     job["metadata"]["labels"][key] = str(limited)
     lab.api.post("/apis/batch/v1/namespaces/vision/jobs", job)

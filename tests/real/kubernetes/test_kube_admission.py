@@ -209,7 +209,7 @@ def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -
     [
         ({"hostNetwork": True}, "hostNetwork"),
         ({"hostIPC": True}, "hostIPC"),
-        ({"nodeName": "train-0001"}, "nodeName is for the scheduler"),
+        ({"nodeName": "train-0001"}, "nodeName is reserved for the scheduler"),
         ({"volumes": [{"name": "v", "nfs": {"server": "10.0.0.9", "path": "/"}}]}, "volumes that may be used"),
         ({"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}, "volumes that may be used"),
         (
@@ -262,16 +262,16 @@ def _limited(rails: str) -> Json:
         (_pod(RAILED, hostNetwork=True), ""),
         (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
         (_pod(RAILED | {"ports": [{"containerPort": 29500}]}, hostNetwork=True), ""),
-        (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that ask for rdma/compute"),
+        (_pod(MAIN | QUIET, hostNetwork=True), "only for pods that request rdma/compute"),
         (
             _pod(MAIN | QUIET | {"resources": {"limits": {"nvidia.com/gpu": "8"}}}, hostNetwork=True),
             "only for pods that",
         ),
-        (_pod(_limited("0"), hostNetwork=True), "only for pods that ask for rdma/compute"),
-        (_pod(_limited("0k"), hostNetwork=True), "only for pods that ask for rdma/compute"),
+        (_pod(_limited("0"), hostNetwork=True), "only for pods that request rdma/compute"),
+        (_pod(_limited("0k"), hostNetwork=True), "only for pods that request rdma/compute"),
         (
             _pod(_limited("0"), MAIN | {"name": "log"} | HELD, hostNetwork=True),
-            "only for pods that ask for rdma/compute",
+            "only for pods that request rdma/compute",
         ),
         (_pod(_limited("1k"), hostNetwork=True), ""),
         (_pod(_limited("0"), RAILED | {"name": "log"}, hostNetwork=True), ""),
@@ -293,8 +293,8 @@ def test_where_rails_have_no_name_accelerators_stand_for_them(judge: Judge) -> N
     asked = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "8"}}}
     assert not judge.refusal("host-way", _pod(asked, hostNetwork=True))
     none = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "0"}}}
-    assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(none, hostNetwork=True))
-    assert "only for pods that ask for amd.com/gpu" in judge.refusal("host-way", _pod(MAIN | QUIET, hostNetwork=True))
+    assert "only for pods that request amd.com/gpu" in judge.refusal("host-way", _pod(none, hostNetwork=True))
+    assert "only for pods that request amd.com/gpu" in judge.refusal("host-way", _pod(MAIN | QUIET, hostNetwork=True))
 
 
 def test_a_runtime_class_brings_no_devices(judge: Judge) -> None:
@@ -304,7 +304,7 @@ def test_a_runtime_class_brings_no_devices(judge: Judge) -> None:
     gaudi = MAIN | {"resources": {"limits": {"habana.ai/gaudi": "1"}}}
     assert not judge.refusal("plain", _pod(gaudi, runtimeClassName="habana"))
     for wrong in (_pod(gaudi, runtimeClassName="nvidia"), _pod(MAIN, runtimeClassName="habana")):
-        assert "but habana for pods that ask for habana.ai/gaudi" in judge.refusal("plain", wrong)
+        assert "except habana for pods that request habana.ai/gaudi" in judge.refusal("plain", wrong)
 
 
 def _asking(name: str = "main", gpus: int = 0, **rails: int) -> Json:
@@ -334,13 +334,13 @@ EVERY = {f"rail{rail}": 1 for rail in range(8)}
 def test_rails_go_with_the_accelerators_of_their_node(judge: Judge, spec: Json, admitted: bool) -> None:
     """No quota counts them: a pod that pays for no GPU would hold the adapters of a whole node."""
     refusal = judge.refusal("pinned", spec)
-    assert not refusal if admitted else "no more than 1 of each for 8 accelerators" in refusal
+    assert not refusal if admitted else "at most 1 of each per 8 accelerators" in refusal
 
 
 def test_shares_of_ports_go_with_some_accelerators(judge: Judge) -> None:
     assert not judge.refusal("roce", _pod(MAIN | {"resources": {"limits": {"rdma/compute": 1, "nvidia.com/gpu": 1}}}))
     alone = _pod(MAIN | {"resources": {"limits": {"rdma/compute": "1"}}})
-    assert "rdma/compute: only for pods that ask for accelerators" in judge.refusal("roce", alone)
+    assert "rdma/compute: only for pods that request accelerators" in judge.refusal("roce", alone)
 
 
 def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:

@@ -102,5 +102,5 @@ def test_a_cluster_that_is_not_there_is_an_error_not_an_answer(
     (tmp_path / "config").write_text(text)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
-    with pytest.raises(EngineError, match="is not reached"):
+    with pytest.raises(EngineError, match="is unreachable"):
         engine.poll(["jobset/llm/job-1/1795224003"])

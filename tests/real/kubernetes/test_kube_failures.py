@@ -25,7 +25,7 @@ def test_exit_codes_are_tried_again_by_rule(cluster: World) -> None:
 
 def test_a_time_limit_ends_it(cluster: World) -> None:
     job = cluster.submit(name="slow", time_limit="3 s")
-    assert cluster.reaches(job, "TIMEOUT").reason == "it ran longer than its time limit"
+    assert cluster.reaches(job, "TIMEOUT").reason == "it exceeded its time limit"
 
 
 def test_a_lost_node_starts_the_whole_job_again_elsewhere(cluster: World) -> None:
@@ -43,7 +43,7 @@ def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[1]
     with cluster.lab.without(lost):
-        assert cluster.reaches(job, "NODE_FAIL").reason == "a node was lost under it"
+        assert cluster.reaches(job, "NODE_FAIL").reason == "a node of the job was lost"
 
 
 def test_a_cancelled_job_leaves_nothing(cluster: World) -> None:
@@ -72,5 +72,5 @@ def test_the_same_key_is_the_same_object(cluster: World) -> None:
     words = ("submit", str(path), "--on", str(cluster.spec), "--engine", "kubernetes", "--key", "mine")
     assert cluster.supercloud(*words) == cluster.supercloud(*words)
     (cluster.folder / "state" / "jobs.db").unlink()  # whoever lost its store is told of the object, and starts no other
-    assert "is there already, for another job" in cluster.supercloud(*words, check=False)
+    assert "already exists, for another job" in cluster.supercloud(*words, check=False)
     assert len(list(cluster.lab.api.iter_items("/apis/jobset.x-k8s.io/v1alpha2/jobsets"))) == 1

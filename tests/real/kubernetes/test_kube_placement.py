@@ -47,7 +47,7 @@ def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> 
     cluster.reaches(high, "RUNNING")
     put_back = cluster.reaches(low, "QUEUED")
     assert put_back.attempt == 2
-    assert put_back.reason.startswith("work of a higher priority, or whose quota it had borrowed, took its nodes")
+    assert put_back.reason.startswith("preempted by a job of higher priority, or by one whose quota it had borrowed")
     cluster.supercloud("cancel", str(high))
     assert cluster.reaches(low, "RUNNING").attempt == 2
 
@@ -93,4 +93,4 @@ def test_a_file_system_is_mounted_and_a_path_on_none_refused(cluster: World) -> 
     spec = cluster.objects(job)["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]
     assert {"name": "fs-scratch", "mountPath": "/scratch"} in spec["containers"][0]["volumeMounts"]
     words = ("submit", str(cluster.job(checkpoint={"path": "/elsewhere"})), "--on", str(cluster.spec))
-    assert "is on no file system of the cluster" in cluster.supercloud(*words, "--engine", "kubernetes", check=False)
+    assert "is not on a file system of the cluster" in cluster.supercloud(*words, "--engine", "kubernetes", check=False)

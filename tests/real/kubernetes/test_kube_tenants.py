@@ -112,7 +112,7 @@ def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, 
         item = {"apiVersion": version, "kind": kind, "metadata": {"name": "hidden"}, "spec": body}
         user.post(path, item, dryRun="All")
         item["metadata"] |= {"ownerReferences": [owner]}
-        with pytest.raises(ApiStatusError, match="only a controller says what it controls"):
+        with pytest.raises(ApiStatusError, match="only controllers may set a controller in ownerReferences"):
             user.post(path, item, dryRun="All")
 
 

@@ -70,7 +70,7 @@ def test_claims_of_channels_are_kept(cluster: World) -> None:
         place={"pools": ["bound"]},
     )
     said = cluster.supercloud("submit", str(groups), "--on", str(cluster.spec), "--engine", "kubernetes", check=False)
-    assert "places no pods with a channel" in said
+    assert "does not support that for pods with a channel" in said
 
 
 def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
@@ -83,7 +83,7 @@ def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> Non
     for number in fill:
         cluster.hosts(number)
     job = cluster.submit(name="near", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
-    cluster.lab.until(lambda: "Volcano says" in cluster.record(job).reason)
+    cluster.lab.until(lambda: "Volcano reports" in cluster.record(job).reason)
     assert cluster.record(job).state == "QUEUED"
     assert not list(_scheduled(cluster, job)), "all of a gang or none"
     assert (
@@ -146,7 +146,7 @@ def test_a_lost_node_ends_a_job_without_retries(cluster: World) -> None:
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[1]
     with cluster.lab.without(lost):
-        assert cluster.reaches(job, "NODE_FAIL").reason.startswith("its nodes were taken")
+        assert cluster.reaches(job, "NODE_FAIL").reason.startswith("its pods were evicted: a node")
 
 
 def test_a_job_ends_well_is_read_and_is_cancelled(cluster: World) -> None:

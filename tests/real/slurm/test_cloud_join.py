@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -116,23 +117,25 @@ def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
 
 def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
     """Nodes that are always there stay when idle, in releases that can be told so; others say that they cannot."""
-    groups = "/opt/supercloud/boot/groups.txt"
-    before = lab.get(groups)
-    assert f"{SPOT} train 0 4 1 0" in before.splitlines()
+    settings = "/opt/supercloud/boot/scale.json"
+    before = lab.get(settings)
+    changed = json.loads(before)
+    changed["groups"][0]["min_instances"] = 1
+    assert changed["groups"][0]["key"] == SPOT
     try:
-        lab.put(groups, before.replace(f"{SPOT} train 0 4 1 0", f"{SPOT} train 0 4 1 1"))
+        lab.put(settings, json.dumps(changed))
         if not grown(lab):
-            lab.wait_for("it is said", lambda: "switches off train-0001 too" in lab.scaled())
+            lab.wait_for("it is said", lambda: "powers down train-0001 too" in lab.scaled())
             return
-        lab.wait_for("it is told", lambda: "never switched off: train-0001" in lab.scaled())
+        lab.wait_for("it is told", lambda: "never powered down: train-0001" in lab.scaled())
         lab.run("scontrol update NodeName=train-[0001-0002] State=POWER_UP")
         lab.wait_for("both", lambda: set(lab.states("train-[0001-0002]").values()) == {"idle"})
         lab.wait_for("the other is off", lambda: lab.states("train-0002") == {"train-0002": "idle~"})
         lab.run("sleep 20")  # longer than SuspendTime
         assert lab.states("train-0001") == {"train-0001": "idle"} and lab.size(SPOT) == 1
     finally:
-        lab.put(groups, before)
-    lab.wait_for("nobody is kept", lambda: "never switched off: none" in lab.scaled())
+        lab.put(settings, before)
+    lab.wait_for("nobody is kept", lambda: "never powered down: none" in lab.scaled())
 
 
 def test_capacity_in_order(lab: CloudLab) -> None:
@@ -209,7 +212,7 @@ def test_spare_instances_are_adopted(lab: CloudLab) -> None:
         return len(seen) >= 2
 
     lab.wait_for("both become idle nodes", came)
-    assert "nobody waits for instance" in lab.scaled()
+    assert "powered up for instance" in lab.scaled()
 
 
 def test_machine_that_does_not_come(lab: CloudLab) -> None:
@@ -263,12 +266,12 @@ def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
     lab.publish("slurm", lab.slurm)
 
     code, said = boots(lab, key=None)
-    assert code == 1 and "FAILED auth: the controller does not give the key: the cloud knows no instance" in said
+    assert code == 1 and "FAILED auth: the controller did not send the key: no instance" in said
 
     lab.run("mv /dev/nvidia1 /dev/away")
     code, said = boots(lab)
     lab.run("mv /dev/away /dev/nvidia1")
-    assert code == 1 and "FAILED devices: of 2 accelerators, these have no device: /dev/nvidia1" in said
+    assert code == 1 and "FAILED devices: missing devices of 2 accelerators: /dev/nvidia1" in said
 
 
 def test_wrong_key_does_not_join(lab: CloudLab) -> None:

@@ -67,7 +67,7 @@ def test_the_cheaper_place_first_and_a_burst_when_it_is_full(jobs: Jobs, lab: La
     one, two = submit(jobs, WORK), submit(jobs, WORK)
     assert jobs.record(one)["state"] == "HELD"
     said = serve(lab)
-    assert f"job {one} (work) goes to own" in said and f"job {two} (work) goes to cloud" in said
+    assert f"job {one} (work) submitted to own" in said and f"job {two} (work) submitted to cloud" in said
     assert all(ended.startswith("COMPLETED") for ended in jobs.wait(one, two).values())
     rows = {number: jobs.record(number) for number in (one, two)}
     assert [rows[number]["engine"] for number in (one, two)] == ["slurm", "local"]
@@ -79,11 +79,11 @@ def test_a_job_that_waits_in_slurm_is_taken_back_and_moves(jobs: Jobs, lab: Lab)
     # the broker looks, then somebody else takes the nodes: the job waits in the queue
     partition = lab.run("sinfo -h -o %R | head -n 1").stdout.strip()
     lab.run(f"scontrol update PartitionName={partition} State=DOWN")
-    assert "goes to own" in serve(lab)
+    assert "submitted to own" in serve(lab)
     assert jobs.record(number)["state"] == "QUEUED"
     ref = jobs.record(number)["ref"]
-    lab.wait_for("it has waited", lambda: "there is room on cloud" in serve(lab, "--move-after", "1"), interval=1)
-    lab.wait_for("it is given away", lambda: "goes to cloud" in serve(lab), interval=1)
+    lab.wait_for("it has waited", lambda: "cloud has free capacity" in serve(lab, "--move-after", "1"), interval=1)
+    lab.wait_for("it is given away", lambda: "submitted to cloud" in serve(lab), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
     assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 1)
@@ -128,7 +128,7 @@ retries: 1
 def begun(jobs: Jobs, lab: Lab, case: str) -> tuple[int, str]:
     """A job of all four nodes that has saved a checkpoint on Slurm: its number here and there."""
     number = submit(jobs, TRAINING.replace("CASE", case))
-    assert "goes to own" in serve(lab)
+    assert "submitted to own" in serve(lab)
     lab.wait_for("the first checkpoint", lambda: f"{case}/0000000001-00000001-step" in jobs.logs(number), interval=0.5)
     return number, jobs.record(number)["ref"]
 
@@ -137,8 +137,8 @@ def test_work_of_a_lost_node_goes_on_elsewhere(jobs: Jobs, lab: Lab) -> None:
     number, ref = begun(jobs, lab, "lost")
     victim = sorted(hosts(job(lab, ref)["NodeList"]))[2]
     lab.kill_node(victim)
-    lab.wait_for("Slurm has put it back", lambda: job(lab, ref)["Restarts"] == "1", interval=0.5)
-    lab.wait_for("it moves", lambda: "goes to cloud" in serve(lab, "--move-after", "1"), interval=1)
+    lab.wait_for("Slurm has requeued it", lambda: job(lab, ref)["Restarts"] == "1", interval=0.5)
+    lab.wait_for("it moves", lambda: "submitted to cloud" in serve(lab, "--move-after", "1"), interval=1)
     assert jobs.wait(number)[number].startswith("COMPLETED")
     row = jobs.record(number)
     assert (row["engine"], row["launch"], row["tries"]) == ("local", 1, 2)
@@ -166,7 +166,7 @@ def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(j
         "1",
     ]
     lab.spawn("broker", broker)
-    lab.wait_for("it goes on", lambda: "goes to cloud" in lab.log("broker"), interval=0.5)
+    lab.wait_for("it continues", lambda: "submitted to cloud" in lab.log("broker"), interval=0.5)
     moved = '[ -n "$(ls -d /home/lab/silent/0000010001-*)" ]'
     lab.wait_for("the new copy saves", lambda: lab.run(moved, check=False).returncode == 0, interval=0.5)
     lab.run("touch /home/lab/silent.go")

@@ -258,7 +258,7 @@ def test_licences_are_held_while_a_job_runs(jobs: Jobs, lab: Lab) -> None:
     lab.put("/home/lab/job.yaml", text.replace("solver: 2", "solver: 4"))
     words = ["submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["slurm"]]
     refused = lab.supercloud(*words, check=False)
-    assert refused.returncode == 2 and "ask for at most 3" in refused.stderr
+    assert refused.returncode == 2 and "request at most 3" in refused.stderr
 
 
 IN_IMAGE = f"""\
@@ -296,7 +296,7 @@ def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
     lab.run("mv /etc/slurm/plugstack.conf /etc/slurm/plugstack.off")
     number = jobs.submit(IN_IMAGE, *SLURM["slurm"])
     assert jobs.wait(number)[number] == "FAILED: ended with exit code 78"
-    assert "neither pyxis, apptainer" in jobs.logs(number)
+    assert "no pyxis, apptainer" in jobs.logs(number)
     lab.run("mv /etc/slurm/plugstack.off /etc/slurm/plugstack.conf")
 
 

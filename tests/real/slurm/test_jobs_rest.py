@@ -69,8 +69,8 @@ def test_the_accounts_find_the_users_own_jobs(jobs: Jobs, lab: Lab) -> None:
     ask = f"""
 from supercloud.jobs.engines.slurm.rest import RestController
 rest = RestController({URL!r})
-keys = rest.read_older_keys(3600) or {{}}
-print(sorted(keys.values()), [task.state.name for task in rest.read_accounts([{ref!r}])[{ref!r}]])
+found = rest.read_older_jobs(3600) or ()
+print(sorted(number for number, _ in found), [task.state.name for task in rest.read_accounts([{ref!r}])[{ref!r}]])
 """
     python = str(lab.product.venv / "bin" / "python")
 
@@ -121,7 +121,7 @@ try:
     print("Answer", answer.exit_code, answer.stdout, answer.stderr)
 except EngineError as error:
     print(type(error).__name__, error)
-print(dict(service.read_keys()) if sys.argv[1] != "lost" else "")
+print({{identity.key: number for number, identity in service.read_jobs()}} if sys.argv[1] != "lost" else "")
 """
 
 

@@ -20,6 +20,7 @@ FUNCTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_boot_programs_pass_shellcheck(provider: str, tmp_path: Path) -> None:
     bundle = render(plan(provider=provider), "boot")
@@ -72,13 +73,7 @@ def test_slurm_calls_what_the_bundle_has() -> None:
 def test_tables() -> None:
     found = plan()
     bundle = render(found, "boot")
-    rows = [line for line in bundle["groups.txt"].splitlines() if not line.startswith("#")]
     assert found.cloud is not None
-    assert rows == [
-        f"{group.key} {group.pool} {group.rank} {group.max_nodes} {group.domain_nodes} {group.min_nodes}"
-        for group in found.cloud.groups
-    ]
-    assert rows[0] == "train-spot train 0 8 1 0"
     mounts = [line for line in bundle["mounts.txt"].splitlines() if not line.startswith("#")]
     assert [row.split()[:3] for row in mounts] == [["scratch", "lustre", "/fsx"], ["home", "nfs", "/home"]]
     for row in mounts:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from boot_machines import plan
 
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import ClusterSpec
+
+pytestmark = pytest.mark.slow
 
 
 def _plan(**scheduler: Any) -> Plan:

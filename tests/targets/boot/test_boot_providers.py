@@ -109,6 +109,7 @@ LISTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
 def test_instances_are_listed_as_the_scaler_reads_them(tmp_path: Path, name: str) -> None:
     listed, domains, domain = LISTS[name]

@@ -41,6 +41,7 @@ def test_every_object_has_a_definition(plan: Plan, bundle: Bundle) -> None:
             assert SERVED.match(item["apiVersion"]), f"{item['apiVersion']} {item['kind']} has no definition anywhere"
 
 
+@pytest.mark.slow
 def test_every_schema_is_used() -> None:
     seen = {
         (item["apiVersion"], item["kind"])
@@ -61,7 +62,7 @@ def test_is_deterministic_and_lists_every_file(plan: Plan, bundle: Bundle) -> No
 
 
 @each
-def test_no_object_is_there_twice(plan: Plan, bundle: Bundle) -> None:
+def test_objects_are_unique(plan: Plan, bundle: Bundle) -> None:
     names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects_of(bundle)]
     assert len(names) == len(set(names))
 
@@ -122,6 +123,7 @@ def test_what_alerts_ask_for_is_exported() -> None:
     assert values["dcgmExporter"]["config"]["name"] == "dcgm-counters"
 
 
+@pytest.mark.slow
 def test_nothing_is_per_node() -> None:
     small = objects_of(BUNDLES["onprem"][1])
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 2048, "fabrics": ["compute"]}]
@@ -129,6 +131,7 @@ def test_nothing_is_per_node() -> None:
     assert len(large) == len(small)
 
 
+@pytest.mark.slow
 def test_releases_differ_by_data() -> None:
     old = {(item["apiVersion"], item["kind"]) for item in objects_of(BUNDLES["old"][1])}
     assert ("kueue.x-k8s.io/v1alpha1", "Topology") in old and ("kueue.x-k8s.io/v1alpha1", "Cohort") in old
@@ -180,6 +183,7 @@ def test_a_cloud_has_no_control_plane_of_ours() -> None:
     assert "charts/aws-efa.yaml" in bundle and "charts/cilium.yaml" not in bundle
 
 
+@pytest.mark.slow
 def test_no_secret_is_rendered() -> None:
     for _, bundle in BUNDLES.values():
         assert not by_kind(objects_of(bundle), "Secret")

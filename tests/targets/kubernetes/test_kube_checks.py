@@ -187,6 +187,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("check", "changes", "level", "path", "hint"), CASES)
 def test_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
     findings = [item for item in planned(changes).findings if item.check == check and item.path == path]
@@ -261,6 +262,7 @@ def test_tpus_are_only_on_gke(tmp_path: Path) -> None:
     assert found == ["warning"] and plan.scheduler.kubernetes and not plan.scheduler.kubernetes.stacks
 
 
+@pytest.mark.slow
 def test_the_hosts_network_for_pods_is_said() -> None:
     """No network policy holds for such pods, and that is not silent."""
     plan = planned(VARIANTS["roce"])

@@ -190,6 +190,7 @@ def test_tpus_need_nothing_in_the_cluster() -> None:
     assert flavor["spec"]["tolerations"] == [{"key": "google.com/tpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
+@pytest.mark.slow
 def test_products_make_volumes_on_demand() -> None:
     bundle = render(planned(VARIANTS["products"]), "kubernetes")
     classes = by_kind(objects_of(bundle), "StorageClass")
@@ -200,6 +201,7 @@ def test_products_make_volumes_on_demand() -> None:
     assert set(by_kind(objects_of(render(planned(), "kubernetes")), "StorageClass")) == {"scratch"}
 
 
+@pytest.mark.slow
 def test_channels_of_shared_memory_have_quota() -> None:
     """Kueue from 0.18 on holds back what claims a class that is not mapped; older ones do not look at claims."""
     bundle = render(planned(VARIANTS["nvl72"]), "kubernetes")

@@ -83,6 +83,7 @@ def test_a_queue_takes_jobs_of_its_own_namespace_only() -> None:
     assert set(by_kind(items, "LocalQueue")) == {"llm/llm", "vision/vision"}
 
 
+@pytest.mark.slow
 def test_rights_end_at_the_namespace() -> None:
     items = rendered()
     for space, user in (("llm", "ada"), ("vision", "grace")):
@@ -179,7 +180,7 @@ def test_a_limit_of_zero_rails_does_not_give_the_hosts_network() -> None:
     said = [
         rule["expression"]
         for rule in policies["supercloud-tenant-pods"]["spec"]["validations"]
-        if "hostNetwork is only for" in rule["message"]
+        if "hostNetwork is allowed only for" in rule["message"]
     ]
     assert len(said) == 1 and "isGreaterThan(quantity('0'))" in said[0]
 
@@ -206,6 +207,7 @@ def script() -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{}, {"pools": [{"name": "train", "machine": "dgx-gb200", "nodes": 72, "fabrics": ["compute"]}]}]
 )
@@ -297,6 +299,7 @@ def test_nvl72_shares_memory_within_a_tenant() -> None:
     assert by_kind(items, "DeviceClass")["train.supercloud.dev"]
 
 
+@pytest.mark.slow
 def test_claims_take_the_place_of_the_device_plugin() -> None:
     bundle = render(planned(VARIANTS["claims"]), "kubernetes")
     values = {

@@ -66,6 +66,7 @@ def products_of(plan: Plan, pool: str) -> list[str]:
     return list(json.loads(match[1]))
 
 
+@pytest.mark.slow
 def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None:
     plan, catalog = planned(VARIANTS["claims"]), Catalog.load_default()
     accelerators = [item for item in catalog.iter_entries("accelerators") if isinstance(item, Accelerator)]
@@ -83,6 +84,7 @@ def test_a_class_matches_the_products_of_its_accelerator_and_no_others() -> None
     assert products_of(with_accelerator(plan, odd), "train") == ['it\'s "one"']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant, level", [("claims", "warning"), ("nvl72", "note")])
 def test_accelerators_of_unknown_product_have_no_class(variant: str, level: str) -> None:
     plan = planned(VARIANTS[variant])

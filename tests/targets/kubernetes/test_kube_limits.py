@@ -44,6 +44,7 @@ def several() -> Plan:
 LIMIT = st.none() | st.integers(0, 700)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 70), min_size=5, max_size=5),
@@ -154,6 +155,7 @@ def placed(changes: dict[str, Any], count: int, pool: str, tenant: str = "a") ->
     return why_not(JobSpec.model_validate(asked), planned(LARGE | changes), Catalog.load_default())[pool]
 
 
+@pytest.mark.slow
 def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
     refusal = placed({}, 32, "dev")
     assert isinstance(refusal, Refusal)
@@ -174,6 +176,7 @@ def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
         assert alone.change and "at most" in alone.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue", QUEUES)
 def test_what_is_placed_is_within_what_queues_are_told(queue: str) -> None:
     """The placement and the bundle count alike: one accelerator more than the queue admits is refused."""

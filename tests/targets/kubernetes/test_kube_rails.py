@@ -70,6 +70,7 @@ B300 = H100 | {"name": "new", "machine": "dgx-b300", "nodes": 32}
 GB300 = H100 | {"name": "super", "machine": "dgx-gb300", "nodes": 18}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pools, rails", [([B300], 8), ([H100, B300], 8), ([GB300], 4), ([GB300, B300], 4)])
 def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[dict[str, Any]], rails: int) -> None:
     """Where the RDMA devices of a machine are not known, its pods join one network once for each port."""
@@ -95,6 +96,7 @@ def test_nodes_hold_an_address_for_each_time_a_pod_joins_a_network(pools: list[d
         taken.append(block)
 
 
+@pytest.mark.slow
 def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
     """256 addresses of a rail are enough for pods on 100 nodes that hold one address each, and not for eight."""
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/20"}]
@@ -106,7 +108,7 @@ def test_ports_of_unknown_devices_need_room_for_all_rails() -> None:
     assert not by_kind(objects_of(render(unnamed, "kubernetes")), "IPPool")
 
 
-def test_rails_without_room_for_pods_are_said() -> None:
+def test_rails_without_pod_addresses_are_reported() -> None:
     fabrics = [ONPREM["fabrics"][0] | {"subnet": "172.16.0.0/21"}]  # 256 addresses a rail, all of them for nodes
     plan = planned({"fabrics": fabrics})
     [finding] = [item for item in plan.findings if item.check == "kubernetes-rail-addresses"]
@@ -116,8 +118,9 @@ def test_rails_without_room_for_pods_are_said() -> None:
     assert all("ipam" not in item["spec"] for item in by_kind(items, "HostDeviceNetwork").values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine, model", [("gaudi3-8", "Gaudi 3"), ("mi355x-8gpu", "Pollara 400")])
-def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: str) -> None:
+def test_adapters_of_other_vendors_get_no_nvidia_driver(machine: str, model: str) -> None:
     fabric = {"name": "compute", "kind": "roce", "shape": "rail-optimized", "switch": "nvidia-sn5600"}
     pools = [{"name": "train", "machine": machine, "nodes": 16, "fabrics": ["compute"]}]
     plan = planned({"pools": pools, "fabrics": [fabric]})
@@ -136,6 +139,7 @@ def test_adapters_of_another_maker_get_no_driver_of_nvidia(machine: str, model: 
     assert rule["matchExpressions"][0]["values"] == ["nv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes, on_hosts", [({}, True), (VARIANTS["roce"], True), (ELSEWHERE["aks"], False)])
 def test_one_driver_of_network_adapters(changes: dict[str, Any], on_hosts: bool) -> None:
     """Own hosts set names, addresses and QoS with its tools: a driver container would load another and undo them."""

@@ -77,6 +77,7 @@ def test_every_cable_is_drawn_once(name: str) -> None:
         assert sum(cell.count for cell in row.cells) == count
 
 
+@pytest.mark.slow
 def test_light_and_dark_and_the_same_every_time() -> None:
     plan = planned()
     one, other = render(plan, "diagram"), render(planned(), "diagram")

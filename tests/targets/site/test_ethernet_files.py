@@ -78,6 +78,7 @@ def vlans(said: dict[str, Any], port: str) -> set[int]:
     return {domain["access"]} if "access" in domain else {int(vlan) for vlan in domain["vlan"]}
 
 
+@pytest.mark.slow
 def test_every_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding() -> None:
     for spec in sorted((ROOT / "examples").glob("0[1-35-8]-*/cluster.yaml")):
         plan = resolve(load(spec))
@@ -94,6 +95,7 @@ def test_every_ethernet_switch_of_the_examples_has_a_configuration_or_a_finding(
                     assert {run.format_name(index) for index in range(run.tier.count)} <= there, (spec, fabric.name)
 
 
+@pytest.mark.slow
 def test_both_ends_of_each_cable_agree() -> None:
     plan, _ = four_networks()
     said = switches()
@@ -159,6 +161,7 @@ def test_a_pair_of_nvue_switches_runs_mlag_and_asks_nobody_for_a_second_address(
     assert len(cabled) > len(pairs) and all(item["dhcp-client"] == {"state": "disabled"} for item in cabled)
 
 
+@pytest.mark.slow
 def test_nvue_files_fit_its_object_model() -> None:
     _, bundle = four_networks()
     checker = jsonschema.Draft202012Validator(NVUE_BRIDGED)
@@ -170,6 +173,7 @@ def test_nvue_files_fit_its_object_model() -> None:
         checker.validate(yaml.safe_load(bundle[path]))
 
 
+@pytest.mark.slow
 def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
     _, bundle = four_networks()
     texts = [text for path, text in bundle.items() if path.endswith(".yaml")]
@@ -212,6 +216,7 @@ def test_sonic_fragments_are_strings_and_refer_to_what_is_there() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_pool_more_moves_no_vlan() -> None:
     more = "  - {name: more, machine: dgx-h100, nodes: 8, fabrics: [in-band, management]}\n"
     before, after = (build_vlans(bridged(pools=pools)) for pools in ("", more))
@@ -304,7 +309,8 @@ def test_hosts_that_serve_dhcp_do_not_wait_for_it(
     done = run_bond(tmp_path, script, ("in-band0", "in-band1"), "networkd", host)
     written = list((tmp_path / "etc/systemd/network").glob("40-bond?.network"))
     if address is None:
-        assert done.returncode == 1 and "debian is none of ctl-01, ctl-02: set its name" in done.stderr and not written
+        assert done.returncode == 1 and not written
+        assert "debian is not one of ctl-01, ctl-02: set the host name" in done.stderr
         return
     assert done.returncode == 0, done.stderr
     parsed = configparser.ConfigParser(strict=True)
@@ -329,11 +335,12 @@ def test_no_bond_is_made_of_interfaces_that_are_not_present(tmp_path: Path, how:
     """The files of a bond without links were written, and the script ended with 0."""
     _, bundle = four_networks()
     done = run_bond(tmp_path, bundle["in-band/hosts/train/bond.sh"], present, how)
-    assert done.returncode == 1 and "no interface is called in-band1" in done.stderr, done.stderr
+    assert done.returncode == 1 and "unknown interface in-band1" in done.stderr, done.stderr
     assert "RDMA devices of dgx-h100" in done.stderr and "systemd.link" in done.stderr
     assert not list((tmp_path / "etc/systemd/network").iterdir()) and not (tmp_path / "calls").exists()
 
 
+@pytest.mark.slow
 def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
     (tmp_path / "catalog/machines").mkdir(parents=True)
     adapter = "{role: in-band, kind: ethernet, count: 2, speed: 200 Gb/s, devices: [mlx5_2, mlx5_8]}"
@@ -351,6 +358,7 @@ def test_a_bond_takes_the_interfaces_of_known_devices(tmp_path: Path) -> None:
     assert "Name=ens7 ens9\n" in (tmp_path / "etc/systemd/network/40-bond0-links.network").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["05-superpod-networks", "07-storage"])
 def test_bonds_are_counted_as_they_are_cabled(example: str) -> None:
     plan = resolve(load(ROOT / "examples" / example / "cluster.yaml"))

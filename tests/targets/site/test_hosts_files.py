@@ -20,6 +20,8 @@ from supercloud.plan.resolve import resolve
 from supercloud.spec.loader import load
 from supercloud.targets import render
 
+pytestmark = pytest.mark.slow
+
 ONPREM = [path for path in EXAMPLES if load(path).model.site.kind == "onprem"]
 
 

@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Any
 
+import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -41,6 +42,7 @@ def rows(text: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(TEXTS, TEXTS)
 @example("UFM, HA pair", "0x10")

@@ -103,7 +103,8 @@ def test_elevations(plan: Plan) -> None:
     assert yaml.safe_load(bundle["facility.yaml"])["racks"] == 6
 
 
-def test_examples_render_the_same_twice(example: Path) -> None:
+@pytest.mark.slow
+def test_rendering_examples_is_deterministic(example: Path) -> None:
     plan = resolve(load(example))
     if "racks" not in list_targets(plan):
         assert plan.layout is None

@@ -63,7 +63,7 @@ def test_no_script_where_no_tool_is_known_and_a_finding(plan: Plan, bundle: Bund
     assert "roce-qos" in bundle["data/nodes/gd/roce-data.service"]
     (finding,) = [item for item in plan.findings if item.check == "roce-host-qos"]
     assert finding.path == "fabrics[1]" and "nodes/gd (Gaudi 3)" in finding.problem
-    assert re.search(r"adapters of `nodes/gd`, whose folders have no `roce-qos.sh`", bundle["INSTALL.md"])
+    assert re.search(r"adapters of `nodes/gd`, so that their folders have no `roce-qos.sh`", bundle["INSTALL.md"])
 
 
 def test_the_contract_is_set_again_with_a_driver_that_is_loaded_again(bundle: Bundle) -> None:
@@ -82,7 +82,7 @@ def test_hosts_are_told_what_to_install_first(bundle: Bundle) -> None:
     assert "DOCA-OFED (profile doca-ofed of DOCA-Host) (`nodes/nv`)" in first and "not in a container" in first
     assert "`openibd.service` is restarted" in third
     [other] = [text for text in sections if text.startswith("other\n")]
-    assert "as their maker's manual says" in other and "openibd" not in other
+    assert "as described in their vendor's manual" in other and "openibd" not in other
 
 
 def test_each_collective_library_gets_the_file_that_it_reads(plan: Plan, bundle: Bundle) -> None:

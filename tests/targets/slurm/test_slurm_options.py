@@ -168,7 +168,7 @@ def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
 )
 def test_an_owned_key_is_an_error_everywhere(key: str, value: str, hint: str) -> None:
     for plan in (onprem("23.11", tenants=TENANTS, scheduler={"options": {key: value}}), aws(options={key: value})):
-        [finding] = [item for item in plan.findings if item.check == "slurm-option-owned"]
+        [finding] = [item for item in plan.findings if item.check == "slurm-option-reserved"]
         assert (finding.level, finding.path, finding.hint) == ("error", f"scheduler.options.{key}", hint)
 
 

@@ -48,6 +48,7 @@ class Host:
         return self.said.read_text().splitlines() if self.said.exists() else []
 
 
+@pytest.mark.slow
 def test_shellcheck(tmp_path: Path) -> None:
     programs = []
     for number, name in enumerate(VARIANTS):
@@ -81,10 +82,11 @@ def _data(host: Host) -> dict[str, dict[str, dict[str, str]]]:
     return found
 
 
+@pytest.mark.slow
 def test_accounts_twice(database: Host) -> None:
     first = database.run("accounts.sh")
     assert first.returncode == 0, first.stderr
-    assert "vision: the limit on accelerators has to wait" in first.stderr
+    assert "vision: the limit on accelerators cannot be set yet" in first.stderr
     second = database.run("accounts.sh")
     assert (second.returncode, second.stdout) == (0, "nothing changed\n")
     path = Path(database.env["FAKE_SACCTMGR"])  # slurmctld has registered
@@ -106,6 +108,7 @@ def test_accounts_twice(database: Host) -> None:
     assert list(data["users"]) == [["ada", "llm"], ["bob", "llm"], ["cy", "vision"]]
 
 
+@pytest.mark.slow
 def test_accounts_follow_the_spec(database: Host, tmp_path: Path) -> None:
     """A lifted limit is lifted, preemption that is off is taken back, what is gone from the spec stays."""
     database.run("accounts.sh")
@@ -178,6 +181,7 @@ def test_bare_machine_is_healthy(node: Host) -> None:
     assert node.run("health-check.sh").returncode == 0
 
 
+@pytest.mark.slow
 def test_other_hosts_are_not_judged(node: Host) -> None:
     shutil.rmtree(node.folder / "root/dev")
     for name in ("ctl1", "train-005", "train-00055", "xtrain-0005"):
@@ -218,6 +222,7 @@ def test_memory_errors(node: Host) -> None:
     assert _reason(node) == "accelerator 2: 3 uncorrectable memory errors"
 
 
+@pytest.mark.slow
 def test_memory_errors_are_reported_once_each(node: Host) -> None:
     """The counter stays until the driver is loaded again: who resumed the node has seen it; further errors are new."""
     for errors, code in (("2, 3", 1), ("2, 3", 0), ("2, 4", 1), ("2, 4", 0)):
@@ -225,6 +230,7 @@ def test_memory_errors_are_reported_once_each(node: Host) -> None:
         assert node.run("health-check.sh").returncode == code, errors
 
 
+@pytest.mark.slow
 def test_busy_nodes_are_looked_at(node: Host) -> None:
     """Except their disks, which a job may fill and empty again."""
     text = render(plan(), "slurm")["slurm.conf"]
@@ -343,12 +349,12 @@ def test_epilog_removes_nothing_else(job: Host) -> None:
     assert (job.folder / "scratch/7").exists()
 
 
-def test_epilog_lists_the_processes_of_a_user(job: Host) -> None:
-    function = re.search(r"^processes_of\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
+def test_epilog_lists_the_list_processes_a_user(job: Host) -> None:
+    function = re.search(r"^list_processes\(\) \{.*\}\n", (job.etc / "epilog.sh").read_text(), re.M)
     assert function is not None
 
     def list_processes(user: int) -> list[int]:
-        script = f"{function[0]}processes_of {user}\n"
+        script = f"{function[0]}list_processes {user}\n"
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
         assert not done.stderr
         return list(map(int, done.stdout.split()))
@@ -356,6 +362,7 @@ def test_epilog_lists_the_processes_of_a_user(job: Host) -> None:
     assert os.getpid() in list_processes(os.geteuid()) and os.getpid() not in list_processes(4_000_000_000)
 
 
+@pytest.mark.slow
 def test_epilog_ends_what_is_left(job: Host) -> None:
     """Only processes outside jobs, and only when the user has no other job here."""
     # no other user is to be had here: the list of processes alone is another's
@@ -378,6 +385,7 @@ def test_epilog_ends_what_is_left(job: Host) -> None:
 # --- reserve-spares.sh
 
 
+@pytest.mark.slow
 def test_spares(tmp_path: Path) -> None:
     host = Host(tmp_path, plan(pools=[h100(spares=2)]))
     host.fake("sinfo", 'cat "$SAID.broken" 2>/dev/null; true')

@@ -149,6 +149,7 @@ def test_folded() -> None:
     assert fold_names([]) == ""
 
 
+@pytest.mark.slow
 def test_a_line_a_group_whatever_the_nodes() -> None:
     small = plan("22.05", [h100(nodes=128)])
     counts = []

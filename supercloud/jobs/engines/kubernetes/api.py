@@ -1,5 +1,5 @@
-"""The API server, as JSON in and JSON out. The official client finds the cluster, its certificates and the credentials;
-what is said to it goes over that client's own connections, as its models know no custom resources."""
+"""The API server, with JSON requests and answers. The official client finds the cluster, its certificates and
+credentials; requests use the connections of that client, but not its models, which do not include custom resources."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["ApiClient", "ClusterTransport", "ApiStatusError", "Transport"]
 
 Json = dict[str, Any]
 
-_PAGE_SIZE = 500  # objects in one answer, what kubectl takes too
+_PAGE_SIZE = 500  # objects per page, as in kubectl
 _MAX_CONNECTIONS = 16
-# What an API server writes where a webhook, or its own reading of an object that is applied, kept it from being stored,
-# whatever the HTTP status: pkg/admission/plugin/webhook/errors, pkg/util/webhook and
+# Error texts of an API server if a webhook, or its own parsing of an applied object, prevented the object from being
+# stored, whatever the HTTP status: pkg/admission/plugin/webhook/errors, pkg/util/webhook and
 # pkg/endpoints/handlers/fieldmanager of https://github.com/kubernetes/apiserver
 _BEFORE_STORED = ('failed calling webhook "', 'admission webhook "', "failed to create typed patch object")
 
 
 class ApiStatusError(EngineError):
-    """The API server said no; ``code`` is the HTTP status, ``reason`` its word for it (NotFound, Forbidden …)."""
+    """The API server refused; ``code`` is the HTTP status, ``reason`` its reason (NotFound, Forbidden …)."""
 
     def __init__(self, code: int, reason: str, message: str):
         super().__init__(message)
@@ -39,15 +39,15 @@ class ApiStatusError(EngineError):
 
 
 class Denied(ApiStatusError, UnusableEngine):
-    """It does not know the user, or the user may not do that."""
+    """The user is not authenticated or not authorized."""
 
 
 class Transport(Protocol):
     """Sends one request; replaced by recordings in tests."""
 
     def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
-        """HTTP status and body; :class:`EngineError` when it was not sent, :class:`SubmissionUnknownError` when nobody
-        knows."""
+        """HTTP status and body; :class:`EngineError` if it was not sent, :class:`SubmissionUnknownError` if that is
+        unknown."""
 
 
 class ClusterTransport:
@@ -58,24 +58,24 @@ class ClusterTransport:
         self._lock = threading.Lock()
 
     def load_client(self) -> None:
-        """Look for its address and credentials; raises :class:`UnusableEngine` with what to do where there are none."""
+        """Find its address and credentials; raises :class:`UnusableEngine` with a fix if there are none."""
         with self._lock:
             _ = self._client
 
     def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
-        """Every request may be repeated (objects have names of their own), so a connection that broke is no end.
+        """Every request may be repeated (object names are fixed), so a broken connection is retried.
 
-        It goes to the server of the kubeconfig and nowhere else: a redirect is an error, as its body is a whole job. A
-        proxy is used only where ``proxy-url`` of the kubeconfig or ``SUPERCLOUD_PROXY`` names one.
+        It is sent only to the server of the kubeconfig: a redirect is an error, as the body is a whole job. A
+        proxy is used only if ``proxy-url`` of the kubeconfig or ``SUPERCLOUD_PROXY`` specifies one.
         """
         client = self._client
         headers = {"Accept": "application/json, */*", "User-Agent": "supercloud"}
         if body is not None:
             headers["Content-Type"] = content_type
-        with self._lock:  # asking may run a plugin that fetches a new token
+        with self._lock:  # this may run a plugin that fetches a new token
             try:
                 credentials = {item["key"]: item["value"] for item in client.configuration.auth_settings().values()}
-            except Exception as error:  # of the plugin, or of a service of tokens that does not answer
+            except Exception as error:  # of the plugin, or of a token service that does not respond
                 raise EngineError(
                     f"no credentials for {client.configuration.host}: {type(error).__name__}: "
                     f"{_short(error)}; try: kubectl auth whoami"
@@ -96,10 +96,10 @@ class ClusterTransport:
                     "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
                 ) from None
             raise _broken_client(error) from error
-        except Exception as error:  # its release or one of those it needs is not for this Python
+        except Exception as error:  # it or one of its dependencies does not support this Python
             raise _broken_client(error) from error
         kubeconfig: Any = config  # it has no types
-        file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads that only once
+        file = self.config_file or os.environ.get("KUBECONFIG")  # the client itself reads it only once
         try:
             settings = client.Configuration()  # which reads the environment
             settings.connection_pool_maxsize = _MAX_CONNECTIONS
@@ -112,27 +112,27 @@ class ClusterTransport:
                     context=self.context,
                     client_configuration=settings,
                 )
-            # a proxy-url comes first
+            # a proxy-url takes precedence
             settings.proxy = settings.proxy or web.proxy_for(settings.host, speaks_tls=True) or None
             found = client.ApiClient(settings)
             found.rest_client.pool_manager.connection_from_url(
                 settings.host
-            )  # connects to nothing, but reads the address
+            )  # does not connect, but parses the address
         except kubeconfig.ConfigException as error:
             raise UnusableEngine(
-                f"no cluster: {error}; set KUBECONFIG, or say how it is reached: --via context:NAME (in a fleet file "
+                f"no cluster: {error}; set KUBECONFIG, or specify the connection: --via context:NAME (in a fleet file "
                 "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
-                "simulate the cluster on this machine take --engine local"
+                "simulate the cluster on this machine use --engine local"
             ) from None
         except UnusableEngine:
             raise
-        except Exception as error:  # a kubeconfig of odd types, certificates that are not there, a proxy of no address
+        except Exception as error:  # wrong types in a kubeconfig, missing certificates, a proxy without address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
             raise UnusableEngine(
                 f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
-                "correct it until kubectl cluster-info answers"
+                "correct it until kubectl cluster-info succeeds"
             ) from error
-        if settings.api_key:  # said before a job is recorded
+        if settings.api_key:  # reported before a job is recorded
             connection.refuse_plain(settings.host, settings.proxy)
         return found
 
@@ -148,14 +148,14 @@ class ApiClient:
         return self._request_json("GET", path, query)
 
     def post(self, path: str, body: Json, **query: str | int) -> Json:
-        """Create an object; a field that the server does not know is refused, not dropped.
+        """Create an object; an unknown field is rejected by the server, not dropped.
 
-        Raises :class:`SubmissionUnknownError` where the answer is not the object: it may be there nevertheless.
+        Raises :class:`SubmissionUnknownError` if the answer is not the object: it may exist nevertheless.
         """
         return self._request_json("POST", path, {"fieldValidation": "Strict"} | query, body, shape=shapes.CREATED)
 
     def review(self, path: str, body: Json) -> Json:
-        """What the server answers to an object that it does not keep, such as a SubjectAccessReview."""
+        """The answer to an object that the server does not store, such as a SubjectAccessReview."""
         return self._request_json("POST", path, {}, body)
 
     def patch(
@@ -169,9 +169,9 @@ class ApiClient:
         return self._request_json("DELETE", path, {}, body or {"propagationPolicy": "Background"})
 
     def iter_items(self, path: str, **query: str | int) -> Iterator[Json]:
-        """All objects of a list, a page at a time; a list that changed too much while it was read is read again.
+        """All objects of a list, page by page; a list that expired while it was read is read again.
 
-        So an object may come twice, never not at all.
+        So an object may occur twice, but none is missing.
         """
         again, start = 3, ""
         while True:
@@ -189,7 +189,7 @@ class ApiClient:
                 return
 
     def get_raw(self, path: str, **query: str | int) -> bytes:
-        """Something that is no object: a log."""
+        """An answer that is not an object: a log."""
         return self._request("GET", path, query, None, "")
 
     def _request_json(
@@ -204,7 +204,7 @@ class ApiClient:
         data = self._request(method, path, query, None if body is None else json.dumps(body).encode(), content_type)
         try:
             found: Json = parse_response(data, shape, f"{method} {path}")
-        except EngineError as error:  # whatever was asked for may have been done
+        except EngineError as error:  # the request may have been executed
             raise (SubmissionUnknownError(str(error)) if method != "GET" else error) from None
         return found
 
@@ -217,7 +217,7 @@ class ApiClient:
             refusal = _build_status_error(status, data)
             if method != "GET" and status >= 500 and not any(words in str(refusal) for words in _BEFORE_STORED):
                 raise SubmissionUnknownError(
-                    f"{method} {path}: HTTP {status} ({refusal}): whether it was done is not known"
+                    f"{method} {path}: HTTP {status} ({refusal}): it is unknown whether it was executed"
                 )
             raise refusal
         return data
@@ -225,8 +225,8 @@ class ApiClient:
 
 def _broken_client(error: Exception) -> UnusableEngine:
     return UnusableEngine(
-        f"the Kubernetes client does not load: {type(error).__name__}: {_short(error)}; install it "
-        "anew: pip install --upgrade 'supercloud[kubernetes]'"
+        f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_short(error)}; reinstall "
+        "it: pip install --upgrade 'supercloud[kubernetes]'"
     )
 
 
@@ -241,6 +241,6 @@ def _build_status_error(status: int, data: bytes) -> ApiStatusError:
     except (ValueError, AttributeError, RecursionError):
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:
-        message = f"it does not know you: {message}; try: kubectl auth whoami"
+        message = f"not authenticated: {message}; try: kubectl auth whoami"
     kind = Denied if status in (401, 403) else ApiStatusError
     return kind(status, reason, message[:2000] or f"HTTP status {status}")

@@ -1,4 +1,4 @@
-"""An array: a task is an object of its own, so that each starts as soon as there is room for it."""
+"""An array: each task is a separate object, so that each starts as soon as there is capacity for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 def build_task(body: Json, index: int, name: str) -> Json:
-    """The object of one task from that of all; changes and returns ``body``."""
+    """The object of one task, from that of the array; changes and returns ``body``."""
     body["metadata"]["name"] = name
     body["metadata"]["labels"][ARRAY_INDEX_LABEL] = str(index)
     for template in _list_pod_templates(body["spec"]):

@@ -1,4 +1,5 @@
-"""One request to an API server over the official client's connections: not redirected, of bounded size and time."""
+"""One request to an API server over the official client's connections: without redirects, with bounded size and
+time."""
 
 from __future__ import annotations
 
@@ -18,21 +19,21 @@ from ..bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
 __all__ = ["refuse_plain", "send"]
 
-_IDLE_TIMEOUT = 60.0  # seconds in which nothing comes
-_RETRY_DELAYS = (0.0, 0.4, 0.8, 1.6)  # seconds before it is tried again
-_MAX_RETRY_DELAY = 30.0  # seconds that a busy server may ask for; API servers ask for one
+_IDLE_TIMEOUT = 60.0  # seconds without data
+_RETRY_DELAYS = (0.0, 0.4, 0.8, 1.6)  # seconds before each retry
+_MAX_RETRY_DELAY = 30.0  # maximum of Retry-After in seconds; API servers send 1
 _RETRYABLE_STATUSES = (429, 503)
 
 
 def refuse_plain(host: str, proxy: str | None) -> None:
-    """Raise :class:`UnusableEngine` where a token for this address would go over a network in plain text."""
+    """Raise :class:`UnusableEngine` if a token for this address would be sent over a network in plain text."""
     if web.is_plaintext(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
         if "://" in host and not web.has_certain_host(host):
-            what += " to a host that is not certain (an address is http://HOST:PORT, without user and backslash)"
+            what += " to an ambiguous host (an address is http://HOST:PORT, without user and backslash)"
         raise UnusableEngine(
-            f"{host}: {what}{' through a proxy' if proxy else ''}, over which no token is sent; "
-            "write the https address of the API server as server: in the kubeconfig, or reach it "
+            f"{host}: {what}{' through a proxy' if proxy else ''}: the token is not sent in plain text; "
+            "set server: in the kubeconfig to the https address of the API server, or connect "
             "through a tunnel that ends at 127.0.0.1, without a proxy"
         )
 
@@ -45,17 +46,16 @@ def send(
     headers: Mapping[str, str],
     limits: ResponseLimits = RESPONSE_LIMITS,
 ) -> tuple[int, bytes]:
-    """HTTP status and body; :class:`EngineError` when it was not sent, :class:`SubmissionUnknownError` when nobody
-    knows.
+    """HTTP status and body; :class:`EngineError` if it was not sent, :class:`SubmissionUnknownError` if that is
+    unknown.
 
-    ``pool_manager`` is a pool manager of urllib3. Servers that are busy and connections that break are tried again. A
-    try that broke may have created an object: a later refusal (but that the object is there) says nothing about that.
+    ``pool_manager`` is a pool manager of urllib3. Requests to busy servers and on broken connections are retried. A
+    broken request may have created an object: a later refusal (except that the object exists) is then not conclusive.
     """
     from urllib3.exceptions import HTTPError
 
     headers = {
-        name: web.require_header_value(value, f"the header {name} that the kubeconfig says")
-        for name, value in headers.items()
+        name: web.require_header_value(value, f"the header {name} of the kubeconfig") for name, value in headers.items()
     }
     host = "{0.scheme}://{0.netloc}".format(urlsplit(url))
     with Deadline(limits.timeout) as deadline:
@@ -64,7 +64,7 @@ def send(
         for time_left in (*_RETRY_DELAYS, None):
             _current_request.is_connected = False
             try:
-                # the retries of urllib3 itself read an answer to its end, follow redirects, and wait as long as told
+                # the retries of urllib3 read an answer completely, follow redirects, and wait without limit
                 answer = pool_manager.request(
                     method,
                     url,
@@ -75,18 +75,20 @@ def send(
                     redirect=False,
                     preload_content=False,
                 )
-                with closing(answer):  # closes what was not read; one that was read whole has given its connection back
+                with closing(
+                    answer
+                ):  # closes a partly read answer; one that was read completely has released its connection
                     if time_left is None or answer.status not in _RETRYABLE_STATUSES:
                         data = _read_body(answer, method, host, limits, deadline)
                         if may_have_arrived and method == "POST" and answer.status >= 400 and answer.status != 409:
                             raise SubmissionUnknownError(
-                                f"{host} broke off, then answered HTTP {answer.status}: {data[:300]!r}"
+                                f"{host} closed the connection, then answered HTTP {answer.status}: {data[:300]!r}"
                             )
                         return int(answer.status), data
                     may_have_arrived = may_have_arrived or answer.status >= 500
                     pause = _parse_retry_after(answer.headers) or time_left
             except HTTPError as error:
-                # the type of the error does not say it: urllib3 has a ProxyError for answers that were lost, too
+                # not clear from the error type: urllib3 raises ProxyError also for lost answers
                 may_have_arrived = may_have_arrived or _current_request.is_connected
                 if may_have_arrived:
                     deadline.raise_if_passed(host)
@@ -98,7 +100,7 @@ def send(
                         else web.describe_error(error)
                     )
                     said = (
-                        f"{host} is not reached: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
+                        f"{host} is unreachable: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
                         f"kubectl cluster-info{_proxy_hint(pool_manager)}"
                     )
                     raise (SubmissionUnknownError if may_have_arrived else EngineError)(said) from None
@@ -109,20 +111,17 @@ def send(
 
 
 def _proxy_hint(pools: Any) -> str:
-    """What to do where the environment names a proxy, which is not used."""
+    """The hint if the environment has a proxy, which is not used."""
     if getattr(pools, "proxy", None) or not {"http", "https", "all"} & getproxies().keys():
         return ""
-    return (
-        " (the proxy of the environment is not used; name one as proxy-url in the kubeconfig or in "
-        f"{web.PROXY_VARIABLE})"
-    )
+    return f" (the proxy of the environment is not used; set proxy-url in the kubeconfig or {web.PROXY_VARIABLE})"
 
 
 def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:
     if 300 <= response.status <= 399:
         elsewhere = str(response.headers.get("Location", ""))[:200]
         raise UnusableEngine(
-            f"{host} redirects {method} to {elsewhere}; nothing is sent there: give the address of "
+            f"{host} redirects {method} to {elsewhere}; nothing is sent there: set the address of "
             "the API server itself in the kubeconfig"
         )
     if not 200 <= response.status <= 299:
@@ -134,24 +133,24 @@ def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, de
 
 
 def _parse_retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a busy server asks to wait; 0 where it gives no number."""
+    """Retry-After of a busy server in seconds; 0 if it is not a number."""
     said = headers.get("Retry-After", "")
     return min(float(said), _MAX_RETRY_DELAY) if said.isascii() and said.isdigit() else 0.0
 
 
 class _Asking(threading.local):
-    """What the connections of a thread know of its request."""
+    """The state of a thread's request, for its connections."""
 
     deadline: Deadline
     is_connected = False
-    """Whether this try had a connection, TLS and the tunnel of a proxy included: before that nothing is sent."""
+    """Whether this attempt had a connection, including TLS and the tunnel of a proxy: before that nothing is sent."""
 
 
 _current_request = _Asking()
 
 
 def _watch_pool(pool: Any, deadline: Deadline) -> None:
-    """Let the connections of a pool be shut down at the deadline of the thread that reads from them."""
+    """Shut down the connections of a pool at the deadline of the thread that reads from them."""
     _current_request.deadline = deadline
     if not hasattr(pool.ConnectionCls, "is_watched"):
         pool.ConnectionCls = _build_watched_class(pool.ConnectionCls)
@@ -164,7 +163,7 @@ def _build_watched_class(connection_class: Any) -> Any:
 
         def _new_conn(self) -> Any:
             made = super()._new_conn()
-            _current_request.deadline.watch(made)  # before TLS and the tunnel of a proxy, which may be without end, too
+            _current_request.deadline.watch(made)  # before TLS and the tunnel of a proxy, which may also hang
             return made
 
         def _tunnel(self) -> None:
@@ -176,7 +175,7 @@ def _build_watched_class(connection_class: Any) -> Any:
             _current_request.is_connected = True
 
         def request(self, *more: Any, **settings: Any) -> None:
-            if self.sock is not None:  # without TLS it is made later, unless it was used before
+            if self.sock is not None:  # without TLS it is connected later, unless it is reused
                 _current_request.deadline.watch(self.sock)
                 _current_request.is_connected = True
             super().request(*more, **settings)

@@ -1,7 +1,7 @@
-"""The container of a job's pods: its program, its variables, its file systems and secrets.
+"""The container of a job's pods: program, variables, file systems and secrets.
 
-No text of a job is ever read by a shell that the job did not ask for, nor expanded by the kubelet: every ``$`` in it is
-doubled, which is how Kubernetes writes one.
+No text of a job is read by a shell that the job did not request, nor expanded by the kubelet: every ``$`` in it is
+doubled, which is Kubernetes' escape for it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Json = dict[str, Any]
 
 MAIN_CONTAINER = "main"
 CHANNEL_CLAIM = "channel"
-"""What a pod calls its claim of the channel to its scale-up domain."""
-_MAX_SCRIPT_BYTES = 120_000  # bytes: Linux gives one argument 128 KiB
-# Reads what only the pod knows. It is the same for all jobs: the program comes in as "$@".
+"""Name of a pod's claim of the channel to its scale-up domain."""
+_MAX_SCRIPT_BYTES = 120_000  # bytes: Linux limits one argument to 128 KiB
+# Sets the variables that depend on the pod. It is the same for all jobs: the program is passed as "$@".
 _START_SCRIPT = """\
 export SUPERCLOUD_EPOCH="$((SUPERCLOUD_EPOCH_BEFORE + SUPERCLOUD_RESTART + ${SUPERCLOUD_STARTS:-1}))"
 if [ -n "${SUPERCLOUD_COMMIT-}" ]; then
@@ -41,9 +41,9 @@ _SINGLE_TASK_SCRIPT = """\
 export RANK="$NODE_RANK" JAX_PROCESS_ID="$NODE_RANK" LOCAL_RANK=0
 exec "$@"
 """
-# Several tasks in one pod; when one fails the others are ended. A signal that comes to a child which the shell has just
-# forked is lost with the trap that the child inherits: signals are sent a second after the last fork, and what is left
-# after a failure is killed. A pod that is ended leaves its tasks the time that the kubelet gives it: none is killed.
+# Several tasks in one pod; when one fails the others are terminated. A signal to a child that the shell has just forked
+# is lost, as the child inherits the trap: signals are sent a second after the last fork, and remaining tasks are killed
+# after a failure. When a pod is terminated, its tasks have the grace period of the kubelet: none is killed here.
 _MULTI_TASK_SCRIPT = """\
 pids= n=0 failed=0 asked= told=
 trap 'asked=1' TERM
@@ -85,25 +85,25 @@ exit "$failed"
 
 @dataclass(frozen=True)
 class PodFields:
-    """Where a pod of one kind of object finds what it is."""
+    """The pod fields with the values of a kind of object."""
 
     rank: str
-    """Field with its number."""
+    """Field with the index of the pod."""
     restart: str
-    """Field that says how often the job was started anew."""
+    """Field with the number of restarts of the job."""
     first_host: str
     """Host name of the first pod."""
     starts: str = ""
-    """Field that says how often its queue has let it begin, where that is not in ``restart``; without a value: once."""
+    """Field with the number of admissions by its queue, if not included in ``restart``; without a value: 1."""
 
 
 def escape_dollars(text: str) -> str:
-    """A text that the kubelet leaves as it is."""
+    """A text that the kubelet does not expand."""
     return text.replace("$", "$$")
 
 
 def build_container(job: JobSpec, placement: Placement, pods: PodRequirements, key: str, fields: PodFields) -> Json:
-    """The one container; raises :class:`EngineError` for what no container can do."""
+    """The one container; raises :class:`EngineError` for jobs that a container does not support."""
     body: Json = {
         "name": MAIN_CONTAINER,
         "image": _require_image(job),
@@ -113,12 +113,12 @@ def build_container(job: JobSpec, placement: Placement, pods: PodRequirements, k
     if job.workdir:
         body["workingDir"] = job.workdir
     links = pods.links
-    if links.settings:  # what the job says itself wins over them
+    if links.settings:  # variables of the job take precedence
         body["envFrom"] = [{"configMapRef": {"name": links.settings}}]
     if resources := _build_resources(placement, pods):
         body["resources"] = resources
     capabilities = {"add": ["IPC_LOCK"]} if links.locked else {}
-    if links.host_network:  # raw sockets on the host's network could speak for the host
+    if links.host_network:  # raw sockets on the host network could impersonate the host
         capabilities["drop"] = ["NET_RAW"]
     if capabilities:
         body["securityContext"] = {"capabilities": capabilities}
@@ -142,7 +142,7 @@ def _build_resources(placement: Placement, pods: PodRequirements) -> Json:
 
 
 def build_volumes(pods: PodRequirements) -> list[Json]:
-    """What the container mounts: claims of the namespace, NCCL's settings, as much shared memory as there is."""
+    """The volumes of the container: claims of the namespace, NCCL's settings, unlimited shared memory."""
     found: list[Json] = [
         {"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in pods.volumes
     ]
@@ -176,8 +176,8 @@ def _build_program(job: JobSpec, placement: Placement) -> tuple[str, ...]:
         return job.command or ()
     if placement.nodes > 1 or job.tasks_per_node > 1:
         raise EngineError(
-            f"job {job.name!r} has a script and more than one task: Kubernetes has nothing that starts "
-            "the others; write command: [bash, -c, …], which runs in each"
+            f"job {job.name!r} has a script and more than one task: on Kubernetes nothing starts "
+            "the other tasks; use command: [bash, -c, …], which runs in each task"
         )
     if len(job.script.encode()) > _MAX_SCRIPT_BYTES:
         raise EngineError(
@@ -188,7 +188,7 @@ def _build_program(job: JobSpec, placement: Placement) -> tuple[str, ...]:
 
 
 def _build_environment(job: JobSpec, placement: Placement, key: str, fields: PodFields) -> Iterator[Json]:
-    """What is the same for all pods, then what a pod knows of itself: later ones may refer to earlier ones."""
+    """Variables common to all pods, then pod-specific ones: later ones may refer to earlier ones."""
     for name, value in sorted(build_job_environment(job, placement, key).items()):
         yield {"name": name, "value": escape_dollars(value)}
     for secret in job.secrets:
@@ -201,7 +201,7 @@ def _build_environment(job: JobSpec, placement: Placement, key: str, fields: Pod
     if fields.starts:
         yield _build_field_variable("SUPERCLOUD_STARTS", fields.starts)
     tasks, port = job.tasks_per_node, str(compute_rendezvous_port(key))
-    if job.checkpoint:  # nothing of ours is in the image
+    if job.checkpoint:  # the image does not include supercloud
         yield {"name": "SUPERCLOUD_COMMIT", "value": f"{_SHARED_MEMORY}/supercloud-checkpoint"}
         yield {"name": "SUPERCLOUD_COMMIT_TEXT", "value": escape_dollars(helper.read_script())}
     said = {
@@ -221,7 +221,7 @@ def _build_environment(job: JobSpec, placement: Placement, key: str, fields: Pod
         LOG_VARIABLE: "1",
         "WORLD_SIZE": str(placement.nodes * tasks),
     }
-    own = set(job.env)  # what torchrun and JAX are told is a proposal
+    own = set(job.env)  # variables for torchrun and JAX are defaults
     yield from (
         {"name": name, "value": value}
         for name, value in said.items()

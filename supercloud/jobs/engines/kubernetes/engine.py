@@ -1,4 +1,4 @@
-"""The Kubernetes engine: a job is a JobSet that Kueue lets in, or a Volcano job."""
+"""The Kubernetes engine: a job is a JobSet admitted by Kueue, or a Volcano job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
 from ....errors import EngineError
-from ....plan.build.kubernetes.names import DIGEST_ANNOTATION, JOB_LABEL, SPEC_DIGEST_ANNOTATION
+from ....plan.build.kubernetes.names import (
+    DIGEST_ANNOTATION,
+    JOB_LABEL,
+    KEY_ANNOTATION,
+    RECORD_DIGEST_ANNOTATION,
+    SPEC_DIGEST_ANNOTATION,
+)
 from ....primitives.responses import translate_errors
 from ....spec import JobSpec
 from ....spec.fleet import Connection
@@ -22,8 +28,8 @@ from ...placement.place import Placement
 from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..base import SubmissionUnknownError
-from ..submission import Submission
+from ..base import SubmissionUnknownError, SubmittedJob
+from ..submission import JobIdentity, Submission
 from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
 from .jobset import TTL_AFTER_FINISHED
@@ -42,14 +48,14 @@ Json = dict[str, Any]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_MAX_PARALLEL_REQUESTS = 8  # tasks of an array that are created at one time
-_MAX_CLOCK_SKEW = 300.0  # seconds by which clocks differ at most; further ahead, the date here was set back
-_MAX_NAMES_PER_QUERY = 100  # jobs that one list asks for by name
-_DELETED_STATUS = Status(State.CANCELLED, reason="it was deleted")
+_MAX_PARALLEL_REQUESTS = 8  # tasks of an array that are created concurrently
+_MAX_CLOCK_SKEW = 300.0  # maximum clock difference in seconds; beyond it, the clock here was set back
+_MAX_NAMES_PER_QUERY = 100  # jobs per list request by name
+_DELETED_STATUS = Status(State.CANCELLED, reason="its object was deleted")
 
 
 def _translate_errors(method: Callable[_P, _T]) -> Callable[_P, _T]:
-    """A question whose answer is an :class:`EngineError` where objects lack what is read of them."""
+    """A request that raises :class:`EngineError` if objects lack required fields."""
 
     @wraps(method)
     def wrapper(*arguments: _P.args, **named: _P.kwargs) -> _T:
@@ -60,7 +66,8 @@ def _translate_errors(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 class KubernetesEngine:
-    """Jobs as objects of an API server: that of the connection's context, of KUBECONFIG, or of the cluster it is in."""
+    """Jobs as objects of an API server: of the connection's context, of KUBECONFIG, or of the cluster that this process
+    runs in."""
 
     poll_interval = 3.0
 
@@ -76,7 +83,7 @@ class KubernetesEngine:
         kind = next(kind for kind in KINDS.values() if kind.queue == pods.queue)
         context = (f"--context={self._context}",) if self._context else ()
         body = kind.build_object(job, placement, pods, key)
-        text = json.dumps(body)  # as YAML it takes longer than all the rest
+        text = json.dumps(body)  # serializing as YAML would dominate the run time
         return Submission(
             key,
             ("kubectl", *context, "create", "--filename=-"),
@@ -85,22 +92,26 @@ class KubernetesEngine:
         )
 
     def require_reachable(self) -> None:
-        """There is a client, and a context or the cluster this process runs in."""
+        """Check that there is a client, and a context or a cluster that this process runs in."""
         if isinstance(self._transport, ClusterTransport):
             self._transport.load_client()
 
     def submit(self, submission: Submission) -> str:
-        """Create what is not there yet: the name follows from the key, so doing it twice makes one.
+        """Create the objects that do not exist: names follow from the key, so repeating it creates no duplicates.
 
-        Of an array the last object is created when all others are there, so that it stands for them; where one is
-        refused, those that were created are deleted again.
+        The last object of an array is created after all others, so that its existence implies theirs; if one is
+        refused, those already created are deleted.
         """
         body = json.loads(submission.stdin)
         meta = body["metadata"]
         word, kind = get_kind(body["apiVersion"])
         ref = JobRef(word, meta["namespace"], meta["name"], int(time.time()), int(submission.settings.get("array", 0)))
         meta.setdefault("annotations", {}).update(
-            {DIGEST_ANNOTATION: submission.digest, SPEC_DIGEST_ANNOTATION: submission.spec}
+            {
+                DIGEST_ANNOTATION: submission.digest,
+                SPEC_DIGEST_ANNOTATION: submission.spec,
+                RECORD_DIGEST_ANNOTATION: submission.identity.record,
+            }
         )
         self._refs.write(submission.key, ref, submission.digest)
         path = kind.build_path(ref.namespace)
@@ -121,7 +132,7 @@ class KubernetesEngine:
         return str(ref.with_created(_read_creation_time(made[0])))
 
     def _create_all(self, path: str, bodies: Sequence[Json], made: list[Json]) -> None:
-        """Create objects side by side and add them to ``made``; raises one of what went wrong, what is unsure first."""
+        """Create objects concurrently and add them to ``made``; raises one of the errors, unknown outcomes first."""
         if not bodies:
             return
         with ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as threads:
@@ -134,14 +145,14 @@ class KubernetesEngine:
             raise problem
 
     def _withdraw(self, path: str, made: Sequence[Json], why: EngineError) -> None:
-        """Delete the objects of a job that is refused as a whole."""
+        """Delete the objects of a job that was refused."""
         for there in made:
             meta = there["metadata"]
             try:
                 self._delete(path, meta["name"], {"uid": meta["uid"]} if "uid" in meta else {})
             except EngineError as error:
                 raise SubmissionUnknownError(
-                    f"{why}; {meta['name']} was created before, and is not deleted: {error}"
+                    f"{why}; {meta['name']} was already created and could not be deleted: {error}"
                 ) from None
 
     def _create(self, path: str, body: Json) -> Json:
@@ -154,24 +165,24 @@ class KubernetesEngine:
                 if not is_ours:
                     kind = f"{path.rpartition('/')[2]}.{body['apiVersion'].partition('/')[0]}"
                     raise EngineError(
-                        f"{name} in namespace {namespace} is there already, for another job: one that had the same key "
-                        "before, or somebody else's; take another key, or, once it has ended, run: "
+                        f"{name} in namespace {namespace} already exists, for another job: one that had the same key "
+                        "before, or one of another user; use another key, or, once it has ended, run: "
                         f"kubectl delete --namespace {namespace} {kind} {name}"
                     ) from None
                 if there["metadata"].get("deletionTimestamp"):
                     raise EngineError(
-                        f"{name} in namespace {namespace} is being deleted; submit the job again once it is gone"
+                        f"{name} in namespace {namespace} is being deleted; submit the job again when it is deleted"
                     ) from None
                 return there
             hint = ""
             if refusal.code == 404:
-                hint = f"; is there a namespace {namespace}? set tenant to one of the cluster"
+                hint = f"; check that namespace {namespace} exists, or set tenant to a tenant of the cluster"
             elif refusal.code == 403:
                 hint = f"; try: kubectl auth can-i create {path.rpartition('/')[2]} --namespace {namespace}"
             raise EngineError(f"Kubernetes refused the job: {refusal}{hint}") from None
 
     def _existing(self, path: str, body: Json) -> tuple[Json, bool]:
-        """The object that has the name already, and whether it is this one, made by an earlier try."""
+        """The existing object of this name, and whether an earlier attempt created it for this job."""
         name = body["metadata"]["name"]
         try:
             with translate_errors("the Kubernetes API server"):
@@ -179,22 +190,52 @@ class KubernetesEngine:
                 _read_creation_time(there)
                 return there, _read_digest(there) == body["metadata"]["annotations"][DIGEST_ANNOTATION]
         except EngineError as error:
-            raise SubmissionUnknownError(f"{name} is there already, and for which job is not known: {error}") from None
+            raise SubmissionUnknownError(f"{name} already exists, and its job is unknown: {error}") from None
 
     @_translate_errors
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        """Those that were never sent are certainly not there; of the others the server knows."""
+        """Keys that were never sent are certainly not present; others are looked up on the server."""
         found: dict[str, str | None] = {}
         for key in keys:
             ref = self._refs.read(key)
             there = self._find_object(ref) if ref else None
             if ref and there and _read_digest(there) == (self._refs.read_digest(key) or _read_digest(there)):
                 found[key] = str(ref.with_created(_read_creation_time(there)))
-            elif (
-                ref is None or -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
-            ):  # it would still be there, even if it had ended
+            elif ref is None or _is_kept_since(since):
                 found[key] = None
         return found
+
+    @_translate_errors
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """By the annotations of the objects: what lies here under a key may be of a job that the store has forgotten,
+        and an object of the same name of another store.
+        """
+        found: dict[str, SubmittedJob] = {}
+        for identity in jobs:
+            ref = self._refs.read(identity.key)
+            there = self._find_object(ref) if ref else None
+            if ref and there and _read_identity(there).is_same_record(identity):
+                found[identity.key] = SubmittedJob(str(ref.with_created(_read_creation_time(there))))
+            elif ref is None or there or _is_kept_since(since):
+                found[identity.key] = SubmittedJob(None, (f"{ref.namespace}/{ref.name}",) if ref and there else ())
+        return found
+
+    @_translate_errors
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """Delete the objects that carry its identity: another job of the same key has objects of the same names."""
+        known = JobRef.parse(ref)
+        for path, name in _iter_objects(ref):
+            try:
+                there = self.api.get(f"{path}/{name}")
+            except ApiStatusError as refusal:
+                if refusal.code != 404:
+                    raise
+                continue
+            identity = _read_identity(there)
+            is_earlier = not identity.record and known and _read_creation_time(there) == known.created
+            is_earlier = is_earlier and identity.may_be_same_job(start)
+            if identity.is_same_record(start) or is_earlier:
+                self._delete(path, name, {"uid": there["metadata"]["uid"]})
 
     @_translate_errors
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
@@ -207,7 +248,7 @@ class KubernetesEngine:
         }
 
     def _find_object(self, ref: JobRef) -> Json | None:
-        """The last of its objects that is made, if it is."""
+        """The last of its objects, if it was created."""
         try:
             return self.api.get(f"{KINDS[ref.kind].build_path(ref.namespace)}/{ref.object_names[-1]}")
         except ApiStatusError as refusal:
@@ -217,7 +258,7 @@ class KubernetesEngine:
 
     @_translate_errors
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
-        """A few lists for each namespace, whatever the number of jobs."""
+        """A few lists for each namespace, independent of the number of jobs."""
         asked: dict[tuple[str, str], list[tuple[str, JobRef]]] = {}
         for text in refs:
             if ref := JobRef.parse(text):
@@ -234,17 +275,18 @@ class KubernetesEngine:
         return answers
 
     def cancel(self, ref: str) -> None:
-        """Delete it; its pods are asked to end first."""
+        """Delete it; its pods are terminated gracefully."""
         for path, name in _iter_objects(ref):
             self._delete(path, name, {})
 
     @_translate_errors
     def recall(self, ref: str) -> None:
-        """Delete it unless the queue has let it in: the server compares versions, so none that begins now is hit."""
+        """Delete it unless the queue has admitted it: the server compares versions, so no job that starts now is
+        deleted."""
         for path, name in _iter_objects(ref):
             kind = KINDS[ref.partition("/")[0]]
             gone = False
-            while not gone:  # the queue writes to it, too
+            while not gone:  # the queue also writes to it
                 try:
                     there = self.api.get(f"{path}/{name}")
                 except ApiStatusError as refusal:
@@ -257,7 +299,7 @@ class KubernetesEngine:
                 gone = self._delete(path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]})
 
     def _delete(self, path: str, name: str, condition: Json) -> bool:
-        """Whether it is gone or going; False where it is no longer as ``condition`` says."""
+        """Whether it is deleted or being deleted; False if it no longer meets ``condition``."""
         options = {"propagationPolicy": "Foreground"} | ({"preconditions": condition} if condition else {})
         try:
             self.api.delete(f"{path}/{name}", options)
@@ -265,19 +307,19 @@ class KubernetesEngine:
             if refusal.code == 409:
                 return False
             if refusal.code != 404:
-                raise EngineError(f"Kubernetes refused to end it: {refusal}") from None
+                raise EngineError(f"Kubernetes refused to delete it: {refusal}") from None
         return True
 
     @_translate_errors
     def list_nodes(self) -> Sequence[NodeState]:
-        """Every node, with the accelerators that anybody's pods have."""
+        """All nodes, with the accelerators allocated to pods of all users."""
         live = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
         pods = self.api.iter_items("/api/v1/pods", fieldSelector=live)
         return list(iter_node_states(self.api.iter_items("/api/v1/nodes"), pods, _list_accelerator_resources()))
 
     @_translate_errors
     def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
-        """What waits for nodes, of everybody, in the queues that are there."""
+        """Jobs of all users that wait for nodes, in the existing queues."""
         found: list[WaitingJobs] = []
         for look in (self._list_waiting_workloads, self._list_waiting_volcano_jobs):
             try:
@@ -295,7 +337,7 @@ class KubernetesEngine:
 
     @_translate_errors
     def read_log(self, key: str, offset: int) -> bytes:
-        """What its pods printed, over all attempts as far as somebody was reading."""
+        """The output of its pods, over all attempts whose logs were read in time."""
         ref = self._refs.read(key)
         if ref is None:
             return b""
@@ -307,7 +349,7 @@ class KubernetesEngine:
 
     @_translate_errors
     def read_result(self, key: str, offset: int) -> bytes:
-        """What a function returned, which came with what its pods printed."""
+        """The result of a function, which is transferred in the output of its pods."""
         ref = self._refs.read(key)
         if ref is None:
             return b""
@@ -316,6 +358,10 @@ class KubernetesEngine:
             self._gather_logs(spool, ref)
         return spool.read_result()[offset:]
 
+    def describe_result(self, key: str) -> str:
+        """The file that holds what the pods printed of it."""
+        return str(LogSpool(self._refs.build_folder_path(key)).result_path)
+
     def _gather_logs(self, spool: LogSpool, ref: JobRef) -> None:
         pods = self.api.iter_items(f"/api/v1/namespaces/{ref.namespace}/pods", labelSelector=f"{JOB_LABEL}={ref.name}")
         spool.gather(self.api, pods)
@@ -323,7 +369,7 @@ class KubernetesEngine:
 
 @lru_cache(maxsize=1)
 def _list_accelerator_resources() -> frozenset[str]:
-    """What Kubernetes calls accelerators, of every maker."""
+    """Resource names of accelerators, of every vendor."""
     known = Catalog.load_default()
     return frozenset(
         item for name in known.list_names("accelerators") if (item := known.get_accelerator(name).kubernetes)
@@ -337,15 +383,26 @@ def _iter_objects(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status]) -> Status | None:
-    """The status of a job from those of its objects. One that is gone so early was deleted: nothing else ends it."""
+    """The status of a job from those of its objects. One that is missing so early was deleted: it cannot have
+    expired."""
     tasks = [statuses[name] for name in ref.object_names if name in statuses]
     if len(tasks) < len(ref.object_names) and -_MAX_CLOCK_SKEW < time.time() - ref.created < TTL_AFTER_FINISHED:
         tasks += [_DELETED_STATUS] * (len(ref.object_names) - len(tasks))
     return aggregate_array_status(tasks, max(1, ref.tasks))
 
 
+def _is_kept_since(since: float) -> bool:
+    """Whether what was created after a date would still be there, even if it had ended."""
+    return -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
+
+
+def _read_identity(resource: Json) -> JobIdentity:
+    names = (KEY_ANNOTATION, SPEC_DIGEST_ANNOTATION, RECORD_DIGEST_ANNOTATION)
+    return JobIdentity(*(_read_annotation(resource, name) for name in names))
+
+
 def _read_digest(resource: Json) -> str:
-    """Which submission an object was made for."""
+    """The digest of the submission that an object was created for."""
     return _read_annotation(resource, DIGEST_ANNOTATION)
 
 

@@ -1,4 +1,4 @@
-"""A job as a JobSet of one Indexed Job, queued with Kueue: a pod for each node, all of them or none."""
+"""A job as a JobSet of one Indexed Job, queued with Kueue: one pod per node, started all or none."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ Json = dict[str, Any]
 
 API_VERSION = "jobset.x-k8s.io/v1alpha2"
 TTL_AFTER_FINISHED = 7 * 24 * 3600
-"""Seconds that an object stays after its job has ended; whoever asks later is told nothing."""
+"""Seconds that an object is kept after its job has ended; later queries do not find it."""
 DISRUPTION_TARGET = "DisruptionTarget"
-"""Condition of a pod that its node or the control plane ended, not its program."""
+"""Condition of a pod that was terminated by its node or the control plane, not by its program."""
 
 _POD_FIELDS = PodFields(
     "metadata.labels['batch.kubernetes.io/job-completion-index']",
@@ -49,7 +49,7 @@ _KUEUE = "kueue.x-k8s.io"
 
 
 def build_jobset(job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
-    """The object; of an array that of every task, but for its name and number."""
+    """The object; for an array that of every task, except its name and index."""
     name = build_object_name(job.name, key)
     body = build_container(job, placement, pods, key, _POD_FIELDS)
     limit = {"activeDeadlineSeconds": max(1, math.ceil(job.time_limit.to("s")))} if job.time_limit else {}
@@ -107,12 +107,12 @@ def build_jobset(job: JobSpec, placement: Placement, pods: PodRequirements, key:
 
 
 def build_labels(name: str) -> dict[str, str]:
-    """What all objects of a job carry."""
+    """The labels of all objects of a job."""
     return {MANAGED_BY_LABEL: MANAGER_NAME, JOB_LABEL: name}
 
 
 def build_pod_spec(placement: Placement, pods: PodRequirements, body: Json) -> Json:
-    """Where pods may run, and that they run once: starting anew is a matter of the whole job."""
+    """Where pods may run, and that they run once: restarts are of the whole job."""
     spec: Json = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -137,7 +137,7 @@ def build_pod_spec(placement: Placement, pods: PodRequirements, body: Json) -> J
 
 
 def _build_queue_annotations(job: JobSpec, placement: Placement, pods: PodRequirements) -> dict[str, str]:
-    """What the queue is asked of topology: nothing for one node, which every level holds."""
+    """The topology request to the queue: none for one node, which fits every level."""
     found: dict[str, str] = {}
     if job.time_limit:
         found[TIME_LIMIT_ANNOTATION] = str(math.ceil(job.time_limit.to("s")))
@@ -150,10 +150,10 @@ def _build_queue_annotations(job: JobSpec, placement: Placement, pods: PodRequir
 
 
 def _build_failure_rules(job: JobSpec) -> Iterator[Json]:
-    """What ends a Job at once with a message that says which: the rules of the JobSet read it.
+    """The rules that fail a Job immediately, with a message that the rules of the JobSet match.
 
-    Whatever else fails is counted, and ends it by the limit of none. It is not named here, because a Job that is
-    suspended would then fail by the exit codes of the pods it stops itself; those it does not count.
+    Other failures are counted, and end it by the limit of 0. They are not listed here, because a suspended Job would
+    then fail by the exit codes of the pods that it stops itself; those are not counted.
     """
     yield {"action": "FailJob", "onPodConditions": [{"type": DISRUPTION_TARGET, "status": "True"}]}
     if codes := list_retried_exit_codes(job):
@@ -164,7 +164,7 @@ def _build_failure_rules(job: JobSpec) -> Iterator[Json]:
 
 
 def _build_restart_rules(job: JobSpec) -> Iterator[Json]:
-    """What is tried again, at most ``retries`` times: work whose node was lost, and exit codes that say so."""
+    """The rules for restarts, at most ``retries`` times: after the loss of a node, and for listed exit codes."""
     yield {
         "name": "lost",
         "action": "RestartJobSet",

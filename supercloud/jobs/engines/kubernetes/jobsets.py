@@ -1,4 +1,4 @@
-"""JobSets that Kueue lets in, asked for together: a list of them, one of their workloads, more only where it helps."""
+"""JobSets admitted by Kueue, queried together: a list of them, a list of their workloads, others only if needed."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["JobSetKind", "list_workloads"]
 
 Json = dict[str, Any]
 
-_KUEUE_VERSIONS = ("v1beta2", "v1beta1")  # newest first; what is read of a Workload is the same in both
+_KUEUE_VERSIONS = ("v1beta2", "v1beta1")  # newest first; the fields read from a Workload are the same in both
 _OWNER_LABEL = "kueue.x-k8s.io/job-uid"
 _JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"
-_MAX_NAMES_PER_SELECTOR = 100  # names in one selector: an address has room for some thousand letters
+_MAX_NAMES_PER_SELECTOR = 100  # names in one selector: a URL is limited to some thousand characters
 
 
 class JobSetKind:
@@ -30,7 +30,7 @@ class JobSetKind:
     api_version = API_VERSION
 
     def build_path(self, namespace: str) -> str:
-        """Where they are."""
+        """The API path."""
         return f"/apis/{API_VERSION}/namespaces/{namespace}/jobsets"
 
     def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
@@ -38,14 +38,14 @@ class JobSetKind:
         return build_jobset(job, placement, pods, key)
 
     def is_waiting(self, resource: Json) -> bool:
-        """Whether it is suspended and nothing of it runs."""
+        """Whether it is suspended and none of its pods run."""
         running = any(item.get("active") for item in resource.get("status", {}).get("replicatedJobsStatus") or ())
         return (
             bool(resource["spec"].get("suspend")) and not running and not resource["metadata"].get("deletionTimestamp")
         )
 
     def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
-        """How they are, by name."""
+        """Their statuses, by name."""
         sets = {
             item["metadata"]["name"]: item
             for item in api.iter_items(self.build_path(namespace), labelSelector=selector)
@@ -89,7 +89,7 @@ def _build_selectors(label: str, values: list[str]) -> Iterator[str]:
 
 
 def list_workloads(api: ApiClient, path: str, **query: str) -> Iterable[Json]:
-    """Workloads of Kueue, in the newest version that its release serves; a refusal (404) where there is no Kueue."""
+    """Workloads of Kueue, in the newest version that it serves; raises an error (404) without Kueue."""
     for version in _KUEUE_VERSIONS:
         try:
             return list(api.iter_items(f"/apis/kueue.x-k8s.io/{version}/{path}", **query))

@@ -1,4 +1,4 @@
-"""What the engine asks of a kind of objects."""
+"""The interface of a kind of job objects."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class JobKind(Protocol):
     """Their apiVersion."""
 
     def build_path(self, namespace: str) -> str:
-        """Where they are."""
+        """The API path."""
 
     def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
-        """The object of a job; of an array that of every task, but for its name and number."""
+        """The object of a job; for an array that of every task, except its name and index."""
 
     def is_waiting(self, resource: Json) -> bool:
-        """Whether its queue has not let it in."""
+        """Whether its queue has not admitted it."""
 
     def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
-        """How all that a selector of labels selects are, by name."""
+        """The statuses of all objects that a label selector matches, by name."""

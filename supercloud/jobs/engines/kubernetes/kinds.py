@@ -1,4 +1,4 @@
-"""The kinds of objects a job can be. To add one: a class like :class:`JobKind`, and a line here."""
+"""The kinds of job objects. To add one: a class like :class:`JobKind`, and a line here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .volcano import VolcanoJobKind
 __all__ = ["KINDS", "get_kind"]
 
 KINDS: dict[str, JobKind] = {"jobset": JobSetKind(), "vcjob": VolcanoJobKind()}
-"""By the word that references use; ``queue`` of the scheduler says which is made."""
+"""By the prefix of references; ``queue`` of the scheduler determines the kind."""
 
 
 def get_kind(version: str) -> tuple[str, JobKind]:

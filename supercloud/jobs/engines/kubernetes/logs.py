@@ -1,7 +1,7 @@
-"""What a job's pods print, gathered in a file of the state folder: it only grows, and outlives the pods.
+"""The output of a job's pods, collected in a file of the state folder: append-only, and kept after the pods are gone.
 
-Pods of an earlier start, or of a job that was preempted, are gone with their logs; what was read before stays. What a
-function returned comes along, in lines that begin with a mark, and goes to a file of its own.
+Logs of pods of an earlier attempt, or of a preempted job, are deleted with the pods; output read before is kept. The
+result of a function is transferred in marked lines, and goes to a separate file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["LogSpool"]
 
 Json = dict[str, Any]
 
-_CHUNK_SIZE = 1 << 20  # bytes handed out at once
+_CHUNK_SIZE = 1 << 20  # bytes returned at once
 _MAX_PARALLEL_REQUESTS = 8
 _RESULT_PATTERN = re.compile(rb"(\d+) (\d+) (\d+) ([A-Za-z0-9+/]+=*)\n")
 
@@ -35,10 +35,15 @@ class LogSpool:
 
     def __init__(self, folder: Path):
         self._file, self._marks, self._results = folder / "log", folder / "marks.json", folder / "results"
-        self._mark = f"{RESULT_MARK} {folder.name} ".encode()  # of this job: its folder is called like its key
+        self._mark = f"{RESULT_MARK} {folder.name} ".encode()  # of this job: its folder is named by its key
+
+    @property
+    def result_path(self) -> Path:
+        """The file of what jobs left, as lines."""
+        return self._results
 
     def gather(self, api: ApiClient, pods: Iterable[Json]) -> None:
-        """Add what pods have printed since the last time; those that have not begun have nothing to say."""
+        """Add the new output of pods; pods that have not started have none."""
         begun = [pod for pod in pods if pod.get("status", {}).get("phase") in ("Running", "Succeeded", "Failed")]
         if not begun:
             return
@@ -50,14 +55,14 @@ class LogSpool:
             open(self._results, "ab") as results,
             ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as threads,
         ):
-            fcntl.flock(file, fcntl.LOCK_EX)  # two who read at once write once
+            fcntl.flock(file, fcntl.LOCK_EX)  # concurrent readers write once
             marks = json.loads(self._marks.read_text()) if self._marks.exists() else {}
             order = sorted(begun, key=lambda pod: str(pod["metadata"]["name"]))
             for pod, lines in zip(order, threads.map(lambda pod: _read_new_lines(api, pod, marks), order), strict=True):
                 for stamp, text in lines:
                     said, mark, result = text.partition(self._mark)
-                    results.write(b"\n" * bool(mark) + result)  # whoever wrote before may have been killed in a line
-                    file.write(said + b"\n" * bool(said and mark))  # a line that was not ended stands before it
+                    results.write(b"\n" * bool(mark) + result)  # a previous writer may have been killed within a line
+                    file.write(said + b"\n" * bool(said and mark))  # an unterminated line precedes it
                     marks[pod["metadata"]["uid"]] = stamp
             file.flush()
             results.flush()
@@ -66,7 +71,7 @@ class LogSpool:
             new.replace(self._marks)
 
     def read(self, offset: int) -> bytes:
-        """A piece of it from a byte on."""
+        """A chunk from a byte offset."""
         try:
             with open(self._file, "rb") as file:
                 file.seek(offset)
@@ -75,7 +80,7 @@ class LogSpool:
             return b""
 
     def read_result(self) -> bytes:
-        """What the job left in its last start; empty until all of it is here."""
+        """The result of its last attempt; empty until it is complete."""
         pieces: dict[int, dict[int, bytes]] = {}
         counts: dict[int, int] = {}
         with contextlib.suppress(FileNotFoundError), open(self._results, "rb") as file:
@@ -90,20 +95,20 @@ class LogSpool:
 
 
 def _read_new_lines(api: ApiClient, pod: Json, positions: dict[str, str]) -> list[tuple[str, bytes]]:
-    """Lines of a pod after the one that was read last, each with the time the kubelet gave it."""
+    """Lines of a pod after the last one read, each with its timestamp by the kubelet."""
     meta = pod["metadata"]
     last = positions.get(meta["uid"], "")
     query: dict[str, str | int] = {"container": MAIN_CONTAINER, "timestamps": "true"}
     if last:
-        query["sinceTime"] = f"{last[:19]}Z"  # the server knows only whole seconds
+        query["sinceTime"] = f"{last[:19]}Z"  # the server supports whole seconds only
     try:
         data = api.get_raw(f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/log", **query)
     except ApiStatusError as refusal:
-        if refusal.code in (400, 404):  # not started, or gone meanwhile
+        if refusal.code in (400, 404):  # not started, or deleted meanwhile
             return []
         raise
     found = []
-    for line in data.split(b"\n")[:-1]:  # what has no end yet comes next time
+    for line in data.split(b"\n")[:-1]:  # an incomplete line is read next time
         stamp, _, text = line.partition(b" ")
         if stamp.decode() > last:
             found.append((stamp.decode(), text + b"\n"))

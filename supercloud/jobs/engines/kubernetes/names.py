@@ -1,4 +1,4 @@
-"""What a job is called in a cluster: the same key is always the same object, so submitting twice makes one."""
+"""Names of a job's objects: the same key always gives the same name, so submitting twice creates one object."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["RefStore", "ROLE", "JobRef", "build_object_name"]
 ROLE = "workers"
 """The one replicated job of a JobSet, or task of a Volcano job; pods are called <object>-<ROLE>-…"""
 _KINDS = ("jobset", "vcjob")
-_MAX_NAME_LENGTH = 24  # letters of the user's name: a pod's name has room for 63, its number and two suffixes
+_MAX_NAME_LENGTH = 24  # characters of the job name: a pod name has at most 63, including an index and two suffixes
 
 
 def build_object_name(name: str, key: str) -> str:
-    """The object of a job: its name, as far as there is room, and what its key decides."""
+    """The object name of a job: its truncated name, and a hash of its key."""
     digest = hashlib.sha256(key.encode()).hexdigest()[:12]
     return f"{name[:_MAX_NAME_LENGTH].rstrip('-')}-{digest}"
 
 
 @dataclass(frozen=True)
 class JobRef:
-    """What the engine calls a job: where it is, and how many objects an array has."""
+    """The reference of a job: its namespace and name, and the number of objects of an array."""
 
     kind: str
     """jobset or vcjob."""
@@ -41,19 +41,19 @@ class JobRef:
 
     @classmethod
     def parse(cls, text: str) -> JobRef | None:
-        """None where it is not one of ours."""
+        """None if it is not a reference of this engine."""
         parts = text.split("/")
         if len(parts) not in (4, 5) or parts[0] not in _KINDS or not all(part.isdigit() for part in parts[3:]):
             return None
         return cls(parts[0], parts[1], parts[2], *map(int, parts[3:]))
 
     def with_created(self, created: int) -> JobRef:
-        """The same, made at another time."""
+        """The same reference with another creation time."""
         return replace(self, created=created)
 
     @property
     def object_names(self) -> tuple[str, ...]:
-        """The names of its objects: of an array one for each task."""
+        """The names of its objects, for an array one per task."""
         return tuple(f"{self.name}-{task}" for task in range(self.tasks)) if self.tasks else (self.name,)
 
     def iter_tasks(self) -> Iterator[tuple[int, str]]:
@@ -62,17 +62,18 @@ class JobRef:
 
 
 class RefStore:
-    """Where the jobs of a state folder are, by key: written before an object is sent, as nothing else says it."""
+    """The references of the jobs of a state folder, by key: written before an object is sent, as there is no other
+    record."""
 
     def __init__(self, folder: Path):
         self._folder = folder
 
     def build_folder_path(self, key: str) -> Path:
-        """What is kept of a job."""
+        """The folder of a job."""
         return self._folder / key
 
     def write(self, key: str, ref: JobRef, digest: str) -> None:
-        """Remember it, with the digest of its submission; whoever dies meanwhile leaves nothing half written."""
+        """Store it atomically, with the digest of its submission."""
         place = self.build_folder_path(key)
         create_private_folder(self._folder)
         create_private_folder(place)
@@ -81,11 +82,11 @@ class RefStore:
         new.replace(place / "ref")
 
     def read(self, key: str) -> JobRef | None:
-        """None where it was never sent."""
+        """None if it was never sent."""
         return JobRef.parse(self._read_lines(key)[0])
 
     def read_digest(self, key: str) -> str:
-        """That of the submission that was sent; empty where none was written."""
+        """The digest of the submission that was sent; empty if none was recorded."""
         return self._read_lines(key)[1]
 
     def _read_lines(self, key: str) -> tuple[str, str]:

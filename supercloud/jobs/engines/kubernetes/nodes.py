@@ -1,4 +1,4 @@
-"""What is free in a cluster: nodes, the pods on them and the Workloads that wait in, values out. Pure."""
+"""The free capacity of a cluster: from nodes, their pods and waiting Workloads. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MIG_RESOURCE = "/mig-"
 
 
 def iter_node_states(nodes: Iterable[Json], pods: Iterable[Json], resources: Collection[str]) -> Iterator[NodeState]:
-    """Every node, with what anybody's pods have of ``resources``; of nodes without any, 1 where a job has the node."""
+    """All nodes, with ``resources`` allocated to pods of all users; for nodes without them, 1 if a job has the node."""
     used: dict[str, int] = {}
     until: dict[str, float | None] = {}
     for pod in pods:
@@ -49,7 +49,7 @@ def _classify_node(node: Json) -> Any:
 
 
 def _count_devices(pod: Json, resources: Collection[str]) -> int:
-    """Accelerators its containers have; 1 for a job's pod that asks for none."""
+    """Accelerators of its containers; 1 for a job's pod that requests none."""
     total = 0
     for container in pod.get("spec", {}).get("containers") or ():
         limits: Mapping[str, str] = container.get("resources", {}).get("limits") or {}
@@ -58,14 +58,14 @@ def _count_devices(pod: Json, resources: Collection[str]) -> int:
 
 
 def _compute_end(pod: Json) -> float | None:
-    """When it must have ended, by its time limit."""
+    """Its latest end, by its time limit."""
     limit = pod["metadata"].get("annotations", {}).get(TIME_LIMIT_ANNOTATION, "")
     started = parse_time(pod.get("status", {}).get("startTime"))
     return started + int(limit) if started is not None and limit.isdigit() else None
 
 
 def list_waiting_workloads(workloads: Iterable[Json]) -> list[WaitingJobs]:
-    """What Kueue has not let in, summed by pool."""
+    """Jobs that Kueue has not admitted, summed by pool."""
     return _sum_by_pool(
         (podset["template"], int(podset.get("count", 1)))
         for workload in workloads
@@ -79,7 +79,7 @@ def list_waiting_workloads(workloads: Iterable[Json]) -> list[WaitingJobs]:
 
 
 def list_waiting_volcano_jobs(jobs: Iterable[Json]) -> list[WaitingJobs]:
-    """What Volcano has not started, summed by pool."""
+    """Jobs that Volcano has not started, summed by pool."""
     return _sum_by_pool(
         (task["template"], int(task.get("replicas", 1)))
         for job in jobs
@@ -89,7 +89,7 @@ def list_waiting_volcano_jobs(jobs: Iterable[Json]) -> list[WaitingJobs]:
 
 
 def _sum_by_pool(waiting: Iterable[tuple[Json, int]]) -> list[WaitingJobs]:
-    """Templates of pods with how many of each."""
+    """Sum pod templates with their counts."""
     sums: dict[str, tuple[int, int]] = {}
     for template, count in waiting:
         pool = (template.get("spec", {}).get("nodeSelector") or {}).get(POOL_LABEL, "")

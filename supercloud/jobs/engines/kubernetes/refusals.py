@@ -1,4 +1,4 @@
-"""What a job asks for that Kubernetes has nothing for: said before anything is created."""
+"""Job fields that Kubernetes does not support: reported before anything is created."""
 
 from __future__ import annotations
 
@@ -13,28 +13,27 @@ _MAX_ARRAY_TASKS = 1000
 
 
 def require_pods(job: JobSpec, placement: Placement) -> PodRequirements:
-    """What pods need to know; raises :class:`EngineError` for a job that cannot be carried out."""
+    """The requirements of pods; raises :class:`EngineError` for a job that is not supported."""
     name = job.name
     if placement.pods is None:
         raise EngineError(
             f"cluster {placement.cluster} is not planned for Kubernetes; set scheduler: {{kind: kubernetes, …}} "
-            "in its spec, or take another engine"
+            "in its spec, or use another engine"
         )
     if placement.licenses:
-        raise EngineError(f"job {name!r} holds licenses, and Kubernetes counts none; take a cluster with Slurm")
+        raise EngineError(f"job {name!r} requests licenses, which are not supported on Kubernetes; use a Slurm cluster")
     if placement.begin or job.deadline:
         raise EngineError(
-            f"job {name!r} has a deadline, and Kubernetes knows neither a time to begin nor one to have "
-            "ended; leave out deadline and set time_limit"
+            f"job {name!r} has a deadline, which is not supported on Kubernetes; omit deadline and set time_limit"
         )
     if job.after:
         raise EngineError(
-            f"job {name!r} waits for other jobs, and Kubernetes starts nothing after something else; "
-            "submit both to a fleet: its broker sees to the order"
+            f"job {name!r} depends on other jobs, and Kubernetes does not support job dependencies; "
+            "submit both to a fleet, whose broker starts them in order"
         )
     if job.array and job.array > _MAX_ARRAY_TASKS:
         raise EngineError(
-            f"job {name!r} has {job.array} tasks, each an object of its own: submit arrays of at most "
+            f"job {name!r} has {job.array} tasks, each a separate object: submit arrays of at most "
             f"{_MAX_ARRAY_TASKS}, or let a task do more"
         )
     return placement.pods

@@ -1,4 +1,5 @@
-"""The shape of objects and lists of an API server, as far as they are read: https://kubernetes.io/docs/reference/."""
+"""The shape of objects and lists of an API server, limited to the fields that are read:
+https://kubernetes.io/docs/reference/."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from ....primitives.responses import ANY, BOOLEAN, OBJECT, TEXT, TEXT_MAP, Requi
 __all__ = ["RESPONSE", "CREATED"]
 
 _MAX_INT32 = 2**31 - 1
-"""Of what objects count: exit codes, restarts, replicas. The types of their fields have 32 bits with a sign."""
+"""For counts in objects: exit codes, restarts, replicas. The types of these fields are signed 32-bit integers."""
 _NUMBER = ValueType("a whole number of 32 bits", lambda value: is_whole(value, -_MAX_INT32, _MAX_INT32))
 _COUNT = ValueType(
     "a whole number of 32 bits",
@@ -68,7 +69,7 @@ RESPONSE: dict[str, Any] = {
     "metadata": _METADATA,
     "spec": _SPEC,
     "items": [_ITEM],
-    # of a refused or finished request it is a word
+    # of a refused or finished request it is a string
     "status": ValueType("a text or an object", lambda value: isinstance(value, str | dict)),
     "details": ANY,
 }
@@ -76,4 +77,4 @@ CREATED: Shape = {
     **RESPONSE,
     "metadata": Required({**_METADATA, "name": Required(TEXT), "creationTimestamp": Required(_TIME)}),
 }
-"""An object that was created: what tells it from another, and when that was."""
+"""A created object: its identity and its creation time."""

@@ -1,4 +1,4 @@
-"""How a job is, from its JobSet, the Workload that queues it, its Job and its pods. Pure."""
+"""The status of a job, from its JobSet, the Workload that queues it, its Job and its pods. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = [
 Json = dict[str, Any]
 
 TERMINATION_EXIT_CODES = (128 + 15, 128 + 9)
-"""Exit codes of what was ended by SIGTERM, then by SIGKILL."""
-TIME_LIMIT_EXCEEDED = "it ran longer than its time limit"
+"""Exit codes after SIGTERM and SIGKILL."""
+TIME_LIMIT_EXCEEDED = "it exceeded its time limit"
 _EXIT_CODE_PATTERN = re.compile(r"failed with exit code (\d+) ")
 
 
@@ -44,7 +44,7 @@ def build_status(jobset: Json, workload: Json | None, jobs: Sequence[Json], pods
         state, reason, code = _diagnose_failure(jobs, pods, str(failed.get("message", "")))
         return Status(state, attempt, reason, code, started, parse_time(failed.get("lastTransitionTime")))
     if gone := jobset["metadata"].get("deletionTimestamp"):
-        return Status(State.CANCELLED, attempt, "it was deleted", None, started, parse_time(gone))
+        return Status(State.CANCELLED, attempt, "its object was deleted", None, started, parse_time(gone))
     if jobset["spec"].get("suspend"):
         return Status(State.QUEUED, attempt, describe_workload(workload, _find_required_level(jobset)))
     if _is_running(status):
@@ -61,12 +61,12 @@ def find_condition(item: Json, condition_type: str, value: str = "True") -> Json
 
 
 def has_failed(jobset: Json) -> bool:
-    """Whether its Jobs say how."""
+    """Whether it failed; its Jobs then have the cause."""
     return find_condition(jobset, "Failed") is not None
 
 
 def needs_pods(jobset: Json) -> bool:
-    """Whether its pods say more: how it failed, or why it does not run although it was let in."""
+    """Whether its pods have more information: how it failed, or why it does not run although it was admitted."""
     if has_failed(jobset):
         return True
     over = find_condition(jobset, "Completed") or jobset["metadata"].get("deletionTimestamp")
@@ -74,7 +74,7 @@ def needs_pods(jobset: Json) -> bool:
 
 
 def parse_time(text: str | None) -> float | None:
-    """Seconds since 1970 of a time as Kubernetes writes it."""
+    """Seconds since 1970 of a time in Kubernetes' format."""
     return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else None
 
 
@@ -83,9 +83,9 @@ def _is_running(status: Json) -> bool:
 
 
 def _count_starts(jobset: Json, workload: Json | None) -> int:
-    """How often the queue has let it begin, with the time it waits for now.
+    """Number of its attempts: past admissions by the queue, and the current or next one.
 
-    The API server counts; where it does not, the queue tells how often it took the nodes back.
+    Counted by the API server; otherwise derived from the evictions that the queue reports.
     """
     counted = str(jobset["metadata"].get("annotations", {}).get(STARTS_ANNOTATION, ""))
     if counted.isdecimal():
@@ -95,7 +95,7 @@ def _count_starts(jobset: Json, workload: Json | None) -> int:
 
 
 def _find_required_level(jobset: Json) -> str:
-    """The level of topology that must hold the job or its segments, as the plan calls it."""
+    """The level of topology that must hold the job or its segments, by its name in the plan."""
     template = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
     wishes: Mapping[str, str] = template.get("metadata", {}).get("annotations") or {}
     label = next((wishes[name] for name in wishes if name.endswith("-required-topology")), "")
@@ -103,7 +103,7 @@ def _find_required_level(jobset: Json) -> str:
 
 
 def _diagnose_failure(jobs: Sequence[Json], pods: Sequence[Json], jobset_message: str) -> tuple[State, str, int | None]:
-    """State, reason and exit code of a job that failed, by the Job that did, else by its pods."""
+    """State, reason and exit code of a failed job, from the failed Job, else from its pods."""
     for job in jobs:
         failed = find_condition(job, "Failed") or find_condition(job, "FailureTarget") or {}
         reason, message = str(failed.get("reason", "")), str(failed.get("message", ""))
@@ -112,24 +112,24 @@ def _diagnose_failure(jobs: Sequence[Json], pods: Sequence[Json], jobset_message
         if match := _EXIT_CODE_PATTERN.search(message):
             return State.FAILED, f"ended with exit code {match[1]}", int(match[1])
         if f"has condition {DISRUPTION_TARGET}" in message:
-            return State.NODE_FAIL, "a node was lost under it", None
+            return State.NODE_FAIL, "a node of the job was lost", None
         jobset_message = message or reason or jobset_message
     return find_pod_failure(pods) or (State.FAILED, jobset_message, None)
 
 
 def find_pod_failure(pods: Sequence[Json]) -> tuple[State, str, int | None] | None:
-    """State, reason and exit code of a job by the first of its pods that failed; None where none says so."""
+    """State, reason and exit code of a job from the first of its pods that failed; None if no pod failed."""
     if any(pod.get("status", {}).get("reason") == "DeadlineExceeded" for pod in pods):
         return State.TIMEOUT, TIME_LIMIT_EXCEEDED, None
     if (found := _find_first_failure(pods)) is None:
         return None
     code, why = found
-    text = "it used more memory than there is on its node" if why == "OOMKilled" else f"ended with exit code {code}"
+    text = "out of memory" if why == "OOMKilled" else f"ended with exit code {code}"
     return State.FAILED, text, code
 
 
 def _find_first_failure(pods: Sequence[Json]) -> tuple[int, str] | None:
-    """Exit code and reason of the container that failed first: the others are ended because of it."""
+    """Exit code and reason of the container that failed first: the others were terminated because of it."""
     ends = [
         (str(end.get("finishedAt", "")), int(end["exitCode"]), str(end.get("reason", "")))
         for pod in pods

@@ -1,4 +1,4 @@
-"""A job as a Volcano job: the same pods, with Volcano's words for gang, topology and restarts."""
+"""A job as a Volcano job: the same pods, with Volcano's fields for gangs, topology and restarts."""
 
 from __future__ import annotations
 
@@ -33,15 +33,13 @@ __all__ = ["API_VERSION", "VolcanoJobKind", "build_vcjob"]
 Json = dict[str, Any]
 
 API_VERSION = "batch.volcano.sh/v1alpha1"
-# Its plugin "svc" names pods, "env" numbers them; the retry count stands on every pod.
+# Its plugin "svc" names pods, "env" numbers them; the retry count is on every pod.
 _POD_FIELDS = PodFields(
     "metadata.annotations['volcano.sh/task-index']",
     "metadata.annotations['volcano.sh/job-retry-count']",
     f"$(SUPERCLOUD_OBJECT)-{ROLE}-0.$(SUPERCLOUD_OBJECT)",
 )
-_EVICTION_EXIT_CODE = (
-    128 + 15
-)  # a pod that is evicted ends by SIGTERM, and Volcano sees that before it sees that it is gone
+_EVICTION_EXIT_CODE = 128 + 15  # an evicted pod ends by SIGTERM, and Volcano sees that before the deletion
 _STATES = {
     "Pending": State.QUEUED,
     "Inqueue": State.QUEUED,
@@ -62,7 +60,7 @@ _SCHEDULING_API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
 def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
-    """The object; of an array that of every task, but for its name and number."""
+    """The object; for an array that of every task, except its name and index."""
     name = build_object_name(job.name, key)
     body = build_container(job, placement, pods, key, _POD_FIELDS)
     limit = {"activeDeadlineSeconds": max(1, math.ceil(job.time_limit.to("s")))} if job.time_limit else {}
@@ -99,7 +97,7 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
             "queue": format_queue_name(job.tenant),
             "priorityClassName": format_scheduling_class_name(job.priority),
             "minAvailable": placement.nodes,
-            "maxRetry": job.retries + 1,  # the starts it has, though Volcano calls them retries
+            "maxRetry": job.retries + 1,  # the number of attempts, though Volcano calls them retries
             "ttlSecondsAfterFinished": TTL_AFTER_FINISHED,
             "plugins": {"env": [], "svc": ["--publish-not-ready-addresses=true"]},
             "policies": list(_build_policies(job)),
@@ -124,10 +122,10 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
 
 
 def _build_network_topology(job: JobSpec, placement: Placement, pods: PodRequirements, has_groups: bool) -> Json:
-    """The level to share; by its number, as a name is not looked up in time where groups of a job have one.
+    """The topology level; by number, as a name is not resolved in time if groups of a job have one.
 
-    A job that says where it must lie takes nobody's place in Volcano (issue 4374 there), so one of high priority does
-    not say where it would rather lie: Volcano's score for full HyperNodes keeps it together as well as it can.
+    A job that requires a level never preempts in Volcano (its issue 4374), so a job of high priority does not request a
+    preferred level: Volcano's score for full HyperNodes keeps it together as well as possible.
     """
     if placement.near.segment == placement.nodes > 1 and pods.segment_tier:
         return {"networkTopology": {"mode": "hard", "highestTierAllowed": pods.segment_tier}}
@@ -142,11 +140,11 @@ def _build_network_topology(job: JobSpec, placement: Placement, pods: PodRequire
 
 
 def _build_policies(job: JobSpec) -> Iterator[Json]:
-    """What is started again as a whole, with a higher count: work whose pods were evicted or told to end, and exit
-    codes that say so. Whatever else fails ends the job.
+    """The rules that restart a job as a whole, with a higher count: after pods were evicted or terminated, and for
+    listed exit codes. Other failures end the job.
 
-    A pod that is taken away is never made anew by itself, beside the rest of its gang and under the same epoch: without
-    retries it ends the job, as Volcano counts all starts alike.
+    A deleted pod is never recreated alone, next to the rest of its gang and under the same epoch: without retries the
+    deletion ends the job, as Volcano counts all restarts alike.
     """
     yield {"event": "PodEvicted", "action": "RestartJob"}
     codes = list_retried_exit_codes(job) if job.retries else ()
@@ -162,7 +160,7 @@ class VolcanoJobKind:
     api_version = API_VERSION
 
     def build_path(self, namespace: str) -> str:
-        """Where they are."""
+        """The API path."""
         return f"/apis/{API_VERSION}/namespaces/{namespace}/jobs"
 
     def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
@@ -170,11 +168,11 @@ class VolcanoJobKind:
         return build_vcjob(job, placement, pods, key)
 
     def is_waiting(self, resource: Json) -> bool:
-        """Whether none of it was started."""
+        """Whether none of its pods was started."""
         return resource.get("status", {}).get("state", {}).get("phase", "Pending") in ("Pending", "Inqueue")
 
     def list_statuses(self, api: ApiClient, namespace: str, selector: str) -> dict[str, Status]:
-        """How they are, by name."""
+        """Their statuses, by name."""
         found = list(api.iter_items(self.build_path(namespace), labelSelector=selector))
         groups: Iterable[Json] = ()
         pods: Iterable[Json] = ()
@@ -200,23 +198,27 @@ def _read_phase(item: Json) -> str:
 
 
 def _build_status(item: Json, group: Json | None, pods: list[Json]) -> Status:
-    """By what Volcano says of it; its PodGroup says why it waits, its pods how it failed."""
+    """From its Volcano status; its PodGroup has the reason for waiting, its pods that of a failure."""
     status, phase = item.get("status", {}), _read_phase(item)
     attempt = min(1 + int(status.get("retryCount", 0)), int(item["spec"].get("maxRetry", 1)))
     if gone := item["metadata"].get("deletionTimestamp"):
-        return Status(State.CANCELLED, attempt, "it was deleted", None, None, parse_time(gone))
+        return Status(State.CANCELLED, attempt, "its object was deleted", None, None, parse_time(gone))
     state = _STATES.get(phase, State.UNKNOWN)
     at = parse_time(status.get("state", {}).get("lastTransitionTime"))
     if state is State.RUNNING:
         return Status(state, attempt, "", None, at)
     if state is State.QUEUED:
-        return Status(state, attempt, describe_pod_group(group) if phase in _WAITING else "it is started again")
+        return Status(state, attempt, describe_pod_group(group) if phase in _WAITING else "it is restarting")
     if state is State.COMPLETED:
         return Status(state, attempt, "", 0, None, at)
     if phase in _BADLY:
         ended = find_pod_failure(pods)
         if ended is None or ended[2] in TERMINATION_EXIT_CODES:
-            ended = State.NODE_FAIL, "its nodes were taken: one was lost, or work of a higher priority needs them", None
+            ended = (
+                State.NODE_FAIL,
+                "its pods were evicted: a node was lost, or it was preempted by a job of higher priority",
+                None,
+            )
         return Status(ended[0], attempt, ended[1], ended[2], None, at)
     said = str(status.get("state", {}).get("message") or status.get("state", {}).get("reason") or "")
     return Status(state, attempt, said, None, None, at if state.is_final else None)

@@ -1,7 +1,8 @@
-"""The process that works the local queue off. ``python -m supercloud.jobs.engines.local.agent`` is started by ``bell``.
+"""The process that processes the local queue. ``python -m supercloud.jobs.engines.local.agent`` is started by ``bell``.
 
-Everything it decides is in the queue or in the folders of the runs before it is done, so it may be killed anywhere: the
-next agent reads where things stand and goes on. Once per step it looks at all that runs, then starts what fits.
+Every decision is recorded in the queue or in the folders of the runs before it is acted on, so the agent may be killed
+at any point: the next one reads the state and continues. In each step it checks all running jobs, then starts what
+fits.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from .slots import compute_capacity, lease_slots
 from .tasks import build_task_environment
 from .verdicts import can_retry, compute_time_left, find_exceeded_limit
 
-_HEARTBEAT = 1.0  # seconds between two looks when nothing rings and nothing ends
-_HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same where the system cannot tell us of the end of a process
+_HEARTBEAT = 1.0  # seconds between two steps without a wake-up or the end of a process
+_HEARTBEAT_WITHOUT_PIDFD = 0.05  # the same if the system cannot notify of the end of a process
 _MAX_WAITING_TASKS = 256
-_WAKE_UP_DELAY = 0.005  # seconds after a ring in which others may ring as well: one write to the disk serves them all
+_WAKE_UP_DELAY = 0.005  # seconds after a wake-up to wait for more: one write to disk serves them all
 
 
 class Agent:
@@ -48,7 +49,7 @@ class Agent:
         self.heartbeat = _HEARTBEAT
 
     def serve(self) -> None:
-        """Work until there has been nothing to do for a while."""
+        """Run until the queue has been idle for a while."""
         busy_at = time.monotonic()
         while True:
             running = [task for task in self.queue.list_running() if self.update_task(task)]
@@ -62,19 +63,19 @@ class Agent:
             self.sleep(running)
 
     def record_ends(self) -> None:
-        """Write down what has ended since the last look: however much it is, it costs one write to the disk."""
+        """Record the jobs that have ended since the last step, with one write to disk."""
         withdrawn = self.queue.list_cancelled_waiting()
         if not self.unrecorded_ends and not withdrawn:
             return
         with self.queue.transaction():
             for task in withdrawn:
-                self.queue.record_end(task.ref, State.CANCELLED, "cancelled before it began", None)
+                self.queue.record_end(task.ref, State.CANCELLED, "cancelled before it started", None)
             for ref, state, reason, code in self.unrecorded_ends:
                 self.queue.record_end(ref, state, reason, code)
         self.unrecorded_ends.clear()
 
     def try_shutdown(self) -> bool:
-        """Stop listening; whoever rings from here on starts another agent. Whoever rang before is in the queue."""
+        """Stop listening; a later wake-up starts another agent. Jobs of earlier ones are in the queue."""
         self.selector.unregister(self.pipe)
         os.close(self.pipe)
         if self.queue.is_empty():
@@ -91,7 +92,7 @@ class Agent:
         return [Run(self.folder, task.key, task.attempt, rank) for rank in range(count)]
 
     def update_task(self, task: Task) -> bool:
-        """Take note of what has happened to a job; False when it runs no more."""
+        """Update the state of a job; False when it no longer runs."""
         runs = self.list_runs(task)
         codes: list[int] = []
         alive: list[Run] = []
@@ -109,7 +110,7 @@ class Agent:
             return self.finish_termination(task, alive)
         if lost:
             return self.begin_termination(
-                task, State.NODE_FAIL, f"its process was lost in attempt {task.attempt}", None
+                task, State.NODE_FAIL, f"its process disappeared in attempt {task.attempt}", None
             )
         if bad is not None and alive:
             return self.begin_termination(
@@ -119,7 +120,7 @@ class Agent:
             if has_leftover_processes(runs):
                 signal_all(self.folder, task.key, task.attempt, signal.SIGKILL)
             if bad is not None and task.ref not in self.start_failures and can_retry(task, State.FAILED, bad):
-                self.queue.requeue(task.ref, f"ended with exit code {bad}; it is started again")
+                self.queue.requeue(task.ref, f"ended with exit code {bad}; it is restarted")
                 return False
             state = State.COMPLETED if bad is None else State.FAILED
             said = self.start_failures.get(task.ref) or (
@@ -134,14 +135,14 @@ class Agent:
         return True
 
     def poll_run(self, run: Run, task: Task) -> int | None:
-        """The exit code of a task, None while it runs or is being started, -1 when it was lost or never began."""
+        """The exit code of a task, None while it runs or is being started, -1 if it was lost or never started."""
         code = run.read_exit_code()
         if code is not None:
             return code
         process = run.read_process()
         child = self.children.get(run)
         if process is None and (task.termination_state or task.boot_id != read_boot_id()):
-            # of another boot: the machine went down, or another one with this home was about to start it
+            # of another boot: the machine was restarted, or another one with this home directory was about to start it
             run.block_start()
             process = run.read_process()
         if process is None:
@@ -150,7 +151,7 @@ class Agent:
             if child is None:
                 self.spawn(run, task)
             elif (ended := child.poll()) is not None and run.read_process() is None:
-                del self.children[run]  # a wrapper that was killed before it claimed anything: once more
+                del self.children[run]  # the wrapper was killed before it claimed the task: start again
                 if ended > 0:
                     self.start_failures[task.ref] = "it could not be started: its folder cannot be written"
             return None
@@ -159,26 +160,28 @@ class Agent:
             self.watch_process(process.pid)
         if alive or (alive is None and run.is_held()):
             return None
-        code = run.read_exit_code()  # it may have ended between the two looks
+        code = run.read_exit_code()  # it may have ended between the two checks
         if code is None and child is not None and child.pid == process.pid and (child.poll() or 0) > 0:
-            return child.returncode  # the disk was full: its code could not be written, but we are its parent
+            return (
+                child.returncode
+            )  # the disk was full: its exit code could not be written, but is known to the parent process
         return -1 if code is None else code
 
     def begin_termination(self, task: Task, state: State, reason: str, code: int | None) -> bool:
-        """Write down how a job ends, then begin to end it."""
+        """Record how a job ends, then start to terminate it."""
         self.queue.record_termination(task.ref, state, reason, code)
         self.signal_task(task, signal.SIGTERM)
         self.kill_deadlines[task.ref] = time.monotonic() + task.get_number("grace")
         return True
 
     def signal_task(self, task: Task, signal_number: int) -> int:
-        """Send a signal to all processes of a job but its wrappers, which write down how it ended."""
+        """Send a signal to all processes of a job except its wrappers, which record its exit code."""
         wrappers = [process.pid for run in self.list_runs(task) if (process := run.read_process()) and process.is_alive]
         return signal_all(self.folder, task.key, task.attempt, signal_number, wrappers)
 
     def finish_termination(self, task: Task, alive: list[Run]) -> bool:
-        """See a condemned job to its end."""
-        if task.ref not in self.kill_deadlines:  # the agent that condemned it is gone
+        """Finish the termination of a job."""
+        if task.ref not in self.kill_deadlines:  # the agent that started the termination is gone
             return self.begin_termination(task, State(task.termination_state), task.reason, task.exit_code)
         hard = time.monotonic() >= self.kill_deadlines[task.ref]
         remain = self.signal_task(task, signal.SIGKILL if hard else 0)
@@ -186,7 +189,7 @@ class Agent:
             return True
         del self.kill_deadlines[task.ref]
         if can_retry(task, State(task.termination_state), task.exit_code):
-            self.queue.requeue(task.ref, f"{task.reason}; it is started again")
+            self.queue.requeue(task.ref, f"{task.reason}; it is restarted")
         else:
             self.unrecorded_ends.append((task.ref, State(task.termination_state), task.reason, task.exit_code))
         return False
@@ -194,7 +197,7 @@ class Agent:
     # -- starting ----------------------------------------------------------------------------------------------------
 
     def start_tasks(self, running: list[Task]) -> list[Task]:
-        """Start what fits, in order; returns what was started."""
+        """Start the jobs that fit, in order; returns those started."""
         self.queue.release_dependents()
         waiting = self.queue.list_waiting(_MAX_WAITING_TASKS)
         if not waiting:
@@ -220,19 +223,19 @@ class Agent:
         return started
 
     def spawn(self, run: Run, task: Task) -> None:
-        """Start a task's wrapper; a start that happened before makes this one do nothing."""
+        """Start a task's wrapper; has no effect if it was started before."""
         workdir = str(task.submission.settings["workdir"])
         try:
             self.children[run] = run.spawn(task.submission.argv, workdir, build_task_environment(task, run.rank))
         except OSError as error:  # arguments too long, no more processes, a full disk
             self.start_failures[task.ref] = f"it could not be started: {error.strerror}"
-        except (EngineError, StoreError) as error:  # a secret that is not there, a log of somebody else
+        except (EngineError, StoreError) as error:  # a missing secret, a log of another user
             self.start_failures[task.ref] = f"it could not be started: {error}"
         else:
             self.watch_process(self.children[run].pid)
 
     def reap(self, running: Iterable[Task]) -> None:
-        """Take leave of children that have ended."""
+        """Reap child processes that have ended."""
         current = {(task.key, task.attempt) for task in running}
         for run, child in list(self.children.items()):
             if child.poll() is not None and (run.key, run.attempt) not in current:
@@ -241,7 +244,7 @@ class Agent:
     # -- waiting -----------------------------------------------------------------------------------------------------
 
     def watch_process(self, pid: int) -> None:
-        """Be woken when a process ends."""
+        """Wake up when a process ends."""
         if pid in self.watched_pids:
             return
         try:
@@ -255,7 +258,7 @@ class Agent:
         self.selector.register(handle, selectors.EVENT_READ, pid)
 
     def sleep(self, running: Iterable[Task]) -> None:
-        """Until somebody rings, a process ends, or time is up for a job."""
+        """Sleep until a wake-up, the end of a process, or a job's time limit."""
         patience = self.heartbeat if self.idle > self.heartbeat else self.idle
         for task in running:
             patience = min(patience, compute_time_left(task))
@@ -272,13 +275,13 @@ class Agent:
 
 
 def main(arguments: list[str]) -> int:
-    """Serve one folder; the lock and the pipe come open from the process that started this one."""
+    """Serve one folder; the lock and the pipe are inherited from the parent process."""
     folder, lock, pipe, idle = Path(arguments[0]), int(arguments[1]), int(arguments[2]), float(arguments[3])
     os.set_inheritable(lock, False)
     os.set_inheritable(pipe, False)
     os.ftruncate(lock, 0)
     os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
-    Agent(folder, pipe, idle).serve()  # what goes wrong is printed into agent.log; the next agent goes on
+    Agent(folder, pipe, idle).serve()  # errors are printed into agent.log; the next agent continues
     return 0
 
 

@@ -1,8 +1,8 @@
-"""How submitters and the agent find each other: a lock that says who the agent is, and a pipe that wakes it.
+"""Communication between submitters and the agent: a lock that is held by the agent, and a pipe that wakes it.
 
-An open pipe without a reader refuses its writers, so ringing also tells whether an agent is there. Whoever finds none
-takes the lock, opens the pipe and hands both to a new agent: the next one to ring is answered at once, and no two
-agents ever start. An agent that wants to leave closes its end of the pipe, looks into the queue once more, and goes.
+Writing to a pipe without a reader fails, so waking also detects whether an agent runs. A process that finds none takes
+the lock, opens the pipe and passes both to a new agent: the next wake-up is answered immediately, and two agents never
+start. An agent that exits closes its end of the pipe, checks the queue once more, and exits.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ from ...store.private_files import create_private_file
 
 __all__ = ["open_pipe", "wake_agent", "ensure_agent"]
 
-_START_TIMEOUT = 2.0  # seconds a leaving agent may take
+_START_TIMEOUT = 2.0  # seconds that an exiting agent may take
 
 
 def open_pipe(folder: Path) -> int:
-    """The agent's end; from now on ringing is heard."""
+    """Open the agent's end; from now on wake-ups are received."""
     path = folder / "bell"
     with contextlib.suppress(FileExistsError):
         os.mkfifo(path, 0o600)
-    return os.open(path, os.O_RDWR | os.O_NONBLOCK)  # also for writing: otherwise each writer that leaves is an end
+    return os.open(
+        path, os.O_RDWR | os.O_NONBLOCK
+    )  # also for writing: otherwise each writer that closes causes an end of file
 
 
 def wake_agent(folder: Path) -> bool:
-    """Wake the agent; False when there is none."""
+    """Wake the agent; False if none runs."""
     try:
         bell = os.open(folder / "bell", os.O_WRONLY | os.O_NONBLOCK)
     except OSError as error:
@@ -40,7 +42,7 @@ def wake_agent(folder: Path) -> bool:
             return False
         raise
     try:
-        with contextlib.suppress(BlockingIOError):  # full: it has been rung often enough
+        with contextlib.suppress(BlockingIOError):  # full: enough wake-ups are pending
             os.write(bell, b"!")
         return True
     except BrokenPipeError:
@@ -50,11 +52,11 @@ def wake_agent(folder: Path) -> bool:
 
 
 def ensure_agent(folder: Path, idle_timeout: float) -> None:
-    """See to it that an agent works the queue off: ring, or start one that leaves after ``idle_timeout`` seconds of
-    nothing."""
+    """Ensure that an agent processes the queue: wake it, or start one that exits after ``idle_timeout`` seconds without
+    work."""
     end = time.monotonic() + _START_TIMEOUT
     while not wake_agent(folder) and not _start_agent(folder, idle_timeout) and time.monotonic() < end:
-        time.sleep(0.005)  # one is about to leave, or to open its pipe
+        time.sleep(0.005)  # an agent is about to exit, or to open its pipe
 
 
 def _start_agent(folder: Path, idle_timeout: float) -> bool:
@@ -66,9 +68,9 @@ def _start_agent(folder: Path, idle_timeout: float) -> bool:
         create_private_file(folder / "agent.log")
         module = f"{__package__}.agent"
         command = [sys.executable, "-m", module, str(folder), str(lock), str(pipe), str(idle_timeout)]
-        # the agent of a job that submits jobs is no part of that job
+        # an agent started by a job is not part of that job
         env = {name: value for name, value in os.environ.items() if name != "SUPERCLOUD_RUN"}
-        # a shell in between that ends at once: the agent is nobody's child, and outlives everybody
+        # an intermediate shell that exits immediately: the agent has no parent here, and outlives all submitters
         detach = 'log=$1; shift; "$@" </dev/null >>"$log" 2>&1 &'
         subprocess.run(
             ["/bin/sh", "-c", detach, "sh", str(folder / "agent.log"), *command],
@@ -82,6 +84,6 @@ def _start_agent(folder: Path, idle_timeout: float) -> bool:
     except BlockingIOError:
         return False
     finally:
-        os.close(lock)  # the agent has its own copy: the lock stays
+        os.close(lock)  # the agent has inherited it: the lock stays held
         if pipe >= 0:
             os.close(pipe)

@@ -16,11 +16,11 @@ from ...runtime import checkpoint_helper as helper
 from ...store import private_files as private
 from ...store.states import State
 from ...store.status import Status
-from ..base import SubmissionUnknownError
+from ..base import SubmissionUnknownError, SubmittedJob
 from ..environment import build_job_environment, compute_rendezvous_port
 from ..retries import list_retried_exit_codes
 from ..shebang import parse_shebang
-from ..submission import Submission
+from ..submission import JobIdentity, Submission
 from .bell import ensure_agent
 from .queue import Queue
 from .runs import build_log_path, build_result_path, build_script_path
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalEngine"]
 
-# Of the submitter's environment a job sees only what programs need to be found and to speak: what happened to be set
-# in one terminal is no part of a job.
+# A job gets only the variables of the submitter's environment that programs need (paths, locale): other variables of a
+# terminal are not part of a job.
 _PASSED_VARIABLES = (
     "CONDA_PREFIX",
     "HOME",
@@ -53,52 +53,52 @@ _PASSED_VARIABLES = (
 _PRIORITY_VALUES = {"low": 0, "normal": 1, "high": 2}
 _CHUNK_SIZE = 2**20
 _MAX_TASKS = 256
-"""More processes than this no single machine plays sensibly."""
+"""Maximum number of processes that one machine simulates."""
 _MAX_ARRAY = 10_000
 
 
 class LocalEngine:
-    """This machine. Each node of a placement is played by processes here; they share its accelerators."""
+    """This machine. Each node of a placement is simulated by processes here, which share its accelerators."""
 
     poll_interval = 0.1
     supports_dependencies = True
     idle_timeout = 5.0
-    """Seconds of nothing to do after which the agent leaves."""
+    """Idle seconds after which the agent exits."""
     grace_period = 5.0
-    """Seconds between asking a job to end and ending it."""
+    """Seconds between SIGTERM and SIGKILL."""
 
     def __init__(self, connection: Connection, folder: Path):
         if not sys.platform.startswith("linux"):
-            raise EngineError("the local engine needs Linux (/proc tells it which processes live)")
+            raise EngineError("the local engine requires Linux (it uses /proc to find processes)")
         self.folder = folder / "local"
 
     @cached_property
-    def _queue(self) -> Queue:  # opened on first use: a dry run leaves nothing behind
+    def _queue(self) -> Queue:  # opened on first use: a dry run creates no files
         return Queue(self.folder)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
-        """The program, its environment and what it needs of this machine."""
+        """The program, its environment and its requirements on this machine."""
         tasks = placement.nodes * job.tasks_per_node
         if tasks > _MAX_TASKS:
             raise EngineError(
-                f"job {job.name!r} has {tasks} tasks, this machine plays at most {_MAX_TASKS}; "
+                f"job {job.name!r} has {tasks} tasks, the local engine simulates at most {_MAX_TASKS}; "
                 "submit it to a cluster, or a smaller one here"
             )
         if job.array and job.array > _MAX_ARRAY:
             raise EngineError(
-                f"job {job.name!r} has {job.array} tasks in its array, this machine takes at most "
+                f"job {job.name!r} has {job.array} tasks in its array, the local engine accepts at most "
                 f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here"
             )
         if placement.licenses:
             raise EngineError(
-                f"job {job.name!r} needs licences ({placement.licenses}), which this machine does not "
-                "count; leave them out, or submit it to Slurm"
+                f"job {job.name!r} needs licences ({placement.licenses}), which the local engine does not "
+                "support; omit them, or submit it to Slurm"
             )
         real = count_real_accelerators()
         if real is not None and placement.accelerators_per_node > real:
             raise EngineError(
                 f"job {job.name!r} needs {placement.accelerators_per_node} accelerators on a node, this "
-                f"machine may give {real}; ask for fewer, or set {ACCELERATORS_VARIABLE}"
+                f"machine has {real}; request fewer, or set {ACCELERATORS_VARIABLE}"
             )
         env = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         settings: dict[str, str | int | float] = {
@@ -115,7 +115,7 @@ class LocalEngine:
             "workdir": job.workdir or os.getcwd(),
         }
         argv = job.command or ()
-        if job.script:  # once, as a batch script is; it starts further tasks itself
+        if job.script:  # once, like a batch script, which starts further tasks itself
             settings |= {"nodes": 1, "tasks_per_node": 1}
             argv = (
                 *(parse_shebang(job.script) or (shutil.which("bash") or "/bin/sh",)),
@@ -142,8 +142,8 @@ class LocalEngine:
         return Submission(key, argv, job.script or "", env, settings)
 
     def submit(self, submission: Submission) -> str:
-        """Put it into the queue; the same submission again changes nothing. Its key for anything else is refused."""
-        self._queue.require_same_submission(submission)  # before its script takes the place of another job's
+        """Add it to the queue; repeating the same submission has no effect. A key of another job is refused."""
+        self._queue.require_same_submission(submission)  # before its script replaces that of another job
         try:
             self._write_files(submission)
         except OSError as error:
@@ -154,9 +154,9 @@ class LocalEngine:
         except (
             OSError,
             subprocess.SubprocessError,
-        ) as error:  # it is in the queue, and whoever asks for it wakes again
+        ) as error:  # it is in the queue, and a later poll wakes the agent
             raise SubmissionUnknownError(
-                f"the job is in the queue of this machine, and nothing can be started: {error}"
+                f"the job is in the local queue, but the agent cannot be started: {error}"
             ) from None
         return ref
 
@@ -171,37 +171,61 @@ class LocalEngine:
             helper.install(Path(submission.env["SUPERCLOUD_COMMIT"]))
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        """Those in the queue; a job that had a key before ``since`` is not the one that is looked for."""
+        """The keys in the queue; a job recorded before ``since`` does not match."""
         known = {key: self._queue.find(key) for key in keys}
         return {key: found.ref if found and not 0 < found.recorded < since else None for key, found in known.items()}
+
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """Those in the queue that were submitted for the same record."""
+        found = {}
+        for identity in jobs:
+            there = self._queue.find(identity.key)
+            is_ours = there is not None and there.submission.identity.is_same_record(identity)
+            found[identity.key] = SubmittedJob(
+                there.ref if there and is_ours else None, (there.ref,) if there and not is_ours else ()
+            )
+        return found
+
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """Ask the agent to end it, where the queue has it under this key for the same record."""
+        there = self._queue.find(start.key)
+        if there is None or there.ref != ref:
+            return
+        identity = there.submission.identity
+        if identity.is_same_record(start) or (not identity.record and identity.may_be_same_job(start)):
+            self.cancel(ref)
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the submissions in the queue."""
         return self._queue.find_digests(refs)
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
-        """How jobs are. Where some have not ended, an agent is seen to."""
+        """The statuses of jobs. If some have not ended, an agent is ensured."""
         statuses = self._queue.read_statuses(refs)
         if any(status.state in (State.QUEUED, State.RUNNING) for status in statuses.values()):
             ensure_agent(self.folder, self.idle_timeout)
         return statuses
 
     def cancel(self, ref: str) -> None:
-        """Ask the agent to end it."""
+        """Request its termination by the agent."""
         self._queue.cancel(ref)
         ensure_agent(self.folder, self.idle_timeout)
 
     def recall(self, ref: str) -> None:
-        """Take it out of the queue, unless it has begun."""
+        """Remove it from the queue, unless it has started."""
         self._queue.recall(ref)
 
     def read_log(self, key: str, offset: int) -> bytes:
-        """What all tasks and attempts of a job printed."""
+        """The output of all tasks and attempts of a job."""
         return _read_chunk(build_log_path(self.folder, key), offset)
 
     def read_result(self, key: str, offset: int) -> bytes:
-        """What it left in the file that SUPERCLOUD_RESULT names."""
+        """The content of its file SUPERCLOUD_RESULT."""
         return private.read_own_file(build_result_path(self.folder, key), offset, _CHUNK_SIZE)
+
+    def describe_result(self, key: str) -> str:
+        """Its path."""
+        return str(build_result_path(self.folder, key))
 
 
 def _read_chunk(path: Path, offset: int) -> bytes:
@@ -214,11 +238,11 @@ def _read_chunk(path: Path, offset: int) -> bytes:
 
 
 def _build_container_command(image: str, workdir: str, folder: Path) -> tuple[str, ...]:
-    """What starts a program in an image here: as an ordinary process, so that it ends with its job."""
+    """The command that starts a program in an image as an ordinary process, so that it ends with its job."""
     program = shutil.which("apptainer") or shutil.which("singularity")
     if program is None:
         raise EngineError(
-            "this machine has neither apptainer nor singularity to run an image; install one, leave out "
+            "this machine has neither apptainer nor singularity to run an image; install one, omit "
             "image, or submit it to a cluster"
         )
     source = image if image.startswith(("/", ".")) or "://" in image else f"docker://{image}"

@@ -1,4 +1,4 @@
-"""What this machine has been asked to run: the local engine's own durable list, worked off by its agent."""
+"""The durable job queue of the local engine, processed by its agent."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ _MIGRATIONS = (
     CREATE INDEX waiting ON tasks (priority DESC, ref) WHERE state = 'QUEUED';
     CREATE INDEX running ON tasks (ref) WHERE state = 'RUNNING'
     """,
-    # jobs that wait for others: the refs of those, until all have completed
+    # dependencies of jobs: their refs, until all have completed
     """
     ALTER TABLE tasks ADD COLUMN after TEXT NOT NULL DEFAULT '[]';
     DROP INDEX waiting;
     CREATE INDEX waiting ON tasks (priority DESC, ref) WHERE state = 'QUEUED' AND after = '[]';
     CREATE INDEX blocked ON tasks (ref) WHERE state = 'QUEUED' AND after != '[]'
     """,
-    # jobs that are to begin later, in seconds since 1970
+    # earliest start of jobs, in seconds since 1970
     "ALTER TABLE tasks ADD COLUMN begin REAL NOT NULL DEFAULT 0",
-    # when the present attempt began by the monotonic clock of its boot: limits and use, whatever the date does
+    # start of the present attempt by the monotonic clock of its boot: limits and usage do not depend on the date
     "ALTER TABLE tasks ADD COLUMN ticks REAL",
 )
 
@@ -63,7 +63,7 @@ _SIMULATED_REASON = "its accelerators are simulated: this machine has none"
 
 @dataclass(frozen=True)
 class Task:
-    """One job as this machine has it."""
+    """One job of the local queue."""
 
     ref: int
     key: str
@@ -73,23 +73,23 @@ class Task:
     slots: tuple[int, ...]
     """Accelerators leased to it."""
     is_simulated: bool
-    """Whether they are only pretended."""
+    """Whether they are simulated."""
     boot_id: str
-    """The boot of the machine under which this attempt was begun."""
+    """The boot of the machine during which this attempt was started."""
     is_cancelled: bool
     termination_state: str
-    """How it will have ended once its processes are gone: it was cut short."""
+    """Its final state after the termination of its processes, if it was terminated."""
     exit_code: int | None
     reason: str
     started: float | None
     ended: float | None
     queued: float = 0.0
     started_monotonic: float | None = None
-    """When this attempt began, by the monotonic clock of its boot."""
+    """Start of this attempt, by the monotonic clock of its boot."""
 
     @classmethod
     def from_row(cls, row: sqlite3.Row) -> Task:
-        """From a row of the table."""
+        """Create it from a row of the table."""
         return cls(
             row["ref"],
             row["key"],
@@ -111,27 +111,27 @@ class Task:
 
     @property
     def array_index(self) -> int | None:
-        """Its place in its array; None where it is no part of one."""
+        """Its index in its array; None if it is not part of one."""
         _, bracket, rest = self.key.partition("[")
         return int(rest[:-1]) if bracket else None
 
     def get_number(self, name: str) -> float:
-        """A setting of its submission that is a number; 0 where it has none."""
+        """A numeric setting of its submission; 0 if it is missing."""
         return float(self.submission.settings.get(name) or 0)
 
 
 @dataclass(frozen=True)
 class QueuedJob:
-    """What the queue has under a key."""
+    """The entry of a key in the queue."""
 
     ref: str
     submission: Submission
     recorded: float
-    """When its job was recorded, in seconds since 1970; 0 where nobody wrote it down."""
+    """When its job was recorded, in seconds since 1970; 0 if it was not recorded."""
 
 
 def parse_ref(ref: str) -> list[int]:
-    """The numbers of the tasks that a ref stands for: one, or as many as an array has."""
+    """The IDs of the tasks of a ref: one, or all of an array."""
     first, _, count = ref.partition("/")
     return list(range(int(first), int(first) + int(count or 1))) if first.isdigit() and (count or "1").isdigit() else []
 
@@ -141,7 +141,7 @@ def _format_command(submission: Submission) -> str:
 
 
 class Queue:
-    """The list, in ``queue.db`` of the local engine's folder."""
+    """The queue, in ``queue.db`` of the local engine's folder."""
 
     def __init__(self, folder: Path):
         create_private_folder(folder)
@@ -153,12 +153,12 @@ class Queue:
         """Close the file."""
         self._database.close()
 
-    # -- for those who submit ----------------------------------------------------------------------------------------
+    # -- for submitters ----------------------------------------------------------------------------------------
 
     def add(self, submission: Submission) -> str:
-        """Put a job in, an array as many times as it has tasks; one that is there already just has its ref.
+        """Add a job, an array once per task; for an existing job the ref is returned.
 
-        Raises :class:`EngineError` where another job has the key.
+        Raises :class:`EngineError` if another job has the key.
         """
         count = int(submission.settings.get("array") or 0)
         keys = [f"{submission.key}[{index}]" for index in range(count)] if count else [submission.key]
@@ -167,7 +167,7 @@ class Queue:
             [number for ref in str(submission.settings.get("after") or "").split() for number in parse_ref(ref)]
         )
         now, later = time.time(), float(submission.settings.get("begin") or 0)
-        begin, reason = (now + later, "it is to begin later") if later else (0.0, "")
+        begin, reason = (now + later, "its start time has not come") if later else (0.0, "")
         with self.transaction() as connection:
             self.require_same_submission(submission)
             connection.executemany(
@@ -179,7 +179,7 @@ class Queue:
             return f"{row['ref']}/{count}" if count else str(row["ref"])
 
     def find(self, key: str) -> QueuedJob | None:
-        """The job of a key; None where there is none."""
+        """The job of a key; None if there is none."""
         rows = self._database.read("SELECT ref, submission FROM tasks WHERE key IN (?, ?)", (key, f"{key}[0]"))
         if not rows:
             return None
@@ -188,17 +188,17 @@ class Queue:
         return QueuedJob(f"{rows[0]['ref']}/{count}" if count else str(rows[0]["ref"]), submission, submission.recorded)
 
     def require_same_submission(self, submission: Submission) -> None:
-        """Raise :class:`EngineError` where the key of a submission belongs to another job."""
+        """Raise :class:`EngineError` if the key of a submission belongs to another job."""
         known = self.find(submission.key)
         if known and known.submission.digest != submission.digest:
             raise EngineError(
-                f"the key {submission.key!r} belongs to job {known.ref} of this machine, submitted for another "
+                f"key {submission.key!r} is already used by job {known.ref} of this machine, submitted for another "
                 f"job or with other arguments ({_format_command(known.submission)}, not "
-                f"{_format_command(submission)}); take another key"
+                f"{_format_command(submission)}); use another key"
             )
 
     def find_digests(self, refs: Sequence[str]) -> dict[str, str]:
-        """For each job the digest of its spec; those without one are left out."""
+        """For each job the digest of its spec; jobs without one are omitted."""
         first = {numbers[0]: ref for ref in refs if (numbers := parse_ref(ref))}
         rows = self._database.read(
             "SELECT ref, submission FROM tasks WHERE ref IN (SELECT value FROM json_each(?))",
@@ -208,7 +208,7 @@ class Queue:
         return {ref: digest for ref, digest in found.items() if digest}
 
     def read_statuses(self, refs: Sequence[str]) -> dict[str, Status]:
-        """How jobs are. A queue that could not be written is opened anew: its agent may be waiting for it."""
+        """The statuses of jobs. A queue that could not be written is reopened, as its agent may be waiting for it."""
         self._database.reopen()
         wanted = {ref: parse_ref(ref) for ref in refs}
         rows = self._database.read(
@@ -229,25 +229,25 @@ class Queue:
         return {ref: status for ref, status in answers.items() if status is not None}
 
     def cancel(self, ref: str) -> None:
-        """Ask that a job ends."""
+        """Request the cancellation of a job."""
         with self.transaction() as connection:
             connection.executemany(
                 "UPDATE tasks SET cancelled = 1 WHERE ref = ? AND ended IS NULL", [(one,) for one in parse_ref(ref)]
             )
 
     def recall(self, ref: str) -> None:
-        """Take a job out again, unless any of it has begun."""
+        """Remove a job from the queue, unless any of its tasks has started."""
         numbers = json.dumps(parse_ref(ref))
         with self.transaction() as connection:
             connection.execute(
-                "UPDATE tasks SET state = ?, reason = 'given back before it began', ended = ?"
+                "UPDATE tasks SET state = ?, reason = 'recalled before it started', ended = ?"
                 " WHERE ref IN (SELECT value FROM json_each(?)) AND NOT EXISTS (SELECT 1 FROM tasks"
                 " WHERE ref IN (SELECT value FROM json_each(?)) AND state != 'QUEUED')",
                 (State.CANCELLED, time.time(), numbers, numbers),
             )
 
     def prune(self, ended_before: float) -> None:
-        """Forget what ended before a date, unless something waits for it."""
+        """Delete jobs that ended before a date, unless another job depends on them."""
         with self.transaction() as connection:
             connection.execute(
                 "DELETE FROM tasks WHERE ended < ? AND ref NOT IN"
@@ -258,16 +258,16 @@ class Queue:
     # -- for the agent -----------------------------------------------------------------------------------------------
 
     def list_running(self) -> list[Task]:
-        """Jobs that were begun and have not ended."""
+        """Jobs that were started and have not ended."""
         return self._select_tasks("state = 'RUNNING' ORDER BY ref")
 
     def list_waiting(self, limit: int) -> list[Task]:
-        """The next jobs, in the order they may begin; those to be cancelled among them."""
+        """The next jobs in starting order, including those to be cancelled."""
         due = f"state = 'QUEUED' AND after = '[]' AND begin <= {time.time():f}"
         return self._select_tasks(f"{due} ORDER BY priority DESC, ref LIMIT {limit:d}")
 
     def release_dependents(self) -> None:
-        """Let go of jobs whose others have completed; those of which one ended otherwise end themselves."""
+        """Release jobs whose dependencies have completed; jobs with a failed dependency fail."""
         rows = self._database.read(
             "SELECT t.ref, sum(d.ended IS NULL) AS open, max(CASE WHEN d.ended IS NOT NULL AND d.state != 'COMPLETED'"
             " THEN d.ref END) AS bad FROM tasks t, json_each(t.after) a LEFT JOIN tasks d ON d.ref = a.value"
@@ -279,16 +279,16 @@ class Queue:
         with self.transaction() as connection:
             for row in ready:
                 if row["bad"] is not None:
-                    self.record_end(row["ref"], State.FAILED, "a job it waits for did not complete", None)
+                    self.record_end(row["ref"], State.FAILED, "a dependency did not complete", None)
                 else:
                     connection.execute("UPDATE tasks SET after = '[]' WHERE ref = ?", (row["ref"],))
 
     def list_cancelled_waiting(self) -> list[Task]:
-        """Jobs that were cancelled before they began."""
+        """Jobs that were cancelled before they started."""
         return self._select_tasks("state = 'QUEUED' AND cancelled = 1")
 
     def is_empty(self) -> bool:
-        """Whether nothing waits and nothing runs."""
+        """Whether no job waits or runs."""
         return not self._database.read("SELECT 1 FROM tasks WHERE state IN ('QUEUED', 'RUNNING') LIMIT 1")
 
     def _select_tasks(self, condition: str) -> list[Task]:
@@ -296,7 +296,7 @@ class Queue:
         for row in self._database.read(f"SELECT * FROM tasks WHERE {condition}"):
             try:
                 tasks.append(Task.from_row(row))
-            except (ValueError, TypeError, LookupError) as error:  # damaged: the others go on
+            except (ValueError, TypeError, LookupError) as error:  # damaged: other jobs continue
                 if row["state"] == State.QUEUED:
                     self.record_end(
                         row["ref"],
@@ -307,7 +307,7 @@ class Queue:
         return tasks
 
     def record_start(self, ref: int, slots: Sequence[int], is_simulated: bool) -> None:
-        """Write down that a job is about to be started on these accelerators."""
+        """Record that a job is about to be started on these accelerators."""
         with self.transaction() as connection:
             reason = _SIMULATED_REASON if is_simulated else ""
             connection.execute(
@@ -326,7 +326,7 @@ class Queue:
             )
 
     def record_termination(self, ref: int, state: State, reason: str, exit_code: int | None = None) -> None:
-        """Write down how a job will have ended, before its processes are ended."""
+        """Record how a job will end, before its processes are terminated."""
         with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET verdict = ?, reason = ?, exit_code = ? WHERE ref = ? AND verdict = ''",
@@ -334,7 +334,7 @@ class Queue:
             )
 
     def record_end(self, ref: int, state: State, reason: str, exit_code: int | None) -> None:
-        """Write down how a job ended."""
+        """Record how a job ended."""
         with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET state = ?, reason = ?, exit_code = ?, slots = '[]',"
@@ -343,7 +343,7 @@ class Queue:
             )
 
     def requeue(self, ref: int, reason: str) -> None:
-        """Put a job back to be started once more."""
+        """Requeue a job."""
         with self.transaction() as connection:
             connection.execute(
                 "UPDATE tasks SET state = ?, attempt = attempt + 1, slots = '[]', verdict = '', exit_code = NULL,"

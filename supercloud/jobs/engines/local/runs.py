@@ -1,7 +1,7 @@
-"""What a started task leaves on the disk, and its processes. The disk knows; nothing else has to.
+"""The files of a started task, and its processes. The files are the only record.
 
-``runs/KEY/log`` is what the job printed, ``runs/KEY/ATTEMPT/RANK/`` one task: ``started`` (its process, written once),
-``exit`` (its exit code), ``held`` (locked as long as its wrapper lives, for those that cannot see its process).
+``runs/KEY/log`` is the output of the job, ``runs/KEY/ATTEMPT/RANK/`` one task: ``started`` (its process, written once),
+``exit`` (its exit code), ``held`` (locked while its wrapper runs, for processes that cannot look it up).
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ __all__ = [
 ]
 
 RUNS = "runs"
-"""The folder of all this, in that of the engine."""
+"""Name of the folder of all runs, in the engine's folder."""
 _RUN_VARIABLE = "SUPERCLOUD_RUN"
 _WRAPPER_SCRIPT = Path(__file__).with_name("run.sh")
 
 
 def build_log_path(folder: Path, key: str) -> Path:
-    """The file all tasks and attempts of a job print to, those of an array too."""
+    """The log file of all tasks and attempts of a job, including those of an array."""
     return folder / RUNS / key.partition("[")[0] / "log"
 
 
 def build_result_path(folder: Path, key: str) -> Path:
-    """The file a job may leave a result in."""
+    """The file for the result of a job."""
     return folder / RUNS / key / "result"
 
 
 def build_script_path(folder: Path, key: str) -> Path:
-    """The file that holds the script of a job."""
+    """The file with the script of a job."""
     return folder / RUNS / key / "script"
 
 
@@ -53,27 +53,28 @@ class Run:
     """One task of one attempt."""
 
     folder: Path
-    """Of the local engine."""
+    """Folder of the local engine."""
     key: str
     attempt: int
     rank: int
 
     @property
     def task_folder(self) -> Path:
-        """Its own folder."""
+        """The folder of the task."""
         return self.folder / RUNS / self.key / str(self.attempt) / str(self.rank)
 
     def spawn(self, argv: Sequence[str], workdir: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start its wrapper in a session of its own. May be repeated: only one wrapper ever gets the claim.
+        """Start its wrapper in a separate session. May be repeated: only one wrapper ever gets the claim.
 
-        The wrapper inherits a lock: whether it lives is seen from other containers and machines with this home, too.
+        The wrapper inherits a lock: other containers and machines with this home directory can thus see whether it
+        runs.
         """
         self.task_folder.mkdir(parents=True, exist_ok=True)
         build_log_path(self.folder, self.key).parent.mkdir(exist_ok=True)
         create_private_file(build_log_path(self.folder, self.key))
         held = os.open(self.task_folder / "held", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            with contextlib.suppress(OSError):  # held by the wrapper that is there already, or a system without locks
+            with contextlib.suppress(OSError):  # held by the running wrapper, or no lock support
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
             log = str(build_log_path(self.folder, self.key))
             return subprocess.Popen(
@@ -86,7 +87,7 @@ class Run:
             os.close(held)
 
     def is_held(self) -> bool:
-        """Whether the wrapper lives, wherever it is."""
+        """Whether the wrapper runs, on any machine."""
         try:
             with open(self.task_folder / "held", "rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -97,21 +98,21 @@ class Run:
         return False
 
     def read_process(self) -> ProcessId | None:
-        """The wrapper that got the claim; None when none has (yet)."""
+        """The wrapper that got the claim; None if none has (yet)."""
         try:
             return ProcessId.parse((self.task_folder / "started").read_text())
         except OSError:
             return None
 
     def read_exit_code(self) -> int | None:
-        """How the program ended; None when it has not, or took its wrapper with it."""
+        """The exit code of the program; None if it has not ended, or its wrapper was killed too."""
         try:
             return int((self.task_folder / "exit").read_text())
         except (OSError, ValueError):
             return None
 
     def block_start(self) -> None:
-        """Take the claim ourselves: a wrapper that is just starting will find that it came too late."""
+        """Take the claim, so that a wrapper that is just starting exits."""
         self.task_folder.mkdir(parents=True, exist_ok=True)
         claim = self.task_folder / f"claim.{os.getpid()}"
         write(claim, "0 - -\n")
@@ -120,7 +121,7 @@ class Run:
 
 
 def signal_all(folder: Path, key: str, attempt: int, signal_number: int, excluded_pids: Collection[int] = ()) -> int:
-    """Send a signal to all processes of an attempt but ``excluded_pids``; returns how many there were."""
+    """Send a signal to all processes of an attempt except ``excluded_pids``; returns their number."""
     found = [
         pid
         for pid in find_by_environment(_RUN_VARIABLE, f"{folder / 'runs' / key / str(attempt)}/")
@@ -133,7 +134,7 @@ def signal_all(folder: Path, key: str, attempt: int, signal_number: int, exclude
 
 
 def has_leftover_processes(runs: Sequence[Run]) -> bool:
-    """Whether finished programs may have left something in their sessions."""
+    """Whether finished programs may have left processes in their sessions."""
     for run in runs:
         process = run.read_process()
         if process is None or process.pid <= 1:

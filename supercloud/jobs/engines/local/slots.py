@@ -1,4 +1,4 @@
-"""Which job gets which accelerators of this machine."""
+"""Assignment of this machine's accelerators to jobs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .queue import Task
 __all__ = ["Capacity", "ACCELERATORS_VARIABLE", "compute_capacity", "lease_slots", "count_real_accelerators"]
 
 ACCELERATORS_VARIABLE = "SUPERCLOUD_ACCELERATORS"
-"""How many accelerators of this machine jobs may use; empty means what is there, or else pretended ones."""
+"""Number of accelerators of this machine for jobs; empty: those present, else simulated ones."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """What may run at one time."""
+    """What may run concurrently."""
 
     slots: int
     is_simulated: bool
     jobs_without_accelerators: int
-    """Jobs without accelerators."""
+    """Number of jobs without accelerators."""
 
 
 def count_real_accelerators() -> int | None:
-    """Accelerators the user lets us have, or that are there; None when there are none."""
+    """Accelerators that the user allows, or that are present; None if there are none."""
     said = os.environ.get(ACCELERATORS_VARIABLE, "")
     if said.isdigit():
         return int(said)
@@ -34,7 +34,7 @@ def count_real_accelerators() -> int | None:
 
 
 def compute_capacity(tasks: Sequence[Task]) -> Capacity:
-    """What there is; without accelerators, as many pretended ones as the largest job on its machines would see."""
+    """The capacity; without accelerators, as many simulated ones as the largest job needs on a node."""
     plain = max(4, 2 * (os.cpu_count() or 1))
     real = count_real_accelerators()
     if real is not None:
@@ -44,16 +44,16 @@ def compute_capacity(tasks: Sequence[Task]) -> Capacity:
 
 
 def compute_needed_slots(task: Task, capacity: Capacity) -> int:
-    """Slots a job takes. The nodes it pretends to have share what is really there."""
+    """Slots of a job. Its simulated nodes share the real accelerators."""
     return min(int(task.get_number("nodes") * task.get_number("accelerators_per_node")), max(capacity.slots, 1))
 
 
 def lease_slots(
     running: Sequence[Task], waiting: Sequence[Task], capacity: Capacity
 ) -> tuple[list[tuple[Task, list[int]]], list[tuple[Task, str]]]:
-    """Jobs that can begin now with their slots, and jobs that never can with the reason.
+    """Jobs that can start now, with their slots, and jobs that never can, with the reason.
 
-    A job that must wait for slots keeps those behind it from overtaking, or a large one would wait for ever.
+    A job that waits for slots blocks the jobs after it, or a large job would wait forever.
     """
     taken = {slot for task in running for slot in task.slots}
     free = [slot for slot in range(capacity.slots) if slot not in taken]
@@ -69,7 +69,7 @@ def lease_slots(
             hopeless.append(
                 (
                     task,
-                    f"it needs {per_node} accelerators on a node, this machine may give {capacity.slots}; "
+                    f"it needs {per_node} accelerators on a node, this machine has {capacity.slots}; "
                     f"set {ACCELERATORS_VARIABLE}",
                 )
             )

@@ -1,4 +1,4 @@
-"""What one task on this machine finds in its environment."""
+"""The environment of a task on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["build_task_environment"]
 
 
 def build_task_environment(task: Task, rank: int) -> dict[str, str]:
-    """The job's variables, the task's place among all tasks, and the accelerators it may use."""
+    """The job's variables, the task's rank, and the accelerators it may use."""
     settings = task.submission.settings
     nodes, per_node = int(task.get_number("nodes")), int(task.get_number("tasks_per_node"))
     node, local = divmod(rank, per_node)
@@ -33,16 +33,16 @@ def build_task_environment(task: Task, rank: int) -> dict[str, str]:
             "SUPERCLOUD_ARRAY_INDEX": str(task.array_index),
         }
     if wanted := str(settings.get("secrets") or ""):
-        env |= read_secrets(dict(item.split("=", 1) for item in wanted.split()))  # read here, written nowhere
+        env |= read_secrets(dict(item.split("=", 1) for item in wanted.split()))  # read here, never written
     if name := str(settings.get("visible_env") or ""):
         env[name] = ",".join(map(str, _select_visible_accelerators(task, node, nodes)))
     return env
 
 
 def _select_visible_accelerators(task: Task, node: int, nodes: int) -> list[int]:
-    """Accelerators of one of the nodes the job pretends to have.
+    """Accelerators of one of the job's simulated nodes.
 
-    Pretended ones are numbered per node, as each node numbers its own. Real ones are shared out among the nodes.
+    Simulated ones are numbered per node, as on real nodes. Real ones are divided among the nodes.
     """
     if not task.slots:
         return []

@@ -1,4 +1,4 @@
-"""How long a job of this machine may go on, and whether its end is one."""
+"""Time limits of a job of this machine, and whether it is retried."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["can_retry", "find_exceeded_limit", "compute_time_left"]
 
 
 def _compute_elapsed(task: Task) -> float:
-    """Seconds its present attempt has been running: by the clock that no change of the date moves, while it is the
-    clock under which the attempt began.
+    """Seconds its present attempt has been running: by the monotonic clock, if that is of the boot in which the attempt
+    started.
     """
     if task.started_monotonic is not None and task.boot_id == read_boot_id():
         return time.monotonic() - task.started_monotonic
@@ -22,7 +22,7 @@ def _compute_elapsed(task: Task) -> float:
 
 
 def compute_time_left(task: Task) -> float:
-    """Seconds until its time is up; infinity where it has no limit."""
+    """Seconds until its time limit; infinity if it has none."""
     limit, deadline = task.get_number("time_limit"), task.get_number("deadline")
     left = [limit - _compute_elapsed(task)] if limit and task.started else []
     left += [task.queued + deadline - time.time()] if deadline else []
@@ -30,7 +30,7 @@ def compute_time_left(task: Task) -> float:
 
 
 def find_exceeded_limit(task: Task) -> str:
-    """Why its time is up; empty while it is not."""
+    """The limit that it has exceeded; empty if none."""
     limit, deadline = task.get_number("time_limit"), task.get_number("deadline")
     if limit and task.started and _compute_elapsed(task) > limit:
         return f"ran longer than its time limit of {limit:g} s"
@@ -40,7 +40,7 @@ def find_exceeded_limit(task: Task) -> str:
 
 
 def can_retry(task: Task, state: State, exit_code: int | None) -> bool:
-    """Whether it is started once more: its machine was lost, or its exit code is one to try again."""
+    """Whether it is restarted: its machine was lost, or its exit code is to be retried."""
     if task.is_cancelled or task.attempt > task.get_number("retries"):
         return False
     codes = str(task.submission.settings.get("retry_codes") or "").split()

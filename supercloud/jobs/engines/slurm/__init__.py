@@ -1,1 +1,1 @@
-"""Slurm as an engine: ``commands`` makes argv, ``texts`` reads answers, both pure; ``engine`` alone runs a process."""
+"""Slurm as an engine: ``commands`` builds argv, ``texts`` parses answers, both pure; only ``engine`` runs processes."""

@@ -1,7 +1,7 @@
-"""JSON of slurmrestd, in both directions. Pure, but for times that are counted from now.
+"""JSON of slurmrestd, in both directions. Pure, except for times relative to now.
 
-A submission is the same list of options that sbatch gets, each translated by a row of ``_OPTION_FIELDS``: what has no
-row is an error, never left out.
+A submission is the same list of options as for sbatch, each translated by a row of ``_OPTION_FIELDS``: an option
+without a row is an error, never ignored.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from .texts import build_status, parse_comment
 
 __all__ = [
     "parse_accounts",
-    "parse_digests",
     "read_job_id",
     "is_owned_by",
     "has_key",
-    "parse_keys",
+    "parse_jobs",
     "parse_nodes",
     "parse_queue",
     "build_submission",
@@ -44,7 +43,7 @@ def _parse_minutes(text: str) -> dict[str, Any]:
 
 
 def _parse_relative_time(text: str) -> int:
-    """``now+90seconds`` as seconds since 1970: the service takes no other times."""
+    """``now+90seconds`` as seconds since 1970: the service accepts no other format."""
     return int(time.time()) + int(text.removeprefix("now+").removesuffix("seconds"))
 
 
@@ -54,7 +53,7 @@ def _parse_switches(text: str) -> dict[str, Any]:
     return {"required_switches": _wrap_number(int(count)), "wait_for_switch": minutes * 60}
 
 
-# option -> the fields it becomes
+# option -> its fields
 _OPTION_FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     "account": lambda value: {"account": value},
     "array": lambda value: {"array": value},
@@ -87,14 +86,14 @@ _OPTION_FIELDS: Mapping[str, Callable[[str], dict[str, Any]]] = {
 
 
 def build_submission(argv: Sequence[str], script: str, data_format: str) -> dict[str, Any]:
-    """What is posted for the arguments of sbatch, in this data format."""
+    """The request body for the arguments of sbatch, in this data format."""
     if data_format == older.DATA_FORMAT:
         return older.build_submission(argv, script)
     job: dict[str, Any] = {"script": script, "environment": ["PATH=/usr/local/bin:/usr/bin:/bin"]}
     for option in argv[1:]:
         name, _, value = option.removeprefix("--").partition("=")
         if name not in _OPTION_FIELDS:
-            raise EngineError(f"slurmrestd is not told of --{name}; reach this cluster with --via ssh:HOST")
+            raise EngineError(f"--{name} is not supported through slurmrestd; use --via ssh:HOST for this cluster")
         job |= _OPTION_FIELDS[name](value)
     if "tasks_per_node" in job:
         nodes = int(job["nodes"])
@@ -106,20 +105,20 @@ def build_submission(argv: Sequence[str], script: str, data_format: str) -> dict
 
 
 def has_key(job: Mapping[str, Any]) -> bool:
-    """Whether it was submitted with a key, by whomever: :func:`is_owned_by` says whose it is."""
+    """Whether it was submitted with a key, by any user: :func:`is_owned_by` checks the user."""
     return str(_unwrap_number(job.get("comment"))).startswith(COMMENT_PREFIX)
 
 
 def is_owned_by(job: Mapping[str, Any], user: str, uid: int | None) -> bool:
-    """Whether a job of the list or of the accounts is that of a user, by name, or by number where it has no name.
+    """Whether a job of the list or of the accounts belongs to a user, by name, or by UID if it has no name.
 
-    Raises :class:`EngineError` where the answer does not say whose it is: to take it for somebody else's would let a
-    job be submitted twice.
+    Raises :class:`EngineError` if the answer does not state its user: to assume another user could cause a second
+    submission.
     """
     if name := job.get("user_name") or job.get("user"):
         return bool(name == user)
     if job.get("user_id") is None or uid is None:
-        raise EngineError(f"the answer does not say whose job {read_job_id(job)} is: it has no user_name")
+        raise EngineError(f"cannot determine the user of job {read_job_id(job)}: the answer has no user_name")
     return int(_format_whole_number(job["user_id"])) == uid
 
 
@@ -129,7 +128,7 @@ def parse_queue(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]:
 
 
 def rows(jobs: Iterable[Mapping[str, Any]]) -> Iterator[copies.Row]:
-    """The same, one by one, with what the comments say."""
+    """The same, one by one, with the identities in the comments."""
     for job in jobs:
         state = _parse_job_state(job.get("job_state"))
         restarts = int(_unwrap_number(job.get("restart_cnt")) or 0)
@@ -151,7 +150,7 @@ def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]
     for job in jobs:
         state, times = job.get("state") or {}, job.get("time") or {}
         word, code = _parse_job_state(state.get("current")), _format_exit_code(job.get("exit_code"))
-        if word == "FAILED" and code == "0:0":  # v0.0.38 says 0 of whatever ended without a signal
+        if word == "FAILED" and code == "0:0":  # v0.0.38 has 0 for all jobs that ended without a signal
             code = ""
         status = build_status(
             word,
@@ -165,23 +164,9 @@ def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]
     return found
 
 
-def parse_keys(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Key -> id, the latest of a key; empty where the answer does not say the id of a job that carries the key."""
-    found: dict[str, str] = {}
-    for number, identity in _iter_comments(jobs):
-        found[identity.key] = max(found.get(identity.key, number), number, key=copies.order_of)
-    return found
-
-
-def parse_digests(jobs: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Id -> digest of the job's spec; jobs without one are left out."""
-    return {number: identity.spec for number, identity in _iter_comments(jobs) if identity.spec}
-
-
-def _iter_comments(jobs: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, JobIdentity]]:
-    for job in jobs:
-        if found := _parse_identity(job):
-            yield read_job_id(job), found
+def parse_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[copies.ListedJob]:
+    """The jobs that carry a key; the id is empty where the answer does not say it."""
+    return [(read_job_id(job), identity) for job in jobs if (identity := _parse_identity(job))]
 
 
 def _parse_identity(job: Mapping[str, Any]) -> JobIdentity | None:
@@ -191,7 +176,7 @@ def _parse_identity(job: Mapping[str, Any]) -> JobIdentity | None:
 
 
 def parse_nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
-    """Every node of its list."""
+    """All nodes of its list."""
     for item in items:
         used = count_accelerators(str(item.get("tres_used") or ""))
         if not count_accelerators(str(item.get("tres") or "")):
@@ -200,14 +185,14 @@ def parse_nodes(items: Iterable[Mapping[str, Any]]) -> Iterator[NodeState]:
 
 
 def _parse_node_states(node: Mapping[str, Any]) -> set[str]:
-    """The words of a node's state: v0.0.38 has one in small letters, and a list of flags beside it."""
+    """The words of a node's state: v0.0.38 has one in lower case, and a separate list of flags."""
     state = node.get("state") or ()
     words = [state] if isinstance(state, str) else state
     return {str(word).upper() for word in (*words, *(node.get("state_flags") or ()))}
 
 
 def parse_waiting_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[WaitingJobs]:
-    """What waits for nodes, by partition."""
+    """Jobs that wait for nodes, by partition."""
     sums: dict[str, tuple[int, int]] = {}
     for job in jobs:
         if _parse_job_state(job.get("job_state")) == "PENDING" and job.get("state_reason") not in NON_NODE_REASONS:
@@ -219,26 +204,26 @@ def parse_waiting_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[WaitingJobs]:
 
 
 def read_job_id(job: Mapping[str, Any]) -> str:
-    """What Slurm calls a job, or the array it is a task of; empty where the answer does not say."""
+    """The ID of a job, or of the array it is a task of; empty if the answer lacks it."""
     array = job.get("array")
     ids = (job.get("array_job_id"), array.get("job_id") if isinstance(array, Mapping) else 0, job.get("job_id"))
     return next((number for item in ids if (number := _format_whole_number(item)) != "0"), "")
 
 
 def _format_whole_number(value: Any) -> str:
-    """A number as a command would print it; 0 where there is none."""
+    """A number in the format of a command; 0 if there is none."""
     return str(int(_unwrap_number(value) or 0))
 
 
 def _unwrap_number(value: Any) -> Any:
-    """A number as such: newer formats wrap it in ``{"set": …, "infinite": …, "number": …}``."""
+    """A plain number: newer formats wrap it in ``{"set": …, "infinite": …, "number": …}``."""
     if isinstance(value, Mapping) and "number" in value:
         return value["number"] if value.get("set") else 0
     return value
 
 
 def _parse_job_state(value: Any) -> str:
-    """A state: newer formats give a list, the first of which is the base state, a later one what happens to it."""
+    """A state: newer formats have a list of the base state and its flags."""
     if isinstance(value, str):
         return value
     words = [str(word) for word in value or ()]
@@ -246,7 +231,7 @@ def _parse_job_state(value: Any) -> str:
 
 
 def _format_exit_code(value: Any) -> str:
-    """An exit code as sacct writes it."""
+    """An exit code in the format of sacct."""
     if not isinstance(value, Mapping):
         return str(value if value is not None else "")
     signal = value.get("signal") or {}

@@ -1,4 +1,4 @@
-"""What is said to Slurm: argv. Pure; every text of a job is an argument of its own."""
+"""The commands for Slurm, as argv. Pure; every text of a job is a separate argument."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ __all__ = [
 ]
 
 COMMENT_PREFIX = "supercloud:"
-"""What a job's comment begins with. Its key follows, and finds it again; after colons come the digests of its spec and
-of its record."""
+"""Prefix of a job's comment. It is followed by the key, by which the job is found, and, after colons, by the digests of
+its spec and record."""
 
-# How long Slurm may look for nodes under few switches: as good as for ever where the job insists (the cluster's
-# max_switch_wait is the real limit), else no longer than an idle leaf is worth.
+# How long Slurm may wait for nodes under few switches: practically forever if required by the job (the cluster's
+# max_switch_wait is the actual limit), else no longer than an idle leaf is worth.
 _REQUIRED_SWITCH_WAIT = "30-00:00:00"
 _PREFERRED_SWITCH_WAIT = "0-00:05:00"
 
 _EPOCH_TIMES = ("env", "SLURM_TIME_FORMAT=%s")  # times that need no time zone
 
-# Widths: squeue cuts what is longer. RestartCnt has no letter in the short format, so all go by name. The tasks of an
-# array all have its ArrayJobID; of any other job it is its own id.
+# Widths: squeue truncates longer values. RestartCnt has no letter in the short format, so all are given by name. All
+# tasks of an array have its ArrayJobID; for other jobs it is the job's own ID.
 QUEUE_FIELDS = (
     ("ArrayJobID", 24),
     ("State", 24),
@@ -59,7 +59,7 @@ def build_sbatch(job: JobSpec, placement: Placement, key: str, log: str) -> tupl
 
 
 def add_identity(argv: Sequence[str], identity: JobIdentity) -> tuple[str, ...]:
-    """A submission whose comment says the digests of the job's spec and record, too, where there are any."""
+    """A submission whose comment also has the digests of the job's spec and record, if any."""
     comment = f"--comment={COMMENT_PREFIX}{identity.key}"
     digests = [digest for digest in (identity.spec, identity.record) if identity.spec and digest]
     return tuple(":".join([comment, *digests]) if word == comment else word for word in argv)
@@ -85,7 +85,7 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
         yield f"--begin=now+{math.ceil(placement.begin)}seconds"
     if job.array:
         yield f"--array=0-{job.array - 1}"
-    if job.after:  # what Slurm calls them; one that fails takes this one with it instead of leaving it in the queue
+    if job.after:  # by job ID; if one fails, this job is cancelled instead of remaining in the queue
         yield f"--dependency=afterok:{':'.join(ref.partition('/')[0] for ref in job.after)}"
         yield "--kill-on-invalid-dep=yes"
     for name, value in (
@@ -98,7 +98,9 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
     ):
         if value:
             yield f"--{name}={value}"
-    if job.workdir and log.startswith("/"):  # else the log is relative to where sbatch runs, and the script goes there
+    if job.workdir and log.startswith(
+        "/"
+    ):  # else the log is relative to the folder of sbatch, and the script changes the folder
         yield f"--chdir={job.workdir}"
     if placement.near.segment:
         yield f"--segment={placement.near.segment}"
@@ -117,13 +119,13 @@ def _format_time_limit(limit: Duration) -> str:
 
 
 def build_squeue() -> tuple[str, ...]:
-    """All jobs of the user that the controller remembers, finished ones too (for its MinJobAge)."""
+    """All jobs of the user that the controller has, including finished ones (for its MinJobAge)."""
     fields = ",".join(f"{name}:{width}|" for name, width in QUEUE_FIELDS)
     return (*_EPOCH_TIMES, "squeue", "--noheader", "--all", "--me", "--states=all", f"--Format={fields}")
 
 
 def build_sacct(refs: Sequence[str]) -> tuple[str, ...]:
-    """Jobs that the controller has forgotten."""
+    """Jobs that the controller has purged."""
     return (
         *_EPOCH_TIMES,
         "sacct",
@@ -136,9 +138,9 @@ def build_sacct(refs: Sequence[str]) -> tuple[str, ...]:
 
 
 def build_sacct_history(seconds: int) -> tuple[str, ...]:
-    """Ids and comments of the user's jobs of the last seconds.
+    """IDs and comments of the user's jobs of the last seconds.
 
-    The comment is only kept with AccountingStoreFlags=job_comment, the submission line always: the key is in both.
+    The comment is stored only with AccountingStoreFlags=job_comment, the submit line always: both have the key.
     """
     return (
         "sacct",
@@ -152,10 +154,10 @@ def build_sacct_history(seconds: int) -> tuple[str, ...]:
 
 
 def build_cancel(ref: str) -> tuple[str, ...]:
-    """End a job; no error when it has ended."""
+    """Cancel a job; not an error if it has ended."""
     return ("scancel", ref.partition("/")[0])
 
 
 def build_recall(ref: str) -> tuple[str, ...]:
-    """End a job if it has not begun; Slurm itself decides, so that none that begins this moment is hit."""
+    """Cancel a job if it is pending; Slurm decides, so that a job that starts now is not cancelled."""
     return ("scancel", "--state=PENDING", ref.partition("/")[0])

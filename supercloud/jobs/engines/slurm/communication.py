@@ -1,6 +1,6 @@
-"""Errors after which a request may have reached Slurm's controller although its answer was lost, and all others.
+"""Classification of errors: those after which a request may have reached Slurm's controller, and others.
 
-A submission that ends in one of them is looked for before it is repeated. Which they are is data:
+After such an error the job is looked up before its submission is repeated. The errors are data:
 ``communication-errors.json``.
 """
 
@@ -17,15 +17,15 @@ from typing import Any
 __all__ = ["is_refusal", "may_have_arrived", "says_may_have_arrived"]
 
 _NUMBER_FIELDS = ("error_number", "error_code", "errno")
-"""Where the number of an error stands; releases before 23.02 have the later names, too (v0.0.38 of slurmrestd)."""
+"""Fields of an error's number; releases before 23.02 have the later names (v0.0.38 of slurmrestd)."""
 _FAILURE_PREFIX = "submission failed:"
-"""What sbatch writes before the reason (``Batch job submission failed: …``)."""
+"""Prefix of the reason in sbatch's output (``Batch job submission failed: …``)."""
 
 
 def may_have_arrived(number: int) -> bool:
-    """Whether an error of Slurm or of the system leaves open that the controller has the request.
+    """Whether the controller may have received a request in spite of an error of Slurm or of the system.
 
-    Numbers that the table lacks, from newer releases, count as such where they are errors of communication.
+    Numbers missing in the table (newer releases) count as such if they are communication errors.
     """
     table = _load_table()
     if number in _list_system_numbers() or str(number) in table["may_have_arrived"]:
@@ -35,7 +35,7 @@ def may_have_arrived(number: int) -> bool:
 
 
 def says_may_have_arrived(text: str) -> bool:
-    """The same of what a command printed."""
+    """The same for the output of a command."""
     for message, _ in _load_table()["not_taken"].values():
         text = text.replace(message, "")
     if any(message in text for message in _load_table()["may_have_arrived"].values()):
@@ -45,10 +45,10 @@ def says_may_have_arrived(text: str) -> bool:
 
 
 def is_refusal(errors: object) -> bool:
-    """Whether the ``errors`` of an answer with an HTTP status of 5xx are those of a controller that refused.
+    """Whether the ``errors`` of an answer with an HTTP status of 5xx are refusals by the controller.
 
-    slurmrestd gives each error of Slurm its number, in one of ``_NUMBER_FIELDS``, and most of them the status 500. What
-    has no number was written by something in between, or is not known to be an answer of Slurm.
+    slurmrestd gives each Slurm error its number, in one of ``_NUMBER_FIELDS``, and most of them status 500. Errors
+    without a number were created by something in between, or are not known to be of Slurm.
     """
     items = errors if isinstance(errors, list) else []
     return bool(items) and all(_is_refused_item(item) for item in items)

@@ -1,7 +1,7 @@
-"""Running a job's program in an image, with what a cluster has for it. Pure: the batch script finds out when it runs.
+"""Running a job's program in an image. Pure: the batch script detects the container runtime when it runs.
 
-In this order: an OCI bundle (a folder with a config.json) by Slurm itself, pyxis, apptainer or singularity, enroot. The
-first two are options of srun (``container``), the others words before the program (``inside``).
+The order is: an OCI bundle (a folder with a config.json) by Slurm itself, pyxis, apptainer or singularity, enroot. The
+first two are options of srun (``container``), the others are a prefix of the program (``inside``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["render_runtime_selection", "build_script_feed", "format_image"]
 
-# Every task of a node finds the container that the first of them has made.
+# All tasks of a node use the container that the first of them creates.
 _ENROOT_SCRIPT = """\
 image=$1 mounts=$2 workdir=$3
 shift 3
@@ -41,7 +41,7 @@ IFS=,
 for mount in $mounts; do set -- --mount "$mount" "$@"; done
 exec enroot start --rw "$@"
 """
-# A script comes in on standard input, which may be all that both sides of a container share.
+# A script is passed on standard input, which may be the only thing that both sides of a container share.
 _FEED_SCRIPT = """\
 file=${TMPDIR:-/tmp}/supercloud-script.${SLURM_JOB_ID-}.${SLURM_RESTART_COUNT-}.${SLURM_PROCID-}.$$
 # noclobber takes no file that is there: small images have no mktemp
@@ -55,9 +55,9 @@ exit "$code"
 
 
 def render_runtime_selection(job: JobSpec, home: str) -> Iterator[str]:
-    """Lines of bash that set ``container`` and ``inside``, or end the job where the cluster cannot run images.
+    """Lines of bash that set ``container`` and ``inside``, or end the job if the cluster cannot run images.
 
-    Seen inside as outside are the job's folder, its checkpoints, and ``home``, a word of bash: the folder of all jobs.
+    Mounted are the job's folder, its checkpoints, and ``home``, a word of bash: the folder of all jobs.
     """
     assert job.image is not None
     paths = [path for path in (job.workdir, job.checkpoint.path if job.checkpoint else None) if path]
@@ -71,7 +71,7 @@ def render_runtime_selection(job: JobSpec, home: str) -> Iterator[str]:
         yield f"    container=(--container={shlex.quote(job.image)})"
     test = "elif" if job.image.startswith("/") else "if"
     yield f"{test} [[ $(srun --help 2>/dev/null) == *--container-image* ]]; then"
-    # Slurm runs its TaskProlog inside the container, and ends the task where that is not there
+    # Slurm runs its TaskProlog inside the container, and ends the task if that is missing
     yield "    prolog=$(scontrol show config | sed -n 's/^TaskProlog *= *//p')"
     yield '    [ ! -f "$prolog" ] || mounts+=,$prolog:$prolog'
     yield f'    container=(--container-image={named} --no-container-mount-home --container-mounts="$mounts")'
@@ -85,13 +85,13 @@ def render_runtime_selection(job: JobSpec, home: str) -> Iterator[str]:
     yield "elif command -v enroot >/dev/null; then"
     yield f'    inside=(sh -c {shlex.quote(_ENROOT_SCRIPT)} sh {named} "$mounts" {workdir or "/"})'
     yield "else"
-    yield "    echo 'supercloud: there is neither pyxis, apptainer, singularity nor enroot here to run an image' >&2"
+    yield "    echo 'supercloud: no pyxis, apptainer, singularity or enroot found to run an image' >&2"
     yield "    exit 78"
     yield "fi"
 
 
 def build_script_feed(script: str) -> tuple[tuple[str, ...], str]:
-    """The program that runs a script it is fed, and the here-document that feeds it."""
+    """The program that runs a script from standard input, and the here-document with the script."""
     body = script if script.endswith("\n") else script + "\n"
     mark, lines = "END_OF_SCRIPT", set(body.splitlines())
     while mark in lines:
@@ -100,7 +100,7 @@ def build_script_feed(script: str) -> tuple[tuple[str, ...], str]:
 
 
 def format_image(image: str) -> str:
-    """An image as pyxis and enroot call it: ``#`` between the registry and the rest, a file as it is."""
+    """An image name for pyxis and enroot: ``#`` after the registry; a file is unchanged."""
     registry, slash, rest = image.partition("/")
     is_registry = "." in registry or ":" in registry or registry == "localhost"
     return f"{registry}#{rest}" if slash and registry and is_registry else image

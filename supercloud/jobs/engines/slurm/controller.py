@@ -1,4 +1,4 @@
-"""Talking to Slurm: what is asked of its controller, whichever way it is reached."""
+"""The interface to Slurm's controller, independent of the connection."""
 
 from __future__ import annotations
 
@@ -14,47 +14,43 @@ from .runner import CommandResult, Runner
 
 __all__ = ["CommandController", "Controller"]
 
+_FORGOTTEN = "Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
 _TRANSIT_MARGIN = 60.0
-_MAX_IDS_PER_COMMAND = 8000  # ids in one command: its text must stay below the 128 KiB the system allows an argument
+_MAX_IDS_PER_COMMAND = 8000  # IDs in one command: its text must stay below the system's limit of 128 KiB per argument
 
 
 class Controller(Protocol):
-    """What the engine asks. Statuses come per task: an array has several."""
+    """The requests of the engine. Statuses are per task: an array has several."""
 
     def read_queue(self) -> Mapping[str, list[Status]]:
-        """All jobs of the user that the controller remembers."""
+        """All jobs of the user that the controller has."""
 
     def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
-        """Jobs that the controller has forgotten; empty where nobody keeps accounts."""
+        """Jobs that the controller has purged; empty without accounting."""
 
-    def read_keys(self) -> Mapping[str, str]:
-        """Key -> id of the jobs the controller remembers."""
+    def read_jobs(self) -> Sequence[copies.ListedJob]:
+        """The jobs the controller remembers, with what they carry."""
 
-    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """The same from the accounts of the last seconds; None where nobody keeps any."""
-
-    def read_digests(self, seconds: int) -> Mapping[str, str]:
-        """Id -> digest of the spec, of the jobs in the queue and, where somebody keeps any, in the accounts of the last
-        seconds; jobs that carry none are left out.
-        """
 
     def get_retention(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
 
     def rows(self) -> Sequence[copies.Row]:
-        """The same jobs, each of its tasks by itself, with what the comments say."""
+        """The same jobs, one row per task, with the identities in the comments."""
 
     def cancel(self, ref: str) -> None:
-        """End a job."""
+        """Cancel a job."""
 
     def recall(self, ref: str) -> None:
-        """End a job if it has not begun."""
+        """Cancel a job if it is pending."""
 
     def list_nodes(self) -> Sequence[NodeState]:
-        """Every node, with what jobs have of it."""
+        """All nodes, with their allocations."""
 
     def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
-        """What waits for nodes, of everybody."""
+        """Jobs of all users that wait for nodes."""
 
 
 class CommandController:
@@ -76,23 +72,17 @@ class CommandController:
                 found |= texts.parse_accounts(answer.stdout)
         return found
 
-    def read_keys(self) -> Mapping[str, str]:
+    def read_jobs(self) -> Sequence[copies.ListedJob]:
         """From the comments in the queue."""
-        return texts.parse_keys(self._run(commands.build_squeue()).stdout)
+        return texts.parse_jobs(self._run(commands.build_squeue()).stdout)
 
-    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """From comments and submission lines in the accounts."""
         answer = self.runner.run(commands.build_sacct_history(seconds))
-        return texts.parse_keys(answer.stdout) if answer.exit_code == 0 else None
-
-    def read_digests(self, seconds: int) -> Mapping[str, str]:
-        """From the same comments and submission lines."""
-        answer = self.runner.run(commands.build_sacct_history(seconds))
-        older = texts.parse_digests(answer.stdout) if answer.exit_code == 0 else {}
-        return older | texts.parse_digests(self._run(commands.build_squeue()).stdout)
+        return texts.parse_jobs(answer.stdout) if answer.exit_code == 0 else None
 
     def get_retention(self) -> float:
-        """MinJobAge, less a minute for what is on its way."""
+        """MinJobAge, minus a minute for delays."""
         return texts.parse_min_job_age(self._run(commands.SHOW_CONFIG).stdout) - _TRANSIT_MARGIN
 
     def rows(self) -> Sequence[copies.Row]:
@@ -100,15 +90,17 @@ class CommandController:
         return list(texts.iter_queue_rows(self._run(commands.build_squeue()).stdout))
 
     def cancel(self, ref: str) -> None:
-        """By scancel."""
-        self._run(commands.build_cancel(ref))
+        """By scancel; a job that the controller has forgotten has ended."""
+        answer = self.runner.run(commands.build_cancel(ref))
+        if answer.exit_code and _FORGOTTEN not in answer.stderr:
+            raise _build_error(answer)
 
     def recall(self, ref: str) -> None:
-        """By scancel, of pending jobs only."""
+        """By scancel of pending jobs only."""
         self._run(commands.build_recall(ref))
 
     def list_nodes(self) -> Sequence[NodeState]:
-        """From scontrol; until when from squeue."""
+        """From scontrol; end times from squeue."""
         until = listing.parse_ends(self._run(listing.LIST_RUNNING).stdout)
         return list(listing.parse_nodes(self._run(listing.SHOW_NODES).stdout, until))
 
@@ -119,6 +111,10 @@ class CommandController:
     def _run(self, argv: Sequence[str]) -> CommandResult:
         answer = self.runner.run(argv)
         if answer.exit_code:
-            said = (answer.stderr or answer.stdout).strip().splitlines()
-            raise EngineError(f"Slurm does not answer: {said[-1] if said else 'no reason given'}")
+            raise _build_error(answer)
         return answer
+
+
+def _build_error(answer: CommandResult) -> EngineError:
+    said = (answer.stderr or answer.stdout).strip().splitlines()
+    return EngineError(f"Slurm does not answer: {said[-1] if said else 'no reason given'}")

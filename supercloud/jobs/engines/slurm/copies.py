@@ -1,10 +1,10 @@
-"""Jobs of Slurm that carry one key.
+"""Slurm jobs with the same key.
 
-Those that were submitted for one record of a store are copies: a request that was given up arrived after the job had
-been submitted again. Others are of somebody who uses the same key: another store, such as that of a CI runner that is
-set up for every run, may have submitted the same spec under it.
+Those submitted for one record of a store are copies: a request that was given up arrived after the job had been
+submitted again. Others are from another store with the same key: for example, the store of a CI runner that is set up
+for every run may have submitted the same spec under it.
 
-Rows are the id of a job, the status of it or of one of its tasks, and what its comment says
+Rows are the ID of a job, the status of it or of one of its tasks, and the identity in its comment
 (:func:`.texts.parse_comment`).
 """
 
@@ -18,18 +18,50 @@ from ...store.status import Status
 from ..base import JobCopies
 from ..submission import JobIdentity
 
-__all__ = ["Row", "find_copies", "find_other_copies", "has_begun", "merge_copies", "order_of"]
+__all__ = [
+    "ListedJob",
+    "Row",
+    "find_copies",
+    "find_other_copies",
+    "has_begun",
+    "merge_copies",
+    "order_of",
+    "select_latest",
+    "select_live_starts",
+]
 
 Row = tuple[str, Status, JobIdentity | None]
+ListedJob = tuple[str, JobIdentity]
+"""The id of a job, empty where an answer does not say it, and what the job carries."""
 
 
 def order_of(number: str) -> tuple[int, str]:
-    """What ids of jobs are sorted by, also an id that is empty because an answer does not say it: that is the first."""
+    """Sort key of job IDs; an ID that is empty because the answer lacks it comes first."""
     return len(number), number
 
 
+def select_latest(jobs: Iterable[ListedJob]) -> dict[str, str]:
+    """Key -> id, of several jobs of one key that of the latest; empty where none of them has an id."""
+    refs: dict[str, str] = {}
+    for number, identity in jobs:
+        refs[identity.key] = max(refs.get(identity.key, number), number, key=order_of)
+    return refs
+
+
+def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> list[str]:
+    """Ids of the jobs of one start that have not ended: the job of ``ref``, unless Slurm uses its id for another job by
+    now, and its copies. An earlier version wrote no digest of the record, so that the id and the key must do.
+    """
+    live = _collect_live(rows).get(start.key, {})
+    is_start = {
+        number: other.is_same_record(start) or (number == ref and not other.record and other.may_be_same_job(start))
+        for number, other in live.items()
+    }
+    return sorted((number for number in live if is_start[number]), key=order_of)
+
+
 def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
-    """Id -> statuses; the reason of what has not ended says which other jobs of the same key have not ended either."""
+    """ID -> statuses; the reason of a live job lists the other live jobs of the same key."""
     listed = list(rows)
     live = _collect_live(listed)
     jobs: dict[str, list[Status]] = {}
@@ -43,19 +75,19 @@ def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
 
 
 def _describe_copies(ref: str, found: JobCopies) -> str:
-    """What the reason of a job says of the others of its key; empty where there are none."""
+    """The text on other jobs of its key in the reason of a job; empty if there are none."""
     said = []
     if found.certain:
         ids = " and ".join(sorted((ref, *found.certain), key=order_of))
-        said.append(f"Slurm has it more than once, as jobs {ids}; to end them, cancel it")
+        said.append(f"Slurm has several copies of it: jobs {ids}; cancel it to end them all")
     if found.possible:
         jobs = "job" if len(found.possible) == 1 else "jobs"
-        said.append(f"Slurm has {jobs} {' and '.join(found.possible)} of the same key, too, which cancel leaves alone")
+        said.append(f"Slurm also has {jobs} {' and '.join(found.possible)} of the same key, which cancel does not end")
     return "; ".join(said)
 
 
 def find_other_copies(rows: Iterable[Row], ref: str) -> Sequence[str]:
-    """Ids of the jobs that have not ended and are certainly copies of this one, which is listed as well."""
+    """IDs of live jobs that are certainly copies of this one, including it."""
     listed = list(rows)
     live = _collect_live(listed)
     identities = {identity for number, _, identity in listed if number == ref and identity}
@@ -64,14 +96,14 @@ def find_other_copies(rows: Iterable[Row], ref: str) -> Sequence[str]:
 
 
 def find_copies(rows: Iterable[Row], jobs: Mapping[str, JobIdentity]) -> dict[str, JobCopies]:
-    """For each job, by its id, the other jobs of its key that have not ended; jobs without others are left out."""
+    """For each job, by ID, the other live jobs of its key; jobs without others are omitted."""
     live = _collect_live(rows)
     found = {number: _select_copies(live, number, identity) for number, identity in jobs.items()}
     return {number: copies for number, copies in found.items() if copies.certain or copies.possible}
 
 
 def _collect_live(rows: Iterable[Row]) -> dict[str, dict[str, JobIdentity]]:
-    """Key -> id -> identity of the jobs that have not ended."""
+    """Key -> ID -> identity of the live jobs."""
     live: dict[str, dict[str, JobIdentity]] = {}
     for number, status, identity in rows:
         if number and identity and not status.state.is_final:
@@ -87,7 +119,7 @@ def _select_copies(live: Mapping[str, Mapping[str, JobIdentity]], ref: str, iden
 
 
 def has_begun(rows: Iterable[Row], numbers: Sequence[str]) -> bool:
-    """Whether any of these jobs is past its wait and has not ended."""
+    """Whether any of these jobs has started and not ended."""
     return any(
         number in numbers and not status.state.is_final and status.state is not State.QUEUED
         for number, status, _ in rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ....errors import EngineError, UnusableEngine
 from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..base import JobCopies, SubmissionUnknownError
-from ..submission import JobIdentity, Submission
+from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
+from ..submission import JobIdentity, Submission, compute_record_digest
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 __all__ = ["SlurmEngine"]
 
 
-_MAX_CLOCK_SKEW = 60.0  # seconds by which clocks that are kept right may differ
+_MAX_CLOCK_SKEW = 60.0  # maximum difference of synchronized clocks in seconds
 
 
 class SlurmEngine:
-    """Slurm. Here or through slurmrestd the state folder must be on storage that the nodes see; ssh uses homes."""
+    """Slurm. Locally or through slurmrestd the state folder must be on shared storage; ssh uses home directories."""
 
     poll_interval = 5.0
     supports_dependencies = True
     late_arrival = 120.0
-    # Nobody waits for the answer any more, and the controller may still take the request: sbatch and slurmrestd wait
+    # After a client has given up, the controller may still accept the request: sbatch and slurmrestd wait
     # for MessageTimeout, 10 s by default. Slurm itself warns above 100 s (src/common/read_config.c,
-    # https://slurm.schedmd.com/slurm.conf.html#OPT_MessageTimeout), to which 20 s are added. A front end of slurmrestd
-    # gives up before slurmrestd does (nginx after 60 s, https://nginx.org/en/docs/http/ngx_http_proxy_module.html).
+    # https://slurm.schedmd.com/slurm.conf.html#OPT_MessageTimeout), to which 20 s are added. A proxy of slurmrestd
+    # times out before slurmrestd does (nginx after 60 s, https://nginx.org/en/docs/http/ngx_http_proxy_module.html).
 
     def __init__(self, connection: Connection, folder: Path, runner: Runner | None = None):
         folder = folder / "slurm"
@@ -66,15 +66,15 @@ class SlurmEngine:
         """The sbatch command and its script."""
         if placement.accelerators_per_node and not placement.gres:
             raise EngineError(
-                f"Slurm has no name for {placement.accelerator}: nobody has given its catalog entry a "
-                "'gres'; place the job in another pool"
+                f"no Slurm name for {placement.accelerator}: its catalog entry has no "
+                "'gres'; use another pool for the job"
             )
         log = self.spool.get_log_path(key)
         text = render_script(job, placement, key, self.spool.home, change_folder=not log.startswith("/"))
         return Submission(key, commands.build_sbatch(job, placement, key, log), text, settings=_build_settings(job))
 
     def require_reachable(self) -> None:
-        """Slurm's commands are here, ssh is, or there is a token for the service."""
+        """Check that Slurm's commands or ssh are installed, or that there is a token for the service."""
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
             if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
@@ -83,12 +83,12 @@ class SlurmEngine:
             self._rest.require_token()
 
     def bind_tokens(self) -> None:
-        """The tokens that say no host are for the service of this connection, if it has one."""
+        """Tokens without a host are for the service of this connection, if it has one."""
         if self._rest is not None:
             self._rest.bind_tokens()
 
     def submit(self, submission: Submission) -> str:
-        """Hand it over; should this process be killed meanwhile, ``find`` says that it may still be on its way."""
+        """Submit it; if this process is killed meanwhile, ``find`` reports that it may still be in progress."""
         argv = commands.add_identity(submission.argv, submission.identity)
         answer = self.spool.submit(replace(submission, argv=argv))
         ref = texts.parse_job_id(answer.stdout)
@@ -97,43 +97,93 @@ class SlurmEngine:
         if answer.exit_code == 0 or _may_have_arrived(answer):
             said = (answer.stdout + answer.stderr).strip()[-200:]
             raise SubmissionUnknownError(
-                f"whether Slurm has the job is not known; sbatch ended with exit code {answer.exit_code} and {said!r}"
+                f"it is unknown whether Slurm has the job; sbatch ended with exit code {answer.exit_code} and {said!r}"
             )
         self.spool.refused(submission.key)
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
         """Look for jobs by the key in their comment: in the queue, then in the accounts."""
-        busy = self.spool.find_pending_keys(keys)
-        settled = [key for key in keys if key not in busy]
-        if not settled:
+        if not (settled := self._select_settled(keys)):
             return {}
         told, before = self._read_recorded_refs(settled, since)
-        refs = {key: ref for key, ref in self.controller.read_keys().items() if ref not in before} | told
+
+        def select(jobs: Iterable[copies.ListedJob]) -> dict[str, str]:
+            return {key: ref for key, ref in copies.select_latest(jobs).items() if ref not in before}
+
+        return self._look_up(settled, since, select, told)[0]
+
+    def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
+        """The same for jobs whose comments carry the same digests; others of their keys are named."""
+        wanted = {identity.key: identity for identity in jobs}
+        if not (settled := self._select_settled(list(wanted))):
+            return {}
+        told, others = {}, dict[str, set[str]]()
+        for key, (answer, recorded) in self.spool.read_answers(settled).items():
+            if ref := texts.parse_job_id(answer):
+                if wanted[key].record and compute_record_digest(recorded) == wanted[key].record:
+                    told[key] = ref
+                else:
+                    others.setdefault(key, set()).add(ref)
+
+        def select(listed: Iterable[copies.ListedJob]) -> dict[str, str]:
+            return copies.select_latest(
+                (number, identity) for number, identity in listed if identity.is_same_record(wanted.get(identity.key))
+            )
+
+        refs, listed = self._look_up(settled, since, select, told)
+        for number, identity in listed:
+            mine = wanted.get(identity.key)
+            if mine and number not in ("", told.get(mine.key)) and not identity.is_same_record(mine):
+                others.setdefault(mine.key, set()).add(number)
+        return {
+            key: SubmittedJob(ref, tuple(sorted(others.get(key, ()), key=copies.order_of))) for key, ref in refs.items()
+        }
+
+    def _select_settled(self, keys: Sequence[str]) -> list[str]:
+        """Those of the keys that nobody is in the middle of submitting."""
+        busy = self.spool.find_pending_keys(keys)
+        return [key for key in keys if key not in busy]
+
+    def _look_up(
+        self,
+        keys: Sequence[str],
+        since: float,
+        select: Callable[[Iterable[copies.ListedJob]], dict[str, str]],
+        told: Mapping[str, str],
+    ) -> tuple[dict[str, str | None], list[copies.ListedJob]]:
+        """Key -> id, None where no job of it is there, nothing where nobody knows; with all jobs that were listed.
+
+        ``select`` takes the jobs that are meant from a listing, ``told`` has those that are known without one.
+        """
+        listed = list(self.controller.read_jobs())
+        refs = select(listed) | dict(told)
         certain = True
-        if not refs.keys() >= set(settled):
+        if not refs.keys() >= set(keys):
             # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
             # submitted only if it could not have forgotten it
             age = time.time() - since
-            older = self.controller.read_older_keys(max(0, int(age)) + 3600)
+            older = self.controller.read_older_jobs(max(0, int(age)) + 3600)
             # where the date was set back since, nobody knows how long ago it was submitted
             certain = age > -_MAX_CLOCK_SKEW and (older is not None or age < self.controller.get_retention())
-            refs = {key: ref for key, ref in (older or {}).items() if ref not in before} | refs
-        self.spool.discard([key for key in settled if key not in refs and certain])
+            refs = select(older or ()) | refs
+            listed += older or ()
+        self.spool.discard([key for key in keys if key not in refs and certain])
         # empty: a job of the key is there, and the answer does not say what Slurm calls it
-        return {key: refs.get(key) for key in settled if refs.get(key) != "" and (key in refs or certain)}
+        return {key: refs.get(key) for key in keys if refs.get(key) != "" and (key in refs or certain)}, listed
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
-        """Those whose sbatch still has the lock of its script."""
+        """The keys whose sbatch still holds the lock of its script."""
         return self.spool.find_pending_keys(keys)
 
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
         """From the comments of the jobs, in the queue and in the accounts."""
-        known = self.controller.read_digests(max(0, int(time.time() - since)) + 3600)
+        older = self.controller.read_older_jobs(max(0, int(time.time() - since)) + 3600) or ()
+        known = {number: identity.spec for number, identity in (*older, *self.controller.read_jobs()) if identity.spec}
         return {ref: known[number] for ref in refs if (number := _parse_ref(ref)[0]) in known}
 
     def _read_recorded_refs(self, keys: Sequence[str], since: float) -> tuple[dict[str, str], set[str]]:
-        """Key -> id of what sbatch answered, and the ids of jobs that had one of these keys before ``since``."""
+        """Key -> ID in sbatch's answer, and the IDs of jobs that had one of these keys before ``since``."""
         told, before = {}, set()
         for key, (answer, recorded) in self.spool.read_answers(keys).items():
             if (ref := texts.parse_job_id(answer)) is None:
@@ -145,7 +195,7 @@ class SlurmEngine:
         return told, before
 
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
-        """Ask the queue first: the accounts show the last attempt that ended, also of a job that was put back."""
+        """The queue first: the accounts have the last attempt that ended, even of a requeued job."""
         queued = self.controller.read_queue()
         statuses = {}
         gone = []
@@ -158,7 +208,7 @@ class SlurmEngine:
         accounted = self.controller.read_accounts([_parse_ref(ref)[0] for ref in gone]) if gone else {}
         for ref in gone:
             number, count = _parse_ref(ref)
-            # tasks that only one of the two still lists count once: the accounts know all that have begun
+            # tasks that only one of the two lists count once: the accounts have all that have started
             if (
                 said := aggregate_array_status(accounted.get(number, ()), min(count, len(accounted.get(number, ()))))
             ) is not None:
@@ -166,21 +216,26 @@ class SlurmEngine:
         return statuses
 
     def cancel(self, ref: str) -> None:
-        """End it, and every copy of it."""
+        """Cancel it, and every copy of it."""
         self.controller.cancel(ref)
         for copy in copies.find_other_copies(self.controller.rows(), _parse_ref(ref)[0]):
             self.controller.cancel(copy)
 
+    def end_start(self, ref: str, start: JobIdentity) -> None:
+        """From the comments in the queue: Slurm uses an id again when it has counted to MaxJobId, or lost its state."""
+        for number in copies.select_live_starts(self.controller.rows(), _parse_ref(ref)[0], start):
+            self.controller.cancel(number)
+
     def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
-        """From the comments in the queue: the controller never forgets a job that has not ended."""
+        """From the comments in the queue: the controller never purges a live job."""
         numbers = {_parse_ref(ref)[0]: identity for ref, identity in jobs.items()}
         found = copies.find_copies(self.controller.rows(), numbers)
         return {ref: found[number] for ref in jobs if (number := _parse_ref(ref)[0]) in found}
 
     def recall(self, ref: str) -> None:
-        """End it, and every copy of it, if none of them has begun.
+        """Cancel it, and every copy of it, if none of them has started.
 
-        The others first: where one of them has not ended then, this one is left as it is.
+        The copies first: if one of them has not ended then, this job is not changed.
         """
         number = _parse_ref(ref)[0]
         rows = self.controller.rows()
@@ -189,32 +244,36 @@ class SlurmEngine:
             return
         for copy in others:
             self.controller.recall(copy)
-        # Slurm takes back what is PENDING only: not a copy that is CONFIGURING or REQUEUED, though it has not begun
+        # only PENDING jobs can be recalled: not a copy that is CONFIGURING or REQUEUED, though it has not started
         if not others or not copies.find_other_copies(self.controller.rows(), number):
             self.controller.recall(ref)
 
     def list_nodes(self) -> Sequence[NodeState]:
-        """Every node, with the accelerators that anybody's jobs have."""
+        """All nodes, with the accelerators allocated to jobs of all users."""
         return self.controller.list_nodes()
 
     def list_waiting_jobs(self) -> Sequence[WaitingJobs]:
-        """What waits for nodes, of everybody."""
+        """Jobs of all users that wait for nodes."""
         return self.controller.list_waiting_jobs()
 
     def read_log(self, key: str, offset: int) -> bytes:
-        """What its tasks printed, over all attempts."""
+        """The output of its tasks, over all attempts."""
         return self.spool.read_file(key, "log", offset)
 
     def read_result(self, key: str, offset: int) -> bytes:
-        """What it left in the file that SUPERCLOUD_RESULT names."""
+        """The content of its file SUPERCLOUD_RESULT."""
         return self.spool.read_file(key, "result", offset)
+
+    def describe_result(self, key: str) -> str:
+        """Its path in the spool."""
+        return self.spool.describe_file(key, "result")
 
 
 def _may_have_arrived(answer: CommandResult) -> bool:
     """Whether an sbatch that failed may have submitted the job: its answer was lost, or a signal ended it."""
     if communication.says_may_have_arrived(answer.stderr) or BROKE_OFF in answer.stderr:
         return True
-    is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter from the shell at the other end of ssh
+    is_killed = answer.exit_code < 0 or answer.exit_code > 128  # the latter by the remote shell of ssh
     return is_killed and "submission failed" not in answer.stderr
 
 
@@ -223,7 +282,7 @@ def _build_settings(job: JobSpec) -> dict[str, str | int | float]:
 
 
 def _format_ref(job_id: str, submission: Submission) -> str:
-    """What the engine calls a job: Slurm's number, and how many tasks an array has."""
+    """The reference of a job: Slurm's job ID, and the number of tasks of an array."""
     count = submission.settings.get("array")
     return f"{job_id}/{count}" if count else job_id
 

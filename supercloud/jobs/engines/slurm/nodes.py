@@ -1,4 +1,4 @@
-"""What is free on a Slurm cluster: ``scontrol show node`` and ``squeue`` in, values out. Pure."""
+"""The free capacity of a Slurm cluster, from ``scontrol show node`` and ``squeue``. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 SHOW_NODES = ("scontrol", "show", "node", "--oneliner", "--all")
-# of everybody: until when which nodes are taken, and how much waits where
+# of all users: end times of running jobs by node, and waiting jobs by partition
 LIST_RUNNING = (
     "env",
     "SLURM_TIME_FORMAT=%s",
@@ -47,13 +47,13 @@ DRAINED_STATES = {
 }
 DOWN_STATES = {"DOWN", "ERROR", "FUTURE", "FAIL", "INVAL", "INVALID_REG", "NOT_RESPONDING", "POWERING_DOWN", "UNKNOWN"}
 _MAX_NODE_NAMES = 2**22
-"""Names of nodes in one answer, each as often as a job has it: a cluster of 65,536 nodes with 64 jobs on each."""
-# who waits for these does not wait for nodes
+"""Maximum number of node names in one answer, counted once per job: a cluster of 65,536 nodes with 64 jobs on each."""
+# jobs with these reasons do not wait for nodes
 NON_NODE_REASONS = ("Dependency", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobArrayTaskLimit")
 
 
 def parse_nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
-    """Every node in the output of :data:`SHOW_NODES`; ``until`` is when the last job on a node must have ended."""
+    """All nodes in the output of :data:`SHOW_NODES`; ``until`` is the latest end of the jobs on a node."""
     for line in iter_lines(text, "scontrol show node"):
         if not (name := _read_value(line, "NodeName")):
             continue
@@ -67,7 +67,7 @@ def parse_nodes(text: str, until: Mapping[str, float]) -> Iterator[NodeState]:
 
 
 def classify_state(flags: set[str]) -> Literal["up", "drained", "down"]:
-    """What the words of a node's state mean for new work."""
+    """Classify the flags of a node's state."""
     return "down" if flags & DOWN_STATES else "drained" if flags & DRAINED_STATES else "up"
 
 
@@ -77,13 +77,13 @@ def _read_value(line: str, key: str) -> str:
 
 
 def count_accelerators(tres: str) -> int:
-    """Those in a text such as ``cpu=4,gres/gpu=8``."""
+    """The number of accelerators in a text such as ``cpu=4,gres/gpu=8``."""
     match = re.search(r"(?:^|,)gres/gpu=(\d+)", tres)
     return parse_number(match[1], "gres/gpu of a node") if match else 0
 
 
 def parse_ends(text: str) -> dict[str, float]:
-    """When the last job on each node must have ended, from :data:`LIST_RUNNING`; jobs without a limit say nothing."""
+    """The latest end of the jobs on each node, from :data:`LIST_RUNNING`; jobs without a limit are ignored."""
     latest: dict[str, float] = {}
     left = _MAX_NODE_NAMES
     for line in iter_lines(text, "squeue"):
@@ -97,7 +97,7 @@ def parse_ends(text: str) -> dict[str, float]:
 
 
 def parse_waiting_jobs(text: str) -> list[WaitingJobs]:
-    """What waits for nodes, by partition, from :data:`LIST_PENDING`."""
+    """Jobs that wait for nodes, by partition, from :data:`LIST_PENDING`."""
     sums: dict[str, tuple[int, int]] = {}
     for line in iter_lines(text, "squeue"):
         partition, _, rest = line.partition("|")
@@ -111,9 +111,9 @@ def parse_waiting_jobs(text: str) -> list[WaitingJobs]:
 
 
 def expand_hosts(folded: str, max_names: int = _MAX_NODE_NAMES) -> Iterator[str]:
-    """The names in ``a-[01-03,07],b2``: Slurm's way to write them, for names with one range of numbers.
+    """The names in ``a-[01-03,07],b2``: Slurm's hostlist notation, for names with one numeric range.
 
-    Raises :class:`EngineError` for a text of another form, and where it has more than ``max_names`` names.
+    Raises :class:`EngineError` for other notations, and for more than ``max_names`` names.
     """
     for prefix, inside, single in re.findall(r"([^,\[\]]+)\[([^\]]+)\]|([^,\[\]]+)", folded):
         if single:
@@ -121,12 +121,12 @@ def expand_hosts(folded: str, max_names: int = _MAX_NODE_NAMES) -> Iterator[str]
         for part in inside.split(",") if inside else ():
             first, _, last = part.partition("-")
             if not (first.isdecimal() and (last or first).isdecimal()) or len(first + last) > 18:
-                raise EngineError(f"squeue: {folded[:80]!r} is no list of nodes")
+                raise EngineError(f"squeue: {folded[:80]!r} is not a list of nodes")
             max_names -= max(0, int(last or first) + 1 - int(first))
             if max_names < 0:
                 raise EngineError(
-                    f"squeue: {folded[:80]!r} brings the nodes of jobs beyond {_MAX_NODE_NAMES:,}; is that the "
-                    "Slurm it should be?"
+                    f"squeue: {folded[:80]!r} exceeds the limit of {_MAX_NODE_NAMES:,} nodes of jobs; check that "
+                    "this is the right Slurm cluster"
                 )
             for number in range(int(first), int(last or first) + 1):
                 yield f"{prefix}{number:0{len(first)}d}"

@@ -1,6 +1,6 @@
 """Submissions in the data format v0.0.38, the newest of Slurm 22.05 and 23.02.
 
-Its fields carry the texts of sbatch's options, which slurmrestd reads as sbatch does; later formats have typed fields
+Its fields have the texts of sbatch's options, which slurmrestd parses as sbatch does; later formats have typed fields
 (:mod:`.bodies`). Source: src/slurmrestd/plugins/openapi/v0.0.38/jobs.c (``job_params``), github.com/SchedMD/slurm.
 """
 
@@ -38,7 +38,7 @@ _TEXT_FIELDS: Mapping[str, str] = {
     "qos": "qos",
     "time": "time_limit",
 }
-# options without a value, or with one that is always the same
+# options without a value, or with a constant one
 _FIXED_FIELDS: Mapping[str, Mapping[str, Any]] = {
     "exclusive": {"exclusive": "exclusive"},
     "kill-on-invalid-dep": {"kill_on_invalid_dependency": True},
@@ -49,10 +49,10 @@ _FIXED_FIELDS: Mapping[str, Mapping[str, Any]] = {
 
 
 def build_submission(argv: Sequence[str], script: str) -> dict[str, Any]:
-    """What is posted for the arguments of sbatch.
+    """The request body for the arguments of sbatch.
 
     Raises:
-        EngineError: for an option that the format has no field for, such as --switches, which it refuses.
+        EngineError: for an option without a field in the format, such as --switches.
     """
     job: dict[str, Any] = {"environment": {"PATH": "/usr/local/bin:/usr/bin:/bin"}}
     for option in argv[1:]:
@@ -63,8 +63,8 @@ def build_submission(argv: Sequence[str], script: str) -> dict[str, Any]:
             job |= _FIXED_FIELDS[name]
         else:
             raise EngineError(
-                f"slurmrestd of this release (format {DATA_FORMAT}) takes no --{name}; reach this cluster "
-                "with --via ssh:HOST"
+                f"slurmrestd of this release (format {DATA_FORMAT}) does not support --{name}; use "
+                "--via ssh:HOST for this cluster"
             )
     if "tasks_per_node" in job:
         job["tasks"] = int(job["nodes"]) * int(job["tasks_per_node"])

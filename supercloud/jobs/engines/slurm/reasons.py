@@ -1,4 +1,4 @@
-"""What Slurm's words mean, in sentences that say what to do where something can be done."""
+"""Slurm's reasons and states as sentences, with a fix if there is one."""
 
 from __future__ import annotations
 
@@ -6,78 +6,78 @@ __all__ = ["describe_refusal", "describe_state"]
 
 # why a job waits
 _WAITING_REASONS = {
-    "AssocGrpGRES": "its tenant uses all the accelerators it may use at one time",
-    "AssocGrpNodeLimit": "its tenant uses all the nodes it may use at one time",
-    "AssocGrpJobsLimit": "its tenant runs as many jobs as it may run at one time",
-    "AssocMaxJobsLimit": "its tenant runs as many jobs as it may run at one time",
-    "BadConstraints": "no node can ever fulfil its constraints; cancel it and ask for something else",
-    "BeginTime": "it is to begin later",
+    "AssocGrpGRES": "its tenant has reached its limit of accelerators",
+    "AssocGrpNodeLimit": "its tenant has reached its limit of nodes",
+    "AssocGrpJobsLimit": "its tenant has reached its limit of running jobs",
+    "AssocMaxJobsLimit": "its tenant has reached its limit of running jobs",
+    "BadConstraints": "no node can ever meet its constraints; cancel it and change its request",
+    "BeginTime": "its start time has not come",
     "Cleaning": "its last attempt is being cleaned up",
     "Dependency": "it waits for other jobs",
-    "JobArrayTaskLimit": "as many tasks of its array run as may",
-    "JobHeldAdmin": "an administrator holds it",
-    "JobHeldUser": "it is held; scontrol release lets it go",
-    "Licenses": "it waits for licences that others hold",
+    "JobArrayTaskLimit": "its array has reached its limit of running tasks",
+    "JobHeldAdmin": "held by an administrator",
+    "JobHeldUser": "it is held; release it with scontrol release",
+    "Licenses": "it waits for licences in use by other jobs",
     "NodeDown": "a node it needs is down",
     "Nodes required for job are DOWN": "nodes it needs are down, drained or reserved",
     "PartitionDown": "its partition is down",
     "PartitionInactive": "its partition is inactive",
-    "PartitionNodeLimit": "it asks for more nodes than its partition gives; cancel it and ask for fewer",
-    "PartitionTimeLimit": "its time limit is beyond the partition's; cancel it and ask for less",
-    "Priority": "jobs of a higher priority are before it",
-    "QOSGrpGRES": "its priority class uses all the accelerators it may use at one time",
-    "QOSMaxGRESPerUser": "its user has all the accelerators this priority class allows",
+    "PartitionNodeLimit": "it requests more nodes than its partition allows; cancel it and request fewer",
+    "PartitionTimeLimit": "its time limit exceeds that of its partition; cancel it and request less",
+    "Priority": "jobs of a higher priority are ahead of it",
+    "QOSGrpGRES": "its priority class has reached its limit of accelerators",
+    "QOSMaxGRESPerUser": "its user has reached the limit of accelerators of this priority class",
     "ReqNodeNotAvail": "nodes it needs are down, drained or reserved",
     "Reservation": "it waits for its reservation",
     "Resources": "it is next; the nodes it needs are in use",
-    "launch_failed_requeued_held": "it could not be launched and is held; scontrol release lets it go",
+    "launch_failed_requeued_held": "it could not be launched and is held; release it with scontrol release",
 }
 # how a job ended, by its state
 _END_REASONS = {
     "BOOT_FAIL": "its nodes did not boot",
     "CANCELLED": "cancelled",
-    "CONFIGURING": "its nodes are being made ready",
+    "CONFIGURING": "its nodes are being prepared",
     "DEADLINE": "its deadline has passed",
-    "NODE_FAIL": "a node was lost under it",
-    "OUT_OF_MEMORY": "it used more memory than it may; ask for more accelerators or nodes, or use less",
-    "PREEMPTED": "work of a higher priority took its nodes, and it may not be put back; retries: 1 lets it",
-    "REQUEUE_HOLD": "it was put back and is held; scontrol release lets it go",
-    "SPECIAL_EXIT": "it asked to be put back and is held; scontrol release lets it go",
+    "NODE_FAIL": "a node of the job was lost",
+    "OUT_OF_MEMORY": "it exceeded its memory limit; request more accelerators or nodes, or use less memory",
+    "PREEMPTED": "preempted by a job of higher priority and not requeued; set retries: 1 to allow a requeue",
+    "REQUEUE_HOLD": "it was requeued and is held; release it with scontrol release",
+    "SPECIAL_EXIT": "it requested a requeue and is held; release it with scontrol release",
     "STOPPED": "it is stopped",
     "SUSPENDED": "it is suspended",
-    "TIMEOUT": "it ran longer than its time limit",
+    "TIMEOUT": "it exceeded its time limit",
 }
-# what sbatch says when it refuses -> what next
+# error text of sbatch -> fix
 _REFUSAL_HINTS = {
-    "Invalid account": "set tenant to one whose member you are (sacctmgr show assoc user=$USER)",
-    "Invalid qos": "set priority to one your tenant may use",
-    "Invalid license": "ask for licences that the cluster has (scontrol show licenses)",
-    "invalid partition": "plan again: the cluster's partitions have changed",
-    "Invalid partition": "plan again: the cluster's partitions have changed",
-    "Requested node configuration is not available": "no nodes like this are up, or the cluster differs from its plan",
-    "Node count specification invalid": "ask for fewer nodes",
+    "Invalid account": "set tenant to one that you are a member of (sacctmgr show assoc user=$USER)",
+    "Invalid qos": "set priority to one that your tenant may use",
+    "Invalid license": "request licences that the cluster has (scontrol show licenses)",
+    "invalid partition": "run plan again: the cluster's partitions have changed",
+    "Invalid partition": "run plan again: the cluster's partitions have changed",
+    "Requested node configuration is not available": "no such nodes are up, or the cluster differs from its plan",
+    "Node count specification invalid": "request fewer nodes",
     "Requested time limit is invalid": "set a shorter time_limit",
-    "Unable to contact slurm controller": "try again when the controller answers",
-    "Could not establish a configuration source": "run this where Slurm's commands are configured, or say how the "
-    "cluster is reached: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820; --engine local simulates it here",
+    "Unable to contact slurm controller": "try again when the controller responds",
+    "Could not establish a configuration source": "run this where Slurm's commands are configured, or specify the "
+    "connection: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820; --engine local simulates the cluster here",
 }
 
 
 def describe_state(state: str, reason: str, exit_code: int | None = None, attempt: int = 1) -> str:
-    """Why a job waits, or how it ended; empty where there is nothing to add to the state."""
+    """Why a job waits, or how it ended; empty if there is nothing to add to the state."""
     if state == "PENDING":
         word = reason.strip("()").split(",")[0].strip()
-        again = "it was put back" if attempt > 1 else ""
+        again = "it was requeued" if attempt > 1 else ""
         if again and word == "BeginTime":
-            return "it was put back and may begin again in a moment"
-        return again if word in ("None", "") else _WAITING_REASONS.get(word, f"Slurm says {word}")
+            return "it was requeued and may start again soon"
+        return again if word in ("None", "") else _WAITING_REASONS.get(word, f"Slurm's reason: {word}")
     if state in ("FAILED", "LAUNCH_FAILED") and exit_code:
         return f"ended with exit code {exit_code}"
     return _END_REASONS.get(state, "")
 
 
 def describe_refusal(text: str) -> str:
-    """What sbatch said, with what next where it is known."""
+    """The error of sbatch, with the fix if known."""
     said = [line.strip() for line in text.splitlines() if line.strip()]
     last = said[-1].removeprefix("sbatch: ").removeprefix("error: ").removeprefix("fatal: ") if said else "no reason"
     last = last.removeprefix("Batch job submission failed: ")

@@ -1,8 +1,8 @@
-"""Slurm through slurmrestd, which speaks JSON over HTTP.
+"""Slurm through slurmrestd: JSON over HTTP.
 
-Its data format changes with every release: the newest of ``_FORMATS`` that the server has is spoken. The token is that
-of :mod:`.tokens`; it goes to the address that was given and nowhere else (:mod:`..http`). The user's name goes with it,
-since slurmrestd of 22.05 wants both.
+Its data format changes with every release: the newest of ``_FORMATS`` that the server supports is used. The token is
+that of :mod:`.tokens`; it is sent only to the specified address (:mod:`..http`), together with the user name, since
+slurmrestd of 22.05 requires both.
 """
 
 from __future__ import annotations
@@ -45,35 +45,36 @@ _HELD_REASON = describe_state("PENDING", "JobHeldUser")
 
 
 class Refused(EngineError):
-    """Slurm said no; ``answer`` is all it said."""
+    """Slurm refused; ``answer`` is its complete answer."""
 
     answer: Mapping[str, Any] = {}
 
 
 class RestController:
-    """The controller, by way of its service. ``folder`` is where the engine keeps its files."""
+    """The controller, through slurmrestd. ``folder`` is the engine's folder."""
 
     def __init__(self, address: str, folder: Path | None = None):
         self.address, self.folder = address.rstrip("/"), folder or locate_state_folder() / "slurm"
 
     def require_token(self) -> str:
-        """What the service knows the user by; :class:`EngineError` where there is none for its address."""
+        """The token of the user; :class:`EngineError` if there is none for its address."""
         return require_token(self.address, self.folder)
 
     def bind_tokens(self) -> None:
-        """The user named this address: the tokens that say no host are for it."""
+        """The user specified this address: tokens without a host are for it."""
         bind_tokens(self.address, self.folder)
 
     @cached_property
     def data_format(self) -> str:
-        """The newest data format that both sides speak."""
+        """The newest data format that both sides support."""
         for name in _FORMATS:
             if self._send("GET", f"/slurm/{name}/ping", shapes.ERRORS_RESPONSE, missing=None) is not None:
                 return name
-        raise UnusableEngine(f"{self.address} speaks none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
+        raise UnusableEngine(f"{self.address} supports none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
 
     def request(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
-        """What it answers at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this shape."""
+        """The answer to a request at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this
+        shape."""
         service, _, rest = path.partition("/")
         answer = self._send(method, f"/{service}/{self.data_format}/{rest}", shape, body)
         assert answer is not None
@@ -102,21 +103,25 @@ class RestController:
             raise SubmissionUnknownError(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
             if isinstance(error.reason, web.NotConnected):  # nothing was sent
-                raise EngineError(f"{self.address} is not reached: {error.reason}") from None
+                raise EngineError(f"{self.address} is unreachable: {error.reason}") from None
             if isinstance(error.reason, TimeoutError):
                 raise SubmissionUnknownError(f"{self.address} timed out") from None
             if isinstance(error.reason, BrokenPipeError | ConnectionAbortedError | ConnectionResetError):
-                raise SubmissionUnknownError(f"{self.address} broke off: {error.reason}") from None
-            raise EngineError(f"{self.address} is not reached: {web.describe_error(error.reason)}") from None
-        except (OSError, ValueError, http.client.HTTPException) as error:  # it broke off, or speaks no HTTP
-            raise SubmissionUnknownError(f"{self.address} broke off: {web.describe_error(error)}") from None
+                raise SubmissionUnknownError(f"{self.address} closed the connection: {error.reason}") from None
+            raise EngineError(f"{self.address} is unreachable: {web.describe_error(error.reason)}") from None
+        except (
+            OSError,
+            ValueError,
+            http.client.HTTPException,
+        ) as error:  # it closed the connection, or does not use HTTP
+            raise SubmissionUnknownError(f"{self.address} closed the connection: {web.describe_error(error)}") from None
         try:
             answer: dict[str, Any] = parse_response(text, shape, f"{method} {url}")
-        except EngineError as error:  # whatever was asked for may have been done
+        except EngineError as error:  # the request may have been executed
             raise (SubmissionUnknownError(str(error)) if method != "GET" else error) from None
         return answer
 
-    # -- the questions of a controller -------------------------------------------------------------------------------
+    # -- requests of a controller ------------------------------------------------------------------------------------
 
     def read_queue(self) -> Mapping[str, list[Status]]:
         """From its list of jobs."""
@@ -127,7 +132,7 @@ class RestController:
         return self._select_own_jobs(filter(bodies.has_key, listed))
 
     def _select_own_jobs(self, jobs: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Those of the user that the token is for: the service lists the jobs of everybody."""
+        """Those of the token's user: the service lists the jobs of all users."""
         user = read_user(self.require_token())
         try:
             number = pwd.getpwnam(user).pw_uid
@@ -139,7 +144,7 @@ class RestController:
             raise EngineError(f"{self.address}: {error}") from None
 
     def read_accounts(self, refs: Sequence[str]) -> Mapping[str, list[Status]]:
-        """From the accounts; jobs they do not know are left out."""
+        """From the accounts; unknown jobs are omitted."""
         found: dict[str, list[Status]] = {}
         for ref in refs:
             try:
@@ -150,26 +155,20 @@ class RestController:
                 found.setdefault(number, []).extend(tasks)
         return found
 
-    def read_keys(self) -> Mapping[str, str]:
+    def read_jobs(self) -> Sequence[copies.ListedJob]:
         """From the comments of the jobs in the list."""
-        return bodies.parse_keys(self._list_own_jobs())
+        return bodies.parse_jobs(self._list_own_jobs())
 
-    def read_older_keys(self, seconds: int) -> Mapping[str, str] | None:
+    def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
         """From comments and submission lines in the accounts; None where they do not answer."""
         older = self._list_accounted_jobs(seconds)
-        return None if older is None else bodies.parse_keys(older)
-
-    def read_digests(self, seconds: int) -> Mapping[str, str]:
-        """From the same comments and submission lines."""
-        return bodies.parse_digests(self._list_accounted_jobs(seconds) or ()) | bodies.parse_digests(
-            self._list_own_jobs()
-        )
+        return None if older is None else bodies.parse_jobs(older)
 
     def _list_accounted_jobs(self, seconds: int) -> list[dict[str, Any]] | None:
-        """The user's jobs in the accounts; None where they do not answer."""
+        """The user's jobs in the accounts; None if accounting does not respond."""
         since = int(time.time()) - seconds
         try:
-            # v0.0.38 reads times as sbatch does, and by start_time it leaves out what the database has no start of yet
+            # v0.0.38 parses times as sbatch does, and with start_time it omits jobs without a start time
             asked = f"submit_time=uts{since}" if self.data_format == older.DATA_FORMAT else f"start_time={since}"
             answer = self.request("GET", f"slurmdb/jobs/?{asked}", shapes.ACCOUNTS_RESPONSE)
         except EngineError:
@@ -178,11 +177,11 @@ class RestController:
             _NOTHING_FOUND not in f"{error.get('error')} {error.get('description')}"
             for error in answer.get("errors") or ()
         ):
-            return None  # v0.0.38 answers 200 with an error where the database does not answer
+            return None  # v0.0.38 answers 200 with an error if the database does not respond
         return self._select_own_jobs(answer["jobs"])
 
     def get_retention(self) -> float:
-        """Not at all: the service does not show MinJobAge."""
+        """0: the service does not provide MinJobAge."""
         return 0.0
 
     def rows(self) -> Sequence[copies.Row]:
@@ -190,7 +189,7 @@ class RestController:
         return list(bodies.rows(self._list_own_jobs()))
 
     def cancel(self, ref: str) -> None:
-        """End a job; one that has ended is no error."""
+        """Cancel a job; not an error if it has ended."""
         try:
             self.request("DELETE", f"slurm/job/{int(ref.partition('/')[0])}", shapes.ERRORS_RESPONSE)
         except EngineError as error:
@@ -198,9 +197,9 @@ class RestController:
                 raise
 
     def recall(self, ref: str) -> None:
-        """Hold it, look, and end it if all of it still waits: the service has no way to end only what waits.
+        """Hold it, check, and cancel it if all of it still waits: the service cannot cancel only pending jobs.
 
-        What is not ended is released, also the rest of an array that has begun.
+        A job that is not cancelled is released, including the rest of an array that has started.
         """
         number = str(int(ref.partition("/")[0]))
         is_ended = False
@@ -213,11 +212,11 @@ class RestController:
                 self._release(number)
 
     def _hold(self, job_id: str) -> bool:
-        """Hold a job, and say whether nothing of it can begin any more."""
+        """Hold a job; returns whether no part of it can start any more."""
         try:
             self._set_hold(job_id, True)
             is_sure = True
-        except EngineError:  # 22.05 holds what waits of an array, and says that it failed because of what runs
+        except EngineError:  # 22.05 holds the pending tasks of an array, but reports an error for the running ones
             is_sure = False
         tasks = self._tasks(job_id)
         return bool(tasks) and all(
@@ -225,16 +224,16 @@ class RestController:
         )
 
     def _tasks(self, number: str) -> list[Status]:
-        """As the service says them: :meth:`read_queue` adds to their reasons which other jobs carry the same key."""
+        """As reported by the service: :meth:`read_queue` adds other jobs with the same key to the reasons."""
         return [status for ref, status, _ in self.rows() if ref == number]
 
     def _release(self, job_id: str) -> None:
         try:
             self._set_hold(job_id, False)
-        except EngineError as error:  # 22.05 says so too where it did what it was asked to
+        except EngineError as error:  # 22.05 reports an error even if it succeeded
             if any(task.reason == _HELD_REASON for task in self._tasks(job_id)):
                 raise EngineError(
-                    f"job {job_id} was held to take it back, and is not released: {error}; run: "
+                    f"job {job_id} was held for a recall, and could not be released: {error}; run: "
                     f"scontrol release {job_id}"
                 ) from None
 
@@ -251,14 +250,15 @@ class RestController:
 
 
 class RestSpool(SharedSpool):
-    """The state folder, which the nodes see too; the submission goes to the service."""
+    """The state folder on shared storage; jobs are submitted to the service."""
 
     def __init__(self, folder: Path, rest: RestController):
         super().__init__(folder, LocalRunner())
         self.rest = rest
 
     def submit(self, submission: Submission) -> CommandResult:
-        """Under the lock, which ends with this process: the service may have got it nevertheless, and is asked."""
+        """Under the lock, which ends with this process: the service may have received it nevertheless, and is
+        queried."""
         path = self.folder / submission.key / "script"
         try:
             private.create_private_folder(self.folder)
@@ -272,16 +272,16 @@ class RestSpool(SharedSpool):
         except OSError as error:
             raise EngineError(f"{path}: {error.strerror}") from None
         number, errors = bodies.read_job_id(answer), answer.get("errors")
-        if number or not errors:  # with both it was taken, and the error says why it waits
+        if number or not errors:  # with both it was accepted, and the error is the reason why it waits
             return CommandResult(0, f"{number}\n")
         if not _is_answered(errors):
             raise SubmissionUnknownError(
-                f"{self.rest.address} answered {_texts(errors)}: whether it has the job is not known"
+                f"{self.rest.address} answered {_texts(errors)}: it is unknown whether it has the job"
             )
         return CommandResult(1, "", _texts(errors))
 
     def _post(self, body: object) -> Mapping[str, Any]:
-        """The answer to a submission; :class:`Refused` where it names no job."""
+        """The answer to a submission; :class:`Refused` if it has no job ID."""
         try:
             return self.rest.request("POST", "slurm/job/submit", shapes.SUBMIT_RESPONSE, body)
         except Refused as refused:
@@ -297,7 +297,7 @@ class RestSpool(SharedSpool):
 
 
 def _problem(error: urllib.error.HTTPError, address: str, method: str) -> EngineError:
-    """What an answer that is no success means: Slurm refused, or nobody knows whether it did what it was asked."""
+    """The error for an unsuccessful answer: Slurm refused, or it is unknown whether the request was executed."""
     answer = _answer_of(error)
     errors = answer.get("errors")
     said = _texts(errors) or web.describe_error(error)
@@ -307,7 +307,7 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
         )
     if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):
         return SubmissionUnknownError(
-            f"{address} answered HTTP {error.code} ({said}): whether it was done is not known"
+            f"{address} answered HTTP {error.code} ({said}): it is unknown whether it was executed"
         )
     refused = Refused(f"Slurm refused: {said}")
     refused.answer = answer
@@ -315,12 +315,12 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
 
 
 def _is_answered(errors: object) -> bool:
-    """Whether none of the errors leaves open that the controller has the request."""
+    """Whether all of the errors exclude that the controller has the request."""
     return communication.is_refusal(errors) or not communication.says_may_have_arrived(_texts(errors))
 
 
 def _answer_of(error: urllib.error.HTTPError) -> dict[str, Any]:
-    """The object that came with an error; empty where none did."""
+    """The JSON object of an error; empty if there is none."""
     try:
         answer = parse_json(error.read())
     except (OSError, ValueError, RecursionError, http.client.HTTPException):

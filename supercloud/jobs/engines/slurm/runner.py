@@ -1,4 +1,4 @@
-"""The one place where a process is started on behalf of the Slurm engine; replaced by recordings in tests."""
+"""Starts processes for the Slurm engine; replaced by recordings in tests."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..base import SubmissionUnknownError
 
 __all__ = ["CommandResult", "LocalRunner", "Runner", "SshRunner", "describe_missing_program"]
 
-# Seconds without a word. Without a controller Slurm's own commands try for two minutes; who only asks can ask again,
-# and others wait. The database of a large site looks through millions of jobs for minutes.
+# Seconds without output. Without a controller Slurm's own commands try for two minutes; queries can be repeated, and
+# other clusters wait. The database of a large site searches millions of jobs for minutes.
 _PATIENCE, _QUESTION, _SEARCH = 120, 30, 600
-# What ssh says when it never got as far as running anything.
+# Errors of ssh before it ran anything.
 _REFUSED = ("Permission denied", "Host key verification failed", "Bad configuration option")
-"""What ssh says where trying again does not help."""
+"""Errors of ssh for which a retry does not help."""
 _CONNECTION_ERRORS = (
     "Connection refused",
     "Could not resolve hostname",
@@ -35,7 +35,7 @@ _CONNECTION_ERRORS = (
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command said."""
+    """The result of a command."""
 
     exit_code: int
     stdout: str
@@ -43,17 +43,17 @@ class CommandResult:
 
 
 class Runner(Protocol):
-    """Runs a command where Slurm is."""
+    """Runs a command on a host with Slurm."""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and what it printed."""
+        """Its exit code and output."""
 
 
 class LocalRunner:
     """Runs commands on this machine."""
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and what it printed; :class:`SubmissionUnknownError` when it does not end."""
+        """Its exit code and output; :class:`SubmissionUnknownError` if it does not end."""
         done = _run_command(argv, stdin, _select_idle_timeout(argv, stdin))
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -61,21 +61,21 @@ class LocalRunner:
 
 
 class SshRunner:
-    """Runs commands on a login node, over one connection that stays open for a while.
+    """Runs commands on a login node, over one connection that is kept open for a while.
 
-    The user's own ssh configuration says who, with which key, through which jump host; nothing is ever asked.
+    User, key and jump host are taken from the user's ssh configuration; ssh never prompts.
     """
 
     def __init__(self, target: str, sockets: Path):
         host, _, port = target.partition(":")
         if host.startswith("-") or not host:
             raise UnusableEngine(
-                f"{target!r} is no host; write via: ssh:user@host, ssh:host:port or a name of your ssh configuration"
+                f"{target!r} is not a host; use via: ssh:user@host, ssh:host:port or a name in your ssh configuration"
             )
         self.host, self._port, self._sockets = host, port, sockets
 
     def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
-        """Its exit code and what it printed; :class:`SubmissionUnknownError` when the connection broke off."""
+        """Its exit code and output; :class:`SubmissionUnknownError` if the connection was lost."""
         done = self.run_raw(argv, stdin)
         return CommandResult(
             done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
@@ -84,16 +84,16 @@ class SshRunner:
     def run_raw(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> subprocess.CompletedProcess[bytes]:
         """The same, as bytes."""
         done = _run_command(self.build_argv(argv), stdin, _select_idle_timeout(argv, stdin))
-        if done.returncode == 255:  # ssh's own
+        if done.returncode == 255:  # exit code of ssh itself
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-            error = f"{self.host} is not reached by ssh: {said}; try: ssh {self.host} true"
+            error = f"{self.host} is unreachable by ssh: {said}; try: ssh {self.host} true"
             if any(words in said for words in _REFUSED):
                 raise UnusableEngine(error)
             raise (EngineError if any(words in said for words in _CONNECTION_ERRORS) else SubmissionUnknownError)(error)
         return done
 
     def build_argv(self, argv: Sequence[str]) -> tuple[str, ...]:
-        """The command for here: what is run there is one word, quoted for the shell that reads it there."""
+        """The local command: the remote command is one word, quoted for the remote shell."""
         options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15", "-T"]
         if socket := self._find_socket_path():
             options += ["-o", "ControlMaster=auto", "-o", f"ControlPath={socket}", "-o", "ControlPersist=60"]
@@ -102,9 +102,9 @@ class SshRunner:
         return ("ssh", *options, "--", self.host, shlex.join(argv))
 
     def _find_socket_path(self) -> str:
-        """Where ssh keeps the open connection; nothing where its path would be longer than a socket's may be."""
+        """The path of ssh's control socket; empty if it would be too long for a socket."""
         path = str(self._sockets).replace("%", "%%")
-        if len(os.fsencode(path)) > 50:  # %C adds 40, ssh itself another 17 while it connects; the system allows 108
+        if len(os.fsencode(path)) > 50:  # %C adds 40, ssh another 17 while it connects; the system limit is 108
             path = f"{os.environ.get('XDG_RUNTIME_DIR') or f'/tmp/supercloud-{os.getuid()}'}"
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
@@ -116,18 +116,18 @@ class SshRunner:
 
 
 def describe_missing_program(program: str) -> str:
-    """What to do where a program is not on this machine."""
+    """The hint if a program is not installed on this machine."""
     if program == "ssh":
-        return "there is no ssh on this machine; install an OpenSSH client"
+        return "ssh not found on this machine; install an OpenSSH client"
     return (
-        f"there is no {program} on this machine, so the cluster's Slurm is not reached from here; run this on a login "
-        "node, or say how it is reached: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820 (in a fleet file "
-        "connect: {engine: slurm, via: …}); to simulate the cluster on this machine take --engine local"
+        f"{program} not found on this machine, so the cluster's Slurm is unreachable from here; run this on a login "
+        "node, or specify the connection: --via ssh:LOGIN_HOST or --via https://CONTROLLER:6820 (in a fleet file "
+        "connect: {engine: slurm, via: …}); to simulate the cluster on this machine use --engine local"
     )
 
 
 def _select_idle_timeout(argv: Sequence[str], stdin: IO[bytes] | None) -> int:
-    """A submission may take its time; a search of the accounts prints nothing before the database has found all."""
+    """A submission may take long; a query of the accounts prints nothing before the database has found all."""
     return _SEARCH if "sacct" in argv else _PATIENCE if stdin else _QUESTION
 
 
@@ -139,5 +139,5 @@ def _run_command(argv: Sequence[str], stdin: IO[bytes] | None, idle_timeout: int
 
 
 def _find_program(argv: Sequence[str]) -> str:
-    """The program that is meant, where env runs it."""
+    """The actual program, if it is run by env."""
     return next((word for word in argv if word != "env" and "=" not in word), argv[0])

@@ -1,6 +1,6 @@
-"""The shapes of slurmrestd's answers, as far as they are read: https://slurm.schedmd.com/rest_api.html.
+"""The shapes of slurmrestd's answers, limited to the fields that are read: https://slurm.schedmd.com/rest_api.html.
 
-Newer data formats wrap numbers in ``{"set": …, "infinite": …, "number": …}`` and give states as lists of words.
+Newer data formats wrap numbers in ``{"set": …, "infinite": …, "number": …}`` and have states as lists of words.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["ACCOUNTS_RESPONSE", "JOBS_RESPONSE", "NODES_RESPONSE", "ERRORS_RESPO
 
 
 def _is_count(value: Any, maximum: int = MAX_UINT32) -> bool:
-    if isinstance(value, dict):  # a number that is not set may be any: it is not read
+    if isinstance(value, dict):  # a number that is not set may have any value: it is not read
         return "number" in value and (
             not value.get("set") or value["number"] is None or is_whole(value["number"], 0, maximum)
         )
@@ -46,7 +46,7 @@ _ERRORS: list[Shape] = [{"error": TEXT, "description": TEXT}]
 _JOB_ID: dict[str, Shape] = {
     "array_job_id": _COUNT,
     "array": ValueType(
-        "a text or an object with the id of a job",
+        "a text or an object with the ID of a job",
         lambda value: (
             isinstance(value, str)
             or (isinstance(value, dict) and (value.get("job_id") is None or _is_count(value["job_id"])))

@@ -1,7 +1,7 @@
-"""Where a job's script, log and result lie: in the state folder that the nodes see too, or on the login node.
+"""Storage of a job's script, log and result: in the state folder on shared storage, or on the login node.
 
-Both sides keep the same promise: should the submitter be killed, whoever looks for its job is told as long as the
-submission may still be on its way.
+Both implementations guarantee: if the submitter is killed, a lookup of its job reports as long as the submission may
+still be in progress.
 """
 
 from __future__ import annotations
@@ -24,51 +24,54 @@ __all__ = ["BROKE_OFF", "RemoteSpool", "SharedSpool", "Spool"]
 
 _CHUNK_SIZE = 2**20
 BROKE_OFF = "timed out: "
-"""What begins the text of a submission over ssh that broke off, now or earlier (in ``_SUBMIT_SCRIPT``)."""
+"""Prefix of the error of a submission over ssh that was interrupted, now or earlier (in ``_SUBMIT_SCRIPT``)."""
 
 
 class Spool(Protocol):
     """The files of jobs."""
 
     home: str
-    """The folder, as the batch script writes it; may begin with ``$HOME``."""
+    """The folder, in the form for the batch script; may start with ``$HOME``."""
 
     def get_log_path(self, key: str) -> str:
-        """The file all tasks print to, as sbatch is told it."""
+        """The log file of all tasks, in the form for sbatch."""
 
     def submit(self, submission: Submission) -> CommandResult:
         """Run sbatch with the script on its standard input."""
 
     def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
-        """Keys whose submission somebody is in the middle of."""
+        """Keys whose submission is in progress."""
 
     def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
-        """Keys of which it is written down what sbatch answered, with that and with when the job was recorded (seconds
-        since 1970; 0 where nobody wrote it down).
+        """Keys whose answer of sbatch is recorded, with the answer and the time of the job's record (seconds since
+        1970; 0 if not recorded).
         """
 
     def discard(self, keys: Sequence[str]) -> None:
-        """Submissions that broke off and certainly came to nothing: they may be repeated."""
+        """Discard submissions that were interrupted and certainly failed: they may be repeated."""
 
     def refused(self, key: str) -> None:
-        """Slurm refused the submission that was made last for a key: it may be repeated."""
+        """Record that Slurm refused the last submission of a key: it may be repeated."""
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
-        """A piece of a job's ``log`` or ``result``; empty where there is no more."""
+        """A chunk of a job's ``log`` or ``result``; empty at the end."""
+
+    def describe_file(self, key: str, name: str) -> str:
+        """Where that file lies, for messages."""
 
 
 class SharedSpool:
-    """The state folder, on storage that the nodes see."""
+    """The state folder, on storage shared with the nodes."""
 
     def __init__(self, folder: Path, runner: Runner):
         self.folder, self.runner, self.home = folder, runner, str(folder)
 
     def get_log_path(self, key: str) -> str:
-        """In the job's own folder."""
+        """In the job's folder."""
         return str(self.folder / key / "log")
 
     def submit(self, submission: Submission) -> CommandResult:
-        """The script comes from a file that is locked while sbatch has it open: the lock outlives this process."""
+        """The script is a file that is locked while sbatch has it open: the lock outlives this process."""
         path = self.folder / submission.key / "script"
         try:
             private.create_private_folder(self.folder)
@@ -82,7 +85,7 @@ class SharedSpool:
             raise EngineError(f"{path}: {error.strerror}") from None
 
     def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
-        """Those whose script is locked."""
+        """The keys whose script is locked."""
         return {key for key in keys if self._is_locked(key)}
 
     def _is_locked(self, key: str) -> bool:
@@ -96,14 +99,14 @@ class SharedSpool:
             return True
 
     def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
-        """Nothing is written down here: the queue is asked."""
+        """Nothing is recorded here: the queue is queried."""
         return {}
 
     def discard(self, keys: Sequence[str]) -> None:
-        """Nothing was written down."""
+        """Nothing is recorded here."""
 
     def refused(self, key: str) -> None:
-        """Nothing was written down."""
+        """Nothing is recorded here."""
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
         """From the file."""
@@ -116,12 +119,16 @@ class SharedSpool:
         except FileNotFoundError:
             return b""
 
+    def describe_file(self, key: str, name: str) -> str:
+        """Its path."""
+        return str(self.folder / key / name)
 
-# One submission per key, whatever breaks off: the lock is held by sbatch too, what it answered is kept, and a script
-# that did not arrive whole is not submitted. After an sbatch that failed nobody begins again before the caller has read
-# why: Slurm may have the job although its answer was lost. What was answered for another job that had the key before
-# (its store has forgotten it, or is another one) is not the answer for this one. Only this text is read by a shell;
-# what belongs to jobs is "$@" and files.
+
+# One submission per key, whatever is interrupted: the lock is also held by sbatch, its answer is kept, and a script
+# that was not received completely is not submitted. After a failed sbatch no submission is started again before the
+# caller has read the error: Slurm may have the job although its answer was lost. An answer for another job that had the
+# key before (deleted from its store, or of another store) is not the answer for this one. Only this text is parsed by a
+# shell; data of jobs is in "$@" and files.
 _SUBMIT_SCRIPT = """\
 dir=.supercloud/slurm/$1 size=$2 helper=$3 digest=$4
 shift 4
@@ -144,7 +151,7 @@ code=$?
 if [ "$code" -eq 0 ]; then mv "$dir/answer" "$dir/ref" && cat "$dir/ref"; fi
 exit "$code"
 """
-_KEY_CONFLICT_EXIT_CODE = 76  # the exit code that says so; sbatch has none but 0 and 1
+_KEY_CONFLICT_EXIT_CODE = 76  # exit code for this conflict; sbatch uses only 0 and 1
 _LIST_SCRIPT = """\
 for key; do
     dir=.supercloud/slurm/$key
@@ -158,7 +165,7 @@ _DISCARD_SCRIPT = """\
 for key; do flock -n ".supercloud/slurm/$key/lock" rm -f ".supercloud/slurm/$key/begun"; done 2>/dev/null
 :
 """
-# A result is read only where it is a file of the user's own.
+# A result is read only if the file belongs to the user.
 _READ_SCRIPT = """\
 cd "$HOME" || exit 74
 file=.supercloud/slurm/$1
@@ -173,7 +180,7 @@ tail -c "+$2" "$file" 2>/dev/null | head -c "$3"
 
 
 class RemoteSpool:
-    """A folder in the user's home on a login node; homes are on storage that the nodes see."""
+    """A folder in the user's home directory on a login node; home directories are shared with the nodes."""
 
     home = "$HOME/.supercloud/slurm"
 
@@ -181,11 +188,11 @@ class RemoteSpool:
         self.runner = runner
 
     def get_log_path(self, key: str) -> str:
-        """Relative to the home, in which sbatch is run."""
+        """Relative to the home directory, in which sbatch runs."""
         return f".supercloud/slurm/{key}/log"
 
     def submit(self, submission: Submission) -> CommandResult:
-        """The script goes over standard input, behind the helper it may need."""
+        """The script is sent on standard input, after the helper that it may need."""
         lead, script = helper.read_script().encode(), submission.stdin.encode()
         sizes = (str(len(lead) + len(script)), str(len(lead)))
         digest = f"{submission.digest} {submission.recorded!r}"
@@ -197,18 +204,19 @@ class RemoteSpool:
             )
         if answer.exit_code == _KEY_CONFLICT_EXIT_CODE:
             raise EngineError(
-                f"the key {submission.key!r} belongs to Slurm job {answer.stdout.strip()[-40:]} on {self.runner.host}, "
-                "which was submitted for another job or with another script; take another key, or, once that job has "
-                f"ended, remove the folder ~/.supercloud/slurm/{submission.key} there and submit again"
+                f"key {submission.key!r} is already used by Slurm job {answer.stdout.strip()[-40:]} on "
+                f"{self.runner.host}, which was submitted for another job or with another script; use another "
+                f"key, or, once that job has ended, remove the folder "
+                f"~/.supercloud/slurm/{submission.key} there and submit again"
             )
         return answer
 
     def find_pending_keys(self, keys: Sequence[str]) -> set[str]:
-        """Those whose lock is held there."""
+        """The keys whose lock is held there."""
         return {key for key, word, _ in self._list_submissions(keys) if word == "busy"}
 
     def read_answers(self, keys: Sequence[str]) -> Mapping[str, tuple[str, float]]:
-        """What sbatch answered there."""
+        """The recorded answers of sbatch there."""
         found = {}
         for key, word, said in self._list_submissions(keys):
             recorded, _, answer = said.partition(" ")
@@ -219,17 +227,17 @@ class RemoteSpool:
     def _list_submissions(self, keys: Sequence[str]) -> list[tuple[str, str, str]]:
         answer = self.runner.run(_build_shell_command(_LIST_SCRIPT, *keys))
         if answer.exit_code:
-            raise EngineError(f"{self.runner.host} does not answer: {answer.stderr.strip()[-200:]}")
+            raise EngineError(f"{self.runner.host} does not respond: {answer.stderr.strip()[-200:]}")
         rows = [line.split(" ", 2) for line in answer.stdout.splitlines()]
         return [(row[0], row[1], row[2] if len(row) > 2 else "") for row in rows if len(row) > 1]
 
     def discard(self, keys: Sequence[str]) -> None:
-        """So that they can begin anew."""
+        """So that they can be submitted again."""
         if keys:
             self.runner.run(_build_shell_command(_DISCARD_SCRIPT, *keys))
 
     def refused(self, key: str) -> None:
-        """Take note there; where that fails, whoever looks for the job does."""
+        """Record it there; if that fails, the next lookup of the job does it."""
         with contextlib.suppress(EngineError):
             self.discard([key])
 
@@ -240,10 +248,14 @@ class RemoteSpool:
         )
         if done.returncode == 77:
             raise EngineError(
-                f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} is not read: it does not belong "
-                "to who submitted the job"
+                f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name} was not read: it does not belong "
+                "to the user that submitted the job"
             )
         return done.stdout
+
+    def describe_file(self, key: str, name: str) -> str:
+        """Its path there, with the host."""
+        return f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name}"
 
 
 def _build_shell_command(text: str, *arguments: str) -> tuple[str, ...]:

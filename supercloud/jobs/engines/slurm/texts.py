@@ -1,4 +1,4 @@
-"""What Slurm answers: texts in, values out. Pure; proved against recorded outputs."""
+"""Parsing of Slurm's outputs. Pure; tested against recorded outputs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from .reasons import describe_state
 
 __all__ = [
     "parse_accounts",
-    "parse_digests",
-    "parse_keys",
+    "parse_jobs",
     "parse_comment",
     "parse_min_job_age",
     "parse_queue",
@@ -26,7 +25,7 @@ __all__ = [
     "parse_job_id",
 ]
 
-# Every state of every release; what is not here is UNKNOWN.
+# All states of all releases; other states are UNKNOWN.
 _QUEUED_STATES = (
     "PENDING",
     "CONFIGURING",
@@ -57,12 +56,12 @@ _STATES = (
         "TIMEOUT": State.TIMEOUT,
     }
 )
-# What accounting shows of an attempt that was put back: the job itself lives on, or is about to.
+# States in accounting of a requeued attempt: the job itself continues, or will.
 _REQUEUED_STATES = ("REQUEUED", "RESIZING", "PENDING")
 
 
 def parse_job_id(text: str) -> str | None:
-    """The id in what ``sbatch --parsable`` printed: ``123`` or ``123;cluster``."""
+    """The ID in the output of ``sbatch --parsable``: ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
         if match := re.fullmatch(r"([0-9]{1,19})(;\S*)?", line.strip()):
             return match[1]
@@ -70,18 +69,19 @@ def parse_job_id(text: str) -> str | None:
 
 
 def parse_queue(text: str) -> dict[str, list[Status]]:
-    """Jobs in the output of :func:`commands.build_squeue`; of an array as many rows as Slurm lists tasks apart."""
+    """Jobs in the output of :func:`commands.build_squeue`; an array has one row per task that Slurm lists
+    separately."""
     return copies.merge_copies(iter_queue_rows(text))
 
 
 def iter_queue_rows(text: str) -> Iterator[copies.Row]:
-    """The same, row by row, with what the comments say."""
+    """The same, row by row, with the identities in the comments."""
     for line in iter_lines(text, "squeue"):
         parts = [part.strip() for part in line.split("|", 7)]
         if len(parts) < 8 or not _is_job_id(parts[0]):
-            continue  # the rest of a comment of somebody's that spans lines
+            continue  # the rest of a multi-line comment of a foreign job
         ref, state, reason, restarts, code, start, end, comment = parts
-        # a job that is put back counts its restart while its last attempt is still COMPLETING: which one is not known
+        # a requeued job counts its restart while its last attempt is still COMPLETING: the attempt is unknown
         count = parse_number(restarts, f"squeue: RestartCnt of job {ref}") if restarts.isdigit() else 0
         attempt = 0 if state == "COMPLETING" else count + 1
         yield ref, build_status(state, reason, code, start, end, attempt), parse_comment(comment)
@@ -95,9 +95,9 @@ def parse_accounts(text: str) -> dict[str, list[Status]]:
         if len(parts) == 6 and re.fullmatch(r"[0-9]{1,19}(_\S+)?", parts[0]):
             ref, state, code, start, end, reason = parts
             put_back = state.split()[0] in _REQUEUED_STATES if state else True
-            # the attempt is not in the accounts: 0 says so, and whoever knows an attempt keeps it
+            # the attempt is not in the accounts: with 0 a known attempt is kept
             statuses[ref] = (
-                Status(State.UNKNOWN, 0, "Slurm has put it back and does not list it yet")
+                Status(State.UNKNOWN, 0, "requeued by Slurm, not yet listed")
                 if put_back
                 else build_status(state, reason, code, start, end, 0)
             )
@@ -108,41 +108,31 @@ def parse_accounts(text: str) -> dict[str, list[Status]]:
 
 
 def parse_min_job_age(text: str) -> float:
-    """Seconds after its end for which the controller lists a job, from :data:`commands.SHOW_CONFIG`; 0: nobody
-    knows."""
+    """Seconds after its end for which the controller lists a job, from :data:`commands.SHOW_CONFIG`; 0:
+    unknown."""
     match = re.search(r"^MinJobAge\s*=\s*(\d+)", text, re.MULTILINE)
     return float(parse_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
 
 
-def parse_keys(text: str) -> dict[str, str]:
-    """Key -> id, from any of the listings that hold comments or submission lines; the latest job of a key counts."""
-    refs: dict[str, str] = {}
-    for number, identity in _iter_comments(text):
-        refs[identity.key] = max(refs.get(identity.key, number), number, key=copies.order_of)
-    return refs
-
-
-def parse_digests(text: str) -> dict[str, str]:
-    """Id -> digest of the job's spec, from the same listings; jobs without one are left out."""
-    return {number: identity.spec for number, identity in _iter_comments(text) if identity.spec}
-
-
 def parse_comment(text: str) -> JobIdentity | None:
-    """What a comment or a submission line says of its job (:func:`commands.add_identity`); None: not one of ours."""
+    """The identity in a comment or a submit line (:func:`commands.add_identity`); None: not a job of this package."""
     match = re.search(re.escape(COMMENT_PREFIX) + r"([A-Za-z0-9._-]+)(?::([0-9a-f]{16})(?::([0-9a-f]{16}))?)?", text)
     return JobIdentity(*(part or "" for part in match.groups())) if match else None
 
 
-def _iter_comments(text: str) -> Iterator[tuple[str, JobIdentity]]:
+def parse_jobs(text: str) -> list[copies.ListedJob]:
+    """Jobs with what they carry, from any of the listings that hold comments or submission lines."""
+    found = []
     for line in iter_lines(text, "Slurm"):
         ref, _, rest = line.partition("|")
         number = ref.strip().partition("_")[0]
         if _is_job_id(number) and (said := parse_comment(rest)):
-            yield number, said
+            found.append((number, said))
+    return found
 
 
 def build_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
-    """A status from Slurm's words; times are seconds since 1970, or as Slurm prints them."""
+    """A status from Slurm's fields; times are seconds since 1970, or in Slurm's format."""
     word = state.split()[0].rstrip("+") if state else ""
     ours = _STATES.get(word, State.UNKNOWN)
     exit_code = _parse_exit_code(code)
@@ -151,7 +141,7 @@ def build_status(state: str, reason: str, code: str, start: str, end: str, attem
         attempt,
         describe_state(word, reason, exit_code, attempt)
         if ours is not State.UNKNOWN
-        else f"Slurm calls its state {state!r}",
+        else f"unknown Slurm state {state!r}",
         exit_code if ours in (State.COMPLETED, State.FAILED) else None,
         _parse_time(start) if ours is not State.QUEUED else None,
         _parse_time(end) if ours.is_final else None,
@@ -163,9 +153,9 @@ def _is_job_id(text: str) -> bool:
 
 
 def _parse_exit_code(text: str) -> int | None:
-    """An exit code as a shell would show it, from sacct's ``code:signal`` or squeue's status of wait(2).
+    """An exit code as in a shell, from sacct's ``code:signal`` or squeue's status of wait(2).
 
-    Out of memory and the like, which are written as signals that do not exist, have none.
+    Out of memory and similar, which are encoded as invalid signals, have none.
     """
     match = re.fullmatch(r"(\d+):(\d+)|(\d+)", text.strip())
     if match is None:
@@ -176,7 +166,7 @@ def _parse_exit_code(text: str) -> int | None:
 
 
 def _parse_time(text: str) -> float | None:
-    """Seconds since 1970, as asked for; or local time, as Slurm prints it when it has not heard."""
+    """Seconds since 1970, as requested; or local time, if Slurm ignored the request."""
     if text.isdigit():
         return float(parse_number(text, "Slurm: a time", MAX_TIMESTAMP)) or None
     try:

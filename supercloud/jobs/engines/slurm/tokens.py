@@ -1,12 +1,12 @@
-"""The token that slurmrestd knows the user by, and which address gets which.
+"""The user's tokens for slurmrestd, and the address that each is for.
 
-A token is Slurm's own, as ``scontrol token`` prints it. Each host has a secret of its own, ``slurm-jwt@HOST`` or
-``slurm-jwt@HOST:PORT``, since the address may come from a fleet file that somebody else wrote. ``SLURM_JWT`` and the
-secret ``slurm-jwt`` say no host: they go to one address only, that of the variable ``SUPERCLOUD_SLURM_ADDRESS``, else
-the one that was named last on the command line (``--via``) or in a call of :func:`supercloud.jobs.api.submit`.
+A token is Slurm's own, as ``scontrol token`` prints it. Each host has a separate secret, ``slurm-jwt@HOST`` or
+``slurm-jwt@HOST:PORT``, since the address may come from a fleet file of another author. ``SLURM_JWT`` and the
+secret ``slurm-jwt`` have no host: they are sent to one address only, that of the variable ``SUPERCLOUD_SLURM_ADDRESS``,
+else the one specified last on the command line (``--via``) or in a call of :func:`supercloud.jobs.api.submit`.
 
-Over plain http beyond this machine no token is sent because a file says so: only where the user named that very address
-in the variable, on the command line or in a call, or keeps a secret ``slurm-jwt@http:HOST:PORT``.
+Over plain http beyond this machine no token is sent because of a file: only if the user specified that exact address
+in the variable, on the command line or in a call, or has a secret ``slurm-jwt@http:HOST:PORT``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ADDRESS_VARIABLE = "SUPERCLOUD_SLURM_ADDRESS"
 GET_TOKEN_HINT = "run 'scontrol token' on a host of the cluster"
 
 _DEFAULT_SECRET = "slurm-jwt"
-_ADDRESS_FILE = ".token-address"  # no key of a job begins with a dot
+_ADDRESS_FILE = ".token-address"  # no key of a job starts with a dot
 _MAX_ADDRESSES = 100
 _HOST_PATTERN = re.compile(r"[A-Za-z0-9._:-]+")
 
@@ -39,8 +39,8 @@ _HOST_PATTERN = re.compile(r"[A-Za-z0-9._:-]+")
 def require_token(address: str, folder: Path) -> str:
     """The token for the service at an address.
 
-    ``folder`` is where the engine keeps its files. Raises :class:`UnusableEngine` with the names that were looked for
-    where there is none, and without the token where it has characters that no header may have.
+    ``folder`` is the engine's folder. Raises :class:`UnusableEngine` with the names that were looked up if there is
+    none, and, without the token, if it has characters that are invalid in a header.
     """
     parts = _parse_address(address)
     _, host, port = parts
@@ -62,23 +62,23 @@ def require_token(address: str, folder: Path) -> str:
             return _require_single_token(secrets.strip_line_end(said), "SLURM_JWT")
         if found := secrets.find_secret(_DEFAULT_SECRET):
             return _require_single_token(found, f"the secret {_DEFAULT_SECRET}")
-    looked = f"there is no secret {' or '.join(places)} in {secrets.locate_folder()}"
+    looked = f"no secret {' or '.join(places)} in {secrets.locate_folder()}"
     if is_meant:
         looked += f", no {_DEFAULT_SECRET} there, and no SLURM_JWT in the environment"
     elif os.environ.get("SLURM_JWT"):
-        whose = f"it goes to {for_all} only" if for_all else "nobody said that it is for this address"
+        whose = f"it is only for {for_all}" if for_all else "it was not assigned to this address"
         looked += f"; SLURM_JWT is not used: {whose}"
     other = f", or set SLURM_JWT to it{'' if is_meant else f' and {ADDRESS_VARIABLE} to {address}'}"
     raise UnusableEngine(
-        f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN_HINT} and write what it prints to "
+        f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN_HINT} and write its output to "
         f"{secrets.locate_folder() / places[-1]} (chmod 600){other}"
     )
 
 
 def bind_tokens(address: str, folder: Path) -> None:
-    """Write down that the user named this address: from now on the tokens that say no host are for it.
+    """Record that the user specified this address: from now on tokens without a host are for it.
 
-    The addresses that were named before are kept: where they are of plain http, jobs there are still asked for.
+    Addresses specified before are kept: if they are plain http, jobs there are still polled.
     """
     parts = _parse_address(address)
     private.create_private_folder(folder)
@@ -89,7 +89,7 @@ def bind_tokens(address: str, folder: Path) -> None:
 
 
 def _list_bound_addresses(folder: Path) -> list[str]:
-    """The addresses that the user named; the last one is that of the tokens that say no host."""
+    """The addresses that the user specified; tokens without a host are for the last one."""
     return [*_read_bound_addresses(folder), *filter(None, [os.environ.get(ADDRESS_VARIABLE)])]
 
 
@@ -99,35 +99,35 @@ def _read_bound_addresses(folder: Path) -> list[str]:
 
 def _describe_plaintext_refusal(address: str, secret_name: str) -> str:
     return (
-        f"{address} is plain http beyond this machine: the token would go over the network where others can read "
-        "it, so it is not sent; use https, --via ssh:HOST, or an ssh tunnel and http://127.0.0.1:PORT. If that "
-        f"network is trusted, name the address yourself, with --via {address} or {ADDRESS_VARIABLE}={address}, or "
-        "keep the "
+        f"{address} is plain http beyond this machine: the token would be sent over the network in plain "
+        "text, so it is not sent; use https, --via ssh:HOST, or an ssh tunnel and http://127.0.0.1:PORT. If that "
+        f"network is trusted, specify the address yourself, with --via {address} or {ADDRESS_VARIABLE}={address}, or "
+        "store the "
         f"token as {secrets.locate_folder() / secret_name}"
     )
 
 
 def _parse_address(address: str) -> tuple[str, str, int]:
-    """Scheme, host and port; raises :class:`UnusableEngine` where there is no host to keep a token for."""
+    """Scheme, host and port; raises :class:`UnusableEngine` if it has no host."""
     try:
         found = urlsplit(address)
         host, port = found.hostname or "", found.port
     except ValueError:
         host, port = "", None
     if not _HOST_PATTERN.fullmatch(host) or found.username is not None:
-        raise UnusableEngine(f"{address!r:.100} is not the address of a slurmrestd: write https://HOST:PORT")
+        raise UnusableEngine(f"{address!r:.100} is not the address of a slurmrestd: use https://HOST:PORT")
     return found.scheme, host, port or (443 if found.scheme == "https" else 80)
 
 
 def _require_single_token(text: str, label: str) -> str:
     value = web.require_header_value(text.removeprefix("SLURM_JWT="), label)
     if not value or " " in value:
-        raise UnusableEngine(f"{label} is not one token; {GET_TOKEN_HINT}")
+        raise UnusableEngine(f"{label} is not a single token; {GET_TOKEN_HINT}")
     return value
 
 
 def read_user(token: str) -> str:
-    """The user a token is for: its claim ``sun``; without one, as for a site's own tokens, who runs this."""
+    """The user of a token: its claim ``sun``; without one, as in a site's own tokens, the present user."""
     try:
         payload = token.split(".")[1]
         name = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))).get("sun")
@@ -138,4 +138,4 @@ def read_user(token: str) -> str:
     try:
         return web.require_header_value(getpass.getuser(), "the name of this process's user")
     except (OSError, KeyError):
-        raise UnusableEngine("the token names no user, and this process's user has no name; set LOGNAME") from None
+        raise UnusableEngine("the token has no user, and the user of this process has no name; set LOGNAME") from None

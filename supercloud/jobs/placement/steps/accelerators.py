@@ -1,4 +1,4 @@
-"""Whether a pool's accelerators are what a job asks for: a name, an alias, or a lower bound of the catalog's order."""
+"""Whether a pool's accelerators match a job: by name, alias, or a lower bound in the catalog's order."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ __all__ = ["match_accelerator", "count_steps_above"]
 
 
 def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[int, int]:
-    """Which of the wishes the pool fulfils (0 is the first) and how far above it lies; raises :class:`RefusalError`."""
+    """The index of the requested type that the pool matches (0 is the first) and the steps above it; raises
+    :class:`RefusalError`."""
     _require_allowed_pool(job, plan, pool)
     if not job.accelerator_count:
-        return 0, pool.accelerators_per_node  # work for processors goes first where no accelerator lies idle under it
+        return 0, pool.accelerators_per_node  # jobs without accelerators prefer pools without idle ones
     accelerator = pool.accelerator
     if accelerator is None:
-        raise RefusalError("it has no accelerators", "take a pool that has some")
+        raise RefusalError("it has no accelerators", "use a pool with accelerators")
     if (memory := job.accelerators.memory) is not None:
         if accelerator.memory is None:
             raise RefusalError(
-                f"nobody knows the memory of {accelerator.name}",
-                "leave out accelerators.memory",
+                f"memory of {accelerator.name} is unknown",
+                "omit accelerators.memory",
                 {"accelerators.memory": None},
             )
         if accelerator.memory < memory:
             raise RefusalError(
                 f"{accelerator.name} has {accelerator.memory}, the job needs {memory} each",
-                f"ask for at most {accelerator.memory}, and spread the model over more of them",
+                f"request at most {accelerator.memory}, and spread the model over more of them",
                 {"accelerators.memory": str(accelerator.memory)},
             )
     wishes = job.accelerators.type
@@ -43,9 +44,9 @@ def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog
         unknown = [wish for wish in wishes if _parse_requested(wish) not in set(_list_all_names(catalog))]
         if unknown:
             hint = suggest_nearest(_parse_requested(unknown[0]), _list_all_names(catalog))
-            raise RefusalError(f"no accelerator is called {_parse_requested(unknown[0])!r}", hint)
+            raise RefusalError(f"unknown accelerator {_parse_requested(unknown[0])!r}", hint)
         raise RefusalError(
-            f"it has {accelerator.name}, the job wants {' or '.join(wishes)}",
+            f"it has {accelerator.name}, the job requests {' or '.join(wishes)}",
             f"add {_select_short_name(accelerator)} to accelerators.type",
             {"accelerators.type": [*wishes, _select_short_name(accelerator)]},
         )
@@ -53,11 +54,11 @@ def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog
 
 
 def _require_allowed_pool(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """What the job says about clusters and pools."""
+    """Check the job's restrictions on clusters and pools."""
     clusters = job.place.clusters
     if clusters != "any" and plan.name not in clusters:
         raise RefusalError(
-            f"the job may go only to cluster {' or '.join(clusters)}, this is {plan.name}",
+            f"the job may only run on cluster {' or '.join(clusters)}, this is {plan.name}",
             f"add {plan.name} to place.clusters",
             {"place.clusters": [*clusters, plan.name]},
         )
@@ -65,18 +66,18 @@ def _require_allowed_pool(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
         known = {item.name for item in plan.pools}
         for name in job.place.pools:
             if name not in known:
-                raise RefusalError(f"place.pools names {name!r}, which is no pool here", suggest_nearest(name, known))
+                raise RefusalError(f"place.pools: unknown pool {name!r}", suggest_nearest(name, known))
         raise RefusalError(
-            f"the job may go only to pool {' or '.join(job.place.pools)}",
+            f"the job may only run in pool {' or '.join(job.place.pools)}",
             f"add {pool.name} to place.pools",
             {"place.pools": [*job.place.pools, pool.name]},
         )
 
 
 def count_steps_above(requested: str, accelerator: Accelerator, catalog: Catalog) -> int | None:
-    """0 if the accelerator is the one wished for, n if it lies n steps above a lower bound, None if it will not do.
+    """0 if the accelerator is the requested one, n if it is n steps above a lower bound, None if it does not match.
 
-    Walks down from the accelerator, so only what it succeeds is read from the catalog.
+    Follows the predecessors of the accelerator, so only those are read from the catalog.
     """
     name = _parse_requested(requested)
     if not requested.strip().startswith(">="):
@@ -96,12 +97,12 @@ def _iter_known(names: list[str], catalog: Catalog) -> Iterator[Accelerator]:
     for name in names:
         try:
             yield catalog.get_accelerator(name)
-        except UnknownNameError:  # an overlay may name what it does not bring
+        except UnknownNameError:  # an overlay may refer to an entry that is missing
             continue
 
 
 def _parse_requested(requested: str) -> str:
-    return requested.strip().removeprefix(">=").strip().lower()  # everybody writes H100, the catalog h100
+    return requested.strip().removeprefix(">=").strip().lower()  # users write H100, the catalog h100
 
 
 def _list_names(accelerator: Accelerator) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a job may cost: its own limits, the budgets of its tenant, and what it is promised when an engine gets it."""
+"""Cost limits of a job: its own limits, the budgets of its tenant, and the cost reserved on submission."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ __all__ = ["JobCost", "check_cost_limits"]
 
 @dataclass(frozen=True)
 class JobCost:
-    """What a job would cost where it was placed."""
+    """The cost of a job at a placement."""
 
     price: float | None
-    """USD an hour for all of its nodes; None where it is not known."""
+    """USD per hour for all of its nodes; None if unknown."""
     nodes: int
     total: float | None
-    """USD until its time limit; None where its price is not known."""
+    """USD until its time limit; None if its price is unknown."""
     run_time: float
     """Seconds until its time limit."""
 
 
 def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, cost: JobCost) -> None:
-    """Raises :class:`RefusalError` where the job, or what is left to its tenant, does not allow the cost."""
+    """Raises :class:`RefusalError` if the job's limits or its tenant's remaining budget do not allow the cost."""
     if (limit := job.place.max_price) is not None:
         if cost.price is None:
             raise RefusalError(
-                "nobody knows its price, the job has a max_price",
-                f"give the fleet a price of {plan.name}'s nodes, or leave out place.max_price",
+                "price unknown, and the job has a max_price",
+                f"add a price for the nodes of {plan.name} to the fleet, or omit place.max_price",
                 {"place.max_price": None},
             )
         if cost.price / cost.nodes > limit.to("USD/h"):
             raise RefusalError(
-                f"a node costs {cost.price / cost.nodes:.2f} USD/h, the job gives at most {limit}",
+                f"a node costs {cost.price / cost.nodes:.2f} USD/h, the job's max_price is {limit}",
                 f"set place.max_price to {_format_cents(cost.price / cost.nodes)} USD/h",
                 {"place.max_price": f"{_format_cents(cost.price / cost.nodes)} USD/h"},
             )
     if job.budget is not None:
         if job.time_limit is None:
-            raise RefusalError("a budget needs to know how long the job runs", "set time_limit")
+            raise RefusalError("a budget requires a time limit", "set time_limit")
         if cost.total is None:
             raise RefusalError(
-                "nobody knows its price, the job has a budget",
-                f"give the fleet a price of {plan.name}'s nodes, or leave out budget",
+                "price unknown, and the job has a budget",
+                f"add a price for the nodes of {plan.name} to the fleet, or omit budget",
                 {"budget": None},
             )
         if cost.total > job.budget.to("USD"):
             raise RefusalError(
                 f"it would cost {cost.total:.2f} USD until its time limit, the budget is {job.budget}",
-                f"set budget to {_format_cents(cost.total)} USD, or a shorter time_limit",
+                f"set budget to {_format_cents(cost.total)} USD, or reduce time_limit",
                 {"budget": f"{_format_cents(cost.total)} USD"},
             )
     for budget in fleet.spec.budgets if fleet and job.tenant else ():
@@ -75,7 +75,8 @@ def check_cost_limits(job: JobSpec, plan: Plan, fleet: Fleet | None, cost: JobCo
 def _suggest_within_budget(
     budget: Budget, remaining: float, cost: float, run_time: float, price: float | None
 ) -> tuple[str, JobChange]:
-    """What makes a job cost no more than is left; waiting does where the next period brings enough."""
+    """The change that keeps a job within the remaining budget; waiting is suggested if the budget of a period
+    suffices."""
     waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
     minutes = int(run_time / 60 - (cost - remaining) / price * 60) if price and remaining > 0 else 0
     if minutes > 0:
@@ -84,5 +85,5 @@ def _suggest_within_budget(
 
 
 def _format_cents(amount: float) -> str:
-    """Enough of them: rounded up to a cent."""
+    """An amount rounded up to the next cent."""
     return f"{ceil(amount * 100) / 100:.2f}"

@@ -1,4 +1,4 @@
-"""What a cluster's data means for a job: whether it is there, may come, what moving it costs and how long it takes."""
+"""The data of a job: whether a cluster has it, may receive it, and the cost and time of the transfer."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["DataTransfer", "compute_data_transfers"]
 
 @dataclass(frozen=True)
 class DataTransfer:
-    """Data that has to be moved to a cluster before a job starts there."""
+    """Data that must be transferred to a cluster before a job starts there."""
 
     names: tuple[str, ...] = ()
     price: float = 0.0
     """USD."""
     seconds: float = 0.0
-    """As far as links are known."""
+    """Counts known links only."""
 
 
 def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) -> DataTransfer:
-    """What has to be moved for a job, each set from where that is cheapest; raises :class:`RefusalError`."""
+    """The data transfers of a job, each data set from the cheapest source; raises :class:`RefusalError`."""
     plan = cluster.plan
     if job.place.regions and plan.site.place not in job.place.regions:
         raise RefusalError(
@@ -42,7 +42,7 @@ def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) 
         if name not in sets:
             known = {*storage, *sets}
             raise RefusalError(
-                f"{name!r} is no storage of {plan.name}", suggest_nearest(name, known) or "leave out place.data"
+                f"{name!r} is not a storage of {plan.name}", suggest_nearest(name, known) or "omit place.data"
             )
         holders = [place.partition("/")[0] for place in sets[name].at]
         if plan.name in holders:
@@ -50,7 +50,7 @@ def compute_data_transfers(job: JobSpec, cluster: Cluster, fleet: Fleet | None) 
         if sets[name].stays:
             raise RefusalError(
                 f"data {name!r} may not leave {' or '.join(holders)}",
-                f"keep a copy of it in {plan.name}, or place the job in {holders[0]}",
+                f"add a copy of it to {plan.name}, or place the job on {holders[0]}",
             )
         size = sets[name].size
         costs = []

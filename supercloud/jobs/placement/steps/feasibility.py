@@ -1,4 +1,4 @@
-"""The steps that decide whether a job can lie in a pool: its shape, its tenant, its limits, its pinned nodes."""
+"""The steps that decide whether a job fits a pool: its shape, its tenant, its limits, its pinned nodes."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LICENSE_PATTERN = re.compile(r"([^,;:=\s]+)(?:[:=](\d+))?")
 
 
 class RefusalError(Exception):
-    """A pool cannot have the job: why, the smallest change that would help, and that change as fields of the job.
+    """The job does not fit the pool: the reason, the smallest change that helps, and that change as fields of the job.
 
-    ``other`` is what would help in its place, in words and as fields; without fields it is no change of the job.
+    ``other`` is an alternative, in words and as fields; without fields it does not change the job.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RefusalError(Exception):
 
     @property
     def advice(self) -> str:
-        """Both ways in words, whether or not they are enough."""
+        """Both alternatives in words, whether or not they are enough."""
         return f"{self.remedy}, or {self.other[0]}" if self.other else self.remedy
 
 
@@ -66,21 +66,19 @@ def _require_usable_nodes(nodes: int, per_node: int, pool: PoolPlan, advisor: Sh
     if nodes <= advisor.usable_nodes:
         return nodes
     spares = f" ({pool.spares} more are spares)" if pool.spares else ""
-    asked = f"{nodes * per_node} accelerators are {nodes} nodes" if per_node else f"the job asks for {nodes} nodes"
-    raise RefusalError(f"{asked}, the pool has {advisor.usable_nodes}{spares}", *advisor())
+    request = f"{nodes * per_node} accelerators are {nodes} nodes" if per_node else f"the job requests {nodes} nodes"
+    raise RefusalError(f"{request}, the pool has {advisor.usable_nodes}{spares}", *advisor())
 
 
 def require_tenant(
     job: JobSpec, plan: Plan, nodes: int, advisor: ShrinkAdvisor, fleet: FleetSpec | None = None
 ) -> None:
-    """Whether the tenant is there and may have so much at one time: in this cluster, and over all of the fleet."""
+    """Check that the tenant exists and that its limits allow the job: in this cluster, and over the whole fleet."""
     if job.tenant is None:
         return
     known = {item.name: item for item in plan.tenants}
     if job.tenant not in known:
-        raise RefusalError(
-            f"no tenant is called {job.tenant!r}", suggest_nearest(job.tenant, known) or "leave out tenant"
-        )
+        raise RefusalError(f"unknown tenant {job.tenant!r}", suggest_nearest(job.tenant, known) or "omit tenant")
     found = known[job.tenant]
     if _PRIORITY_ORDER.index(job.priority) > _PRIORITY_ORDER.index(found.priority):
         raise RefusalError(
@@ -96,42 +94,42 @@ def require_tenant(
     for has, where in ((found.limits, ""), (shared, f" in {fleet.name}" if fleet else "")):
         if has.accelerators is not None and job.accelerator_count > has.accelerators:
             raise RefusalError(
-                f"the job needs {job.accelerator_count} accelerators, tenant {found.name} may have "
+                f"the job needs {job.accelerator_count} accelerators, tenant {found.name} is limited to "
                 f"{has.accelerators} at one time{where}",
                 *advisor(accelerators=has.accelerators),
             )
         if has.nodes is not None and nodes > has.nodes:
             raise RefusalError(
-                f"the job needs {nodes} nodes, tenant {found.name} may have {has.nodes} at one time{where}",
+                f"the job needs {nodes} nodes, tenant {found.name} is limited to {has.nodes} at one time{where}",
                 *advisor(nodes=has.nodes),
             )
 
 
 def require_node_tenant(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Whether the nodes are of the job's tenant, where they are of certain ones and no partition of Slurm says it."""
+    """Check that nodes reserved for tenants are of the job's tenant, where no Slurm partition enforces it."""
     if plan.scheduler.kind != "slurm" and pool.tenants and job.tenant not in pool.tenants:
         raise RefusalError(
-            f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}, whose jobs "
-            "alone run there",
+            f"its nodes are in the InfiniBand partition of tenant {' and '.join(pool.tenants)}; only its jobs "
+            "run there",
             f"set tenant to {pool.tenants[0]}",
             {"tenant": pool.tenants[0]},
         )
 
 
 def require_capacity_type(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Whether the machines are had in a way that the job can live with."""
+    """Check that the job tolerates the capacity type of the machines."""
     declared = next((item for item in plan.spec.pools if item.name == pool.name), None)
     kinds = {way.kind for way in declared.capacity} if declared else set()
     if kinds == {"spot"} and not job.preemptible:
         raise RefusalError(
-            "its machines are spot: the cloud may take them back",
-            "leave out preemptible: false, or add on-demand to the pool's capacity",
+            "its machines are spot instances, which the cloud may reclaim",
+            "omit preemptible: false, or add on-demand to the pool's capacity",
             {"preemptible": None},
         )
 
 
 def require_time_limit(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None) -> None:
-    """Whether the tenant and the cluster let work run so long; partitions have limits of their own."""
+    """Check the time limits of the tenant and the cluster; partitions have separate limits."""
     if job.time_limit is None:
         return
     own = next((item.limits.max_time for item in plan.tenants if item.name == job.tenant), None)
@@ -143,14 +141,14 @@ def require_time_limit(job: JobSpec, plan: Plan, fleet: FleetSpec | None = None)
     ):
         if most is not None and job.time_limit > most:
             raise RefusalError(
-                f"time_limit {job.time_limit} is more than the {most} of {whose}",
+                f"time_limit {job.time_limit} exceeds the maximum of {whose}, {most}",
                 f"set time_limit to at most {most}, and save checkpoints",
                 {"time_limit": str(most)},
             )
 
 
 def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, ...]:
-    """The nodes the job insists on, sorted as they were expanded."""
+    """The nodes the job pins, in the order of their expansion."""
     if not job.place.nodes:
         return ()
     try:
@@ -161,32 +159,33 @@ def expand_pinned_nodes(job: JobSpec, pool: PoolPlan, nodes: int) -> tuple[str, 
     for host in hosts:
         if host not in known:
             raise RefusalError(
-                f"{host!r} is no node of the pool",
-                f"its nodes are {pool.hosts}; or leave out place.nodes",
+                f"{host!r} is not a node of the pool",
+                f"its nodes are {pool.hosts}; or omit place.nodes",
                 {"place.nodes": None},
             )
     if len(hosts) != nodes:
         raise RefusalError(
             f"place.nodes pins {len(hosts)}, the job needs {nodes}",
-            f"pin {nodes} nodes, or leave out place.nodes",
+            f"pin {nodes} nodes, or omit place.nodes",
             {"place.nodes": None},
         )
     return tuple(hosts)
 
 
 def require_licenses(job: JobSpec, plan: Plan) -> str:
-    """The licences it holds, as Slurm writes them; raises :class:`RefusalError` for what the cluster does not have.
+    """The licences it holds, in Slurm's notation; raises :class:`RefusalError` for licences that the cluster does not
+    have.
 
-    A cluster has what ``Licenses`` of its slurm.conf says. Those of a licence server (``solver@server``) are in Slurm's
-    database, which no plan knows: they are asked for as they are.
+    The licences of a cluster are those in ``Licenses`` of its slurm.conf. Those of a licence server
+    (``solver@server``) are in Slurm's database, which is not part of the plan: they are requested unchecked.
     """
     if not job.licenses:
         return ""
     scheduler = plan.spec.scheduler
     if not isinstance(scheduler, SlurmScheduler):
         raise RefusalError(
-            f"its scheduler, {scheduler.kind}, counts no licences",
-            "leave out licenses, or go to Slurm",
+            f"its scheduler, {scheduler.kind}, does not support licences",
+            "omit licenses, or use a Slurm cluster",
             {"licenses": None},
         )
     known = dict(_LICENSE_PATTERN.findall(scheduler.options.get("Licenses", "")))
@@ -196,12 +195,12 @@ def require_licenses(job: JobSpec, plan: Plan) -> str:
         if name not in known:
             declare = f"declare it with scheduler.options: {{Licenses: {name}:{count}}}"
             raise RefusalError(
-                f"it has no licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
+                f"unknown licence {name!r}", "; ".join(filter(None, (suggest_nearest(name, known), declare)))
             )
         if count > (most := int(known[name] or 1)):
             raise RefusalError(
-                f"the job needs {count} of licence {name}, there are {most}",
-                f"ask for at most {most}",
+                f"the job needs {count} of licence {name}, the cluster has {most}",
+                f"request at most {most}",
                 {"licenses": {**job.licenses, name: most}},
             )
     return ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))

@@ -1,4 +1,4 @@
-"""How near the nodes of a job must be to each other, and what the scheduler is asked so that they are."""
+"""Locality of a job: how near its nodes must be to each other, and the corresponding request to the scheduler."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["LocalityRequest", "select_locality"]
 
 @dataclass(frozen=True)
 class LocalityRequest:
-    """The innermost level that holds the whole job, and how to ask for it."""
+    """The innermost level that holds the whole job, and how to request it."""
 
     level: str = ""
     required: bool = False
-    """Whether the job insists; otherwise it is a preference that must not make it wait for ever."""
+    """Whether it is required; otherwise it is a preference that must not keep the job waiting forever."""
     switches: int = 0
-    """Trees: the fewest innermost groups that hold it; 0 says nothing."""
+    """Trees: the fewest innermost groups that hold it; 0: no request."""
     segment: int = 0
-    """Blocks: nodes that must share one; 0 says nothing."""
+    """Blocks: nodes that must share a block; 0: no request."""
 
 
 def select_locality(
@@ -36,10 +36,11 @@ def select_locality(
     partition: Partition | None,
     advisor: ShrinkAdvisor,
 ) -> LocalityRequest:
-    """Where a job of so many nodes fits; raises :class:`RefusalError` where it is asked to be nearer than it can be."""
+    """The level at which a job of ``nodes`` nodes fits; raises :class:`RefusalError` if the requested level is too
+    small."""
     near = job.place.near
     seen = _select_scheduler_locality(plan, pool, partition)
-    if plan.scheduler.kind == "kubernetes":  # its queue sees switches and domains in one tree
+    if plan.scheduler.kind == "kubernetes":  # its queue has switches and domains in one tree
         seen = _find_locality(plan, pool, "block") or seen
     domain = pool.machine.domain_nodes
     if near == "scale-up" and nodes > domain:
@@ -54,8 +55,8 @@ def select_locality(
         )
     if near == "scale-up" and nodes > 1 and plan.scheduler.kind == "slurm" and not (seen and seen.kind == "block"):
         raise RefusalError(
-            "near: scale-up, but its scheduler sees no scale-up domains",
-            "set near to leaf, or give the scheduler (or a partition) topology: block",
+            "near: scale-up, but its scheduler has no scale-up domains",
+            "set near to leaf, or set topology: block on the scheduler or a partition",
             {"place.near": "leaf"},
         )
     tree = seen if seen and seen.kind == "tree" else _find_locality(plan, pool, "tree")
@@ -71,14 +72,14 @@ def select_locality(
         switches = _count_switches(tree, level, pool.hosts, nodes)
     segment = 0
     if seen and seen.kind == "block" and _supports_segments(plan) and near != "any":
-        # the whole job where one domain holds it, else no more than its groups need: a segment that is larger than
-        # what is whole on the day would keep the job waiting for ever
+        # the whole job if one domain holds it, else no more than its groups need: a segment larger than the
+        # currently healthy domains would keep the job waiting forever
         segment = nodes if 1 < nodes <= domain else group_nodes if 1 < group_nodes <= domain else 0
     return LocalityRequest(name, required, switches, segment)
 
 
 def _select_scheduler_locality(plan: Plan, pool: PoolPlan, partition: Partition | None) -> Locality | None:
-    """The locality the scheduler goes by: the partition's, else its default."""
+    """The locality used by the scheduler: the partition's, else the default."""
     if partition and partition.topology:
         return _find_locality(plan, pool, partition.topology)
     first = plan.localities[0] if plan.localities else None
@@ -107,7 +108,7 @@ def _count_nodes(group: Group, hosts: HostRange) -> int:
 
 
 _largest_groups: dict[tuple[int, HostRange], tuple[Level, int]] = {}
-"""Largest groups that were asked for; a level is known by being the same object, which stands here to remain so."""
+"""Cached sizes of largest groups; levels are compared by identity, and stored here so that the identity stays valid."""
 
 
 def _count_largest_group(level: Level, hosts: HostRange) -> int:
@@ -132,11 +133,9 @@ def _require_level(
     innermost_level: int | None,
     advisor: ShrinkAdvisor,
 ) -> int:
-    """The level that ``requested_level`` means: the leaf is the innermost of a tree, the fabric its outermost."""
+    """The level for ``requested_level``: the leaf is the innermost of a tree, the fabric the outermost."""
     if tree is None:
-        raise RefusalError(
-            f"near: {requested_level}, but nothing is known about its switches", "leave out near", {"place.near": None}
-        )
+        raise RefusalError(f"near: {requested_level}, but its switches are unknown", "omit near", {"place.near": None})
     names = [level.name for level in tree.levels]
     outermost = len(names) - 1
     pod = names.index("pod") if "pod" in names else min(1, outermost)
@@ -154,7 +153,7 @@ def _require_level(
 def _suggest_wider_locality(
     suggestion: tuple[str, JobChange], wider: str
 ) -> tuple[str, JobChange, tuple[str, JobChange] | None]:
-    """Fewer nodes, or in their place a wider domain around them."""
+    """Fewer nodes, or as the alternative a wider domain."""
     near: tuple[str, JobChange] = (f"set near to {wider}", {"place.near": wider})
     words, change = suggestion
     return (words, change, near) if change else (*near, None)

@@ -1,4 +1,4 @@
-"""File systems of a cluster that a job uses, and the pools that they are mounted in."""
+"""File systems that a job uses, and the pools that mount them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["check_mounts", "named_stores"]
 
 
 def named_stores(job: JobSpec, plan: Plan) -> list[int]:
-    """Places in the plan of the file systems that the job names, or whose mount its paths lie in."""
+    """Indexes in the plan of the file systems that the job names, or whose mount contains one of its paths."""
     paths = list(_list_paths(job))
     found = []
     for index, storage in enumerate(plan.storage):
@@ -26,14 +26,14 @@ def named_stores(job: JobSpec, plan: Plan) -> list[int]:
 
 
 def _list_paths(job: JobSpec) -> Iterator[str]:
-    """Absolute paths of the job's files: its folder, its checkpoints, and its image where that is a file."""
+    """Absolute paths of the job's files: its folder, its checkpoints, and its image if that is a file."""
     for path in (job.workdir, job.checkpoint.path if job.checkpoint else None, _image_file(job)):
         if path:
             yield path
 
 
 def _image_file(job: JobSpec) -> str | None:
-    """The absolute path of an image that is a file or a folder; None of one in a registry, and where nobody knows."""
+    """The absolute path of an image that is a file or a folder; None for an image in a registry or of unknown kind."""
     _, separator, path = (job.image or "").rpartition("://")  # docker-archive:///images/one.tar is a file
     if not separator and path.startswith(".") and job.workdir:
         path = posixpath.join(job.workdir, path)
@@ -41,11 +41,12 @@ def _image_file(job: JobSpec) -> str | None:
 
 
 def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
-    """Whether the nodes of a pool mount what the job uses; raises :class:`RefusalError`."""
+    """Check that the nodes of a pool mount the file systems of the job; raises :class:`RefusalError`."""
     for index in named_stores(job, plan):
         if not is_client(plan, index, pool):
             store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]
-            remedy = f"place it in {' or '.join(others)}" if others else f"use nothing under {store.mount}"
+            remedy = f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}"
             raise RefusalError(
-                f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes do not reach it", remedy
+                f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes have no network to it",
+                remedy,
             )

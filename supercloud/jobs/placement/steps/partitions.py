@@ -1,4 +1,4 @@
-"""Which of Slurm's partitions a job goes through."""
+"""The Slurm partition of a job."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["select_partition"]
 
 
 def select_partition(job: JobSpec, plan: Plan, pool: PoolPlan, nodes: int, advisor: ShrinkAdvisor) -> Partition | None:
-    """The partition that holds the pool and lets the job in: the default one if it does, else the narrowest.
+    """The partition that contains the pool and accepts the job: the default one if possible, else the narrowest.
 
-    None where the scheduler has no partitions.
+    None if the scheduler has no partitions.
     """
     if not plan.scheduler.partitions:
         return None
     holding = [item for item in plan.scheduler.partitions if pool.name in item.pools]
     if not holding:
-        raise RefusalError("no partition holds it", "add it to the pools of a partition")
+        raise RefusalError("no partition contains it", "add the pool to a partition")
     refusals = []
     open_ = []
     for order, partition in enumerate(holding):
@@ -44,12 +44,12 @@ def _find_refusal(job: JobSpec, partition: Partition, nodes: int, advisor: Shrin
         )
     if partition.max_nodes is not None and nodes > partition.max_nodes:
         return RefusalError(
-            f"the job needs {nodes} nodes, partition {name} gives {partition.max_nodes}",
+            f"the job needs {nodes} nodes, partition {name} allows {partition.max_nodes}",
             *advisor(nodes=partition.max_nodes),
         )
     if job.time_limit is not None and partition.max_time is not None and job.time_limit > partition.max_time:
         return RefusalError(
-            f"time_limit {job.time_limit} is more than the {partition.max_time} of partition {name}",
+            f"time_limit {job.time_limit} exceeds the maximum of partition {name}, {partition.max_time}",
             f"set time_limit to at most {partition.max_time}, and save checkpoints",
             {"time_limit": str(partition.max_time)},
         )

@@ -1,5 +1,5 @@
-"""What the pods of a job are given to reach each other: ports of fabrics and their networks, NCCL's settings, and the
-channel by which nodes of one scale-up domain share memory. A job on one node needs none of it and leaves it to others.
+"""Network access of a job's pods: ports of fabrics and their networks, NCCL's settings, and the channel by which nodes
+of one scale-up domain share memory. A job on one node needs none of it and leaves it free for others.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ _RDMA_FABRICS = ("infiniband", "roce", "efa")
 
 @dataclass(frozen=True)
 class PodLinks:
-    """Of one pod."""
+    """Network access of one pod."""
 
     resources: tuple[tuple[str, int], ...] = ()
-    """Ports and functions it asks for, by resource name."""
+    """Ports and functions it requests, by resource name."""
     annotations: tuple[tuple[str, str], ...] = ()
-    """What makes it join the networks of fabrics."""
+    """Annotations that attach it to the networks of fabrics."""
     settings: str = ""
     """ConfigMap with the variables of the collective library."""
     settings_file: str = "nccl.conf"
-    """The key of the ConfigMap that is the library's file in /etc; empty where it reads none."""
+    """The key of the ConfigMap that is the library's file in /etc; empty if it reads none."""
     channel: str = ""
     """ResourceClaimTemplate of the channel to its scale-up domain."""
     host_network: bool = False
-    """Whether it uses the host's own network, as routed links have no other address."""
+    """Whether it uses the host network, as routed links have no other address."""
     locked: bool = False
     """Whether it pins memory, as RDMA does."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PodLinks:
-        """From its fields as JSON has them."""
+        """Read from a JSON object."""
         known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
         for name in ("resources", "annotations"):
             known[name] = tuple((key, value) for key, value in data.get(name, ()))
@@ -55,7 +55,7 @@ class PodLinks:
 
 
 def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, node_fraction: float) -> PodLinks:
-    """For pods that each take this part of a node's accelerators (1: the whole node)."""
+    """Build it for pods that each take this fraction of a node's accelerators (1: the whole node)."""
     if nodes < 2:
         return PodLinks()
     resources: dict[str, int] = {}
@@ -96,10 +96,10 @@ def build_pod_links(plan: Plan, pool: PoolPlan, tenant: str | None, nodes: int, 
 
 
 def _compute_resources(reach: FabricAttachment, node_fraction: float) -> dict[str, int] | None:
-    """What a pod asks for on a fabric; None where its part of a node is too small for any of it.
+    """The resources a pod requests on a fabric; None if its fraction of a node is too small.
 
-    Ports that are handed out whole and by name belong to whoever has the whole node: which of them lie near the
-    accelerators of a part nobody can say.
+    Ports that are allocated whole and by name belong to the pod that has the whole node: which of them are near the
+    accelerators of a fraction is unknown.
     """
     if node_fraction == 1 or reach.mode in ("shared", "sr-iov"):
         return reach.resources
@@ -110,6 +110,6 @@ def _compute_resources(reach: FabricAttachment, node_fraction: float) -> dict[st
 
 
 def _can_share_memory(plan: Plan, pool: PoolPlan) -> bool:
-    """Whether the pool's nodes share memory by claims: a node has one channel, for whoever has the whole node."""
+    """Whether the pool's nodes share memory by claims: a node has one channel, for the pod that has the whole node."""
     release = plan.scheduler.kubernetes.release if plan.scheduler.kubernetes else None
     return pool.has_imex and release is not None and release.abilities.devices is not None

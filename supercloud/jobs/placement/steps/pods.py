@@ -1,4 +1,4 @@
-"""What a job asks of Kubernetes beyond its nodes: a resource, levels of topology, file systems, ways to its fabrics."""
+"""What a job requests of Kubernetes in addition to nodes: a resource, topology levels, file systems, fabric access."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ __all__ = ["PodRequirements", "cpus_of", "build_pod_requirements"]
 
 @dataclass(frozen=True)
 class PodRequirements:
-    """What pods need to know of their cluster."""
+    """What pods need from their cluster."""
 
     queue: str
     """kueue or volcano."""
     resource: str = ""
-    """What their accelerators are counted as."""
+    """Resource name of their accelerators."""
     cpus: int = 0
-    """On nodes without accelerators: so many that a second pod does not fit beside the first."""
+    """On nodes without accelerators: so many that a second pod does not fit on the node."""
     level: str = ""
     """Node label of the level that should hold the whole job."""
     tier: int = 0
-    """The same level, as Volcano counts them from the innermost, which is 1."""
+    """The same level, as Volcano numbers them from the innermost, which is 1."""
     segment_level: str = ""
     """Node label of the level that must hold each of its segments."""
     volumes: tuple[tuple[str, str], ...] = ()
-    """Claims and where they are mounted."""
+    """Claims and their mount paths."""
     segment_tier: int = 0
-    """The level of its segments, counted alike."""
+    """The level of its segments, numbered the same way."""
     taints: tuple[str, ...] = ()
-    """Keys of what keeps pods that were not placed there off the nodes."""
+    """Keys of the taints that keep other pods off the nodes."""
     links: PodLinks = PodLinks()
 
     def to_json(self) -> dict[str, Any]:
-        """Its fields as JSON has them."""
+        """Convert to a JSON object."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PodRequirements:
-        """From its fields as JSON has them, in this version or another one."""
+        """Read from a JSON object of this or another version."""
         known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
         return cls(
             **known
@@ -72,8 +72,8 @@ def build_pod_requirements(
     nodes: int,
     per_node: int,
 ) -> PodRequirements | None:
-    """For a job that takes so many nodes of a pool, and so much of what it counts on each; None where the cluster is
-    not Kubernetes. Raises :class:`RefusalError` where no pods are made."""
+    """Build them for a job that takes ``nodes`` nodes of a pool with ``per_node`` units on each; None if the cluster is
+    not Kubernetes. Raises :class:`RefusalError` if no pods can be created."""
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None
@@ -83,16 +83,16 @@ def build_pod_requirements(
     if job.accelerator_count and pool.accelerator:
         if not pool.accelerator.kubernetes:
             raise RefusalError(
-                f"nobody knows what Kubernetes calls its {pool.accelerator.name}",
-                "give its catalog entry a 'kubernetes' resource name",
+                f"resource name of {pool.accelerator.name} in Kubernetes is unknown",
+                "add the resource name to its catalog entry, as 'kubernetes'",
             )
         resource = format_resource_name(pool.accelerator.kubernetes, units.kind, units.gres)
     links = build_pod_links(plan, pool, job.tenant, nodes, _compute_node_fraction(per_node, units, pool))
     if links.channel and (locality.required or locality.segment > 1) and not _supports_claims_in_levels(plan):
         raise RefusalError(
             f"its nodes must share a {'scale-up domain' if locality.segment > 1 else locality.level}, and its "
-            "Volcano places no pods with a channel (imex) so",
-            "set near: any, or give the cluster queue: kueue or the pool imex: false",
+            "Volcano does not support that for pods with a channel (imex)",
+            "set near: any, or set queue: kueue on the cluster or imex: false on the pool",
             {"place.near": "any"},
         )
     return PodRequirements(
@@ -110,8 +110,8 @@ def build_pod_requirements(
 
 
 def cpus_of(pool: PoolPlan) -> int:
-    """Processors that a pod without accelerators asks for: so many that a second one does not fit beside it; 0 where
-    nobody knows how many a node has.
+    """CPUs that a pod without accelerators requests: so many that a second one does not fit on the node; 0 if the
+    number of CPUs of a node is unknown.
     """
     return pool.threads // 2 + 1 if pool.threads else 0
 
@@ -122,12 +122,12 @@ def _supports_claims_in_levels(plan: Plan) -> bool:
 
 
 def _compute_node_fraction(per_node: int, units: AcceleratorUnits, pool: PoolPlan) -> float:
-    """Of a node's accelerators that a pod takes; a pod that takes none has the node to itself."""
+    """The fraction of a node's accelerators that a pod takes; a pod without accelerators has the whole node."""
     return float(per_node / (units.per_accelerator * pool.accelerators_per_node)) if per_node else 1.0
 
 
 def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
-    """File systems of the cluster that the job names, or whose mount its paths lie in."""
+    """File systems of the cluster that the job names, or whose mount contains one of its paths."""
     found = [
         (format_claim_name(item.name), item.mount)
         for item in map(plan.storage.__getitem__, named_stores(job, plan))
@@ -135,7 +135,7 @@ def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
     ]
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
         raise RefusalError(
-            f"checkpoint.path {job.checkpoint.path} is on no file system of the cluster: pods keep nothing",
+            f"checkpoint.path {job.checkpoint.path} is not on a file system of the cluster: files in pods are lost",
             _suggest_mounts(plan),
         )
     return tuple(found)
@@ -143,4 +143,4 @@ def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
 
 def _suggest_mounts(plan: Plan) -> str:
     mounts = [storage.mount for storage in plan.storage if storage.mount]
-    return f"write a path under {' or '.join(mounts)}" if mounts else "add storage with a mount to the cluster"
+    return f"use a path under {' or '.join(mounts)}" if mounts else "add storage with a mount to the cluster"

@@ -1,4 +1,5 @@
-"""How many nodes a job takes, with how many accelerators on each; and the smallest change with which it takes fewer."""
+"""Shape of a job: the number of nodes and of accelerators on each, and the smallest change with which it takes
+fewer."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ from ....spec.job import Parallelism
 __all__ = ["JobChange", "ShrinkAdvisor", "compute_even_shape"]
 
 JobChange = Mapping[str, object]
-"""Fields of a job by their paths (``accelerators.count``) and what they are set to; None: left out."""
+"""Fields of a job by their paths (``accelerators.count``) and their new values; None: omit the field."""
 
 _MAX_REPLICA_TRIES = 64
-"""So many numbers of replicas are tried with each pipeline."""
+"""Maximum numbers of replicas tried with each pipeline size."""
 
 
 def compute_even_shape(count: int, nodes: int | None, tensor: int, units_per_node: int) -> tuple[int, int, int] | None:
-    """Nodes, accelerators on each, and nodes that one tensor-parallel group spans; None where nothing comes out even.
+    """Nodes, accelerators on each, and nodes that one tensor-parallel group spans; None if nothing divides evenly.
 
-    Accelerators are spread evenly over the fewest nodes of ``units_per_node``: 12 on nodes of 8 are 2 × 6. What would
-    take twice the nodes it should does not count as even: such a job is nearly always a slip.
+    Accelerators are distributed evenly over the fewest nodes of ``units_per_node``: 12 on nodes of 8 are 2 × 6. A shape
+    with twice the necessary nodes does not count as even: such a job is nearly always an error.
     """
     if units_per_node < 1 or (tensor > units_per_node and tensor % units_per_node):
         return None
@@ -40,21 +41,21 @@ def compute_even_shape(count: int, nodes: int | None, tensor: int, units_per_nod
 
 @dataclass(frozen=True)
 class ShrinkAdvisor:
-    """The smallest change with which a job comes out even on at most so many nodes and accelerators."""
+    """The smallest change with which a job divides evenly over at most the given nodes and accelerators."""
 
     job: JobSpec
     units_per_node: int
-    """What the job counts on one node."""
+    """Units of the job on one node."""
     usable_nodes: int
-    """Nodes there are."""
+    """Number of usable nodes."""
 
     def __call__(self, nodes: int | None = None, accelerators: int | None = None) -> tuple[str, JobChange]:
-        """In words and as a change; nothing where none helps."""
+        """In words and as a change; empty if no change helps."""
         job, most_nodes = self.job, self.usable_nodes if nodes is None else min(nodes, self.usable_nodes)
         count, tensor = job.accelerator_count, job.parallelism.tensor if job.parallelism else 1
         most = min(most_nodes * self.units_per_node, inf if accelerators is None else accelerators)
         if not count:
-            return (f"ask for at most {most_nodes} nodes", {"nodes": most_nodes}) if most_nodes else ("", {})
+            return (f"request at most {most_nodes} nodes", {"nodes": most_nodes}) if most_nodes else ("", {})
         if job.nodes and count <= most:
             even = [
                 (abs(over - job.nodes), over)
@@ -70,7 +71,7 @@ class ShrinkAdvisor:
             )
             if change:
                 gone = job.nodes and over is None
-                return words + (", and leave out nodes" if gone else ""), {
+                return words + (", and omit nodes" if gone else ""), {
                     **change,
                     **({"nodes": None} if gone else {}),
                 }
@@ -89,16 +90,16 @@ class ShrinkAdvisor:
         if not found:
             return "", {}
         words = (
-            f"ask for at most {found[0]} accelerators"
+            f"request at most {found[0]} accelerators"
             if count > max_accelerators
-            else f"ask for {' or '.join(map(str, found))}"
+            else f"request {' or '.join(map(str, found))}"
         )
         return words, {"accelerators.count": found[0]}
 
     def _suggest_parallelism(
         self, exact_nodes: int | None, max_nodes: int, max_accelerators: int
     ) -> tuple[str, JobChange]:
-        """Fewer replicas, else shorter pipelines, narrower tensor-parallel groups, at last smaller expert groups."""
+        """Fewer replicas, else shorter pipelines, narrower tensor-parallel groups, and last smaller expert groups."""
         was = self.job.parallelism
         assert was is not None
         for other in chain(_iter_narrower(was, max_accelerators), _iter_smaller_expert_groups(was, max_accelerators)):
@@ -128,7 +129,7 @@ class ShrinkAdvisor:
 
 
 def _iter_smaller_expert_groups(parallelism: Parallelism, max_accelerators: int) -> Iterator[Parallelism]:
-    """Expert groups that the fewer replicas can hold, and at last shorter context-parallel groups."""
+    """Expert groups that fit in the reduced number of replicas, and last shorter context-parallel groups."""
     for context in (ways for ways in range(parallelism.context, 0, -1) if parallelism.context % ways == 0):
         for other in _iter_narrower(
             parallelism.model_copy(update={"context": context, "data": parallelism.data + 1}), max_accelerators

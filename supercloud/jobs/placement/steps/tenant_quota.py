@@ -1,4 +1,4 @@
-"""Whether the queue of a tenant of Kubernetes can ever admit a job: what the tenant may have of a pool."""
+"""Whether the queue of a Kubernetes tenant can ever admit a job: the tenant's quota of a pool."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ __all__ = ["check_allotment"]
 
 _KEPT = 8
 _known: list[tuple[Plan, Mapping[str, list[TenantQuota]]]] = []
-"""The last plans that were asked for, with their tenants' parts; a plan is known by being the same object."""
+"""Cached quotas of the last plans; plans are compared by object identity."""
 
 
 def check_allotment(
     job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int, fewer: ShrinkAdvisor
 ) -> None:
-    """Whether a job of so many nodes is within its tenant's part: its own, and what it may borrow.
+    """Check that a job of ``nodes`` nodes is within its tenant's quota: its own, and what it may borrow.
 
-    A queue of Kueue counts each pool by itself, one of Volcano all pools together.
+    A queue of Kueue counts each pool separately, one of Volcano all pools together.
     """
     facts = plan.scheduler.kubernetes
     shares = _shares(plan).get(job.tenant or "") if facts else None
@@ -50,7 +50,7 @@ def check_allotment(
     declared = next(item for item in plan.tenants if item.name == job.tenant)
     limited = [f"limits.{field}" for field in ("accelerators", "nodes") if getattr(declared.limits, field) is not None]
     raised = " or ".join(limited + ([] if declared.can_borrow else ["share"]))
-    more = f"take another pool, or raise {raised} of the tenant" if one else f"raise {raised} of the tenant"
+    more = f"use another pool, or raise {raised} of the tenant" if one else f"raise {raised} of the tenant"
     raise RefusalError(
         f"the job needs {number} {name}, the queue of tenant {declared.name} admits at most {most} of the "
         f"{has} {'of this pool' if one else 'of all pools together'}",
@@ -69,7 +69,7 @@ def _shares(plan: Plan) -> Mapping[str, list[TenantQuota]]:
 
 
 def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int) -> tuple[str, int] | None:
-    """What the job's pods ask for that a queue counts; None where nobody knows what it is called."""
+    """The resource of the job's pods that a queue counts, and its amount; None if the resource name is unknown."""
     if not job.accelerator_count:
         return (CPU, nodes * cpus_of(pool)) if cpus_of(pool) else None
     if not pool.accelerator or not pool.accelerator.kubernetes:

@@ -1,1 +1,1 @@
-"""Every cable as columns: its ends, its length from where racks stand, its kind from the catalog."""
+"""All cables as columns: ends, lengths from rack positions, kinds from the catalog."""

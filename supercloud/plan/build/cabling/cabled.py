@@ -1,4 +1,5 @@
-"""Which fabrics have cables of ours, and of which kind. Apart, as checks ask it without laying cables (numpy)."""
+"""The self-managed fabrics with cables, and their kind. A separate module, as checks need it without building cables
+(numpy)."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ __all__ = ["list_cabled_fabrics", "network_of"]
 
 
 def list_cabled_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
-    """The fabrics with switches of our own; a torus has cables of its maker's."""
+    """The fabrics with self-managed switches; a torus has the cables of its vendor."""
     return tuple(item for item in plan.fabrics if isinstance(item.wiring, Wiring) and item.tiers)
 
 
 def network_of(fabric: FabricPlan) -> str:
-    """infiniband or ethernet: what cables and transceivers must speak."""
+    """infiniband or ethernet: the protocol that cables and transceivers must support."""
     return "infiniband" if fabric.kind == "infiniband" else "ethernet"

@@ -1,7 +1,7 @@
-"""Every cable of a switched network, as columns: both ends, its length from where racks stand, its kind.
+"""All cables of a switched network as columns: both ends, length from rack positions, kind.
 
-Columnar all the way: links come as arrays from the topology, ends and lengths are arithmetic on them, kinds are
-chosen for all cables between two sets of devices at once. ``build_cable_table`` is the only way in.
+All steps use columns: links come as arrays from the topology, ends and lengths are computed from them, kinds are chosen
+for all cables between two sets of devices at once. ``build_cable_table`` is the only entry point.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 
 
 def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | None = None) -> CableTable:
-    """All cables of one fabric. Raises InputError where two of them want the same port."""
+    """All cables of one fabric. Raises InputError if two of them need the same port."""
     wiring = fabric.wiring
     assert isinstance(wiring, Wiring)
     locator = locator or DeviceLocator(plan)
@@ -46,9 +46,9 @@ def build_cable_table(plan: Plan, fabric: FabricPlan, locator: DeviceLocator | N
 def _build_columns(
     plan: Plan, fabric: FabricPlan, declared: Declared, wiring: Wiring, devices: list[DeviceSet], locator: DeviceLocator
 ) -> list[Ints]:
-    """Both ends of every link: set of devices, device and port of one end and of the other, and the lane of a port.
+    """Both ends of every link: set of devices, device and port of each end, and the lane of a port.
 
-    In a function of its own, since the groups' columns would take as much memory again for as long as they are kept.
+    A separate function, so that the columns of the groups are released when it returns: they need as much memory again.
     """
     nodes = devices[: len(devices) - len(fabric.services) - len(fabric.tiers)]
     sets = {item.kind: number for number, item in enumerate(devices) if item.kind in ("leaf", "spine", "core")}
@@ -97,7 +97,7 @@ def _iter_extra_links(
     set_numbers: dict[str, int],
     locator: DeviceLocator,
 ) -> Iterator[tuple[Ints, ...]]:
-    """Links that the shape does not have: between the leaves or machines of a pair, to the building, into another
+    """Links that are not part of the shape: between the leaves or machines of a pair, to the building, into another
     fabric."""
     leaf, top = wiring.tiers[0], wiring.tiers[-1]
     for position, service in enumerate(fabric.services):
@@ -143,26 +143,26 @@ def _iter_extra_links(
 
 
 def _check_uplink_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, radix: int, links: int) -> None:
-    """Leaves that join another network do so by uplink ports of their own: all others face down."""
+    """Leaves that join another network use separate uplink ports: all other ports face down."""
     switch = fabric.tiers[0].switch
     if switch.uplink_ports >= links:
         return
     index = [item.name for item in plan.spec.fabrics].index(fabric.name)
     cures = [f"set joins: {{fabric: {upper.name}, links: {switch.uplink_ports}}}"] if switch.uplink_ports else []
-    cures.append(f"take a switch with {links} of them (uplink_ports in the catalog)")
-    if fabric.role == upper.role:  # a network of another role has adapters of its own: it cannot be left out
-        cures.append("put the pools onto the network that is joined")
+    cures.append(f"use a switch with {links} of them (uplink_ports in the catalog)")
+    if fabric.role == upper.role:  # a network of another role has other adapters: it cannot be omitted
+        cures.append("connect the pools to the network that is joined")
     raise InputError(
         f"fabrics[{index}]: each leaf of {fabric.name} joins by {links} links, and {switch.name} has "
-        f"{switch.uplink_ports or 'no'} uplink ports beside the {radix} for nodes; {', or '.join(cures)}"
+        f"{switch.uplink_ports or 'no'} uplink ports in addition to the {radix} for nodes; {', or '.join(cures)}"
     )
 
 
 def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: int) -> tuple[Ints, Ints]:
-    """The switch and port of each of so many further links of ``fabric`` on the topmost switches of ``upper``.
+    """The switch and port of a number of further links of ``fabric`` on the topmost switches of ``upper``.
 
-    The switches take turns (``select_top_switches``), each gives its last free port. Links to the building come first,
-    then those of other networks in the order they are declared. Raises InputError where ports run out.
+    The switches alternate (``select_top_switches``), each uses its last free port. Links to the building come first,
+    then those of other networks in the order of their declaration. Raises InputError if there are too few ports.
     """
     wiring = upper.wiring
     assert isinstance(wiring, Wiring)
@@ -197,11 +197,11 @@ def _select_top_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, links: 
     if lacking:
         names = [item.name for item in plan.spec.fabrics]
         raise InputError(
-            f"fabrics[{names.index(fabric.name)}]: {lacking} of {links} links of {fabric.name} find no port in "
+            f"fabrics[{names.index(fabric.name)}]: {lacking} of {links} links of {fabric.name} have no free port on "
             f"{upper.name}: its {top.count} {top.name} switches have {int(free.min())} of {top.radix} ports left; "
-            f"give {upper.name} more or larger ones"
+            f"use more or larger switches in {upper.name}"
         )
-    order = np.argsort(used[:, ::-1], axis=1, kind="stable")  # free ports first, the last of them in front
+    order = np.argsort(used[:, ::-1], axis=1, kind="stable")  # free ports first, in descending order
     return switch, top.radix - 1 - order[switch, turn]
 
 
@@ -211,7 +211,7 @@ def _number_links(devices: int, links: int) -> tuple[Ints, Ints]:
 
 
 def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], columns: list[Ints], plan: Plan) -> None:
-    """Two cables in one port, or a port that is not there, are never rendered."""
+    """Refuse two cables in one port, and a port that does not exist: they are never rendered."""
     one_set, one, one_port, other_set, other, other_port, lane = columns
     where = f"fabrics[{[item.name for item in plan.spec.fabrics].index(fabric.name)}]"
     for number, item in enumerate(devices):
@@ -226,7 +226,7 @@ def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], column
             raise InputError(
                 f"{where}: {len(beyond)} links of {fabric.name} have no port: {item.kind} "
                 f"{int(device[first]) + 1} has {len(item.ports)} ports, not {int(port[first]) + 1}; "
-                "take larger switches or fewer links"
+                "use larger switches or fewer links"
             )
         ends_of_port = int(tail.max(initial=0)) + 1
         key = (device * len(item.ports) + port) * ends_of_port + tail
@@ -235,6 +235,6 @@ def _require_distinct_ports(fabric: FabricPlan, devices: list[DeviceSet], column
             worst = int(twice[0]) // ends_of_port
             label = item.format_label(worst // len(item.ports), worst % len(item.ports))
             raise InputError(
-                f"{where}: {len(twice)} ports of {fabric.name} would get two cables, "
-                f"the first is {label}; take larger switches or fewer links"
+                f"{where}: {len(twice)} ports of {fabric.name} are used by two cables, "
+                f"the first is {label}; use larger switches or fewer links"
             )

@@ -1,4 +1,4 @@
-"""How long a cable must be and which kind it is: arithmetic on columns."""
+"""Lengths and kinds of cables, computed from columns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ __all__ = ["select_cables", "list_joining_cables", "find_named_cable"]
 Ints = NDArray[np.int64]
 Metres = NDArray[np.float64]
 
-# How cables are laid where nobody says otherwise: over trays above the racks, with something to spare at each end
-# to dress the cable and to pull a machine out.
+# Default cable routes: over trays above the racks, with slack at each end to dress the cable and to pull out a machine.
 _TRAY_HEIGHT = 0.3
 _END_SLACK = 0.5
 _DEFAULT_RACK_UNITS = 48
@@ -95,7 +94,7 @@ def _list_candidate_cables(
     speed: Rate,
     links: int,
 ) -> tuple[Cable, ...]:
-    """The kinds of cable that may join two sets of devices, the one to take first in front."""
+    """The kinds of cable that may connect two sets of devices, in the order of preference."""
     network, service = network_of(fabric), next((item for item in fabric.services if item.name == sides[0].kind), None)
     named = find_named_cable(declared, parts, service, sides[0].kind, sides[1].kind)
     split = service.split if service else 1
@@ -104,7 +103,7 @@ def _list_candidate_cables(
         plugs = parts.can_join(named, cage_keys[0], cage_keys[1], network, own, links)
         return (named,) if plugs and (named.tails > 1 or named.split == split) else ()
     offered = parts.list_cables(cage_keys[0], cage_keys[1], network, speed, links, split)
-    if links > 1:  # what joins one link only joins several, too
+    if links > 1:  # cables of a single link are also possible for several
         offered += tuple(
             item
             for item in parts.list_cables(cage_keys[0], cage_keys[1], network, speed, 1, split)
@@ -118,7 +117,7 @@ def _list_candidate_cables(
 def list_joining_cables(
     fabric: FabricPlan, declared: Declared, near: DeviceSet, far: DeviceSet, near_port: int, far_port: int
 ) -> tuple[Cable, ...]:
-    """The kinds of cable that the spec allows and the catalog has between two ports, whatever their lengths."""
+    """The kinds of cable between two ports that the spec allows and the catalog contains, of any length."""
     if not isinstance(fabric.cabling_parts, CablingParts) or not fabric.speed:
         return ()
     forms = [f"{item.side}:{item.form_factors[port]}" for item, port in ((near, near_port), (far, far_port))]
@@ -133,7 +132,7 @@ def list_joining_cables(
 def find_named_cable(
     declared: Declared, parts: CablingParts, service: Service | None, near_kind: str, far_kind: str
 ) -> Cable | None:
-    """The cable that the spec names for links between two kinds of device; None where it leaves the choice."""
+    """The cable that the spec requests for links between two kinds of device; None if it does not."""
     if service is not None:
         return service.cable
     cabling = declared.cabling
@@ -144,7 +143,7 @@ def find_named_cable(
 
 
 def _count_uplinks(devices: DeviceSet) -> int:
-    """Ports after those of the mode: the ones whose form differs from the first."""
+    """Uplink ports after the regular ones: those whose form factor differs from the first."""
     return sum(form != devices.form_factors[0] for form in devices.form_factors)
 
 
@@ -155,7 +154,7 @@ def _get_uplink_speed(fabric: FabricPlan) -> Rate | None:
 def _assign_cables(
     rows: Ints, candidates: tuple[Cable, ...], length: Metres, kinds: list[Cable], kind: Ints, stock_length: Metres
 ) -> None:
-    """To every row the first kind that reaches; where no length is known, light: it reaches furthest."""
+    """Select for every row the first kind of sufficient reach; without lengths an optical one, of the longest reach."""
     left = rows
     unknown = np.isnan(length[rows])
     if candidates and unknown.any():
@@ -190,7 +189,7 @@ def _compute_lengths(
     target_set: Ints,
     target: Ints,
 ) -> Metres:
-    """Down or up within a rack; else up to the tray, along the row, along the aisle, and down again."""
+    """Vertical distance within a rack; else up to the tray, along the row, along the aisle, and down."""
     if layout is None or not layout.racks:
         return np.full(len(source), np.nan)
     racks, heights = [], []
@@ -221,8 +220,8 @@ def _compute_cage_pairs(
     target: Ints,
     target_port: Ints,
 ) -> tuple[Ints, Ints, Ints]:
-    """For every link the number of its pair of cages, how many links the two share if they share all, else 1, and
-    the number of the cage further from the nodes."""
+    """For every link the number of its pair of cages, the number of links in the pair if both cages share all of them,
+    else 1, and the number of the cage further from the nodes."""
     keys, wholes = [], []
     for sets, index, port in ((source_set, source, source_port), (target_set, target, target_port)):
         cage, whole, base = np.zeros(len(index), dtype=np.int64), np.ones(len(index), dtype=np.int64), 0

@@ -1,4 +1,4 @@
-"""How many links and how many pieces of cable a plan has, for everything that prints or publishes a number of them."""
+"""Numbers of links and cables of a plan, for all outputs that show them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ __all__ = ["CableCount", "count_cables"]
 
 
 class CableCount(NamedTuple):
-    """Links, and the pieces of cable they take: links of one twin-port cable or splitter share it."""
+    """Number of links, and of their cables: links of one twin-port cable or splitter share it."""
 
     links: int
     pieces: int
 
     @property
     def description(self) -> str:
-        """Pieces, with the links where these are another number."""
+        """Format the number of cables, with the number of links if it differs."""
         return f"{self.pieces} cables" + (f" ({self.links} links)" if self.links != self.pieces else "")
 
 
 def count_cables(plan: Plan, fabrics: Iterable[FabricPlan] | None = None) -> CableCount:
-    """Links and cables of these fabrics, else of all: as the cable lists and the bill have them. A fabric whose cables
-    find no ports, which a finding says, and one whose cables its maker brings count with the links of its shape."""
+    """Count links and cables of these fabrics, default all, as cable lists and the bill of materials do. A fabric whose
+    cables lack ports (reported by a finding), and one whose cables its vendor provides, count with the links of their
+    shape."""
     from .cables import build_cable_table  # numpy
 
     cabled = {item.name for item in list_cabled_fabrics(plan)}
@@ -39,6 +40,6 @@ def count_cables(plan: Plan, fabrics: Iterable[FabricPlan] | None = None) -> Cab
                 table = build_cable_table(plan, fabric)
                 found = CableCount(table.count, table.cable_count)
             except InputError:
-                pass  # said by cable-reach
+                pass  # reported by cable-reach
         links, pieces = links + found.links, pieces + found.pieces
     return CableCount(links, pieces)

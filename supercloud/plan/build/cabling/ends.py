@@ -1,4 +1,4 @@
-"""What cables end at: the devices of a fabric as columns, with their names, their ports and where they stand."""
+"""The ends of cables: the devices of a fabric as columns, with their names, ports and positions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ __all__ = [
 # Rack units are 44.45 mm high (EIA-310).
 RACK_UNIT_HEIGHT = 0.04445
 
-# Names of switches have at least so many digits, so that a growing tier renames none.
+# Switch names have at least this number of digits, so that growth of a tier renames none.
 _SWITCH_DIGITS = 3
 
 
 class DeviceLocator:
-    """Where things stand, looked up by what they are."""
+    """Positions of devices, by their identifiers."""
 
     def __init__(self, plan: Plan):
         runs = plan.networks.switches if plan.networks else ()
         self.switch_runs = {(run.fabric, run.tier.name): run for run in runs}
-        """Fabric and tier -> its switches with their operating system."""
+        """Fabric and tier -> its switches with operating system."""
         self._runs: dict[tuple[str, str], list[tuple[int, int, int, int, int]]] = {}
         for number, rack in enumerate(plan.layout.racks if plan.layout else ()):
             for item in rack.items:
@@ -44,7 +44,7 @@ class DeviceLocator:
                 self._runs.setdefault((item.kind, item.group), []).append(run)
 
     def locate(self, item_kind: str, name: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rack and height of each of ``count`` things; -1 where the layout has none of them."""
+        """Rack and height of each of ``count`` devices; -1 if the layout does not contain them."""
         rack = np.full(count, -1, dtype=np.int64)
         height = np.zeros(count)
         runs = self._runs.get((item_kind, name))
@@ -58,7 +58,7 @@ class DeviceLocator:
         return rack, height
 
     def locate_all(self, item_kind: str, count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The same of things of that kind, whatever their product: they are counted through the hall."""
+        """The same for devices of a kind, whatever their product: they are numbered over the hall."""
         found = self.locate(item_kind, "", count)
         for kind, name in self._runs:
             if kind == item_kind and name:
@@ -68,7 +68,7 @@ class DeviceLocator:
 
 
 def build_switch_devices(fabric: FabricPlan, tier: SwitchTier, locator: DeviceLocator) -> DeviceSet:
-    """The switches of one tier, uplink ports after all others."""
+    """The switches of one tier, with the uplink ports last."""
     switch = tier.switch
     boxes = -(-tier.count // switch.chips)
     rack, height = locator.locate("switch", f"{fabric.name}/{tier.name}", boxes)
@@ -159,9 +159,9 @@ def _list_machine_ports(
 
 
 def build_service_devices(plan: Plan, role: str, service: Service, locator: DeviceLocator) -> DeviceSet:
-    """The machines of a service; each link has a cage of its own. Switches keep the names of their own fabric.
+    """The machines of a service; each link has a separate cage. Switches keep the names of their fabric.
 
-    Ports to the other machine of a pair come after those of the network.
+    Ports to the other machine of a pair follow those of the network.
     """
     each = -(-service.links // service.count)
     names = list(service.hosts or ()) or list_service_names(service.name, service.count)
@@ -198,7 +198,7 @@ def build_service_devices(plan: Plan, role: str, service: Service, locator: Devi
 
 
 def build_external_device(ports: int, form_factor: str) -> DeviceSet:
-    """The building's network, as one device whose cages are taken to be like ours."""
+    """The building's network, as one device whose cages are assumed to be like those of the fabric."""
     return DeviceSet(
         "building",
         "building",

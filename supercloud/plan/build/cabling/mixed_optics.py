@@ -1,4 +1,4 @@
-"""Cages where a splitter and a straight fibre would meet in one module."""
+"""Cages in which a splitter and a straight fibre would share a module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["find_mixed_ports"]
 def find_mixed_ports(fabric: FabricPlan) -> dict[str, list[tuple[int, int]]]:
     """Service -> the leaf and port of each of its splitters that shares a cage with a link that is not split.
 
-    Looked at in the first plane: the others are wired alike.
+    Only the first plane is examined: the others have the same wiring.
     """
     wiring = fabric.wiring
     split = [item.name for item in fabric.services if item.split > 1]
@@ -36,7 +36,7 @@ def find_mixed_ports(fabric: FabricPlan) -> dict[str, list[tuple[int, int]]]:
 
 
 def _find_port_owners(fabric: FabricPlan, wiring: Wiring) -> dict[tuple[int, int], str]:
-    """(leaf, port) of the reserved links of the first plane -> the service that has it."""
+    """(leaf, port) of the reserved links of the first plane -> the service that uses it."""
     places = next((group.leaf_ports for group in wiring.link_groups if isinstance(group, ReservedLinks)), ())
     found: dict[tuple[int, int], str] = {}
     start = 0

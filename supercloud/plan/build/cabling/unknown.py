@@ -1,4 +1,4 @@
-"""Links for which the catalog has no cable: counted by what they join, without laying a cable."""
+"""Links without a cable in the catalog: counted by the devices that they connect, without building cables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _LinkEnd:
     model: str
     cage: str
     links: int = 1
-    """Links of one cage."""
+    """The ports of one cage."""
 
     @property
     def cage_key(self) -> str:
@@ -29,23 +29,23 @@ class _LinkEnd:
 
 @dataclass(frozen=True)
 class UnknownLinks:
-    """Links of one fabric between two kinds of device, for which the catalog has no cable."""
+    """Links of one fabric between two kinds of device, without a cable in the catalog."""
 
     count: int
     description: str
-    """Such as ``node to leaf``."""
+    """For example ``node to leaf``."""
     reason: str
     is_between_switches: bool = False
     """Both ends are switches."""
     has_service_end: bool = False
-    """One end is a machine that is no node."""
+    """One end is a machine other than a node."""
 
 
 def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
-    """Links to leaves and between tiers that no cable of the catalog joins, whatever their length.
+    """Links to leaves and between tiers that no cable of the catalog connects, at any length.
 
-    Links whose cable the spec names are left out. No cables are laid: the kinds depend on the cages alone, and a
-    large network has millions of links.
+    Links whose cable the spec names are excluded. No cables are built: the kinds depend on the cages alone, and a large
+    network has millions of links.
     """
     if not isinstance(fabric.cabling_parts, CablingParts) or fabric.speed is None:
         return []
@@ -61,7 +61,7 @@ def count_unknown_links(plan: Plan, fabric: FabricPlan) -> list[UnknownLinks]:
 def _iter_link_groups(
     plan: Plan, fabric: FabricPlan, speed: Rate
 ) -> Iterator[tuple[str, int, _LinkEnd, _LinkEnd, Rate, int]]:
-    """What is joined: its name, the number of links, both ends, the speed and the links that share a port."""
+    """The connected devices: their name, the number of links, both ends, the speed and the links that share a port."""
     named = next(item for item in plan.spec.fabrics if item.name == fabric.name).cabling
     tiers = [_build_switch_end(tier.switch, tier.radix) for tier in fabric.tiers]
     for name in fabric.pools if not (named and named.nodes) else ():
@@ -109,5 +109,5 @@ def _has_cable(fabric: FabricPlan, parts: CablingParts, near: _LinkEnd, far: _Li
 def _explain_missing_cable(near: _LinkEnd, far: _LinkEnd, speed: Rate) -> str:
     blank = list(dict.fromkeys(item.model for item in (near, far) if not item.cage))
     if blank:
-        return f"the cages of {' and of '.join(blank)} are not known"
-    return f"no cable for {speed} joins {near.cage} of {near.model} and {far.cage} of {far.model}"
+        return f"the cages of {' and of '.join(blank)} are unknown"
+    return f"no cable for {speed} connects {near.cage} of {near.model} and {far.cage} of {far.model}"

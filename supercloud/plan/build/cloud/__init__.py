@@ -1,1 +1,1 @@
-"""A cloud site as decided: zones, subnets, groups of instances, hosts, storage as it is sold, cost."""
+"""Decisions about a cloud site: zones, groups of instances, hosts, storage products, cost."""

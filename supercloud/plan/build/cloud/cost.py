@@ -1,4 +1,4 @@
-"""What a cloud site costs an hour with everything running: known prices with their date, and what has none."""
+"""Hourly cost of a cloud site with everything running: known prices with their date, and items without a price."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .given import CloudInputs
 __all__ = ["HOURS_PER_MONTH", "compute_cost", "build_cost_line"]
 
 HOURS_PER_MONTH = 730
-"""A twelfth of 365 days, as clouds' own calculators count a month."""
+"""A twelfth of 365 days, the month of the providers' own calculators."""
 
 
 def compute_cost(
@@ -23,7 +23,7 @@ def compute_cost(
     network: CloudNetwork,
     database: CloudDatabase | None,
 ) -> CloudCost:
-    """A line for each pool (all nodes, by the first way), each host, and each service."""
+    """One line for each pool (all nodes, with its first capacity source), each host, and each service."""
     lines = []
     for pool in inputs.pools:
         first = next((group for group in groups if group.pool == pool.name and group.rank == 0), None)
@@ -40,16 +40,16 @@ def compute_cost(
     if inner:
         lines.append(CostLine("private endpoints", inner, None, ""))
     if any(subnet.is_public for subnet in network.subnets) and network.existing is None:
-        lines.append(CostLine("gateway to the internet", 1, None, ""))
+        lines.append(CostLine("internet gateway", 1, None, ""))
     disks = sum(host.count for host in hosts) + sum(pool.nodes for pool in inputs.pools)
-    lines += [CostLine("disks", disks, None, ""), CostLine("traffic out of the region", 1, None, "")]
+    lines += [CostLine("disks", disks, None, ""), CostLine("egress traffic", 1, None, "")]
     return CloudCost(tuple(lines))
 
 
 def build_cost_line(
     inputs: CloudInputs, item: str, machine: Machine, count: int, capacity_kind: str | None
 ) -> CostLine:
-    """The line of machines; without a price where none was sourced for the region and the way they are had."""
+    """Cost line of machines; without a price if none has a source for the region and the purchase option."""
     if capacity_kind is None or machine.name not in inputs.catalog.list_names("prices"):
         return CostLine(item, count, None, "")
     known = cast(Prices, inputs.catalog.get("prices", machine.name))

@@ -1,4 +1,4 @@
-"""Scale-up domains that a cloud sells in several sizes."""
+"""Scale-up domains that a cloud offers in several sizes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["select_domain_nodes"]
 
 
 def select_domain_nodes(machine: Machine, nodes: int, requested: int | None) -> int:
-    """Nodes of a scale-up domain: as asked for, else the largest the machine is sold in that the nodes fill."""
+    """Nodes of a scale-up domain: the requested size, else the largest offered size that divides the nodes."""
     sizes = [domain.nodes for domain in machine.instance.domains] if machine.instance else []
     if not sizes:
         return machine.domain_nodes

@@ -1,4 +1,4 @@
-"""What every decision about a cloud site starts from: the declaration, the provider, the region, the pools."""
+"""The common inputs of all decisions about a cloud site: the spec, the provider, the region, the pools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CloudInputs", "build_cloud_inputs", "find_machine"]
 
 @dataclass(frozen=True)
 class CloudInputs:
-    """The declaration with the facts of its cloud."""
+    """The spec with the facts of its cloud."""
 
     spec: ClusterSpec
     provider: Provider
@@ -28,26 +28,26 @@ class CloudInputs:
 
     @property
     def has_managed_kubernetes(self) -> bool:
-        """Whether the cloud's Kubernetes schedules."""
+        """Whether the scheduler is the provider's managed Kubernetes."""
         return self.spec.scheduler.kind == "kubernetes"
 
     @property
     def arch(self) -> Literal["x86_64", "aarch64"]:
-        """Instruction set of the service machines: that of the pools, x86 where they differ."""
+        """Instruction set of the service machines: that of the pools, x86 if they differ."""
         found = {pool.machine.instance.arch for pool in self.pools if pool.machine.instance}
         return "aarch64" if found == {"aarch64"} else "x86_64"
 
     def find_pool_index(self, pool: PoolPlan) -> int:
-        """Place of a pool in the spec."""
+        """Index of a pool in the spec."""
         return next(index for index, item in enumerate(self.spec.pools) if item.name == pool.name)
 
     def select_service_machine(self, name: str) -> str:
-        """A usual service machine, or the one that stands in for it beside Arm nodes."""
+        """A default service machine, or its counterpart for Arm nodes."""
         return self.provider.defaults.arm.get(name, name) if self.arch == "aarch64" else name
 
     @property
     def service_machines(self) -> ServiceHosts:
-        """The declared service machines of the scheduler: logins of Slurm, the system group of Kubernetes."""
+        """The declared service machines of the scheduler: login hosts of Slurm, the system node group of Kubernetes."""
         declared = self.spec.scheduler
         if isinstance(declared, KubernetesScheduler):
             return declared.system or ServiceHosts(count=self.provider.defaults.system_count)
@@ -58,7 +58,7 @@ class CloudInputs:
 def build_cloud_inputs(
     spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> CloudInputs | None:
-    """None on-prem, at a provider the catalog does not have, and where the region is unknown (a problem)."""
+    """None on-prem, if the catalog does not have the provider, and if the region is unknown (a problem)."""
     site = spec.site
     if site.kind == "onprem" or site.kind not in catalog.list_names("providers"):
         return None
@@ -73,8 +73,8 @@ def build_cloud_inputs(
         problems.add_error(
             "cloud-region",
             "site.region",
-            f"{region.name} is a region of {region.provider}, the site is {site.kind}",
-            "take a region of the site's provider: supercloud catalog regions",
+            f"{region.name} is a region of {region.provider}, but the site is {site.kind}",
+            "use a region of the site's provider: supercloud catalog regions",
         )
         return None
     return CloudInputs(spec, provider, region, pools, catalog, problems)
@@ -85,7 +85,7 @@ def _select_provider(catalog: Catalog, region: str) -> str:
 
 
 def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
-    """A service machine by name; a problem where it is unknown or another provider's."""
+    """Look up a service machine by name; report a problem if it is unknown or of another provider."""
     try:
         machine = inputs.catalog.get_machine(name)
     except UnknownNameError as error:
@@ -95,8 +95,8 @@ def find_machine(inputs: CloudInputs, name: str, path: str) -> Machine | None:
         inputs.problems.add_error(
             "machine-site",
             path,
-            f"{name} is a machine of {machine.provider}, the site is {inputs.provider.name}",
-            f"take a machine of {inputs.provider.name}: supercloud catalog machines",
+            f"{name} is a machine of {machine.provider}, but the site is {inputs.provider.name}",
+            f"use a machine of {inputs.provider.name}: supercloud catalog machines",
         )
         return None
     return machine

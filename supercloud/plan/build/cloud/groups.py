@@ -1,4 +1,4 @@
-"""Groups of instances: one for each pool and way to get its machines, in the order in which they are tried."""
+"""Groups of instances: one for each pool and source of capacity, in the order in which they are tried."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEFAULT_INTERFACES = (Interface(0, 0, "interface", True),)
 
 @dataclass(frozen=True)
 class _CapacityOption:
-    """A way with its key."""
+    """A capacity source with its key."""
 
     key: str
     order: int
@@ -35,7 +35,7 @@ class _CapacityOption:
 
 
 def build_node_groups(inputs: CloudInputs, zones: tuple[str, ...]) -> tuple[NodeGroup, ...]:
-    """All groups, still without subnets."""
+    """All groups, without their subnets."""
     return tuple(group for pool in inputs.pools for group in _build_pool_groups(inputs, pool, zones))
 
 
@@ -71,7 +71,7 @@ def _build_pool_groups(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ..
 
 
 def _list_capacity_options(pool: Pool) -> list[_CapacityOption]:
-    """Keys come of the kind, and of a number where a kind is there again: another way beside it renames nothing."""
+    """Keys consist of the kind, and of a number if the kind repeats: an additional capacity source renames no other."""
     found: list[_CapacityOption] = []
     seen: dict[str, int] = {}
     for order, capacity in enumerate(pool.capacity or (OnDemand(kind="on-demand"),)):
@@ -91,7 +91,7 @@ def _compute_initial_nodes(pool: Pool, order: int) -> int:
 
 
 def build_interfaces(inputs: CloudInputs, pool: PoolPlan) -> tuple[Interface, ...]:
-    """Every network card where the pool has a fabric, else the one interface that every instance has."""
+    """All network cards if the pool has a fabric, else the default interface of every instance."""
     instance = pool.machine.instance
     kinds = {fabric.kind for fabric in inputs.spec.fabrics if fabric.name in pool.fabrics}
     if instance is None or not instance.layout or not kinds & inputs.provider.fabrics.keys():
@@ -102,7 +102,7 @@ def build_interfaces(inputs: CloudInputs, pool: PoolPlan) -> tuple[Interface, ..
 
 
 def count_addresses_per_node(inputs: CloudInputs, machine: Machine, interfaces: tuple[Interface, ...]) -> int:
-    """Addresses of the subnets that a node takes, those of its pods among them where they live there."""
+    """Subnet addresses per node, including those of its pods where pods use subnet addresses."""
     own = sum(interface.has_address for interface in interfaces) or 1
     instance = machine.instance
     if inputs.has_managed_kubernetes and instance and instance.addresses_per_interface:
@@ -113,7 +113,8 @@ def count_addresses_per_node(inputs: CloudInputs, machine: Machine, interfaces: 
 def _has_placement_group(
     inputs: CloudInputs, pool: PoolPlan, declared: Pool, capacity: Capacity, zones: tuple[str, ...]
 ) -> bool:
-    """Whether there is a placement group: what the way allows, in one zone, for machines that take one."""
+    """Whether there is a placement group: if the capacity source allows it, in a single zone, for machines that support
+    one."""
     rule = inputs.provider.find_capacity_rule(capacity.kind)
     instance = pool.machine.instance
     if rule is None or rule.placement == "refused" or declared.placement == "none" or len(zones) > 1:
@@ -124,7 +125,7 @@ def _has_placement_group(
 
 
 def format_image_key(inputs: CloudInputs, machine: Machine, accelerator: Accelerator | None) -> str:
-    """Key of the image for a machine: scheduler, maker of the accelerator, instruction set."""
+    """Key of the image for a machine: scheduler, vendor of the accelerator, instruction set."""
     arch = machine.instance.arch if machine.instance else inputs.arch
     maker = _IMAGE_VENDORS.get(accelerator.vendor, accelerator.vendor.lower()) if accelerator else "none"
     scheduler = inputs.spec.scheduler.kind

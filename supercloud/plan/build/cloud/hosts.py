@@ -1,4 +1,4 @@
-"""Machines that are no nodes of a pool: controllers, logins, the database, the system group, storage backends."""
+"""Hosts outside of the pools: controllers, login hosts, the database, the system node group, storage backends."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["build_database", "build_hosts"]
 def build_hosts(
     inputs: CloudInputs, private: tuple[str, ...], public: tuple[str, ...], products: tuple[CloudStorage, ...]
 ) -> tuple[CloudHost, ...]:
-    """All of them, in the order in which they are started. ``private`` and ``public`` are keys of subnets."""
+    """All hosts, in the order of their start. ``private`` and ``public`` are keys of subnets."""
     found = (
         _build_slurm_hosts(inputs, private, public)
         if not inputs.has_managed_kubernetes
@@ -117,7 +117,7 @@ def _build_system_hosts(inputs: CloudInputs, private: tuple[str, ...]) -> list[C
 def _build_storage_backends(
     inputs: CloudInputs, private: tuple[str, ...], products: tuple[CloudStorage, ...]
 ) -> list[CloudHost]:
-    """Servers of file systems on instances of our own: as many as capacity and throughput need."""
+    """Servers of file systems on self-managed instances: as many as capacity and throughput need."""
     found = []
     for index, item in enumerate(inputs.spec.storage):
         product = next((one for one in products if one.name == item.name and one.kind == "servers"), None)
@@ -163,7 +163,7 @@ def _with_servers(storage: Storage, machine: str) -> Storage:
 
 
 def build_database(inputs: CloudInputs, private: tuple[str, ...]) -> CloudDatabase | None:
-    """The accounting database that the provider runs, where the spec wants it."""
+    """The accounting database of the provider, if the spec requests it."""
     declared, known = inputs.spec.scheduler, inputs.provider.database
     if not isinstance(declared, SlurmScheduler) or not declared.accounting or not declared.managed_database:
         return None
@@ -171,8 +171,8 @@ def build_database(inputs: CloudInputs, private: tuple[str, ...]) -> CloudDataba
         inputs.problems.add_error(
             "cloud-database",
             "scheduler.managed_database",
-            f"{inputs.provider.name} has no database in the catalog",
-            "leave it out: the controller then keeps the accounts",
+            f"{inputs.provider.name} has no managed database in the catalog",
+            "omit it: the controller then hosts the database",
         )
         return None
     return CloudDatabase(

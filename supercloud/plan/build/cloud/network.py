@@ -1,9 +1,9 @@
 """Subnets large enough for nodes times addresses, and the private endpoints.
 
 New networks: with one range, its first quarter is for public subnets, the second for the control plane, the upper half
-for private subnets in slots of equal size, so that another zone renumbers nothing. Where further ranges are declared,
-private subnets are in those, public ones in the lower half of the first. A zone that needs more addresses than its slot
-has gets whole further ranges.
+for private subnets in slots of equal size, so that an additional zone renumbers nothing. If further ranges are
+declared, private subnets are in those, public ones in the lower half of the first. A zone that needs more addresses
+than its slot contains gets whole further ranges.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _DEFAULT_CIDR = "10.0.0.0/16"
 
 
 def count_usable_addresses(cidr: str, reserved: int) -> int:
-    """Addresses of a subnet that instances can have."""
+    """Number of addresses of a subnet that are available to instances."""
     return ipaddress.IPv4Network(cidr).num_addresses - reserved
 
 
 def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapping[str, int]) -> CloudNetwork:
-    """The network for these zones; ``address_needs`` is how many addresses each zone must have for nodes and hosts."""
+    """Build the network for these zones; ``address_needs`` is the number of addresses per zone for nodes and hosts."""
     declared = inputs.spec.network
     access = declared.access
     if declared.id or declared.subnets:
@@ -51,7 +51,7 @@ def build_network(inputs: CloudInputs, zones: Sequence[str], address_needs: Mapp
 
 
 def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
-    """The ranges of the network, and whether the user gave further ones. A text that is none is a problem."""
+    """The ranges of the network, and whether the user specified further ones. An invalid range is a problem."""
     declared = inputs.spec.network
     found: list[Network] = []
     blocks = declared.blocks
@@ -65,7 +65,10 @@ def _parse_ranges(inputs: CloudInputs) -> tuple[list[Network], bool]:
             net = ipaddress.IPv4Network(text)
         except ValueError as error:
             inputs.problems.add_error(
-                "cloud-network-range", path, f"{text!r} is no IPv4 network: {error}", "write it like 10.0.0.0/16"
+                "cloud-network-range",
+                path,
+                f"{text!r} is not a valid IPv4 network: {error}",
+                "use a form such as 10.0.0.0/16",
             )
             good = False
             continue
@@ -82,7 +85,7 @@ def _build_new_subnets(
     public: tuple[str, ...],
     address_needs: Mapping[str, int],
 ) -> tuple[tuple[SubnetPlan, ...], list[Network]]:
-    """All subnets of a new network, and the ranges that had to be added."""
+    """All subnets of a new network, and the ranges that were added."""
     rule, blocks = inputs.provider.network, inputs.spec.network.blocks
     primary = cidrs[0]
     control_zones = tuple(zones[: rule.control_zones]) if inputs.has_managed_kubernetes else ()
@@ -127,7 +130,7 @@ def _build_new_subnets(
 
 
 def _list_spare_ranges(secondary: Mapping[str, Sequence[str]], primary: Network) -> list[Network]:
-    """Ranges that may be added to a network: which ones depends on the range that its first is in."""
+    """Ranges that may be added to a network: they depend on the block that contains its first range."""
     inside = (spares for text, spares in secondary.items() if primary.subnet_of(ipaddress.IPv4Network(text)))
     return [ipaddress.IPv4Network(text) for text in next(inside, ())]
 
@@ -141,7 +144,8 @@ def _assign_subnets(
 
 
 def _split_range(block: Network, count: int) -> list[Network]:
-    """Equal parts of a range, as large as so many allow; a range too small for that (a finding) again and again."""
+    """Equal parts of a range, of the maximum size for their number; a range too small for that (a finding) is
+    repeated."""
     bits = max(count - 1, 0).bit_length()
     return list(block.subnets(bits)) if block.prefixlen + bits <= 32 else [block] * count
 
@@ -183,7 +187,7 @@ def _assign_private_ranges(
 
 
 def _build_existing_subnets(inputs: CloudInputs) -> tuple[SubnetPlan, ...]:
-    """The user's subnets, as far as they are described."""
+    """The user's subnets, with their specified properties."""
     found = []
     for number, item in enumerate(inputs.spec.network.subnets, start=1):
         known = item if isinstance(item, ExistingSubnet) else ExistingSubnet(id=item)
@@ -201,7 +205,7 @@ def _build_existing_subnets(inputs: CloudInputs) -> tuple[SubnetPlan, ...]:
 
 
 def _build_endpoints(inputs: CloudInputs, is_new: bool) -> Endpoints:
-    """Gateways in every new network; the services' private endpoints where there is no way to the internet."""
+    """Gateway endpoints in every new network; private endpoints of the services in an isolated network."""
     rule = inputs.provider.network
     found: Endpoints = dict(rule.endpoints) if is_new else {}
     if inputs.spec.network.closed:

@@ -1,4 +1,4 @@
-"""A region as a place with a grid, so that carbon is known on clouds as it is on-prem."""
+"""A region as a location with a grid, so that carbon is known in clouds as well as on-prem."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["compute_accelerator_carbon", "find_region_location"]
 
 
 def find_region_location(spec: ClusterSpec, catalog: Catalog) -> Location | None:
-    """The region of a cloud site with the carbon intensity that was sourced for it; None where it is not known."""
+    """The region of a cloud site with its sourced carbon intensity; None if unknown."""
     site = spec.site
     if site.kind == "onprem" or site.region not in catalog.list_names("regions"):
         return None
@@ -32,9 +32,9 @@ def find_region_location(spec: ClusterSpec, catalog: Catalog) -> Location | None
 
 
 def compute_accelerator_carbon(plan: Plan) -> Carbon | None:
-    """Carbon of an hour with every accelerator at its TDP: servers and cooling are the provider's and not known.
+    """Hourly carbon of all accelerators at their TDP; those of servers and cooling are the provider's and unknown.
 
-    None where a TDP or the grid is not known, and without accelerators.
+    None if a TDP or the grid's intensity is unknown, and without accelerators.
     """
     grid = plan.site.location.carbon if plan.site.location else None
     pools = [pool for pool in plan.pools if pool.accelerators]

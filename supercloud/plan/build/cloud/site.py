@@ -1,4 +1,4 @@
-"""A cloud site: zones, groups of instances, hosts, subnets, storage and what it all costs, on one screen."""
+"""A cloud site: zones, groups of instances, hosts, subnets, storage and cost, in the order of the decisions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .zones import count_required_zones, select_zones
 __all__ = ["SERVICE_ADDRESSES", "build_cloud_plan"]
 
 SERVICE_ADDRESSES = 64
-"""Addresses of a zone kept for logins, file systems, endpoints and other things besides nodes."""
+"""Addresses per zone reserved for login hosts, file systems, endpoints and other devices than nodes."""
 
 
 def build_cloud_plan(
@@ -34,7 +34,7 @@ def build_cloud_plan(
     catalog: Catalog,
     problems: Problems,
 ) -> CloudPlan | None:
-    """Everything about a cloud site; None on-prem and where provider, region or zones are not known."""
+    """Decide about a cloud site; None on-prem, and if provider, region or zones are unknown."""
     given = build_cloud_inputs(spec, pools, catalog, problems)
     if given is None:
         return None
@@ -79,7 +79,7 @@ def build_cloud_plan(
 
 
 def _count_deployment_zones(inputs: CloudInputs) -> int:
-    """Zones that the file system in most zones stands in."""
+    """Number of zones of the file system that is in the most zones."""
     found = [1]
     for index, item in enumerate(inputs.spec.storage):
         service = find_storage_service(inputs, item, f"storage[{index}]", is_quiet=True)
@@ -91,7 +91,7 @@ def _count_deployment_zones(inputs: CloudInputs) -> int:
 def _compute_address_needs(
     inputs: CloudInputs, groups: tuple[NodeGroup, ...], zones: tuple[str, ...]
 ) -> dict[str, int]:
-    """Addresses each zone must have. Ways of one pool stand in for each other: the largest in a zone counts."""
+    """Required addresses per zone. Capacity sources of one pool are alternatives: the largest in a zone counts."""
     needs = dict.fromkeys(zones, SERVICE_ADDRESSES)
     for pool in inputs.pools:
         own = [group for group in groups if group.pool == pool.name]
@@ -102,12 +102,12 @@ def _compute_address_needs(
 
 
 def _select_subnets(network: CloudNetwork, zones: tuple[str, ...]) -> tuple[str, ...]:
-    """Keys of the subnets for nodes in these zones; subnets whose zone is not known may be in any."""
+    """Keys of the subnets for nodes in these zones; subnets of an unknown zone may be in any."""
     return tuple(item.key for item in network.subnets if item.purpose == "nodes" and item.zone in (*zones, None))
 
 
 def _select_one_per_zone(network: CloudNetwork, zones: tuple[str, ...]) -> tuple[str, ...]:
-    """The first private subnet of each zone, in the order of the zones; where no zone is known, all of them."""
+    """The first private subnet of each zone, in the order of the zones; all of them if no zone is known."""
     inner = [item for item in network.subnets if item.purpose == "nodes"]
     found = [next((item.key for item in inner if item.zone == zone), None) for zone in zones]
     return (*filter(None, found), *(item.key for item in inner if item.zone is None))
@@ -121,7 +121,7 @@ def _list_used_images(groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...
 def _select_root_devices(
     inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]
 ) -> dict[str, str]:
-    """Root devices of the images in use; where none is published, as in the scheduler's other images."""
+    """Root devices of the images in use; if none is published, that of the scheduler's other images."""
     usual = next(
         (image.root for image in inputs.provider.images if image.scheduler == inputs.spec.scheduler.kind), None
     )
@@ -131,7 +131,7 @@ def _select_root_devices(
 
 
 def _select_addons(inputs: CloudInputs, products: tuple[CloudStorage, ...]) -> tuple[Addon, ...]:
-    """Add-ons of a managed Kubernetes cluster: those that each has, and drivers of its storage."""
+    """Add-ons of a managed Kubernetes cluster: the default ones, and the drivers of its storage."""
     if not inputs.has_managed_kubernetes:
         return ()
     sold = {item.product for item in products}
@@ -140,7 +140,7 @@ def _select_addons(inputs: CloudInputs, products: tuple[CloudStorage, ...]) -> t
 
 
 def _select_images(inputs: CloudInputs, groups: tuple[NodeGroup, ...], hosts: tuple[CloudHost, ...]) -> dict[str, str]:
-    """References of the images in use: the user's, else what the provider publishes; none is left out."""
+    """References of the images in use: the user's, else the provider's published ones; every image has one."""
     known: dict[str, MachineImage] = {image.key: image for image in inputs.provider.images}
     site = inputs.spec.site
     own = site.images if site.kind != "onprem" else {}

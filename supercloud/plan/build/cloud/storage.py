@@ -1,4 +1,4 @@
-"""Storage as the provider sells it: product, deployment, a size that is a step of it, a throughput it has."""
+"""Storage products of the provider: product, deployment, a size that is a step of it, an available throughput."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TIB = Size(1, "TiB")
 def find_storage_service(
     inputs: CloudInputs, storage: Storage, path: str, is_quiet: bool = False
 ) -> StorageService | None:
-    """The provider's product for a storage: the one named, else the usual one of its kind."""
+    """The provider's product for a storage: the specified one, else the default of its kind."""
     provider, problems = inputs.provider, inputs.problems
     name = storage.product or provider.defaults.storage.get(storage.kind)
     if name is None:
@@ -40,10 +40,10 @@ def find_storage_service(
             problems.add_error(
                 "cloud-storage-kind",
                 f"{path}.kind",
-                f"{provider.name} has no {storage.kind}" + (f": {reason}" if reason else ""),
-                "name a 'product': supercloud catalog storage-services"
+                f"{provider.name} does not offer {storage.kind}" + (f": {reason}" if reason else ""),
+                "set 'product': supercloud catalog storage-services"
                 if storage.kind == "managed"
-                else f"take one of {', '.join(provider.defaults.storage)}",
+                else f"use one of {', '.join(provider.defaults.storage)}",
             )
         return None
     ours = [known for known in inputs.catalog.list_names("storage-services")]
@@ -59,16 +59,16 @@ def find_storage_service(
                 f"{path}.product",
                 f"{name} is a product of {service.provider} for {', '.join(service.kinds)}, not for {storage.kind} at "
                 f"{provider.name}",
-                f"leave it out for the usual one, {provider.defaults.storage.get(storage.kind, 'if there is any')}",
+                f"omit it to use the default, {provider.defaults.storage.get(storage.kind, 'if any')}",
             )
         return None
     return service
 
 
 def select_deployment(service: StorageService, storage: Storage) -> Deployment | None:
-    """The way it is set up: the one named, else the first that sells the throughput per TiB asked for, else the first.
+    """The deployment: the specified one, else the first with the requested throughput per TiB, else the first.
 
-    None where the one named is not among them.
+    None if the specified one does not exist.
     """
     if not service.deployments:
         return None
@@ -80,23 +80,23 @@ def select_deployment(service: StorageService, storage: Storage) -> Deployment |
 
 
 def find_size_step(deployment: Deployment, per_tib: Rate | None) -> Size | None:
-    """The step its sizes come in."""
+    """The step of its sizes."""
     return deployment.steps.get(format_rate(per_tib), deployment.step) if per_tib else deployment.step
 
 
 def can_use_fabric(rule: FabricRule, per_tib: Rate | None, size: Size) -> bool:
-    """Whether a file system of that size can be reached over the fabric."""
+    """Whether clients can reach a file system of that size over the fabric."""
     step = rule.steps.get(format_rate(per_tib))
     return step is not None and size.base > 0 and size.base % step.base == 0
 
 
 def format_rate(rate: Rate | None) -> str:
-    """How data files name a throughput: ``250 MB/s``."""
+    """Format a throughput as the data files do: ``250 MB/s``."""
     return f"{rate.to('MB/s'):g} MB/s" if rate else ""
 
 
 def select_size(deployment: Deployment, per_tib: Rate | None, requested: Size) -> Size:
-    """The smallest size it comes in that is not below what is wanted (its largest where nothing is)."""
+    """The smallest available size that is at least the requested one (the largest if there is none)."""
     for size in deployment.sizes:
         if size >= requested:
             return size
@@ -109,7 +109,7 @@ def select_size(deployment: Deployment, per_tib: Rate | None, requested: Size) -
 def build_storage_products(
     inputs: CloudInputs, plans: tuple[StoragePlan, ...], subnets: tuple[str, ...], has_fabric: bool
 ) -> tuple[CloudStorage, ...]:
-    """Every storage of the spec that the provider sells. ``subnets`` are keys in the order of the zones to use."""
+    """All storages of the spec that the provider offers. ``subnets`` are keys in the order of the zones to use."""
     wanted = {plan.name: plan for plan in plans}
     found = []
     for index, item in enumerate(inputs.spec.storage):
@@ -137,7 +137,7 @@ def _build_product(
         if deployment.per_tib:
             per_tib = storage.throughput_per_tib or _select_per_tib(deployment, capacity, wanted)
             if wanted and capacity and not storage.throughput_per_tib and per_tib * capacity.to("TiB") < wanted:
-                capacity = _TIB * (wanted / per_tib)  # the fastest is too slow at this size: only size helps
+                capacity = _TIB * (wanted / per_tib)  # the fastest is too slow at this size: only a larger size helps
         if capacity is not None and service.lowers_to != "servers":
             capacity = select_size(deployment, per_tib, capacity)
         if per_tib and capacity:
@@ -170,13 +170,13 @@ def _build_product(
 def _select_default_options(
     service: StorageService, storage: Storage, options: Mapping[str, OptionValue]
 ) -> dict[str, OptionValue]:
-    """The options without defaults that do not go with the others."""
+    """Options without defaults that are not compatible with the others."""
     left_out = {rule.without for rule in service.option_rules if rule.is_met(options)} - storage.options.keys()
     return {name: value for name, value in options.items() if name not in left_out}
 
 
 def _build_install(service: StorageService, options: Mapping[str, str | int | bool]) -> CloudInstall | None:
-    """Where the software of servers comes from, as the options say it."""
+    """The software source of servers, from the options."""
     rule = service.install
     if rule is None or rule.source not in options:
         return None
@@ -185,7 +185,7 @@ def _build_install(service: StorageService, options: Mapping[str, str | int | bo
 
 
 def _select_per_tib(deployment: Deployment, capacity: Size | None, requested: Rate | None) -> Rate:
-    """The slowest that is fast enough, else the fastest."""
+    """The slowest tier that is fast enough, else the fastest."""
     rates = sorted(deployment.per_tib)
     if requested is None or capacity is None:
         return rates[0]

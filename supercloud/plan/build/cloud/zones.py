@@ -1,4 +1,4 @@
-"""Which zones of a region a cluster stands in, and which of them a pool may use."""
+"""The zones of a region that a cluster uses, and those that each pool may use."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ __all__ = ["select_pool_zones", "get_capacity_zone", "select_zones"]
 
 
 def get_capacity_zone(capacity: Capacity) -> str | None:
-    """The zone that a way to get machines is bound to."""
+    """The zone that a capacity source is bound to."""
     return getattr(capacity, "zone", None)
 
 
 def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
-    """Zones in order: the site's, else those that pools and capacity name, else the region's first.
+    """Zones in order: the site's, else those of pools and capacity sources, else the region's first.
 
-    ``zone_count`` is how many a managed service needs; further ones are added until there are so many: of the user's
-    subnets where their zones are said, else of the region. They have subnets, and no nodes unless a pool names them.
+    ``zone_count`` is the number that a managed service requires; further zones are added up to it: from the user's
+    subnets if their zones are specified, else from the region. They have subnets, but no nodes unless a pool names
+    them.
     """
     spec = inputs.spec
     site = spec.site
@@ -38,12 +39,11 @@ def select_zones(inputs: CloudInputs, zone_count: int) -> tuple[str, ...]:
         inputs.problems.add_error(
             "cloud-zones",
             "site.zones",
-            f"{max(zone_count, 1)} zone{'s are' if zone_count > 1 else ' is'} needed, {len(zones)} named, and the "
-            "catalog "
-            f"knows none of {inputs.region.name}"
+            f"{max(zone_count, 1)} zone{'s are' if zone_count > 1 else ' is'} required, {len(zones)} specified, and "
+            f"the catalog has no zones of {inputs.region.name}"
             if not inputs.region.zones
-            else f"{zone_count} zones are needed, {inputs.region.name} has {len(zones)}",
-            "name the zones you may use",
+            else f"{zone_count} zones are required, {inputs.region.name} has {len(zones)}",
+            "specify the zones to use",
         )
     return tuple(zones)
 
@@ -53,9 +53,10 @@ def _has_existing_subnets(inputs: CloudInputs) -> bool:
 
 
 def select_pool_zones(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ...]) -> tuple[str, ...]:
-    """Zones the nodes of a pool may be in: a fabric never spans zones, so with one it is a single zone.
+    """Zones of a pool's nodes: a fabric never spans zones, so a pool with a fabric has a single zone.
 
-    It is the zone that the first bound way names, so that every way leads to the same fabric where it can.
+    It is the zone of the first capacity source that is bound to one, so that, if possible, all sources share the
+    fabric.
     """
     declared = inputs.spec.pools[inputs.find_pool_index(pool)]
     site = inputs.spec.site
@@ -68,7 +69,7 @@ def select_pool_zones(inputs: CloudInputs, pool: PoolPlan, zones: tuple[str, ...
 
 
 def count_required_zones(inputs: CloudInputs, deployment_zones: int) -> int:
-    """Zones that managed services ask for: a control plane, a database, a file system in ``deployment_zones`` zones."""
+    """Zones that managed services require: a control plane, a database, a file system in ``deployment_zones`` zones."""
     declared = inputs.spec.scheduler
     wanted = [1, deployment_zones]
     if isinstance(declared, KubernetesScheduler):

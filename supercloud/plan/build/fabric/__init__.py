@@ -1,1 +1,1 @@
-"""Fabrics as decided: the shape built, switches and cables counted, who has the reserved ports, how it is routed."""
+"""Decisions about fabrics: shape, numbers of switches and cables, use of the reserved ports, routing."""

@@ -1,4 +1,4 @@
-"""Leaves that have nothing above them in their own fabric and join another one: usual for management networks."""
+"""Leaves without a tier above in their fabric, which join another one: usual for management networks."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def build_joined_leaves(
     max_leaf_nodes: int | None = None,
     peer_ports: int = 0,
 ) -> Wiring:
-    """Nodes and reserved links on as many leaves as they need, all ports of a leaf facing down.
+    """Place nodes and reserved links on as many leaves as they need, with all ports of a leaf facing down.
 
-    ``down`` is the ports of a leaf for nodes; empty means that the nodes are spread evenly over the fewest leaves, of
-    which none has more than ``max_leaf_nodes`` nodes. Of several leaves each keeps ``peer_ports`` ports for the other
-    one of its pair. Raises TopologyError.
+    ``down`` is the number of ports of a leaf for nodes; if empty, the nodes are spread evenly over the fewest leaves,
+    with at most ``max_leaf_nodes`` nodes each. With several leaves, each keeps ``peer_ports`` ports for the other leaf
+    of its pair. Raises TopologyError.
     """
     asked = sum(ask.ports for ask in to_port_requests(reserved))
     leaves = 1
@@ -39,8 +39,8 @@ def build_joined_leaves(
     block = down // nics
     if block < 1 or down > radix:
         raise TopologyError(
-            f"a leaf of {radix} ports cannot have {down} ports for nodes with {nics} each",
-            f"take between {nics} and {radix}",
+            f"a leaf of {radix} ports cannot have {down} ports for nodes with {nics} links each",
+            f"use between {nics} and {radix}",
         )
     leaves = max(leaves, -(-nodes // block))
     hosts = NodeLinks(

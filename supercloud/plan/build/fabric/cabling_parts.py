@@ -1,4 +1,4 @@
-"""The catalog's cables and transceivers, read only when cables are laid."""
+"""The catalog's cables and transceivers, loaded only when cables are built."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from ....primitives.quantity import Rate
 
 __all__ = ["CablingParts"]
 
-# The simplest that reaches is taken: less to buy, to power and to clean.
+# The simplest kind of sufficient reach is selected: fewer parts to buy, power and clean.
 _MEDIUM_ORDER = ("dac", "copper", "acc", "aoc", "fibre")
 
 
 class CablingParts:
-    """What cables and transceivers there are, for one network and speed at a time."""
+    """The available cables and transceivers, for one network and speed at a time."""
 
     def __init__(self, catalog: Catalog):
         self._catalog = catalog
 
     @cached_property
     def cables(self) -> tuple[Cable, ...]:
-        """Every kind of cable, the simplest and shortest first."""
+        """All kinds of cables, the simplest and shortest first."""
         found = cast(tuple[Cable, ...], tuple(self._catalog.iter_entries("cables")))
         return tuple(sorted(found, key=lambda item: (_MEDIUM_ORDER.index(item.medium), item.reach, item.name)))
 
     @cached_property
     def transceivers(self) -> tuple[Transceiver, ...]:
-        """Every kind of transceiver."""
+        """All kinds of transceivers."""
         return cast(tuple[Transceiver, ...], tuple(self._catalog.iter_entries("transceivers")))
 
     def list_cables(
         self, near_cage: str, far_cage: str, network: str, speed: Rate, links: int, split: int
     ) -> tuple[Cable, ...]:
-        """Cables that join a cage of a switch or machine (``near_cage``, ``switch:osfp``) to another, simplest first.
+        """Cables between a cage of a switch or machine (``near_cage``, ``switch:osfp``) and another, simplest first.
 
-        ``links`` is how many links both cages have in common: all of them, or 1 where they part ways.
+        ``links`` is the number of links that both cages have in common: all of them, or 1 if they differ.
         """
         return tuple(
             item
@@ -48,7 +48,7 @@ class CablingParts:
         )
 
     def can_join(self, cable: Cable, near_cage: str, far_cage: str, network: str, speed: Rate, links: int) -> bool:
-        """Whether a cable joins the cages: ``near_cage`` is the side of the machines, where it may have several
+        """Whether a cable connects the cages: ``near_cage`` is on the side of the machines, where it may have several
         tails."""
         if network not in cable.networks or speed not in (cable.speed, *cable.lower):
             return False
@@ -62,7 +62,7 @@ class CablingParts:
         return cable.links == links and all(end.partition(":")[2] in cable.cages for end in (near_cage, far_cage))
 
     def find_transceiver(self, cable: Cable, end: str, network: str) -> Transceiver | None:
-        """The transceiver that joins a fibre to a cage, None where the catalog has none."""
+        """The transceiver that connects a fibre to a cage, None if the catalog has none."""
         side, _, cage = end.partition(":")
         return next(
             (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["list_service_names", "list_switch_names"]
 
-# Names of switches have at least so many digits, so that a growing tier renames none.
+# Switch names have at least this number of digits, so that growth of a tier renames none.
 _SWITCH_DIGITS = 3
 
 
@@ -15,6 +15,6 @@ def list_switch_names(fabric: str, tier: str, count: int) -> list[str]:
 
 
 def list_service_names(name: str, count: int) -> list[str]:
-    """Names of machines that are neither nodes nor servers of storage: ``mgmt-01`` …"""
+    """Names of machines other than nodes and storage servers: ``mgmt-01`` …"""
     width = max(2, len(str(count)))
     return [f"{name}-{number:0{width}d}" for number in range(1, count + 1)]

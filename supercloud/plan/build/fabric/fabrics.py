@@ -1,4 +1,4 @@
-"""Fabrics: adapters and switches found, the shape built, switches and cables counted."""
+"""Fabrics: selection of adapters and switches, shape, numbers of switches and cables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["build_fabrics"]
 
 _SWITCH_KIND = {"infiniband": "infiniband", "roce": "ethernet", "ethernet": "ethernet"}
 _NO_EQUIPMENT = AttachedEquipment()
-# Settings that take ports of switches.
+# Settings that use switch ports.
 _SWITCH_SETTINGS = ("exits", "joins", "manager", "peer_links", "services")
 _CABLE_KEYS = {"node-leaf": "node_leaf", "leaf-spine": "leaf_spine", "spine-core": "spine_core"}
 
@@ -36,7 +36,7 @@ def build_fabrics(
     problems: Problems,
     attached: AttachedEquipment = _NO_EQUIPMENT,
 ) -> tuple[FabricPlan, ...]:
-    """Every fabric that could be built; what forbids one is a problem at its path."""
+    """Build every possible fabric; errors are problems at their path."""
     declared = {fabric.name for fabric in spec.fabrics}
     for index, pool in enumerate(spec.pools):
         for position, name in enumerate(pool.fabrics):
@@ -48,7 +48,7 @@ def build_fabrics(
         _check_join(spec, index, fabric, problems)
     check_port_conflicts(spec, pools, problems)
     built: dict[int, FabricPlan] = {}
-    # the management network joins everything else that has a plug for it, so it is built last
+    # the management network connects all other devices with a management port, so it is built last
     for index in sorted(range(len(spec.fabrics)), key=lambda item: get_fabric_role(spec.fabrics[item]) == "management"):
         found = _build_fabric(
             spec.fabrics[index], f"fabrics[{index}]", spec, pools, tuple(built.values()), attached, catalog, problems
@@ -61,7 +61,7 @@ def build_fabrics(
 
 
 def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problems) -> None:
-    """Whether the network that one joins is there, is another one, and speaks the same."""
+    """Check that the network to join exists, is another one, and is of the same kind."""
     if fabric.joins is None:
         return
     path = f"fabrics[{index}].joins.fabric"
@@ -69,7 +69,7 @@ def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problem
     other = others.get(fabric.joins.fabric)
     if fabric.joins.fabric == fabric.name:
         problems.add_error(
-            "fabric-joins", path, f"{fabric.name} joins itself", "name another network, or leave joins out"
+            "fabric-joins", path, f"{fabric.name} joins itself", "specify another network, or omit joins"
         )
     elif other is None:
         problems.add_unknown_name(path, UnknownNameError("fabric", fabric.joins.fabric, others))
@@ -78,13 +78,13 @@ def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problem
             "fabric-joins",
             path,
             f"{' joins '.join((*way, fabric.name))}: a cycle has no topmost network",
-            "leave joins out at the network that is to be the topmost one",
+            "omit joins at the network that should be the topmost one",
         )
     elif _SWITCH_KIND.get(other.kind) != _SWITCH_KIND.get(fabric.kind):
         problems.add_error(
             "fabric-joins",
             path,
-            f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable joins them",
+            f"{fabric.name} is {fabric.kind}, {other.name} is {other.kind}: no cable connects them",
             "join a network of the same kind",
         )
     elif is_routed(fabric.kind, get_fabric_role(fabric)) != is_routed(other.kind, get_fabric_role(other)):
@@ -99,7 +99,7 @@ def _check_join(spec: ClusterSpec, index: int, fabric: Fabric, problems: Problem
 
 
 def _is_cycle(way: list[str], spec: ClusterSpec) -> bool:
-    """Whether the last network of a way joins the first."""
+    """Whether the last network of a path joins the first."""
     last = next(item for item in spec.fabrics if item.name == way[-1])
     return last.joins is not None and last.joins.fabric == way[0]
 
@@ -107,7 +107,7 @@ def _is_cycle(way: list[str], spec: ClusterSpec) -> bool:
 def _check_joined_is_built(
     spec: ClusterSpec, index: int, fabric: Fabric, built: dict[int, FabricPlan], problems: Problems
 ) -> None:
-    """Whether the network that one joins has switches: one that no pool uses is not built."""
+    """Check that the network to join has switches: a network that no pool uses is not built."""
     if fabric.joins is None or index not in built or spec.site.kind != "onprem":
         return
     for at, other in enumerate(spec.fabrics):
@@ -115,8 +115,8 @@ def _check_joined_is_built(
             continue
         used = any(other.name in pool.fabrics for pool in spec.pools)
         if at not in built and used:
-            continue  # why it could not be built is said at its own place
-        why = "is a torus and has no switches" if at in built else "is in no pool's fabrics, so it is not built"
+            continue  # the reason is reported at its own path
+        why = "is a torus and has no switches" if at in built else "is in the fabrics of no pool, so it is not built"
         problems.add_error(
             "fabric-joins",
             f"fabrics[{index}].joins.fabric",
@@ -145,8 +145,8 @@ def _build_fabric(
         problems.add_error(
             "fabric-planes",
             f"{path}.planes",
-            f"{adapter.count} links per node do not spread evenly over {planes} planes",
-            f"take a divisor of {adapter.count}",
+            f"{adapter.count} links per node cannot be spread evenly over {planes} planes",
+            f"use a divisor of {adapter.count}",
         )
         return None
     if fabric.joins and planes > 1:
@@ -154,7 +154,7 @@ def _build_fabric(
             "fabric-planes",
             f"{path}.planes",
             f"{fabric.name} has {planes} planes: leaves that join {fabric.joins.fabric} are switches of one network",
-            "leave joins out",
+            "omit joins",
         )
         return None
     rails = fabric.rails or adapter.count // planes
@@ -162,9 +162,9 @@ def _build_fabric(
         problems.add_error(
             "fabric-adapters",
             f"{path}.rails",
-            f"{rails} rails in {planes} plane{'s' * (planes > 1)} take {rails * planes} links of a node, "
+            f"{rails} rails in {planes} plane{'s' * (planes > 1)} need {rails * planes} links per node, "
             f"{rails * planes - adapter.count} more than the {adapter.count} it has",
-            f"set rails: {adapter.count // planes}, or leave it out",
+            f"set rails: {adapter.count // planes}, or omit it",
         )
         return None
     if spec.site.kind != "onprem":
@@ -175,7 +175,7 @@ def _build_fabric(
         problems.add_error(
             "fabric-rails",
             f"{path}.leaf_rails",
-            f"a leaf of a {fabric.shape} has all rails of its nodes",
+            f"a leaf of a {fabric.shape} connects all rails of its nodes",
             "remove leaf_rails, or set shape: rail-optimized",
         )
         return None
@@ -236,7 +236,7 @@ def _build_fabric(
         for tier, switch in zip(wiring.tiers, switches, strict=False)
     )
     cables = {key: wiring.link_counts.get(name, 0) for name, key in _CABLE_KEYS.items()}
-    cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # and of every other service
+    cables["manager"] = wiring.link_counts.get("reserved-leaf", 0)  # includes all other services
     unit_nodes = next((level.size for level in wiring.levels if level.name in ("su", "unit", "rack")), None)
     return FabricPlan(
         fabric.name,
@@ -260,7 +260,7 @@ def _build_fabric(
 def _find_common_adapter(
     fabric: Fabric, path: str, members: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> Adapter | None:
-    """The adapters the machines have for this fabric: the same number in all of them."""
+    """Find the machines' adapters for this fabric: all machines have the same number."""
     found: Adapter | None = None
     slowest = _find_slowest_speed(fabric, catalog)
     for pool in members:
@@ -271,8 +271,8 @@ def _find_common_adapter(
                 "fabric-adapters",
                 path,
                 f"{pool.machine.name} of pool {pool.name} has no {get_fabric_role(fabric)} adapter for {fabric.kind}"
-                + (f" (it has {has})" if has else " (none is known)"),
-                "set another kind or role, or take the pool out of this fabric",
+                + (f" (it has {has})" if has else " (none known)"),
+                "set another kind or role, or remove the pool from this fabric",
             )
             return None
         links = (fitting.count, fitting.planes)
@@ -289,14 +289,14 @@ def _find_common_adapter(
 
 
 def _find_pool_adapters(fabric: Fabric, members: tuple[PoolPlan, ...], catalog: Catalog) -> dict[str, Adapter]:
-    """Pool -> the adapters its machine has for this fabric."""
+    """Pool -> its machine's adapters for this fabric."""
     slowest = _find_slowest_speed(fabric, catalog)
     found = {pool.name: find_adapter(pool.machine, get_fabric_role(fabric), fabric.kind, slowest) for pool in members}
     return {name: item for name, item in found.items() if item}
 
 
 def _find_slowest_speed(fabric: Fabric, catalog: Catalog) -> Rate | None:
-    """The slowest ports of the leaves, which are those for management where a switch has several kinds."""
+    """The slowest ports of the leaves, which are the management ports on switches with several kinds."""
     name = fabric.switches.leaf if fabric.switches else fabric.switch
     known = catalog.get_switch(name).modes if name in catalog.list_names("switches") else ()
     return min((mode.speed for mode in known), default=None)
@@ -316,8 +316,8 @@ def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Proble
         problems.add_error(
             "fabric-switch",
             path,
-            "'switch' is missing: on-prem, a fabric is built of switches",
-            "name one: supercloud catalog switches",
+            "'switch' is required for on-prem fabrics",
+            "set one of: supercloud catalog switches",
         )
         return None
     found: list[Switch] = []
@@ -334,7 +334,7 @@ def _find_switches(fabric: Fabric, path: str, catalog: Catalog, problems: Proble
                     "fabric-switch",
                     f"{path}.{key}",
                     f"{switch.name} is a switch for {switch.kind}, the fabric is {fabric.kind}",
-                    "take another switch or kind",
+                    "use another switch or kind",
                 )
             continue
         found.append(switch)
@@ -350,13 +350,13 @@ def _build_torus_fabric(
             "fabric-joins" if key == "joins" else "fabric-shape",
             f"{path}.{key}",
             f"{fabric.name} is a torus, which has no switches: {key} cannot be cabled",
-            f"remove {key}, or choose another shape",
+            f"remove {key}, or use another shape",
         )
     if unusable:
         return None
     if fabric.dims is None:
         problems.add_error(
-            "fabric-dims", path, "'dims' is missing: a torus has two or three", "such as dims: [4, 4, 8]"
+            "fabric-dims", path, "'dims' is required: a torus has two or three", "such as dims: [4, 4, 8]"
         )
         return None
     try:
@@ -369,8 +369,8 @@ def _build_torus_fabric(
         problems.add_error(
             "fabric-dims",
             f"{path}.dims",
-            f"{shape} = {wiring.nodes} places for {nodes} nodes",
-            "a torus is full: change the dimensions or the number of nodes",
+            f"{shape} = {wiring.nodes} positions for {nodes} nodes",
+            "all positions of a torus must be used: change the dimensions or the number of nodes",
         )
         return None
     cables = {

@@ -1,4 +1,4 @@
-"""GUIDs of an InfiniBand fabric: never made up, read from what the network or its owner says."""
+"""GUIDs of an InfiniBand fabric: read from the network's output or a user's file, never generated."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GUID_LINE = re.compile(
 def with_guids(
     spec: ClusterSpec, fabrics: tuple[FabricPlan, ...], folder: Path, problems: Problems
 ) -> tuple[FabricPlan, ...]:
-    """The fabrics with the GUIDs of their files; what is wrong with a file is a problem at its place."""
+    """The fabrics with the GUIDs of their files; errors in a file are problems at their line."""
     found = []
     for fabric in fabrics:
         index, declared = next((at, item) for at, item in enumerate(spec.fabrics) if item.name == fabric.name)
@@ -36,10 +36,10 @@ def with_guids(
                     "guids-file",
                     f"fabrics[{index}].guids",
                     f"{declared.guids!r}: {error}",
-                    "name a file of GUIDs, its path relative to the spec",
+                    "specify a file of GUIDs with a path relative to the spec",
                 )
             except InputError as error:
-                problems.add_error("guids-file", f"fabrics[{index}].guids", str(error), "take the whole output again")
+                problems.add_error("guids-file", f"fabrics[{index}].guids", str(error), "save the whole output again")
             else:
                 fabric = replace(fabric, guids=guids)
                 problems.findings += [replace(item, path=f"fabrics[{index}].guids") for item in wrong]
@@ -48,9 +48,9 @@ def with_guids(
 
 
 def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
-    """Device -> GUID, and what contradicts itself: a GUID of two devices, a device with two GUIDs.
+    """Device -> GUID, and contradictions: a GUID of two devices, a device with two GUIDs.
 
-    The text is what ibnetdiscover printed, or lines of a name and a GUID, ``#`` before a comment.
+    The text is the output of ibnetdiscover, or lines of a name and a GUID, with ``#`` before a comment.
     """
     if ibnetdiscover.is_ibnetdiscover_output(text):
         data = ibnetdiscover.parse_output(text, file)
@@ -62,7 +62,7 @@ def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
                 continue
             match = _GUID_LINE.match(line)
             if match is None:
-                # not quoted: the file may be another one than was meant, and not for everybody's eyes
+                # not quoted: the file may be the wrong one, with confidential content
                 raise InputError(f"{file}:{number}: this line is not a name and a GUID")
             rows.append((match[1] or match[2], f"0x{int(match[3], 16):016x}", number))
     guids: dict[str, str] = {}
@@ -78,11 +78,11 @@ def parse_guids(text: str, file: str) -> tuple[dict[str, str], list[Finding]]:
                 )
             )
         elif guids.get(name, guid) != guid:
-            wrong.append(_build_finding(f"{file}:{number}: {name} has {guid}, and {guids[name]} before"))
+            wrong.append(_build_finding(f"{file}:{number}: {name} has {guid}, but {guids[name]} on an earlier line"))
         guids.setdefault(name, guid)
         owners.setdefault(guid, (name, number))
     return guids, wrong
 
 
 def _build_finding(text: str) -> Finding:
-    return Finding("guids-duplicate", "error", "", text, "each device has one GUID of its own: read them again")
+    return Finding("guids-duplicate", "error", "", text, "each device has one unique GUID: read them again")

@@ -1,4 +1,4 @@
-"""Networks that join others: the way from one up to the topmost, and the switches that their links end at."""
+"""Networks that join others: the path from one to the topmost, and the switches at which their links end."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["list_joined", "select_top_switches"]
 
 
 def list_joined(fabrics: Iterable[Fabric], name: str) -> list[str]:
-    """A network of ``fabrics``, the one it joins, the one that one joins, and so on, each once. It ends also
-    where the spec declares a cycle, and at a network that is none of ``fabrics``."""
+    """A network of ``fabrics``, the one it joins, the one that this joins, and so on, each once. The path ends also at
+    a cycle in the spec, and at a network that is not in ``fabrics``."""
     fabrics = list(fabrics)
     above = {item.name: item.joins.fabric for item in fabrics if item.joins}
     known = {item.name for item in fabrics}
@@ -28,9 +28,9 @@ def list_joined(fabrics: Iterable[Fabric], name: str) -> list[str]:
 
 
 def select_top_switches(fabric: FabricPlan, links: int) -> NDArray[np.int64]:
-    """The topmost switch that each of so many links from elsewhere ends at: one of each plane in turn, so that as few
-    links as there are planes reach all of them."""
-    import numpy as np  # planning alone does without
+    """The topmost switch at which each further link ends: the planes alternate, so that the links reach all planes if
+    there are at least as many links as planes."""
+    import numpy as np  # not required for planning alone
 
     count, planes = fabric.tiers[-1].count, max(1, fabric.planes)
     turn = np.arange(links) % count

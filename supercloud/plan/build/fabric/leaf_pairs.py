@@ -1,7 +1,7 @@
-"""Leaves that have ports left for the other leaf of their pair (``peer_links``), where the spec leaves their size open.
+"""Leaves with free ports for the other leaf of their pair (``peer_links``), if the spec does not fix their size.
 
-The rules of shapes and of reference designs use every port of a leaf for nodes and uplinks. Where they leave none for
-the links of a pair, leaves with fewer ports for nodes take their place.
+The rules of shapes and of reference designs use all ports of a leaf for nodes and uplinks. If they leave none for the
+links of a pair, leaves with fewer ports for nodes are used instead.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from ....topology.tiers import compute_max_down
 
 __all__ = ["build_with_peer_ports"]
 
-# Ports down are tried in multiples of these: as many uplinks spread evenly over few spines, where a prime number of
-# them would take a spine each.
+# Ports down are tried in multiples of these: their uplinks spread evenly over few spines, while a prime number of
+# them would need a spine each.
 _ROUND_SIZES = (1, 2, 4, 8, 16)
 
 
 def build_with_peer_ports(
     build: Callable[[Fabric], Wiring], fabric: Fabric, radix: int, rails: int, domain_nodes: int
 ) -> Wiring:
-    """What ``build`` makes of the fabric; where its leaves have no ports for ``peer_links``, the wiring with the fewest
-    switches among those with smaller leaves, of equal ones that with the largest leaves.
+    """The result of ``build``; if its leaves have no ports for ``peer_links``, the wiring with the fewest switches
+    among those with smaller leaves, and among equal ones that with the largest leaves.
 
-    ``radix`` is that of a leaf, ``domain_nodes`` the nodes of a scale-up domain, which stay on one leaf. Leaves whose
-    size the spec gives stay as they are. Raises TopologyError.
+    ``radix`` is that of a leaf, ``domain_nodes`` the nodes of a scale-up domain, which stay on one leaf. Leaves of a
+    size that the spec fixes are kept. Raises TopologyError.
     """
     try:
         return build(fabric)

@@ -1,9 +1,9 @@
-"""How large a leaf is, and how many there are, where the spec does not say: the rules of reference designs.
+"""Size and number of leaves if the spec does not specify them: the rules of reference designs.
 
-Storage (RA-11333-001 V11, storage fabric): a leaf has a port for each node of a scalable unit and the uplinks that
-the machine's file gives it, near 4:3; storage itself gets as many uplinks as it has ports. Networks whose leaves have
-a number of uplinks: as few leaves as hold everything, the nodes spread evenly. Management: a switch for the nodes of
-so many racks.
+Storage (RA-11333-001 V11, storage fabric): a leaf has a port for each node of a scalable unit and the uplinks of the
+machine's file, near 4:3; storage servers get as many uplinks as they have ports. Networks whose leaves have a number of
+uplinks: the minimum number of leaves, with the nodes spread evenly. Management: one switch for the nodes of a number of
+racks.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from ...model.fabric import Service
 
 __all__ = ["LeafRule", "build_port_requests", "build_grown", "select_leaf_rule", "count_max_switch_nodes"]
 
-# More units than this are not looked for: what does not fit then does not fit at all.
+# Maximum number of additional units that are tried: if these are not sufficient, no number is.
 _MAX_EXTRA_UNITS = 4096
 
 
 @dataclass(frozen=True)
 class LeafRule:
-    """What a rule decides; None leaves it to the shape's own rule."""
+    """The decisions of a rule; None leaves them to the rule of the shape."""
 
     unit_nodes: int | None = None
     down: int | None = None
     uplinks: int | None = None
     min_units: int | None = None
-    """Built at least, so that there are uplinks for the services that want all of theirs."""
+    """Minimum number built, so that there are uplinks for the non-blocking services."""
 
 
 def build_port_requests(services: Sequence[Service], planes: int, cage_ports: int) -> tuple[PortRequest, ...]:
-    """The leaf ports of each service in one plane; split fibres keep away from whole ones where cages hold several."""
+    """The leaf ports of each service in one plane; split fibres do not share cages with whole ones."""
     return tuple(
         PortRequest(
             item.count_leaf_ports_per_plane(planes),
@@ -65,8 +65,8 @@ def select_leaf_rule(
     services: Sequence[Service],
     speed: Rate,
 ) -> LeafRule:
-    """The rule for a fabric whose leaves the spec leaves open. Raises TopologyError where no leaf is large enough."""
-    shared = (fabric.leaf_rails or 1) > 1  # no reference design
+    """The rule for a fabric whose leaves the spec does not fix. Raises TopologyError if no leaf is large enough."""
+    shared = (fabric.leaf_rails or 1) > 1  # not covered by a reference design
     if fabric.shape != "rail-optimized" or role == "compute" or fabric.su or fabric.leaf_down or shared:
         return LeafRule()
     asked = fabric.leaf_up or "oversubscription" in fabric.model_fields_set or fabric.tiers == 1
@@ -101,19 +101,19 @@ def _select_even_rule(fabric: Fabric, nodes: int, rails: int, radix: int, reques
             return LeafRule(unit, unit, up)
     raise TopologyError(
         f"{up} uplinks, {fabric.peer_links} links to the other leaf and {other} links of services on {nodes * rails} "
-        f"leaves leave a node no port of {radix}",
-        "take larger leaves, or fewer uplinks",
+        f"leaves use all {radix} ports, none is left for nodes",
+        "use larger leaves, or fewer uplinks",
     )
 
 
 def count_max_switch_nodes(reference_unit: ScalableUnit | None, rack_nodes: int | None) -> int | None:
-    """Nodes under one management switch: those of as many racks as the reference design gives it."""
+    """Nodes under one management switch: those of the number of racks in the reference design."""
     racks = reference_unit.management_racks if reference_unit else None
     return racks * rack_nodes if racks and rack_nodes else None
 
 
 def build_grown(build: Callable[[int | None], Wiring], min_units: int | None, can_grow: bool) -> Wiring:
-    """The fabric with so many units, or with as many more as its services need ports. Raises TopologyError."""
+    """The fabric with this number of units, or with more if its services need ports. Raises TopologyError."""
     try:
         return build(min_units)
     except TopologyError as error:
@@ -122,7 +122,7 @@ def build_grown(build: Callable[[int | None], Wiring], min_units: int | None, ca
         first = error
     units = min_units or 1
     step = 1
-    while step <= _MAX_EXTRA_UNITS:  # double until it fits, then the fewest that do
+    while step <= _MAX_EXTRA_UNITS:  # double until it fits, then find the minimum
         try:
             build(units + step)
         except TopologyError:

@@ -1,4 +1,4 @@
-"""The lossless contract of one fabric: the catalog's, with what the user departs from."""
+"""The QoS settings of one fabric: the catalog's, with the user's changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["build_qos_policy"]
 
 
 def build_qos_policy(declared: Fabric, contract: RoceProfile, fabric: FabricPlan, wiring: Wiring) -> QosPolicy:
-    """What switches and hosts of a fabric must say alike. ECN thresholds grow with the speed of the ports."""
+    """QoS settings that switches and hosts of a fabric share. ECN thresholds scale with the speed of the ports."""
     qos = declared.qos
     asked = {"leaf": float(declared.oversubscription.leaf), "spine": float(declared.oversubscription.spine)}
     ecn = {
@@ -44,7 +44,7 @@ def build_qos_policy(declared: Fabric, contract: RoceProfile, fabric: FabricPlan
 
 
 def _scale_thresholds(marking: EcnProfile, speed: Rate | None) -> EcnThresholds:
-    """In whole kilobytes: not every dialect knows bytes."""
+    """Round to whole kilobytes: not all dialects support bytes."""
     factor = speed.to("Gb/s") / marking.speed.to("Gb/s") if speed else 1.0
     low, high = (max(1, round(item.to("kB") * factor)) * 1000 for item in (marking.min, marking.max))
     return EcnThresholds(low, high, marking.probability)

@@ -1,4 +1,4 @@
-"""The numbers that a fabric's wiring counts its nodes by: pool after pool, without gaps, as they fill its leaves."""
+"""Numbers of the nodes in a fabric's wiring: pool by pool, without gaps, in the order in which they fill its leaves."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Partitions of an InfiniBand fabric: their keys, their members, and who reaches whom.
+"""Partitions of an InfiniBand fabric: their keys, their members, and reachability.
 
 Each port has a table of P_Keys. Two ports exchange packets by a key that both have (its low 15 bits), where at least
-one of them is a full member (bit 15). A program that chooses no key takes the one at index 0 of the table: NCCL
-(NCCL_IB_PKEY), and IPoIB's first interface with everything that is addressed by it, such as LNet and WEKA.
+one of them is a full member (bit 15). A program that selects no key uses the one at index 0 of the table: NCCL
+(NCCL_IB_PKEY), and IPoIB's first interface with all services that use its address, such as LNet and WEKA.
 
-What the subnet manager is told is a list of rules (``PartitionRule``). The file it reads and the tables that it
-programs (``build_port_keys``) both follow from that list, so that the two cannot differ.
+The configuration of the subnet manager is a list of rules (``PartitionRule``). The file that it reads and the tables
+that it programs (``build_port_keys``) both follow from that list, so that the two cannot differ.
 """
 
 from __future__ import annotations
@@ -44,55 +44,55 @@ __all__ = [
 DEFAULT_KEY = 0x7FFF
 FULL_MEMBERSHIP = 0x8000
 """The bit of full membership."""
-# Keys of partitions lie below the default one; the first ones are left for hand-made partitions.
+# Keys of partitions are below the default one; the first ones are reserved for manual partitions.
 _FIRST_KEY = 16
 _LAST_KEY = DEFAULT_KEY - 1
 
 
 @dataclass(frozen=True)
 class PartitionPlan:
-    """A tenant's partition: its key without the bit of membership, and the hosts in it."""
+    """A tenant's partition: its key without the membership bit, and its hosts."""
 
     name: str
     pkey: int
     hosts: tuple[str, ...] | None
-    """None: all of the fabric."""
+    """None: all hosts of the fabric."""
 
 
 @dataclass(frozen=True)
 class PartitionRule:
-    """One definition of a partition as the subnet manager reads it. Several rules of a key add up."""
+    """One partition rule of the subnet manager. Several rules of a key are combined."""
 
     name: str
     pkey: int
-    """Without the bit of membership."""
+    """Without the membership bit."""
     is_at_index_0: bool
     """Whether its members have the key at index 0 of their tables."""
     hosts: tuple[str, ...] | None
-    """Whose ports are members; None: all of the subnet."""
+    """Hosts whose ports are members; None: all ports of the subnet."""
     is_full: bool = True
-    """Membership of these."""
+    """Membership of these hosts."""
     full_hosts: tuple[str, ...] = ()
-    """Hosts that are full members where the others are limited ones."""
+    """Hosts that are full members, with all others limited."""
 
 
 @dataclass(frozen=True)
 class PortKeys:
-    """The table of P_Keys of a port, with the bits of membership."""
+    """The table of P_Keys of a port, with the membership bits."""
 
     index_0_key: int
     """At index 0."""
     other_keys: frozenset[int]
-    """At further indices, in an order that the subnet manager decides."""
+    """At further indices, in an order that the subnet manager chooses."""
 
 
 def compute_pkey(name: str) -> int:
-    """The key of a tenant that declares none: of its name alone, so that no other tenant changes it."""
+    """The default key of a tenant: derived from its name alone, so that no other tenant changes it."""
     return _FIRST_KEY + int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % (_LAST_KEY - _FIRST_KEY + 1)
 
 
 def find_free_pkey(name: str, used_keys: Iterable[int]) -> int | None:
-    """A key to declare for a tenant whose own is another's; None where all are taken."""
+    """A free key for a tenant whose default key belongs to another; None if all are in use."""
     used, start = set(used_keys), compute_pkey(name)
     count = _LAST_KEY - _FIRST_KEY + 1
     keys = (_FIRST_KEY + (start - _FIRST_KEY + step) % count for step in range(count))
@@ -100,7 +100,7 @@ def find_free_pkey(name: str, used_keys: Iterable[int]) -> int | None:
 
 
 def build_partitions(declared: Declared) -> tuple[PartitionPlan, ...]:
-    """The declared partitions in the order of their names."""
+    """The declared partitions, sorted by name."""
     found = []
     for item in declared.partitions:
         pkey = compute_pkey(item.tenant) if item.pkey is None else item.pkey
@@ -109,7 +109,7 @@ def build_partitions(declared: Declared) -> tuple[PartitionPlan, ...]:
 
 
 def expand_hosts(text: str) -> list[str]:
-    """The hosts of a partition; none where the text is wrong, which a check says."""
+    """The hosts of a partition; empty if the text is invalid, which a check reports."""
     try:
         return expand(text)
     except InputError:
@@ -117,19 +117,19 @@ def expand_hosts(text: str) -> list[str]:
 
 
 def has_tenant_hosts(declared: Declared) -> bool:
-    """Whether nodes are given to tenants on the fabric: some partition is of certain hosts."""
+    """Whether nodes are assigned to tenants on the fabric: at least one partition lists hosts."""
     return any(item.hosts for item in declared.partitions)
 
 
 def keeps_tenants_apart(declared: Declared) -> bool:
-    """Whether no node has a key that reaches nodes of another tenant: every partition is of certain hosts. One without
-    hosts has all ports as full members, those of other tenants too."""
+    """Whether no node has a key that reaches nodes of another tenant: every partition lists hosts. In a partition
+    without hosts all ports are full members, those of other tenants too."""
     return bool(declared.partitions) and all(item.hosts for item in declared.partitions)
 
 
 def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:
-    """Whether nodes have the default partition at index 0: where nobody is kept apart, and where the traffic is
-    between nodes and the servers of storage, which are full members of it."""
+    """Whether nodes have the default partition at index 0: without isolation of tenants, and on storage fabrics, where
+    the traffic is between nodes and storage servers, which are full members of it."""
     return not has_tenant_hosts(declared) or fabric.role == "storage"
 
 
@@ -141,20 +141,20 @@ def list_service_hosts(service: Service) -> list[str]:
 
 
 def manager_hosts(fabric: FabricPlan) -> list[str]:
-    """Names of the machines that the spec declares for the subnet manager of a fabric, the master first."""
+    """Names of the machines of the subnet manager that the spec declares for a fabric, the master first."""
     service = next((item for item in fabric.services if item.name == f"{fabric.name}-manager"), None)
     return list_service_hosts(service) if service else []
 
 
 def find_manager_node(plan: Plan, fabric: FabricPlan) -> str:
-    """A node for the subnet manager where no machine is declared: of no tenant's. Empty where there is none."""
+    """A node for the subnet manager if no machine is declared: one without a tenant. Empty if there is none."""
     pools = (plan.get_pool(name) for name in fabric.pools)
     return next((next(iter(pool.hosts)) for pool in pools if not pool.tenants), "")
 
 
 def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> dict[str, str]:
-    """Host -> the tenant whose key it has at index 0: of several the first by name, and a tenant of certain hosts
-    before one of all. Hosts of no tenant are left out."""
+    """Host -> the tenant whose key it has at index 0: of several the first by name, and a tenant of listed hosts before
+    one of all hosts. Hosts without a tenant are omitted."""
     owners: dict[str, str] = {}
     for item in partitions:
         for host in item.hosts or ():
@@ -167,11 +167,11 @@ def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> 
 
 
 def build_partition_rules(plan: Plan, fabric: FabricPlan, declared: Declared) -> tuple[PartitionRule, ...]:
-    """What the subnet manager of a fabric is told.
+    """The partition rules of the subnet manager of a fabric.
 
-    Where no partition is of certain hosts, all are full members of the default partition. Otherwise nodes are limited
-    members of it: there they reach the subnet manager and the machines of services, which are full members, and not
-    each other; the key of their tenant is at index 0, except on a fabric of storage.
+    If no partition lists hosts, all ports are full members of the default partition. Otherwise nodes are limited
+    members of it: there they reach the subnet manager and the service machines, which are full members, but not each
+    other; the key of their tenant is at index 0, except on a storage fabric.
     """
     wanted = build_partitions(declared)
     if not has_tenant_hosts(declared):
@@ -201,7 +201,7 @@ def _iter_tenant_rules(
 
 
 def build_port_keys(rules: Sequence[PartitionRule], host: str, runs_manager: bool = False) -> PortKeys:
-    """The table of the ports of a host; ``runs_manager``: of the one that the subnet manager itself runs on."""
+    """The table of the ports of a host; ``runs_manager``: for the host of the subnet manager itself."""
     first = DEFAULT_KEY
     keys: dict[int, bool] = {DEFAULT_KEY: runs_manager}
     for rule in rules:
@@ -214,9 +214,9 @@ def build_port_keys(rules: Sequence[PartitionRule], host: str, runs_manager: boo
 
 
 def find_key_match(left: PortKeys, right: PortKeys) -> tuple[bool, frozenset[int]]:
-    """Whether two ports reach each other by the keys at index 0, and by which keys (without membership) they do at all.
+    """Whether two ports reach each other by the keys at index 0, and all keys (without membership) by which they do.
 
-    Keys match where their low 15 bits are equal and one of the two is of a full member.
+    Keys match if their low 15 bits are equal and at least one is of a full member.
     """
     pairs = [(a, b) for a in {left.index_0_key, *left.other_keys} for b in {right.index_0_key, *right.other_keys}]
     return _is_match(left.index_0_key, right.index_0_key), frozenset(

@@ -1,4 +1,4 @@
-"""GUIDs of the ports that partitions list, by host: read from the fabric's file, never made up."""
+"""GUIDs of the ports that partitions list, by host: read from the fabric's file, never generated."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ __all__ = ["HostPorts", "MissingGuids", "PortGuids", "iter_missing_guids"]
 
 
 class HostPorts(NamedTuple):
-    """How a host is on a fabric."""
+    """The ports of a host on a fabric."""
 
     ports: int
     devices: tuple[str, ...]
-    """RDMA devices; empty where the catalog does not know them."""
+    """RDMA devices; empty if the catalog does not have them."""
 
 
 class MissingGuids(NamedTuple):
-    """Ports without a GUID."""
+    """Number of ports without a GUID."""
 
     path: str
-    """In the fabric of the spec."""
+    """Index in the spec's partitions of the fabric."""
     problem: str
     hint: str
 
 
 class PortGuids:
-    """The GUIDs of a fabric, looked up by host."""
+    """The GUIDs of a fabric, by host."""
 
     def __init__(self, plan: Plan, fabric: FabricPlan):
         self._guids = fabric.guids
@@ -50,11 +50,11 @@ class PortGuids:
         return self._find_ports(host).ports
 
     def list_guids(self, host: str) -> list[str]:
-        """GUIDs of a host's ports on the fabric, as far as the file has them."""
+        """GUIDs of a host's ports on the fabric, that the file contains."""
         return [self._guids[name] for name in self._list_names(host)]
 
     def list_missing(self, host: str) -> list[str]:
-        """What the file lacks of a host: the names of its devices where the catalog knows them, else the host's."""
+        """Missing entries of a host in the file: the names of its devices if the catalog has them, else the host's."""
         ports = self._find_ports(host)
         if ports.devices:
             return [f"{host} {device}" for device in ports.devices if f"{host} {device}" not in self._guids]
@@ -64,7 +64,7 @@ class PortGuids:
         devices = self._find_ports(host).devices
         if devices:
             return [name for device in devices if (name := f"{host} {device}") in self._guids]
-        # the fabric's own file: whatever it has of the host is on this fabric
+        # the file is that of the fabric: all ports of the host in it are on this fabric
         return sorted(self._found.get(host, ()), key=lambda name: (len(name), name))
 
     def _find_ports(self, host: str) -> HostPorts:
@@ -85,7 +85,7 @@ def _build_service_ports(service: Service) -> HostPorts:
 
 
 def iter_missing_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[MissingGuids]:
-    """Ports that partitions list and that the fabric's file has no GUID of, for each place of the spec."""
+    """Ports that partitions list without a GUID in the fabric's file, for each index of the spec."""
     if not has_tenant_hosts(declared):
         return
     ports = PortGuids(plan, fabric)
@@ -95,13 +95,13 @@ def iter_missing_guids(plan: Plan, fabric: FabricPlan, declared: Declared) -> It
         if lacking:
             yield MissingGuids(
                 place,
-                f"the GUIDs of {len(lacking)} of {total} ports are not known, the first is {lacking[0]!r}",
-                "set guids to a file with what ibnetdiscover printed, or with lines of a name and a GUID",
+                f"the GUIDs of {len(lacking)} of {total} ports are unknown, the first is {lacking[0]!r}",
+                "set guids to a file with the output of ibnetdiscover, or with lines of a name and a GUID",
             )
 
 
 def _iter_listed_hosts(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, Sequence[str]]]:
-    """Place in the fabric of the spec -> hosts that it has partitions list by GUID."""
+    """Index in the spec -> hosts whose ports the partitions list by GUID."""
     rules = build_partition_rules(plan, fabric, declared)
     for index, item in enumerate(declared.partitions):
         if item.hosts:

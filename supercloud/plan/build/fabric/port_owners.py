@@ -1,4 +1,4 @@
-"""A port of a node is on one network: fabrics that would take ports which another one has are refused."""
+"""A port of a node is on one network: fabrics that need ports of another fabric are refused."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _ANY_SPEED = Rate(1, "b/s")
 
 
 def check_port_conflicts(spec: ClusterSpec, pools: tuple[PoolPlan, ...], problems: Problems) -> None:
-    """An error at every fabric that takes ports of a machine which an earlier fabric of the same pool has.
+    """Report an error at every fabric that needs ports of a machine which an earlier fabric of the same pool uses.
 
-    On clouds the provider shares interfaces between networks, so only on-prem sites are looked at.
+    In clouds the provider shares interfaces between networks, so only on-prem sites are checked.
     """
     if spec.site.kind != "onprem":
         return
@@ -32,7 +32,7 @@ def check_port_conflicts(spec: ClusterSpec, pools: tuple[PoolPlan, ...], problem
             first = next((name for name, other in taken if own and has_same_ports(own, other)), None)
             if first is not None:
                 found.setdefault((index, first, pool.machine.name), []).append(pool.name)
-            elif own is not None:  # a machine without such ports is refused where the fabric is built
+            elif own is not None:  # a machine without such ports is refused by the fabric itself
                 taken.append((fabric.name, own))
     machines = {pool.machine.name: pool.machine for pool in pools}
     for (index, first, machine), names in found.items():
@@ -40,7 +40,7 @@ def check_port_conflicts(spec: ClusterSpec, pools: tuple[PoolPlan, ...], problem
 
 
 def _find_ports(machine: Machine, fabric: Fabric) -> Adapter | None:
-    """The ports a fabric takes; the speed of a port that the catalog does not know plays no part here."""
+    """The ports that a fabric uses; an unknown port speed is ignored here."""
     return find_adapter(machine, get_fabric_role(fabric), fabric.kind, _ANY_SPEED)
 
 
@@ -60,21 +60,21 @@ def _report_conflict(
         and not any(has_same_ports(item, other) for other in _list_used_ports(spec, machine, pools, index))
     ]
     more = (
-        f"give {fabric.name} a role whose ports are free ({', '.join(free)})"
+        f"set a role of {fabric.name} whose ports are free ({', '.join(free)})"
         if free
-        else (f"give {machine.name} further ports in a catalog overlay")
+        else (f"add ports to {machine.name} in a catalog overlay")
     )
     problems.add_error(
         "fabric-ports",
         f"fabrics[{index}]",
-        f"{fabric.name} takes the {role} ports of {machine.name} ({ports}; {of}), which are on {first_fabric} already: "
+        f"{fabric.name} needs the {role} ports of {machine.name} ({ports}; {of}), which are already on {first_fabric}: "
         "a port is on one network",
-        f"take {fabric.name} or {first_fabric} out of 'fabrics' of {of}, or {more}",
+        f"remove {fabric.name} or {first_fabric} from 'fabrics' of {of}, or {more}",
     )
 
 
 def _list_used_ports(spec: ClusterSpec, machine: Machine, pools: list[str], index: int) -> list[Adapter]:
-    """Ports of a machine that the fabrics of its pools have, without those of the fabric at ``index``."""
+    """Ports of a machine that the fabrics of its pools use, without those of the fabric at ``index``."""
     names = {name for pool in spec.pools if pool.name in pools for name in pool.fabrics}
     found = (_find_ports(machine, item) for at, item in enumerate(spec.fabrics) if at != index and item.name in names)
     return [item for item in found if item]

@@ -1,7 +1,7 @@
-"""Leaves that have ports left for what is no node (managers, services), where the spec leaves their size open.
+"""Leaves with free ports for other devices than nodes (managers, services), if the spec does not fix their size.
 
-The rules of shapes and of reference designs fill leaves with nodes and uplinks. Where nodes fill all of them, smaller
-units on more leaves make room.
+The rules of shapes and of reference designs fill leaves with nodes and uplinks. If nodes fill all of them, smaller
+units on more leaves provide free ports.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ....topology.tiers import compute_max_down
 
 __all__ = ["LeafSizing", "build_with_reserved_ports"]
 
-# So many numbers of units are tried, from the fewest that hold the nodes. More units take more switches.
+# Number of unit counts that are tried, from the minimum for the nodes. More units need more switches.
 _EXTRA_UNITS = 6
-# Ports down are tried in multiples of these, too: as many uplinks spread evenly over few spines.
+# Ports down are tried in multiples of these, too: their uplinks spread evenly over few spines.
 _ROUND_SIZES = (1, 2, 4, 8, 16)
-# So many whole domains fewer are tried for the hint.
+# Number of smaller counts of whole domains that are tried for the hint.
 _MAX_TRIED_REDUCTIONS = 64
 
 
 @dataclass(frozen=True)
 class LeafSizing:
-    """What the leaves of a fabric are filled with."""
+    """The parameters that determine how leaves are filled."""
 
     nodes: int
     domain_nodes: int
@@ -34,11 +34,11 @@ class LeafSizing:
     node_ports: int
     """Ports of a node on one leaf."""
     ports_for_nodes: int
-    """Ports of a leaf that nodes may have at most."""
+    """Maximum number of a leaf's ports for nodes."""
 
     @classmethod
     def from_fabric(cls, fabric: Fabric, nodes: int, rails: int, radix: int, domain_nodes: int) -> LeafSizing:
-        """Those of a declared fabric with leaves of so many ports."""
+        """The parameters of a declared fabric with leaves of this radix."""
         ports = rails if fabric.shape == "fat-tree" else fabric.leaf_rails or 1
         room = radix - fabric.peer_links - (fabric.leaf_up or 0)
         open_ = fabric.leaf_up or fabric.tiers == 1
@@ -46,23 +46,23 @@ class LeafSizing:
         return cls(nodes, domain_nodes if domain_nodes * ports <= room else 1, ports, room)
 
     def list_smaller_units(self) -> list[int]:
-        """Nodes of a unit that are worth trying: what shares the nodes evenly, and round numbers; whole domains."""
+        """Candidate unit sizes: those that divide the nodes evenly, and round numbers; whole domains."""
         most = self.ports_for_nodes // (self.node_ports * self.domain_nodes)
         if most < 1:
             return []
         domains = -(-self.nodes // self.domain_nodes)
         least = -(-domains // most)
         even = {-(-domains // units) for units in range(least, least + _EXTRA_UNITS)}
-        # a port is left only where a unit is smaller than a leaf's room for nodes, or the last unit is not full
+        # a port is free only if a unit is smaller than a leaf's capacity for nodes, or if the last unit is not full
         found = even | {most - 1} | {most // step * step for step in _ROUND_SIZES}
         return [size * self.domain_nodes for size in sorted(found) if 0 < size <= most]
 
 
 def build_with_reserved_ports(build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizing: LeafSizing) -> Wiring:
-    """What ``build(fabric, nodes)`` makes; where nodes leave no ports for reserved links, the wiring with the fewest
-    switches among those with smaller units, of equal ones that with the largest units.
+    """The result of ``build(fabric, nodes)``; if nodes leave no ports for reserved links, the wiring with the fewest
+    switches among those with smaller units, and among equal ones that with the largest units.
 
-    Units whose size the spec gives stay as they are. Raises TopologyError, with a size or a number of nodes that fits.
+    Units of a size that the spec fixes are kept. Raises TopologyError, with a size or a number of nodes that fits.
     """
     try:
         return build(fabric, sizing.nodes)
@@ -76,14 +76,14 @@ def build_with_reserved_ports(build: Callable[[Fabric, int], Wiring], fabric: Fa
     if best and not (fabric.su or fabric.leaf_down):
         return best[1]
     cures = [f"set {given}: {best[0]}"] if best else []
-    cures += [f"take {fewer} nodes" for fewer in _iter_fewer_nodes(build, fabric, sizing, refusal)]
+    cures += [f"use {fewer} nodes" for fewer in _iter_fewer_nodes(build, fabric, sizing, refusal)]
     raise TopologyError(refusal.problem, ", or ".join(cures) or refusal.hint)
 
 
 def _iter_smaller_units(
     build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizing: LeafSizing, field_name: str
 ) -> Iterator[tuple[int, Wiring]]:
-    """Wirings with smaller units, each with the value of the field that gives it."""
+    """Wirings with smaller units, each with the value of the field that selects it."""
     for size in sizing.list_smaller_units():
         value = size if field_name == "su" else size * sizing.node_ports
         try:
@@ -95,7 +95,7 @@ def _iter_smaller_units(
 def _iter_fewer_nodes(
     build: Callable[[Fabric, int], Wiring], fabric: Fabric, sizing: LeafSizing, refusal: NoFreePortsError
 ) -> Iterator[int]:
-    """The most whole domains that fit as the spec has the fabric, from those on that may leave enough ports."""
+    """The largest numbers of whole domains that fit the fabric as specified, from those that may leave enough ports."""
     whole = (sizing.nodes - -(-refusal.lacking // refusal.per_node)) // sizing.domain_nodes
     for domains in range(whole, max(whole - _MAX_TRIED_REDUCTIONS, 0), -1):
         try:

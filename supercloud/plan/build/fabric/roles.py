@@ -1,4 +1,4 @@
-"""What a network is for, and which adapters of a machine belong on it."""
+"""The role of a network, and the adapters of a machine that belong to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _ROLES = ("compute", "storage", "in-band", "management")
-# Kinds of adapters that speak a kind of fabric.
+# Kinds of adapters that support a kind of fabric.
 ADAPTER_KINDS = {
     "infiniband": ("infiniband", "vpi"),
     "roce": ("ethernet", "vpi"),
@@ -31,15 +31,15 @@ ADAPTER_KINDS = {
 
 
 def get_fabric_role(fabric: Fabric) -> str:
-    """Which adapters of the machines a fabric joins."""
+    """The role of the machines' adapters that a fabric connects."""
     return fabric.role or (fabric.name if fabric.name in _ROLES else "compute")
 
 
 def find_adapter(machine: Machine, role: str, kind: str, speed: Rate | None = None) -> Adapter | None:
-    """The adapters a machine has for a fabric of that role and kind.
+    """The adapters of a machine for a fabric of a role and kind.
 
-    Whatever stands in a hall has a port for its management; where the catalog does not know it, it is taken to be one
-    of twisted pair at the ``speed`` of the network. That it is assumed is said by a finding.
+    Every device in a hall has a management port; if the catalog does not have it, a twisted-pair port at the ``speed``
+    of the network is assumed. A finding reports the assumption.
     """
     known = next((item for item in machine.adapters if item.role == role and item.kind in ADAPTER_KINDS[kind]), None)
     if known is None and speed is not None and is_port_assumed(machine, role, kind):
@@ -48,7 +48,7 @@ def find_adapter(machine: Machine, role: str, kind: str, speed: Rate | None = No
 
 
 def is_port_assumed(machine: Machine, role: str, kind: str) -> bool:
-    """Whether a machine's port on the management network is not known to the catalog."""
+    """Whether a machine's port on the management network is missing in the catalog."""
     return (
         role == "management"
         and kind == "ethernet"
@@ -58,27 +58,27 @@ def is_port_assumed(machine: Machine, role: str, kind: str) -> bool:
 
 
 def has_same_ports(left: Adapter, right: Adapter) -> bool:
-    """Whether two entries of one machine are the same ports: a network on one of them leaves none for the other."""
+    """Whether two entries of one machine are the same ports: a network on one entry also uses those of the other."""
     return left == right or (left.same_ports is not None and left.same_ports == right.same_ports)
 
 
 def is_routed(kind: str, role: str) -> bool:
-    """Whether every link of a fabric is routed. The ordinary and the management network are bridged: their hosts have
-    one address each, out of a subnet of the site, and ask for it by DHCP. RoCE is routed whatever it is for."""
+    """Whether every link of a fabric is routed. In-band and management networks are bridged: their hosts have one
+    address each from a subnet of the site, by DHCP. RoCE is routed in every role."""
     return kind == "roce" or (kind == "ethernet" and role not in ("in-band", "management"))
 
 
 def find_client_fabric(spec: ClusterSpec, name: str | None) -> Fabric | None:
-    """The network that clients of a store come over: the one that is named, else the ordinary one, where declared."""
+    """The network between clients and a store: the specified one, else the in-band network, if declared."""
     if name:
         return next((item for item in spec.fabrics if item.name == name), None)
     return next((item for item in spec.fabrics if get_fabric_role(item) == "in-band"), None)
 
 
 def find_client_adapter(machine: Machine, fabric: Fabric | None) -> Adapter | None:
-    """The adapters a server has towards that network: those of its role, else those for storage, else in-band ones.
+    """The adapters of a server on that network: those of its role, else those for storage, else in-band ones.
 
-    Where no network is declared, its ports on Ethernet.
+    If no network is declared, its Ethernet ports.
     """
     kinds = ADAPTER_KINDS[fabric.kind] if fabric else ADAPTER_KINDS["ethernet"]
     roles = (get_fabric_role(fabric), "storage", "in-band") if fabric else ("storage", "in-band")

@@ -1,4 +1,4 @@
-"""Which machine of a service has which reserved port of a leaf: cables, addresses and switches all read it here."""
+"""The machine of a service at each reserved leaf port: the common source for cables, addresses and switches."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Ints = NDArray[np.int64]
 
 
 class ServiceLinks(NamedTuple):
-    """The links of all services of a fabric, as equally long columns."""
+    """The links of all services of a fabric, as columns of equal length."""
 
     service: Ints
-    """Position among the fabric's services."""
+    """Index in the fabric's services."""
     machine: Ints
-    """Of the service, from 0."""
+    """Machine of the service, from 0."""
     port: Ints
-    """Of the machine, from 0."""
+    """Port of the machine, from 0."""
     leaf: Ints
     leaf_port: Ints
     lane: Ints
-    """Which end of a splitter this is, from 1; 0 where the leaf's port is not split."""
+    """Number of the splitter's end, from 1; 0 if the leaf's port is not split."""
     plane: Ints
 
 
 def build_service_links(fabric: FabricPlan) -> ServiceLinks | None:
-    """The reserved ports handed out machine by machine, so that the links of one lie on neighbouring leaves: on the two
-    of a pair, on different rails. A splitter, or a cable that fills a cage, serves as many machines as it has ends.
+    """Assign the reserved ports machine by machine, so that the links of one machine are on neighbouring leaves: on the
+    two of a pair, or on different rails. A splitter, or a cable that occupies a cage, serves one machine per end.
 
-    The ports of a service are shared out over the planes in turn. None where a fabric has no services.
+    The ports of a service alternate between the planes. None if a fabric has no services.
     """
     groups = cast(Wiring, fabric.wiring).link_groups
     reserved = next((group for group in groups if isinstance(group, ReservedLinks)), None)

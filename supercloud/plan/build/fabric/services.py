@@ -1,5 +1,5 @@
-"""Who has the leaf ports that no node has: managers, storage servers, declared machines, and, on the management
-network, everything else of the plan that has a plug for it."""
+"""The users of leaf ports other than nodes: subnet managers, storage servers, declared machines, and, on the management
+network, all other devices of the plan with a management port."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["AttachedEquipment", "build_services"]
 
 @dataclass(frozen=True)
 class AttachedEquipment:
-    """What stands beside the nodes and hangs on their networks."""
+    """Devices other than nodes on the networks."""
 
     servers: tuple[ServerGroup, ...] = ()
     pdus: int = 0
-    """Distribution units of all racks."""
+    """Power distribution units of all racks."""
     rack_nodes: int | None = None
-    """Nodes of a rack, where racks are known."""
+    """Nodes per rack, if racks are known."""
     joining_links: tuple[tuple[str, int], ...] = ()
-    """Fabric -> links that other networks have into its topmost switches."""
+    """Fabric -> number of links of other networks to its topmost switches."""
 
 
 def build_services(
@@ -102,7 +102,7 @@ def _find_cable(name: str | None, path: str, catalog: Catalog, problems: Problem
 
 
 def _compute_split(speed: Rate, link_speed: Rate | None) -> int:
-    """How many links of the speed wanted share a port: as many as it is faster, where a splitter has so many tails."""
+    """Number of links of the requested speed per port: the speed ratio, if a splitter with as many tails exists."""
     times = int(speed.base // link_speed.base) if link_speed and link_speed.base else 1
     return times if 1 < times <= _MAX_TAILS else 1
 
@@ -114,7 +114,7 @@ _MAX_TAILS = 8
 def _iter_storage_services(
     fabric: Fabric, spec: ClusterSpec, speed: Rate, declared_names: set[str], servers: Sequence[ServerGroup]
 ) -> Iterator[Service]:
-    """The storage servers: towards their clients, and on the in-band network with the ports they have for it."""
+    """The storage servers: on the network of their clients, and on the in-band network with their ports for it."""
     stores = {item.name: find_client_fabric(spec, item.fabric) for item in spec.storage}
     ordinary = [item for item in spec.fabrics if get_fabric_role(item) == "in-band"]
     for group in servers:
@@ -132,7 +132,7 @@ def _iter_storage_services(
         if serves and towards is not None and group.name not in declared_names:
             yield _build_storage_service(group, towards, speed, is_non_blocking=True)
         elif own is not None and not serves and group.name not in declared_names:
-            # a port is on one network: the one that clients come over, or the first ordinary one that it fits
+            # a port is on one network: that of the clients, or the first in-band network that it fits
             first = next((item for item in ordinary if own.kind in ADAPTER_KINDS[item.kind]), None)
             if first is fabric and not (towards and has_same_ports(own, towards)):
                 yield _build_storage_service(group, own, speed)
@@ -159,9 +159,10 @@ def _build_storage_service(group: ServerGroup, adapter: Adapter, speed: Rate, is
 def _iter_management_services(
     built: Iterable[FabricPlan], declared_names: set[str], speed: Rate, attached: AttachedEquipment, spec: ClusterSpec
 ) -> Iterator[Service]:
-    """A management port for every switch, server and service machine of ours, and every distribution unit.
+    """A management port for every self-managed switch, server and service machine, and every distribution unit.
 
-    Service machines are those of ``facility.machines``, named by another network or not, and services of ours.
+    Service machines are those of ``facility.machines``, whether or not another network names them, and managed
+    services.
     """
     machines: dict[str, Service] = {}
     for fabric in built:

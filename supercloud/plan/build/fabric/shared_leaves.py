@@ -1,7 +1,7 @@
-"""Compute fabrics smaller than a scalable unit: rails share leaves where that takes fewer switches.
+"""Compute fabrics smaller than a scalable unit: rails share leaves if that needs fewer switches.
 
-Only where the spec leaves the leaves and spines open. Storage and in-band networks keep a leaf for each port of a
-node: there the second port is for when the first leaf fails.
+Only if the spec does not fix leaves and spines. Storage and in-band networks keep a leaf for each port of a node: there
+the second port provides redundancy for the first leaf.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["SmallFabric", "has_open_leaves", "is_small", "select_fewest_switches
 
 @dataclass(frozen=True)
 class SmallFabric:
-    """What must be joined, and the switches for it."""
+    """The requirements of the fabric, and its switches."""
 
     nodes: int
     rails: int
@@ -31,16 +31,16 @@ class SmallFabric:
     radix: tuple[int, int, int]
     oversubscription: tuple[float, float]
     reserved: tuple[PortRequest, ...]
-    """Of one plane."""
+    """Reserved ports per plane."""
     cage_ports: int
     rails_per_leaf: int | None
     peer_ports: int = 0
     """Ports of a leaf for the other leaf of its pair."""
     links: int = 0
-    """Further links on the topmost switches of one plane."""
+    """Further links to the topmost switches of one plane."""
 
     def list_arrangements(self) -> list[LeafArrangement]:
-        """All that hold the nodes and the reserved ports, best first."""
+        """All arrangements with space for the nodes and the reserved ports, best first."""
         reserved = sum(ask.ports for ask in self.reserved)
         ports = LeafRequirements(
             self.radix[0], self.radix[1], self.oversubscription[0], reserved, self.links, self.peer_ports
@@ -70,7 +70,7 @@ class SmallFabric:
 
 
 def has_open_leaves(fabric: Fabric, role: str) -> bool:
-    """Whether the spec leaves it to us how many rails are on a leaf."""
+    """Whether the spec does not fix the number of rails per leaf."""
     said = (fabric.su, fabric.leaf_down, fabric.leaf_up, fabric.tiers, fabric.pod, fabric.spines, fabric.joins)
     return (
         fabric.shape in (None, "rail-optimized")
@@ -81,7 +81,7 @@ def has_open_leaves(fabric: Fabric, role: str) -> bool:
 
 
 def is_small(nodes: int, reference_unit: ScalableUnit | None, leaf_radix: int, oversubscription: float) -> bool:
-    """Whether nodes do not fill the scalable unit of the maker, or of leaves with one rail each."""
+    """Whether nodes do not fill the scalable unit of the vendor, or of leaves with one rail each."""
     return (
         nodes < reference_unit.nodes
         if reference_unit
@@ -92,8 +92,8 @@ def is_small(nodes: int, reference_unit: ScalableUnit | None, leaf_radix: int, o
 def select_fewest_switches(
     small: SmallFabric, build_separate: Callable[[], Wiring], spines: int | None, min_leaves: int | None
 ) -> Wiring:
-    """The arrangement with the fewest switches, with so many spines and at least so many leaves where that is asked;
-    the wiring of ``build_separate`` where none takes fewer. Raises TopologyError."""
+    """The arrangement with the fewest switches, with the requested number of spines and at least the requested number
+    of leaves; the wiring of ``build_separate`` if no arrangement needs fewer. Raises TopologyError."""
     refusal: TopologyError | None = None
     usual: Wiring | None = None
     try:
@@ -108,7 +108,7 @@ def select_fewest_switches(
         try:
             return small.build_wiring(chosen, spines)
         except TopologyError:
-            continue  # such as cables that need a cage to themselves, where no leaf has one
+            continue  # for example cables that need a separate cage, if no leaf has one
     if usual is None:
         assert refusal is not None
         raise refusal

@@ -1,4 +1,4 @@
-"""Speeds of a fabric: its switches run their ports at one speed, and each pool's links at the most both ends give."""
+"""Speeds of a fabric: its switches run all ports at one speed, and each pool's links at the maximum of both ends."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ __all__ = ["FabricSpeeds", "compute_speeds"]
 
 @dataclass(frozen=True)
 class FabricSpeeds:
-    """What ports and links run at."""
+    """Speeds of ports and links."""
 
     port_speed: Rate
-    """Ports of the switches, and links between them."""
+    """Speed of the switches' ports, and of the links between them."""
     pool_speeds: Mapping[str, Rate]
-    """Pool -> its links, where they are slower than the ports."""
+    """Pool -> speed of its links, if lower than that of the ports."""
 
 
 def compute_speeds(
     fabric: Fabric, path: str, adapters: Mapping[str, Adapter], switches: Sequence[Switch], problems: Problems
 ) -> FabricSpeeds | None:
-    """The highest speed, at most that of the fastest ``adapters`` (of each pool), at which every switch runs all its
-    ports, and the speed of the links of pools with slower adapters. None where links would not run, which is a problem.
-    """
+    """The highest speed, up to that of the fastest ``adapters`` (of each pool), at which every switch runs all its
+    ports, and the speed of the links of pools with slower adapters. None if links cannot run, which is a problem."""
     fastest = max(adapters, key=lambda name: adapters[name].speed)
     given = adapters[fastest].speed
     limit = min(fabric.speed, given) if fabric.speed else given
@@ -42,8 +41,8 @@ def compute_speeds(
         problems.add_error(
             "fabric-speed",
             f"{path}.speed",
-            f"no link of {fabric.speed}: adapters give {given}{of}, switches {_format_speeds(common)}",
-            "leave 'speed' out, or take other switches",
+            f"no link at {fabric.speed}: adapters support {given}{of}, switches {_format_speeds(common)}",
+            "omit 'speed', or use other switches",
         )
         return None
     if not usable:
@@ -51,7 +50,7 @@ def compute_speeds(
             "fabric-speed",
             path,
             f"adapters of {given} and ports of {_format_speeds(common)} have no speed in common",
-            "take other switches",
+            "use other switches",
         )
         return None
     ports = max(usable)
@@ -63,8 +62,8 @@ def compute_speeds(
             "fabric-speed",
             path,
             f"pool {fastest} has adapters of {given}, for which ports of {switches[0].name} run at {ports}; pool "
-            f"{lost} has adapters of {adapters[lost].speed}, which these ports do not run ({_format_speeds(runs)})",
-            f"declare a fabric for pool {lost}, or take leaves whose ports run both",
+            f"{lost} has adapters of {adapters[lost].speed}, which these ports do not support ({_format_speeds(runs)})",
+            f"declare a fabric for pool {lost}, or use leaves whose ports support both",
         )
         return None
     return FabricSpeeds(ports, {name: speed for name, speed in links.items() if speed < ports})

@@ -1,4 +1,4 @@
-"""Declared numbers of spines that do not do, or that mean something else than they say, and numbers that do."""
+"""Declared numbers of spines that are not possible or are interpreted differently, and possible numbers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ __all__ = ["TIERS_WITH_CORE", "check_spines", "select_spines"]
 
 Build = Callable[[Fabric], Wiring]
 
-# So many numbers are tried, each of which builds the fabric, to say which would do: those nearest to the declared one.
+# Number of candidates for the hint, each of which builds the fabric: those nearest to the declared number.
 _MAX_TRIED_COUNTS = 16
 TIERS_WITH_CORE = 3
-"""Of a fabric that has core switches."""
+"""Number of tiers of a fabric with core switches."""
 
 
 def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
-    """The number of spines nearest to the declared one that would do, where this is what does not fit: one with which
-    the fabric has no more tiers than without it, and ports for as many further ``links`` on the topmost switches."""
+    """The possible number of spines nearest to the declared one, if the declared number is the problem: one with no
+    more tiers than the fabric has without it, and with ports for a number of further ``links`` on the topmost
+    switches."""
     if fabric.spines is None:
         return ""
     try:
@@ -38,14 +39,14 @@ def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
             continue
         top = found.tiers[-1]
         if len(found.tiers) <= len(usual.tiers) and -(-links // top.count) <= top.radix - top.down:
-            return f"set spines: {spines}, or leave it out"
-    return "leave spines out"
+            return f"set spines: {spines}, or omit it"
+    return "omit spines"
 
 
 def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links: int, problems: Problems) -> None:
-    """Whether a declared number of spines is that of a pod under core switches which only this number makes necessary.
+    """Whether a declared number of spines is that of a pod under core switches which only this number requires.
 
-    Where ``tiers`` is declared as well, or no number does without a core, it is what the spec asks for.
+    If ``tiers`` is declared, too, or if no number is possible without a core, this is as specified.
     """
     if fabric.spines is None or fabric.tiers is not None or len(wiring.tiers) != TIERS_WITH_CORE:
         return
@@ -60,9 +61,9 @@ def check_spines(wired: Build, fabric: Fabric, path: str, wiring: Wiring, links:
     problems.add_error(
         "fabric-tiers",
         f"{path}.spines",
-        f"{fabric.spines} spine{'s' * (fabric.spines > 1)} cannot join the {leaf.count} leaves of {fabric.name}: there "
-        f"would be {spine.count} spines in pods and {core.count} core switch{'es' * (core.count > 1)} above them, "
-        f"{sum(wiring.switch_counts.values())} switches in all; without this number {without} in {len(usual.tiers)} "
-        "tiers do",
-        f"{select_spines(wired, fabric, links)}; where spines of a pod are meant, set tiers: {TIERS_WITH_CORE}",
+        f"{fabric.spines} spine{'s' * (fabric.spines > 1)} cannot join the {leaf.count} leaves of {fabric.name}: this "
+        f"requires {spine.count} spines in pods and {core.count} core switch{'es' * (core.count > 1)} above them, "
+        f"{sum(wiring.switch_counts.values())} switches in total; without this number {without} in {len(usual.tiers)} "
+        "tiers are sufficient",
+        f"{select_spines(wired, fabric, links)}; if it is the number per pod, set tiers: {TIERS_WITH_CORE}",
     )

@@ -1,4 +1,4 @@
-"""How an InfiniBand fabric is routed."""
+"""Routing of an InfiniBand fabric."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["list_routing_engines"]
 
 
 def list_routing_engines(fabric: FabricPlan, declared: Declared) -> tuple[str, ...]:
-    """Routing engines of the subnet manager, the best first; the open one stops rather than to fall back further."""
+    """Routing engines of the subnet manager, the best first; OpenSM stops instead of falling back further."""
     wiring = fabric.wiring
     trees = isinstance(wiring, Wiring) and len(wiring.tiers) > 1 and not declared.peer_links
     plain = ("ftree", "updn") if trees else ("updn",)

@@ -1,7 +1,7 @@
-"""Whose nodes are whose: tenants that partitions of InfiniBand fabrics keep apart have nodes of their own.
+"""Nodes of tenants: tenants that are isolated by partitions of InfiniBand fabrics have separate nodes.
 
-Whoever runs on a node may use every key of its ports, so a job of another tenant there reaches what the node's tenant
-reaches. Nodes of a tenant are therefore for its jobs only.
+A user on a node may use all keys of its ports, so a job of another tenant on it would reach the hosts that the node's
+tenant reaches. Nodes of a tenant are therefore reserved for its jobs.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ __all__ = ["find_host_tenants", "find_pool_tenants"]
 
 
 def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
-    """Host -> the tenants whose keys its ports have, of all hosts that a partition names: a partition without hosts has
-    all of them. Empty where no partition names any.
+    """Host -> the tenants whose keys its ports have, for all hosts that a partition names: a partition without hosts
+    includes all of them. Empty if no partition names any.
 
-    The check ``subnet-apart`` finds a partition without hosts beside one with hosts: its key is on all nodes."""
+    The check ``subnet-isolation`` reports a partition without hosts next to one with hosts: its key is on all nodes.
+    """
     if declared.kind != "infiniband" or not has_tenant_hosts(declared):
         return {}
     partitions = build_partitions(declared)
@@ -33,8 +34,8 @@ def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
 
 
 def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[str, tuple[str, ...]]:
-    """Pool -> the tenants whose nodes all of its nodes are, in the order of the spec; pools whose nodes are of several,
-    or of nobody in particular, are left out."""
+    """Pool -> the tenants that all of its nodes belong to, in the order of the spec; pools with nodes of several
+    tenants, or of none, are omitted."""
     if spec.site.kind != "onprem" or not spec.tenants:
         return {}
     of_fabric = {item.name: find_host_tenants(item) for item in spec.fabrics}
@@ -53,7 +54,7 @@ def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[st
 def _iter_tenant_sets(
     pool: PoolPlan, tenants_by_fabric: dict[str, dict[str, frozenset[str]]]
 ) -> Iterator[set[frozenset[str]]]:
-    """For each fabric with nodes of tenants in the pool: which tenants its nodes are of, each combination once."""
+    """For each fabric with nodes of tenants in the pool: the tenants of its nodes, each combination once."""
     nobody: frozenset[str] = frozenset()
     for name in pool.fabrics:
         owners = tenants_by_fabric.get(name, {})

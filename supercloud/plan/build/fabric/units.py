@@ -1,9 +1,9 @@
-"""Scalable units of a rail-optimized fabric whose spec leaves them open: as many leaves as there are nodes for.
+"""Scalable units of a rail-optimized fabric if the spec does not fix them: only leaves with nodes.
 
-A maker's unit may have several leaves on each rail (DGX GB200: one for each of 8 racks). Where nodes fill the leaves of
-whole units, the fabric is the maker's. Where they do not, a unit is the nodes of one leaf, so that no leaf is without
-nodes, and pods hold no more leaves than a unit does. A fabric of one unit has no core in which pods of one rail could
-meet: all its rails share the spines.
+A vendor's unit may have several leaves per rail (DGX GB200: one for each of 8 racks). If nodes fill the leaves of whole
+units, the fabric is that of the vendor. Otherwise a unit consists of the nodes of one leaf, so that no leaf is without
+nodes, and pods contain no more leaves than a unit does. A fabric of one unit has no core to join pods of one rail: all
+its rails share the spines.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ....topology import TopologyError
 __all__ = ["UnitLayout", "list_unit_layouts", "select_wiring"]
 
 Pod = Literal["su", "rail"]
-# Pods meet in a third tier; under two tiers all units share the spines.
+# Pods are joined by a third tier; under two tiers all units share the spines.
 _TIERS_WITH_PODS = 3
 
 
 @dataclass(frozen=True)
 class UnitLayout:
-    """What a unit is and what shares its spines."""
+    """The size of a unit, and the units that share its spines."""
 
     nodes: int | None
-    """None: as many as one leaf takes."""
+    """None: as many nodes as one leaf connects."""
     pod: Pod
     pod_units: int | None = None
-    """None: as few as leave the core a port for every pod."""
+    """None: the minimum with a core port for every pod."""
     is_reference: bool = False
-    """The maker prints the number of switches for it."""
+    """The vendor documents the number of switches for it."""
 
 
 def list_unit_layouts(
     nodes: int, fabric: Fabric, reference_unit: ScalableUnit, leaf_nodes: int, oversubscription: float
 ) -> list[UnitLayout]:
-    """The units that may be built of a maker's ``reference_unit``, whose leaves have ``leaf_nodes`` nodes;
-    ``oversubscription`` is the oversubscription of a leaf. What the spec says of tiers and pods is kept."""
+    """The units that can be built from a vendor's ``reference_unit``, whose leaves have ``leaf_nodes`` nodes;
+    ``oversubscription`` is that of a leaf. Tiers and pods of the spec are kept."""
     leaves, full = -(-nodes // leaf_nodes), -(-reference_unit.nodes // leaf_nodes)
     whole = reference_unit.nodes % leaf_nodes == 0 and leaves % full == 0
     if leaves <= full:  # one unit
@@ -62,11 +62,11 @@ def list_unit_layouts(
 def select_wiring(
     build: Callable[[UnitLayout], Wiring], layouts: Iterable[UnitLayout], can_change_pods: bool = False
 ) -> Wiring:
-    """What ``build`` makes of the best of these units: the maker's ``printed`` ones where they can be built, else those
-    with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
+    """The result of ``build`` for the best of these units: the vendor's ``printed`` ones if they can be built, else
+    those with the fewest tiers, then with the most nodes under the same spines, then with the fewest switches.
 
-    Where neither spec nor maker says what a pod is (``can_change_pods``), pods have as many units as take the fewest
-    switches. Raises TopologyError, that of the first, where none can be built.
+    If neither spec nor vendor defines a pod (``can_change_pods``), pods have the number of units that needs the fewest
+    switches. Raises TopologyError, that of the first unit, if none can be built.
     """
     found: list[tuple[UnitLayout, Wiring]] = []
     refusals: list[TopologyError] = []
@@ -90,7 +90,7 @@ def _compute_rank(wiring: Wiring) -> tuple[int, int, int]:
 
 
 def _select_fewest_switches(build: Callable[[UnitLayout], Wiring], layout: UnitLayout, wiring: Wiring) -> Wiring:
-    """The wiring, or the same units in pods of another size where that takes fewer switches."""
+    """The wiring, or the same units in pods of another size if that needs fewer switches."""
     if len(wiring.tiers) < _TIERS_WITH_PODS or layout.pod_units is not None:
         return wiring
     count = next(axis.size for axis in wiring.tiers[0].axes if axis.name == "su")
@@ -98,7 +98,7 @@ def _select_fewest_switches(build: Callable[[UnitLayout], Wiring], layout: UnitL
         try:
             other = build(replace(layout, pod_units=size))
         except TopologyError:
-            continue  # such as more units than the spines of a pod have ports for
+            continue  # for example more units than the spines of a pod have ports for
         if sum(other.switch_counts.values()) < sum(wiring.switch_counts.values()):
             wiring = other
     return wiring

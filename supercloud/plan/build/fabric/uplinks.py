@@ -1,13 +1,13 @@
-"""Leaves whose uplinks, and perhaps whose size, the spec leaves open: those that take the fewest switches.
+"""Leaves whose uplinks, and possibly size, the spec does not fix: those that need the fewest switches.
 
-Uplinks spread evenly over spines, so that 31 of them would take 31 spines and 32 are content with two. A leaf has at
-least the uplinks that the declared oversubscription asks for, and more of them, or fewer nodes, where fewer spines then
-do. Of equal numbers of switches the largest leaves are taken, which leave room to grow without moving a cable, and the
+Uplinks spread evenly over spines, so that 31 of them need 31 spines, but 32 only two. A leaf has at least the uplinks
+that the declared oversubscription requires, and more of them, or fewer nodes, if that reduces the number of spines.
+Among equal numbers of switches the largest leaves are selected, which allow growth without moving a cable, and the
 fewest uplinks.
 
-Leaves whose size follows from the number of nodes are others when nodes are added, which moves cables and addresses.
-Without oversubscription the shape's own size spreads well over spines (half the ports of a leaf, a power of two as a
-rule) and is kept, unless it takes more than twice the spines that the links fill.
+The size of leaves that follows from the number of nodes changes as nodes are added, which moves cables and addresses.
+Without oversubscription the shape's own size spreads well over spines (half the ports of a leaf, usually a power of
+two) and is kept, unless it needs more than twice the spines that the links fill.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ....topology.tiers import compute_uplinks, spread_uplinks
 __all__ = ["Demand", "compute_even_uplinks", "select_leaves"]
 
 _TWO_TIERS = 2
-# So many times the spines that their links fill are no reason yet for leaves of another size.
+# Up to this multiple of the spines that their links fill, the size of leaves is kept.
 _MAX_OVERSIZE = 2
-# Under three tiers, nodes of a leaf are tried in multiples of these.
+# With three tiers, nodes of a leaf are tried in multiples of these.
 _LEAF_COUNT_FACTORS = (1, 2, 4, 8, 16)
 
 Build = Callable[[int | None, int | None, int | None, int | None], Wiring]
@@ -35,43 +35,43 @@ Build = Callable[[int | None, int | None, int | None, int | None], Wiring]
 
 @dataclass(frozen=True)
 class Demand:
-    """What the leaves and spines of one plane must offer."""
+    """The requirements of the leaves and spines of one plane."""
 
     ratio: float
-    """The most ports down in use per uplink of a leaf."""
+    """Maximum number of used ports down per uplink of a leaf."""
     peers: int = 0
     """Ports of a leaf for the other leaf of its pair."""
     reserved: tuple[int, ...] = ()
-    """Leaf ports of each thing that is no node; those of one thing are spread over the leaves."""
+    """Leaf ports of each device other than a node; those of one device are spread over the leaves."""
     links: int = 0
-    """Further links on the topmost switches, on all of them together."""
+    """Further links to the topmost switches, total of all of them."""
     spines: int | None = None
-    """So many are asked for."""
+    """Requested number of spines."""
     step: int | None = None
-    """Nodes of a leaf may be fewer by multiples of this; None where their number is given."""
+    """Nodes of a leaf may be reduced by multiples of this; None if their number is fixed."""
     least: int = 1
-    """Units at least."""
+    """Minimum number of units."""
 
 
 class _LeafChoice(NamedTuple):
-    """One choice; they sort by what is better."""
+    """One candidate; candidates are sorted best first."""
 
     switches: int
     is_larger: bool
-    """Than what was built: the rule of the shape is left only for fewer switches."""
+    """Compared with the result so far: the rule of the shape is replaced only for fewer switches."""
     smaller: int
     """Nodes of a leaf, negative."""
     uplinks: int
     spines: int
     size: int | None
-    """Nodes of a leaf; None for what was built."""
+    """Nodes of a leaf; None for the result so far."""
 
 
 def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand) -> Wiring:
-    """The wiring with the fewest switches that ``build(units, size, uplinks, spines)`` makes.
+    """The wiring with the fewest switches from ``build(units, size, uplinks, spines)``.
 
-    ``found`` is what it makes of the largest leaves with the uplinks that are needed at least, in so many ``units``.
-    Raises TopologyError where the spines asked for join no leaves.
+    ``found`` is the result for the largest leaves with the minimum of uplinks, in a number of ``units``. Raises
+    TopologyError if the requested spines join no leaves.
     """
     if len(found.tiers) < _TWO_TIERS:
         return found
@@ -93,14 +93,14 @@ def select_leaves(build: Build, found: Wiring, units: int | None, demand: Demand
             count = units if choice.size is None else _count_units(found, choice.size, demand)
             wiring = build(count, choice.size or _find_open_size(found, demand), choice.uplinks, choice.spines)
         except TopologyError:
-            continue  # such as reserved ports that need cages of their own
+            continue  # for example reserved ports that need separate cages
         if (choice.size is None and choice.uplinks >= leaf.up) or _is_kept(wiring, demand):
             return wiring
     return build(units, None, None, demand.spines) if demand.spines else found
 
 
 def compute_even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
-    """The uplinks of a leaf of this size with which two tiers take the fewest spines; None where it has them already.
+    """The uplinks of a leaf of this size with which two tiers need the fewest spines; None if it has them already.
 
     ``peers`` ports of a leaf are for the other leaf of its pair.
     """
@@ -113,28 +113,28 @@ def compute_even_uplinks(wiring: Wiring, peers: int = 0) -> int | None:
 
 
 def _list_choices(found: Wiring, demand: Demand) -> list[_LeafChoice]:
-    """Leaves of every size with the fewest spines for it, best first."""
+    """Leaves of all sizes with the fewest spines for each, best first."""
     best: int | None = None
     choices = []
     for size, leaves, down, filled in _list_sizes(found, demand):
         if best is not None and leaves + 1 > best:
-            break  # smaller ones are more
+            break  # smaller leaves are more
         leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
         used = hosts.nodes * hosts.nics + sum(demand.reserved)
         most = min(leaf.radix - demand.peers - down, (leaves * (leaf.radix - demand.peers) - used) // leaves)
         least = compute_uplinks(filled + sum(-(-ports // leaves) for ports in demand.reserved), demand.ratio)
         if size is None:
-            least = min(least, leaf.up)  # the shape's own rule
+            least = min(least, leaf.up)  # the rule of the shape
         even = spread_uplinks(leaves, least, most, found.tiers[1].radix, spines=demand.spines, links=demand.links)
         if even:
             nodes = hosts.block_nodes if size is None else size
             choices.append(_LeafChoice(leaves + even[0], nodes > hosts.block_nodes, -nodes, even[1], even[0], size))
             best = min(best or choices[-1].switches, choices[-1].switches)
-    return sorted(choices, key=lambda item: item[:4])  # what was built before the same size
+    return sorted(choices, key=lambda item: item[:4])  # the result so far before the same size
 
 
 def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int, int, int]]:
-    """Nodes of a leaf (None: as built), leaves, ports for nodes of a leaf, and those in use of the fullest leaf."""
+    """Nodes of a leaf (None: as built), leaves, ports for nodes of a leaf, and used ports of the fullest leaf."""
     leaf, hosts = found.tiers[0], cast(NodeLinks, found.link_groups[0])
     each = hosts.nics_per_leaf
     yield None, leaf.count // found.planes, leaf.down, min(hosts.nodes, hosts.unit_nodes, hosts.block_nodes) * each
@@ -149,12 +149,12 @@ def _list_sizes(found: Wiring, demand: Demand) -> Iterator[tuple[int | None, int
 
 
 def _count_top_links(found: Wiring, choice: _LeafChoice, demand: Demand) -> int:
-    """Links that end on the spines of a plane with leaves as built."""
+    """Number of links to the spines of a plane with leaves as built."""
     return found.tiers[0].count // found.planes * choice.uplinks + demand.links
 
 
 def _is_kept(wiring: Wiring, demand: Demand) -> bool:
-    """Whether no leaf has more ports down in use than the oversubscription allows, where other things have ports."""
+    """Whether no leaf has more used ports down than the oversubscription allows, with the ports of other devices."""
     if not demand.reserved:
         return True
     leaf = wiring.tiers[0]
@@ -166,13 +166,13 @@ def _is_kept(wiring: Wiring, demand: Demand) -> bool:
 
 
 def _find_open_size(found: Wiring, demand: Demand) -> int | None:
-    """Nodes of a leaf as built, where others may be tried."""
+    """Nodes of a leaf as built, if others may be tried."""
     hosts = cast(NodeLinks, found.link_groups[0])
     return hosts.block_nodes if demand.step is not None and hosts.unit_nodes == hosts.block_nodes else None
 
 
 def _count_units(found: Wiring, size: int, demand: Demand) -> int:
-    """Units of so many nodes that are built."""
+    """Number of units of a number of nodes that are built."""
     return max(-(-found.nodes // size), demand.least)
 
 

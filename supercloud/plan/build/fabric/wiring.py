@@ -1,4 +1,4 @@
-"""A declared fabric's numbers, handed to the builder of its shape."""
+"""Calls the builder of a shape with the numbers of a declared fabric."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .uplinks import Demand, select_leaves
 
 __all__ = ["build_wiring", "find_rack_nodes", "build_with_free_ports"]
 
-# So many leaves are tried in the place of a single one that is full.
+# Number of leaves that are tried instead of a single full leaf.
 _MOST_LEAVES = 16
 
 
 def find_reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int) -> ScalableUnit | None:
-    """The maker's scalable unit, which is drawn for compute fabrics, where the leaves are those it is drawn for and the
-    user does not say otherwise."""
+    """The vendor's scalable unit: for compute fabrics only, with leaves of the radix of its design, and if the spec
+    does not specify another."""
     unit = machine.scalable_unit
     if unit is None or role != "compute" or fabric.su or fabric.leaf_down or (fabric.leaf_rails or 1) > 1:
         return None
@@ -39,7 +39,7 @@ def find_reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int)
 
 
 def _domain(machine: Machine, role: str) -> int:
-    """Nodes of a scale-up domain that the leaves of a fabric keep together: traffic of jobs is on compute fabrics."""
+    """Nodes of a scale-up domain, which share leaves on compute fabrics, as these carry the traffic of jobs."""
     return machine.domain_nodes if role == "compute" else 1
 
 
@@ -60,8 +60,9 @@ def build_wiring(
     min_units: int | None = None,
     links: int = 0,
 ) -> Wiring:
-    """The wiring of a declared fabric: ``cage_ports`` ports share a cage of a leaf; ``min_units`` leaves of a fat tree
-    are built at least, or units of rails; ``links`` further links end on the topmost switches. Raises TopologyError."""
+    """The wiring of a declared fabric: ``cage_ports`` ports share a cage of a leaf; at least ``min_units`` leaves of a
+    fat tree, or units of rails, are built; ``links`` further links end on the topmost switches. Raises
+    TopologyError."""
     sized = bool(fabric.su or fabric.leaf_down)
     domain = _domain(machine, role)
 
@@ -110,14 +111,14 @@ def _build_shape(
     links: int,
     sized: bool,
 ) -> Wiring:
-    """The wiring with leaves as the spec, the reference design or the shape's own rule has them. ``sized`` says that it
-    is the spec that gives the size of a leaf or unit, and not one that is tried."""
+    """The wiring with leaves by the spec, the reference design or the rule of the shape. ``sized`` means that the size
+    of a leaf or unit is specified, not a candidate."""
     peers = fabric.peer_links
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
     unit, domain = find_reference_unit(fabric, role, machine, radix[0]), _domain(machine, role)
     reserved = build_port_requests(services, planes, cage_ports)
-    # storage may ask for further leaves of any network; a node in the place of a manager may not
+    # storage may need further leaves of any network; a node instead of a manager may not
     more = fabric.tiers != 1 and (role != "compute" or any(service.is_non_blocking for service in services))
     ports = (radix[0], radix[1], radix[2])
     if fabric.joins:
@@ -131,7 +132,7 @@ def _build_shape(
             max_leaf_nodes=most,
             peer_ports=peers,
         )
-    # where nothing is said of leaves, they may have as many uplinks more as let fewer spines do, or fewer nodes
+    # leaves that are not specified may have more uplinks, or fewer nodes, if that needs fewer spines
     free = not fabric.leaf_up
     demand = Demand(ratio[0], peers, tuple(ask.ports for ask in reserved), -(-links // planes), spines)
     if fabric.shape == "fat-tree":
@@ -187,7 +188,7 @@ def _build_shape(
     sharing = fabric.leaf_rails or 1
     down = rule.down or fabric.leaf_down or (unit.leaf_down if unit else None)
     if down is None and fabric.su is None and domain > 1:
-        # a leaf takes whole scale-up domains, so that none is split over two of them
+        # a leaf connects whole scale-up domains, so that none is split over two leaves
         whole = compute_max_down(radix[0], ratio[0]) // sharing
         down = whole // domain * domain * sharing or None
     most = (max(radix[0] - fabric.leaf_up, 0) if fabric.leaf_up else compute_max_down(radix[0], ratio[0])) // sharing
@@ -222,7 +223,7 @@ def _build_shape(
             peer_ports=peers,
         )
 
-    # the maker's compute units are drawn without oversubscription
+    # the vendor's compute units are designed without oversubscription
     kept = unit and ratio[0] == 1
     free = free and not (kept or sized or rule.unit_nodes or rule.uplinks)
     fewest = max(rule.min_units or 0, min_units or 0) or None
@@ -267,7 +268,7 @@ def _select(
     spines: int | None,
     units: Callable[[Wiring], int | None],
 ) -> Wiring:
-    """What ``build(units, size, uplinks, spines)`` makes; where a ``demand`` leaves uplinks open, with the fewest
+    """The result of ``build(units, size, uplinks, spines)``; if a ``demand`` leaves uplinks open, that with the fewest
     switches."""
     found = build_grown(lambda count: build(count, None, None, None if demand else spines), least, can_grow=more)
     if demand is None:
@@ -278,10 +279,10 @@ def _select(
 def build_with_free_ports(
     build: Callable[[int | None, int | None], Wiring], fabric: Fabric, extra_links: int
 ) -> Wiring:
-    """The wiring whose topmost switches have ports left for so many further links: with more spines, if need be, and
-    with two leaves under spines where a single one is full.
+    """The wiring whose topmost switches have free ports for a number of further links: with more spines if required,
+    and with two leaves under spines if a single one is full.
 
-    What was declared stays; what then finds no port is said where cables are laid.
+    Declared values are kept; links that then have no port are reported when cables are built.
     """
     wiring, least = build(None, None), None
     if (
@@ -307,7 +308,7 @@ def build_with_free_ports(
 
 
 def _several_leaves(build: Callable[[int | None, int | None], Wiring]) -> tuple[Wiring, int] | None:
-    """The wiring with the fewest leaves above one, and their number; None where there is none."""
+    """The wiring with the fewest leaves above one, and their number; None if there is none."""
     for least in range(2, _MOST_LEAVES + 1):
         try:
             return build(None, least), least
@@ -317,12 +318,12 @@ def _several_leaves(build: Callable[[int | None, int | None], Wiring]) -> tuple[
 
 
 def _count_free_ports(wiring: Wiring) -> int:
-    """Ports that are left on the only switch."""
+    """Free ports of the only switch."""
     return wiring.tiers[0].radix - sum(group.count for group in wiring.link_groups)
 
 
 def _select_single_unit(nodes: int, max_nodes: int, down: int | None) -> int | None:
-    """All nodes as one unit where a leaf has room for more and no reference design asks for whole leaves."""
+    """All nodes as one unit, if a leaf has capacity for more and no reference design requires whole leaves."""
     return nodes if down is None and nodes < max_nodes else None
 
 
@@ -337,7 +338,7 @@ def find_rack_nodes(fabric: Fabric, path: str, rails: int, spec: ClusterSpec, pr
     problems.add_error(
         "fabric-rack",
         path,
-        "nodes per rack are not known, and every rack of a Clos has a leaf of its own",
+        "nodes per rack are unknown, and every rack of a Clos has a separate leaf",
         "set 'su' here, or facility.rack.nodes",
     )
     return None

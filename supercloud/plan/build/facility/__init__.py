@@ -1,1 +1,1 @@
-"""The hall as decided: racks, power, cooling, energy. The arithmetic is in ``supercloud.facility``."""
+"""Decisions about the hall: racks, power, cooling, energy. The arithmetic is in ``supercloud.facility``."""

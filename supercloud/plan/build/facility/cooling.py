@@ -1,4 +1,4 @@
-"""Cooling of the hall: heat by the way it leaves, the loop and its zones, free hours, PUE, WUE, CUE."""
+"""Cooling of the hall: heat by cooling path, the loop and its zones, free-cooling hours, PUE, WUE, CUE."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def compute_heat(
     groups: Iterable[RackGroup],
     cooling: str,
 ) -> tuple[Heat, tuple[str, ...]]:
-    """Heat of everything, and the machines whose split is assumed. Its total is the power of everything.
+    """Heat of all devices, and the machines whose split is assumed. Its total is the power of all devices.
 
-    ``cooling`` is the hall's, for what stands in no rack that is cooled in its own way. Power shelves lose to the air,
-    but where a door or a bath takes all.
+    ``cooling`` is the method of the hall, for devices outside of racks with their own method. The losses of power
+    shelves are heat in the air, except with rear doors or immersion, which take all heat.
     """
     heat, assumed = Heat(), []
     racks = {group.pool: group for group in groups if group.pool}
@@ -80,7 +80,7 @@ def build_cooling_plan(
     catalog: Catalog,
     problems: Problems,
 ) -> CoolingPlan:
-    """How the heat leaves, as far as it is known."""
+    """Heat removal, with the known values."""
     declared = facility.cooling
     heat, assumed = compute_heat(pools, fabrics, servers, groups, declared.kind)
     coolant = cast(
@@ -120,7 +120,7 @@ def build_cooling_plan(
 
 
 def _compute_airflow(pools: Sequence[PoolPlan]) -> Flow | None:
-    """Air through all nodes, None where one of the machines does not say."""
+    """Airflow through all nodes, None if that of any machine is unknown."""
     total = Flow(0, "L/min")
     for pool in pools:
         if pool.machine.heat.airflow is None:
@@ -161,7 +161,8 @@ def _build_loop(
 def _compute_temperature_rise(
     facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]
 ) -> TemperatureStep | None:
-    """Rise of the loop: declared; else that at the flow the machines ask for; else what the coolant is drawn for."""
+    """Temperature rise of the loop: declared; else at the flow that the machines require; else the coolant's design
+    value."""
     declared = facility.cooling.step
     if declared is not None:
         return declared if declared.base > 0 else None
@@ -172,9 +173,9 @@ def _compute_temperature_rise(
 
 
 def compute_zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], zone: int | None) -> list[Power]:
-    """Heat in the liquid of each zone: so many racks in order, all of them in one where ``zone`` is None.
+    """Heat in the liquid of each zone: a number of racks in order, all racks in one zone if ``zone`` is None.
 
-    The last rack of a pool counts what is in it.
+    The last rack of a pool counts with its actual content.
     """
     nodes = {pool.name: pool.nodes for pool in pools}
     runs = [
@@ -201,7 +202,7 @@ def compute_zone_heats(groups: Sequence[RackGroup], pools: Sequence[PoolPlan], z
 
 
 def _compute_last_rack_fill(group: RackGroup, nodes: int) -> Fraction:
-    """How full the last rack of a group is."""
+    """Fill level of the last rack of a group."""
     if not group.nodes_per_rack or not nodes:
         return Fraction(1)
     return Fraction(nodes - (group.count - 1) * group.nodes_per_rack, group.nodes_per_rack)
@@ -219,8 +220,8 @@ def _count_free_cooling_hours(
         problems.add_error(
             "facility-file",
             "facility.cooling.weather",
-            f"a {rejection.name} cools by wet bulb, and the file has neither wet_bulb nor relative_humidity",
-            "give one of the two columns, or an EPW file",
+            f"a {rejection.name} cools by wet bulb, but the file has neither wet_bulb nor relative_humidity",
+            "add one of the two columns, or an EPW file",
         )
         return None
     hours = weather.wet_bulb if rejection.reference == "wet-bulb" and weather.wet_bulb is not None else weather.dry_bulb

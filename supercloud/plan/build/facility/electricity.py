@@ -1,4 +1,4 @@
-"""Power of the hall: circuits of each rack, feeds and what they carry after a loss, losses, swings."""
+"""Power of the hall: circuits of each rack, load of feeds after a loss, losses, load swings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _USUAL_FEEDS = 2
 
 
 def find_fact(kind: str, name: str | None, path: str, catalog: Catalog, problems: Problems) -> CatalogEntry | None:
-    """Something of the catalog that the spec may name; None with a problem said where there is none of this name."""
+    """Look up an optional fact of the catalog; None with a problem if the name is unknown."""
     if name is None:
         return None
     try:
@@ -52,7 +52,7 @@ def find_power_shelf(facility: Facility, catalog: Catalog, problems: Problems) -
 
 
 def count_feeds(supply: PowerSupply) -> int:
-    """How many feeds there are: as declared, or the least the scheme takes where nobody said."""
+    """Number of feeds: as declared, default the minimum of the scheme."""
     scheme = SCHEMES[supply.redundancy]
     return max(_USUAL_FEEDS, scheme.min_feeds) if supply.feeds is None else supply.feeds
 
@@ -66,10 +66,10 @@ def build_circuits(
     problems: Problems,
     power: Power | None = None,
 ) -> tuple[Circuits, str] | None:
-    """Circuits of a rack and the name of their distribution unit; None where nobody declared any.
+    """Circuits of a rack and the name of their distribution unit; None if none are declared.
 
-    Where their number is not declared, a rack has one for each feed; but of a named unit it has as few as carry its
-    ``power`` after the loss that the scheme must stand, on two feeds at least.
+    If their number is not declared, a rack has one for each feed; with a named unit, it has the minimum that carries
+    its ``power`` after the loss that the scheme must survive, on at least two feeds.
     """
     supply = facility.power
     if pdu_name is None and pdus is None and supply.circuit is None:
@@ -80,7 +80,7 @@ def build_circuits(
     return Circuits(count, feeds, each, count_paths(supply.redundancy, feeds)), pdu.name if pdu else ""
 
 
-# A rack takes no more cords than this; what needs more is said where circuits are checked.
+# Maximum number of circuits of a rack; racks that need more are reported by the check of circuits.
 _MAX_CIRCUITS = 12
 
 
@@ -96,14 +96,14 @@ def _count_needed_circuits(power: Power, circuit_capacity: Power, feeds: int, sc
 
 
 def compute_carried_power(circuits: Circuits, scheme: str) -> Power | None:
-    """What the circuits of a rack carry in the worst case the scheme must stand; None where they are not rated."""
+    """Continuous power of a rack's circuits in the worst case that the scheme must survive; None without ratings."""
     return (
         circuits.power_after_loss if SCHEMES[scheme].can_survive_loss and circuits.feeds > 1 else circuits.total_power
     )
 
 
 def _compute_circuit_capacity(supply: PowerSupply, pdu: Pdu | None) -> Power | None:
-    """What one circuit carries: the least of the breaker and of the distribution unit, as far as they are known."""
+    """Continuous power of one circuit: the minimum of breaker and distribution unit, where known."""
     known = []
     if supply.voltage and supply.circuit and supply.voltage.base > 0 and supply.circuit.base > 0:
         known.append(compute_circuit_power(supply.voltage, supply.circuit, supply.power_factor, supply.continuous))
@@ -118,9 +118,9 @@ def _compute_circuit_capacity(supply: PowerSupply, pdu: Pdu | None) -> Power | N
 def build_power_plan(
     facility: Facility, it_power: Power, node_power: Power, catalog: Catalog, problems: Problems
 ) -> PowerPlan:
-    """From the meter to the racks: a UPS feeds the distribution, which feeds the racks.
+    """Power distribution from the meter to the racks: a UPS feeds the distribution, which feeds the racks.
 
-    The UPS counts with its efficiency at the load of a feed, where both are known, else with the worst of its range.
+    The UPS has its efficiency at the load of a feed, if both are known, else the worst of its range.
     """
     supply = facility.power
     ups = cast("Ups | None", find_fact("ups", supply.ups, "facility.power.ups", catalog, problems))

@@ -1,4 +1,4 @@
-"""The hall in numbers: racks, power, cooling, a year of energy. The arithmetic is in ``supercloud.facility``."""
+"""Totals of the hall: racks, power, cooling, annual energy. The arithmetic is in ``supercloud.facility``."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def build_facility_plan(
     servers: Sequence[MachineGroup] = (),
     folder: Path = Path(),
 ) -> FacilityPlan | None:
-    """The hall of an on-prem site; None on a cloud. ``folder`` is where hourly files are looked for."""
+    """The hall of an on-prem site; None in a cloud. ``folder`` contains the hourly files."""
     if spec.site.kind != "onprem":
         return None
     facility = spec.facility or Facility()
@@ -151,7 +151,7 @@ def _build_rack_groups(
     problems: Problems,
 ) -> tuple[RackGroup, ...]:
     """Racks of each pool, then those of the network, then those of storage."""
-    quiet = Problems()  # what is wrong with the unit is said where cooling is decided
+    quiet = Problems()  # errors of the unit are reported by the cooling step
     cdu = cast("Cdu | None", find_fact("cdus", facility.cooling.cdu, "", catalog, quiet))
     each = (facility.cooling.cdus or 1 + facility.cooling.cdu_spares) if cdu and cdu.form == "rack" else 0
     known = RackingContext(
@@ -183,8 +183,8 @@ def _build_rack_groups(
     )
     if rack is None or rack.complete:
         return tuple(groups)
-    # switches and servers stand no denser than nodes: the hall's power and cooling reach no further; and among cold
-    # plates, which they do not have, no denser than air takes
+    # switches and servers have no higher density than nodes: the hall's power and cooling allow no more; and with cold
+    # plates, which they do not have, no higher density than air cooling allows
     densest = find_largest_power(group.power for group in groups) or None
     if facility.cooling.kind == "direct-liquid" and densest:
         densest = min(densest, find_air_cooling_limit(catalog) or densest)
@@ -198,7 +198,7 @@ def _build_rack_groups(
         ("storage", list_server_equipment(servers), densest, None),
     ):
         pdu, pdus = shared.pdu, shared.pdus
-        if pdu and pdus is None:  # on two feeds, and no more in a rack than one of them carries
+        if pdu and pdus is None:  # on two feeds, with at most the power of one of them in a rack
             pdus = min(2, count_feeds(facility.power))
         fed = build_circuits(pdu, pdus, "facility.management", facility, catalog, problems)
         carries = compute_carried_power(fed[0], facility.power.redundancy) if fed else None
@@ -212,7 +212,7 @@ def _build_rack_groups(
 def _with_circuits(
     group: RackGroup, pdu: str | None, pdus: int | None, path: str, facility: Facility, catalog: Catalog
 ) -> RackGroup:
-    """The same racks on the circuits that a full one takes."""
+    """The same racks with the circuits of a full one."""
     fed = build_circuits(pdu, pdus, path, facility, catalog, Problems(), group.power)
     return replace(group, circuits=fed[0], pdu=fed[1]) if fed else group
 
@@ -220,7 +220,7 @@ def _with_circuits(
 def _build_energy_plan(
     facility: Facility, site: SitePlan, it_power: Power, folder: Path, problems: Problems
 ) -> EnergyPlan:
-    """The mix of a year: what the sources leave comes from the grid."""
+    """The energy mix of a year: the remainder of the sources comes from the grid."""
     supply = facility.energy
     hours = read_hourly_file(
         supply.carbon_hours,
@@ -235,7 +235,7 @@ def _build_energy_plan(
     parts: list[tuple[str, str, Fraction, Power | None, UnitPrice | None, CarbonIntensity | None]] = []
     for item in supply.sources:
         own = item.kind == "grid"
-        # what it gives on average: a source that does not always give is less than its power
+        # average power: that of an intermittent source is below its rated power
         average = item.power * item.capacity_factor if item.power and item.capacity_factor else item.power
         parts.append(
             (

@@ -1,4 +1,4 @@
-"""Hourly files that a spec names: weather and carbon. They are read while the plan is made, and nothing else is."""
+"""Hourly files that a spec names: weather and carbon. They are the only files that are read while the plan is built."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _T = TypeVar("_T")
 
 
 def _decode_text(data: bytes) -> str:
-    """UTF-8, or Latin-1 as many EPW files are: their numbers are the same, only names of places differ."""
+    """Decode UTF-8, or Latin-1 as in many EPW files: only names of places differ, not numbers."""
     if b"\0" in data:
-        raise WeatherError("it is no text")
+        raise WeatherError("not a text file")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -28,12 +28,14 @@ def _decode_text(data: bytes) -> str:
 def read_hourly_file(
     name: str | None, folder: Path, path: str, parse: Callable[[str], _T], problems: Problems
 ) -> _T | None:
-    """What ``parse`` makes of a file beside the spec; None with a problem said where it cannot be read."""
+    """Parse a file next to the spec; None with a problem if it cannot be read."""
     if name is None:
         return None
     try:
         return parse(_decode_text(read_bytes(folder / name)))
     except (WeatherError, FileReadError) as error:
         reason = str(error)
-    problems.add_error("facility-file", path, f"{name!r}: {reason}", "a file of hours, its path relative to the spec")
+    problems.add_error(
+        "facility-file", path, f"{name!r}: {reason}", "specify an hourly file with a path relative to the spec"
+    )
     return None

@@ -1,4 +1,4 @@
-"""Where racks stand and what is in them: nodes rack by rack, switches in the middle or among the racks they serve."""
+"""Positions of racks and their contents: nodes rack by rack, switches in the middle or among the racks they serve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .shared_racks import RackEquipment, list_network_equipment, list_server_equ
 
 __all__ = ["build_layout"]
 
-# Where neither the spec nor the rack says otherwise: rows of a hall, width and aisle as most halls are built
+# Defaults if neither the spec nor the rack specifies them: rows of a hall, width and aisle as in most halls
 # (racks of 600 mm; rows repeat every 7 tiles of 600 mm with a cold and a hot aisle between them).
 _DEFAULT_RACKS_PER_ROW = 16
 _DEFAULT_RACK_WIDTH = Length("600 mm")
@@ -44,10 +44,10 @@ def build_layout(
     hall: FacilityPlan | None,
     servers: Sequence[MachineGroup] = (),
 ) -> LayoutPlan | None:
-    """Every rack with its place; None where the racks of a pool are not known.
+    """The positions of all racks; None if the racks of a pool are unknown.
 
-    Racks with switches stand in the middle, so that the longest cable is as short as it can be; where a longest run is
-    declared, each rack of leaves stands amid the racks it serves.
+    Racks of switches are in the middle, to minimize the longest cable; if a maximum cable length is declared, each rack
+    of leaves is among the racks that it serves.
     """
     if hall is None or {pool.name for pool in pools} - {group.pool for group in hall.racks}:
         return None
@@ -99,7 +99,7 @@ def _place_in_middle(nodes: list[_RackContent], network: list[_RackContent]) -> 
 def _place_amid_nodes(
     nodes: list[_RackContent], network: list[_RackContent], fabrics: tuple[FabricPlan, ...]
 ) -> list[_RackContent]:
-    """Racks of leaves where the nodes they serve stand: leaf i of n serves the i-th part of the racks."""
+    """Place racks of leaves at the nodes that they serve: leaf i of n serves the i-th part of the racks."""
     leaves = {f"{fabric.name}/leaf": fabric.count_switches("leaf") for fabric in fabrics}
     placed = []
     for index, content in enumerate(network):
@@ -116,7 +116,7 @@ def _place_amid_nodes(
 
 
 def _with_cdus(ordered: list[_RackContent], hall: FacilityPlan, racks_per_zone: int | None) -> list[_RackContent]:
-    """Distribution units that stand in the row, at the end of the racks of their zone."""
+    """In-row distribution units, at the end of the racks of their zone."""
     loop = hall.cooling_plan.loop if hall.cooling_plan else None
     if loop is None or loop.cdu is None or loop.cdu.form != "row" or not loop.zone_cdus:
         return ordered
@@ -139,7 +139,7 @@ def _with_cdus(ordered: list[_RackContent], hall: FacilityPlan, racks_per_zone: 
 def _iter_numbered_racks(
     ordered: list[_RackContent], hall: FacilityPlan
 ) -> Iterator[tuple[_RackContent, tuple[RackItem, ...], int | None]]:
-    """Each rack with its shelves and distribution units, counted through the hall, and with its zone."""
+    """Each rack with its shelves and distribution units, numbered over the hall, and with its zone."""
     counts: Counter[str] = Counter()
     loop = hall.cooling_plan.loop if hall.cooling_plan else None
     zones = _compute_zone_numbers(ordered, hall)
@@ -181,7 +181,7 @@ def _iter_numbered_racks(
 
 
 def format_shelf_name(group: RackGroup) -> str:
-    """What power shelves of a group are called."""
+    """Product name of the power shelves of a group."""
     return f"shelf-{group.shelf_power}".replace(" ", "") if group.shelf_power else "shelf"
 
 
@@ -235,7 +235,7 @@ def _iter_node_racks(
 
 
 def _build_product_items(machine: Machine, pool: str, start: int, count: int) -> tuple[RackItem, ...]:
-    """A rack product from the floor upwards; a last rack that is not full has its nodes at the bottom."""
+    """A rack product from the bottom upwards; a partly filled last rack has its nodes at the bottom."""
     items, unit, done = [], 1, 0
     for what, of, number, height in _list_slots(machine):
         if what == "node":
@@ -264,7 +264,7 @@ def _list_slots(machine: Machine) -> tuple[tuple[str, str, int, int], ...]:
 def _iter_shared_racks(
     kind: Literal["network", "storage"], runs: list[RackEquipment], hall: FacilityPlan, max_switches: int | None
 ) -> Iterator[_RackContent]:
-    """Switches and machines fill their racks one after the other, spread evenly over them."""
+    """Switches and machines fill their racks one after the other, divided evenly."""
     index = next((index for index, group in enumerate(hall.racks) if group.kind == kind), None)
     if index is None:
         return

@@ -1,4 +1,4 @@
-"""Which racks of nodes there are and what a full one holds."""
+"""The racks of nodes, and the contents of a full rack."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ _NO_POWER = Power(0, "W")
 
 @dataclass(frozen=True)
 class RackingContext:
-    """The things a group of racks is decided by."""
+    """The inputs for the racks of a group."""
 
     facility: Facility
     catalog: Catalog
     problems: Problems
     shelf: PowerShelf | None = None
     cdu_units: int = 0
-    """Rack units of a coolant distribution unit that stands within each rack."""
+    """Rack units of a coolant distribution unit in each rack."""
 
     @property
     def cooling(self) -> str:
-        """How the hall cools."""
+        """Cooling method of the hall."""
         return self.facility.cooling.kind
 
     def select_cooling(self, choice: RackChoice | None) -> str:
-        """How racks of this choice are cooled."""
+        """Cooling method of racks of this choice."""
         return (choice.cooling if choice else None) or self.cooling
 
     def find_rack(self, name: str, path: str) -> Rack | None:
-        """A rack of the catalog, or None with a problem said."""
+        """Look up a rack of the catalog; None with a problem if it is unknown."""
         try:
             return self.catalog.get_rack(name)
         except UnknownNameError as error:
@@ -62,9 +62,9 @@ class RackingContext:
 
 
 def compute_node_power(machine: Machine, unknown: list[str] | None = None) -> Power:
-    """Highest input power of one node: its part of the rack product, its own, or the least it may be.
+    """Maximum input power of one node: its part of the rack product, its own value, or its lower bound.
 
-    A rack product has switch trays, fans and shelves beside its nodes, so its power is more than theirs.
+    A rack product has switch trays, fans and shelves in addition to its nodes, so its power is more than theirs.
     """
     if machine.rack and machine.rack.power:
         return Power.from_base(machine.rack.power.base / machine.rack.nodes)
@@ -79,12 +79,12 @@ def compute_node_power(machine: Machine, unknown: list[str] | None = None) -> Po
 
 
 def get_switch_power(switch: Switch) -> Power:
-    """Highest power that is known of a switch, 0 where none is."""
+    """Highest known power of a switch, 0 if unknown."""
     return switch.power_max or switch.power_typical or _NO_POWER
 
 
 def is_power_known(equipment: Machine | Switch) -> bool:
-    """Whether somebody sourced what it draws, and not only a lower bound of it."""
+    """Whether the power has a source, and is not only a lower bound."""
     if isinstance(equipment, Switch):
         return bool(equipment.power_max or equipment.power_typical)
     return bool(equipment.power or (equipment.rack and equipment.rack.power))
@@ -93,7 +93,7 @@ def is_power_known(equipment: Machine | Switch) -> bool:
 def find_unknown_power(
     pools: Iterable[PoolPlan], fabrics: Iterable[FabricPlan], groups: Iterable[MachineGroup]
 ) -> frozenset[str]:
-    """Pools, groups of machines and tiers (``fabric/tier``) whose power nobody sourced, or only a lower bound of it."""
+    """Pools, groups of machines and tiers (``fabric/tier``) whose power has no source, or is only a lower bound."""
     things: list[tuple[str, Machine | Switch]] = [(item.name, item.machine) for item in pools]
     things += [(item.name, item.machine) for item in groups]
     things += [(f"{fabric.name}/{tier.name}", tier.switch) for fabric in fabrics for tier in fabric.tiers]
@@ -101,7 +101,7 @@ def find_unknown_power(
 
 
 def count_switch_boxes(count: int, switch: Switch) -> int:
-    """Boxes that hold so many switches."""
+    """Number of chassis for a number of switches."""
     return -(-count // switch.chips)
 
 
@@ -112,12 +112,12 @@ def compute_machine_heat(machine: Machine, power: Power, cooling: str) -> tuple[
 
 
 def compute_switch_heat(switch: Switch, power: Power, cooling: str) -> Heat:
-    """Heat of a switch; one that is cooled by liquid gives all of it there."""
+    """Heat of a switch; for a liquid-cooled switch all of it in the liquid."""
     return split_heat(power, cooling, switch.cooling == "liquid", None)[0]
 
 
 def find_air_cooling_limit(catalog: Catalog) -> Power | None:
-    """The densest rack that air alone cools, by any of its ways; None where the catalog has none."""
+    """Maximum power of a rack with air cooling, over all of its methods; None if the catalog has none."""
     ways = [cast(CoolingMethod, item) for item in catalog.iter_entries("cooling")]
     return max((way.power_to for way in ways if way.medium == "air" and way.power_to), default=None)
 
@@ -128,10 +128,10 @@ def find_air_cooling_limit(catalog: Catalog) -> Power | None:
 def build_node_group(
     pool: PoolPlan, choice: RackChoice | None, path: str, context: RackingContext, circuit_power: Power | None = None
 ) -> RackGroup | None:
-    """Racks of one pool: whole rack products, the number per rack that was declared, that of the reference
-    architecture, or as many as fit.
+    """Racks of one pool: whole rack products, the declared number of nodes per rack, that of the reference design, or
+    as many as fit.
 
-    ``circuit_power`` is what those of a rack carry: it ends the filling, and is no limit to a number that was declared.
+    ``circuit_power`` is that of the circuits of a rack: it limits the filling, but not a declared number.
     """
     machine = pool.machine
     used = power = compute_node_power(machine)
@@ -145,7 +145,7 @@ def build_node_group(
     if on_busbar and context.shelf and context.shelf.efficiency:
         power += compute_losses(used, context.shelf.efficiency)
     heat = compute_machine_heat(machine, used, cooling)[0] + Heat(air=power - used)
-    if cooling != "direct-liquid":  # there, what shelves lose stays in the air
+    if cooling != "direct-liquid":  # with cold plates, the losses of shelves remain in the air
         heat = compute_machine_heat(machine, power, cooling)[0]
     limits = [choice.power or rack.max_power, None if choice.nodes else circuit_power]
     limit = min((item for item in limits if item is not None), default=None)
@@ -160,12 +160,12 @@ def build_node_group(
     )
     if choice.nodes is None and (most is None or most.count < 1):
         reason = (
-            f"not one {machine.name} fits a {rack.name} by {most.limited_by}: "
+            f"{rack.name} has no capacity for one {machine.name}, limited by {most.limited_by}: "
             f"{_describe_excess(machine, 1, rack, room, limit, power)}"
             if most
-            else f"size and power of {machine.name} are not known, so racks cannot be filled"
+            else f"size and power of {machine.name} are unknown, so the nodes per rack cannot be computed"
         )
-        context.problems.add_error("rack-fit", path, reason, "set facility.rack.nodes, or take another rack")
+        context.problems.add_error("rack-fit", path, reason, "set facility.rack.nodes, or use another rack")
         return None
     usual = _find_reference_count(machine, most.count) if most else None
     per_rack = choice.nodes or usual or (most.count if most else 1)
@@ -177,11 +177,11 @@ def build_node_group(
         fits = min(
             most.count, max(0, (room - taken) // machine.body.units + per_rack if machine.body.units else per_rack)
         )
-        cure = f"set nodes: {fits}, or take another rack" if fits else "take another rack"
+        cure = f"set nodes: {fits}, or use another rack" if fits else "use another rack"
         context.problems.add_error(
             "rack-fit",
             f"{path}.nodes",
-            f"{per_rack} × {machine.name} in a {rack.name}: only {fits} fit by {most.limited_by}: "
+            f"{per_rack} × {machine.name} in a {rack.name}: only {fits} fit, limited by {most.limited_by}: "
             f"{_describe_excess(machine, per_rack, rack, room, limit, power)}",
             cure,
         )
@@ -235,7 +235,7 @@ def _build_product_group(pool: PoolPlan, cooling: str, context: RackingContext) 
 
 
 def _find_reference_count(machine: Machine, max_nodes: int) -> int | None:
-    """The most nodes of a rack that the maker's reference architecture shows and that fit; None where none does."""
+    """Maximum number of nodes per rack in the vendor's reference architecture that fits; None if none does."""
     shown = machine.scalable_unit.nodes_per_rack if machine.scalable_unit else ()
     return max((count for count in shown if count <= max_nodes), default=None)
 
@@ -243,7 +243,7 @@ def _find_reference_count(machine: Machine, max_nodes: int) -> int | None:
 def _describe_excess(
     machine: Machine, count: int, rack: Rack, free_units: int, power_limit: Power | None, power_per_node: Power
 ) -> str:
-    """What a rack with so many would be over, with the number and by how much."""
+    """The limits that a rack with this number of nodes exceeds, with the values and the excess."""
     texts = []
     units, power, weight = machine.body.units, power_per_node * count, machine.body.weight
     if units and units * count > free_units:
@@ -256,7 +256,7 @@ def _describe_excess(
 
 
 def _count_shelves(power: Power, context: RackingContext) -> int:
-    """Shelves of one rack: as many as carry it, and again as many (2N) or one more (the rest but N) for a loss."""
+    """Shelves of one rack: those for its power; for redundancy twice as many (2N) or one more (others except N)."""
     assert context.shelf is not None
     needed = max(1, int(-(-power.base // context.shelf.power.base)) if context.shelf.power.base > 0 else 1)
     scheme = context.facility.power.redundancy
@@ -268,8 +268,7 @@ def _count_shelf_units(power: Power, context: RackingContext) -> int:
 
 
 def with_leaves(group: RackGroup, fabrics: Iterable[FabricPlan]) -> RackGroup:
-    """The same racks with the leaves that stand in them: a Clos has one in each rack, where it fits by units, power
-    and weight."""
+    """The same racks with their leaves: a Clos has one in each rack, if it fits by units, power and weight."""
     for fabric in fabrics:
         leaf = fabric.tiers[0] if fabric.tiers else None
         if leaf is None or fabric.shape != "clos" or fabric.pools != (group.pool,) or group.rack is None:

@@ -1,4 +1,4 @@
-"""Racks of things of different size: switches with service machines, and storage servers."""
+"""Racks of devices of different sizes: switches with service machines, and storage servers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from .racking import (
 __all__ = ["RackEquipment", "list_network_equipment", "list_server_equipment", "build_shared_group"]
 
 RackEquipment = EquipmentRun[tuple[Literal["switch", "server"], str, Switch | Machine]]
-"""Switches of a tier (``fabric/tier``) or servers of a group, with what they are."""
+"""Key of switches of a tier (``fabric/tier``) or of servers of a group, and their product."""
 
 
 def list_network_equipment(fabrics: Iterable[FabricPlan], groups: Iterable[RackGroup]) -> list[RackEquipment]:
-    """Switches that do not stand with the nodes: leaves first, so that racks of leaves come before those of spines."""
+    """Switches outside of the racks of nodes: leaves first, so that racks of leaves come before those of spines."""
     top = {name for group in groups for name in group.leaf_fabrics}
     return [
         EquipmentRun(
@@ -44,7 +44,7 @@ def list_network_equipment(fabrics: Iterable[FabricPlan], groups: Iterable[RackG
 
 
 def list_server_equipment(groups: Sequence[MachineGroup]) -> list[RackEquipment]:
-    """Machines that are in no pool; of unknown size they count as one unit."""
+    """Machines outside of the pools; those of unknown size count as one unit."""
     return [
         EquipmentRun(
             ("server", item.name, item.machine),
@@ -65,15 +65,15 @@ def build_shared_group(
     context: RackingContext,
     declared_racks: int | None = None,
 ) -> RackGroup | None:
-    """Racks of things of different size, shared out evenly by number; ``declared_racks`` racks where that is enough."""
+    """Racks of devices of different sizes, divided evenly by number; ``declared_racks`` racks if that is sufficient."""
     tall = [run for run in runs if run.units > rack.units]
     path = "facility.management" if kind == "network" else "facility.rack"
     for run in tall:
         context.problems.add_error(
             "rack-fit",
             path,
-            f"{run.key[1]} has {run.units} units, {run.units - rack.units} over the {rack.units} of a {rack.name}",
-            "take a taller rack",
+            f"{run.key[1]} has {run.units} units, {run.units - rack.units} more than the {rack.units} of a {rack.name}",
+            "use a taller rack",
         )
     most = context.facility.management.switches if kind == "network" else None
     limits = RackLimits(rack.units, power_limit, most)
@@ -84,9 +84,9 @@ def build_shared_group(
         context.problems.add_error(
             "rack-fit",
             f"{path}.racks",
-            f"{declared_racks} racks do not hold {sum(run.count for run in runs)} switches and machines: "
-            f"{count} are needed, {count - declared_racks} more",
-            f"set racks: {count}, or let one draw more",
+            f"{declared_racks} racks have no capacity for {sum(run.count for run in runs)} switches and machines: "
+            f"{count} are required, {count - declared_racks} more",
+            f"set racks: {count}, or raise the power limit of a rack",
         )
     shared = distribute(runs, min(max(count, declared_racks or 0), sum(run.count for run in runs)), limits)
     fullest = max(shared, key=lambda rack: sum(run.power.base * run.count for run in rack))

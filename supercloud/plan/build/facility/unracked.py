@@ -1,4 +1,4 @@
-"""Machines on networks that the hall does not have: subnet managers and services which facility.machines lacks."""
+"""Machines on networks without a place in the hall: subnet managers and services that facility.machines lacks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ __all__ = ["UnrackedEquipment", "find_unracked"]
 
 @dataclass(frozen=True)
 class UnrackedEquipment:
-    """Equal machines with ports on networks, and without a place in a rack and power."""
+    """Equal machines with ports on networks, without a place in a rack and without power."""
 
     name: str
     path: str
-    """Where the spec declares them first."""
+    """Path of their first declaration in the spec."""
     count: int
-    """Of them, those that facility.machines does not have."""
+    """Number of machines that facility.machines lacks."""
     wanted: int
-    """All of them."""
+    """Total number."""
     product: str | None
     links: int
-    """Of those machines on all networks."""
+    """Links of those machines on all networks."""
 
 
 def find_unracked(plan: Plan) -> tuple[UnrackedEquipment, ...]:
-    """Managers and services of ours that facility.machines does not have, or not as many of."""
+    """Subnet managers and managed services that facility.machines lacks, or has fewer of."""
     if plan.facility is None:
         return ()
     racked = {group.name: group.count for group in plan.facility.service_groups}

@@ -1,1 +1,1 @@
-"""Kubernetes as decided; bundle and job engine both read it, so they cannot disagree."""
+"""Decisions about Kubernetes, which bundle and job engine both read, so that they cannot disagree."""

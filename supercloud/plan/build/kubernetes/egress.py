@@ -1,4 +1,5 @@
-"""Which addresses tenants' pods must not reach: every network of the plan, the provider's own, link-local ones."""
+"""Address ranges that tenants' pods must not reach: all networks of the plan, the provider's ranges, link-local
+ones."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from .networks import PRIVATE_RANGES, build_cluster_networks
 
 __all__ = ["compute_blocked_cidrs", "list_blocked_ranges"]
 
-# RFC 3927: metadata services, agents of the host, machines without an address.
+# RFC 3927: metadata services, host agents, hosts without an assigned address.
 _LINK_LOCAL = Block("169.254.0.0/16")
 
 
 def list_blocked_ranges(plan: Plan) -> Mapping[str, tuple[Block, ...]]:
-    """What the networks are for -> their blocks. IPv6 is in none of them: no policy opens any of it."""
+    """Purpose of the networks -> their blocks. IPv6 is not included: no policy allows any of it."""
     found: dict[str, list[Block]] = {}
     for name, block in (*_iter_onprem_ranges(plan), *_iter_cloud_ranges(plan), ("link-local", _LINK_LOCAL)):
         found.setdefault(name, []).append(block)
@@ -25,7 +26,7 @@ def list_blocked_ranges(plan: Plan) -> Mapping[str, tuple[Block, ...]]:
 
 
 def compute_blocked_cidrs(plan: Plan) -> Mapping[Block, tuple[str, ...]]:
-    """The fewest blocks that cover all closed ranges -> what is in each."""
+    """The minimal set of blocks that covers all blocked ranges -> their purposes."""
     ranges = list_blocked_ranges(plan)
     blocks = ipaddress.collapse_addresses(block for found in ranges.values() for block in found)
     return {
@@ -40,7 +41,7 @@ def _iter_onprem_ranges(plan: Plan) -> Iterator[tuple[str, Block]]:
     yield "cluster", Block(plan.network.cidr)
     yield "service", plan.network.management
     for host in plan.scheduler.controllers:
-        with suppress(ValueError):  # an address that is none of IPv4 has a finding
+        with suppress(ValueError):  # an address that is not IPv4 has a finding
             yield "service", Block(host.address)
     yield from (("in-band", pool.addresses.block) for pool in plan.pools)
     cluster = build_cluster_networks(plan)
@@ -67,11 +68,11 @@ def _iter_onprem_ranges(plan: Plan) -> Iterator[tuple[str, Block]]:
 def _iter_cloud_ranges(plan: Plan) -> Iterator[tuple[str, Block]]:
     if plan.site.kind == "onprem":
         return
-    network = plan.cloud.network if plan.cloud else None  # addresses of pools mean nothing here: the cloud gives them
+    network = plan.cloud.network if plan.cloud else None  # the cloud assigns addresses of pools, the plan does not
     texts = [*network.cidrs] if network else [plan.network.cidr, *plan.spec.network.cidrs]
     texts += [subnet.cidr for subnet in network.subnets if subnet.cidr] if network else []
     yield from (("cluster", Block(text)) for text in texts)
-    if network is None or not network.cidrs:  # somebody else's network: its ranges are not known here
+    if network is None or not network.cidrs:  # an existing network: its ranges are unknown here
         yield from (("private", Block(text)) for text in PRIVATE_RANGES)
     facts = plan.scheduler.kubernetes
     if facts is None or facts.platform_ranges is None:

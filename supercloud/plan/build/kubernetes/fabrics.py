@@ -1,9 +1,9 @@
-"""How pods reach the fabrics of a pool: what they ask for, which networks they join, what NCCL is told.
+"""How pods use the fabrics of a pool: requested resources, networks to join, NCCL settings.
 
-Whole nodes go to one job at a time, so on InfiniBand a pod gets the ports themselves (``host-device``). Where nodes
-are cut up among tenants it gets a function of each port (``sr-iov``), else a share of them (``shared``). On a routed
-Ethernet fabric each port has one address, the host's: pods share the ports over the host's network. Ports of which the
-catalog knows that another maker's operator is needed are left to the host (``host``).
+A node runs one job at a time, so on InfiniBand a pod gets whole ports (``host-device``). If nodes are partitioned among
+tenants, it gets a function of each port (``sr-iov``), else shared access (``shared``). On a routed Ethernet fabric each
+port has one address, that of the host: pods share the ports by host networking. Ports that, by the catalog, need the
+operator of another vendor are left to the host (``host``).
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ __all__ = [
 ]
 
 AttachmentMode = Literal["host-device", "sr-iov", "shared", "host", "efa", "gke"]
-# Pods that may share a port (rdmaHcaMax), and functions of a port at most.
+# Maximum number of pods that share a port (rdmaHcaMax), and maximum number of functions of a port.
 _MAX_PORT_FUNCTIONS = 8
 
 
 @dataclass(frozen=True)
 class FabricAttachment:
-    """A pool's way to one fabric."""
+    """Access of a pool's pods to one fabric."""
 
     fabric: FabricPlan
     mode: AttachmentMode
     rails: int
-    """Ports of a node."""
+    """Ports per node."""
     has_named_ports: bool
-    """Whether each port is known by name (``rail0`` …), so that rails are told apart."""
+    """Whether each port has a separate name (``rail0`` …), so that rails can be distinguished."""
     port_functions: int = 1
-    """Functions of each port (``sr-iov``)."""
+    """Functions per port (``sr-iov``)."""
 
     @property
     def resources(self) -> dict[str, int]:
-        """What a pod that has a node to itself asks for."""
+        """Resources requested by a pod that uses a whole node."""
         name = self.fabric.name
         if self.mode == "efa":
             return {"vpc.amazonaws.com/efa": self.rails}
@@ -62,7 +62,7 @@ class FabricAttachment:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Networks a pod joins besides its own, in the order of the rails."""
+        """Networks that a pod joins in addition to the default one, in the order of the rails."""
         if self.mode in ("host-device", "sr-iov"):
             return tuple(
                 self.format_network_name(rail) if self.has_named_ports else self.shared_port_name
@@ -72,16 +72,16 @@ class FabricAttachment:
 
     @property
     def needs_host_network(self) -> bool:
-        """Whether the pod uses the host's network."""
+        """Whether the pod uses host networking."""
         return self.mode in ("shared", "host") and self.fabric.kind == "roce"
 
     @property
     def shared_port_name(self) -> str:
-        """What rails are called together where they are not told apart; a fabric may be called like a device."""
+        """Common name of rails that are not distinguished; a fabric may have the name of a device."""
         return f"{self.fabric.name}-port"
 
     def format_network_name(self, rail: int) -> str:
-        """What a rail is called; the functions of a port are no whole ports."""
+        """Name of a rail; the functions of a port have other names than whole ports."""
         return f"{self.fabric.name}-{'vf' if self.mode == 'sr-iov' else 'rail'}{rail}"
 
 
@@ -99,7 +99,7 @@ def list_attachments(plan: Plan, pool: PoolPlan) -> tuple[FabricAttachment, ...]
 
 
 def find_attachment(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> FabricAttachment | None:
-    """A pool's way to a fabric; None for networks that pods have no part in."""
+    """Access of a pool to a fabric; None for networks that pods do not use."""
     adapter = find_pool_adapter(pool, fabric)
     if fabric.role != "compute" or adapter is None:
         return None
@@ -123,24 +123,24 @@ def find_attachment(plan: Plan, pool: PoolPlan, fabric: FabricPlan) -> FabricAtt
 
 
 def _has_operator_support(plan: Plan, adapter: Adapter) -> bool:
-    """Whether the network operator of the bundle is for such adapters."""
+    """Whether the network operator of the bundle supports such adapters."""
     facts = plan.scheduler.kubernetes
     return facts is not None and adapter.model in facts.nics
 
 
 def _has_named_ports(plan: Plan, adapter: Adapter) -> bool:
-    """Whether each port gets a name of its own, for its RDMA device is known."""
+    """Whether each port gets a separate name, because its RDMA device is known."""
     return len(adapter.devices) == adapter.count and plan.site.kind == "onprem"
 
 
 def _with_functions(plan: Plan, attachment: FabricAttachment) -> FabricAttachment:
-    """As many functions of each port as the rails' subnets have addresses for."""
+    """Number of functions per port: as many as the rails' subnets have addresses for."""
     tried = (replace(attachment, port_functions=each) for each in range(_MAX_PORT_FUNCTIONS, 1, -1))
     return next((item for item in tried if all(compute_pod_blocks(plan, item))), attachment)
 
 
 def _list_matching_pools(plan: Plan, attachment: FabricAttachment) -> list[tuple[PoolPlan, Adapter]]:
-    """Pools whose pods join the same networks: on the same fabric, in the same way, with ports told apart or not."""
+    """Pools whose pods join the same networks: the same fabric, access mode and distinction of ports."""
     found = (
         (pool, find_pool_adapter(pool, attachment.fabric))
         for pool in plan.pools
@@ -156,10 +156,10 @@ def _list_matching_pools(plan: Plan, attachment: FabricAttachment) -> list[tuple
 
 
 def count_addresses_per_node(plan: Plan, attachment: FabricAttachment) -> int:
-    """Addresses of one network that each node holds for its pods.
+    """Addresses of one network that each node reserves for its pods.
 
-    One for each function of a port where each rail is a network. Where ports are not told apart, a pod joins the one
-    network once for each of them: nodes hold as many addresses as the node with the most ports has.
+    One for each function of a port if each rail is a network. If ports are not distinguished, a pod joins the single
+    network once per port: nodes reserve as many addresses as the node with the most ports needs.
     """
     if attachment.has_named_ports:
         return attachment.port_functions
@@ -167,12 +167,12 @@ def count_addresses_per_node(plan: Plan, attachment: FabricAttachment) -> int:
 
 
 def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block | None]:
-    """For each rail the part of its subnet that pods take their addresses from; None where it is too small.
+    """For each rail the part of its subnet for pod addresses; None if it is too small.
 
-    Nodes have addresses there, too, in its lower part (``pool_places.py``), and servers have its upper half. Of what
-    is below that, addresses for whole ports have the upper half, and those for functions of ports the upper half of the
-    rest: no node added moves them. Where the ports of some pools are told apart and those of others are not, the latter
-    have the upper half of what whole ports have.
+    The lower part of the subnet contains the addresses of nodes (``pool_places.py``), its upper half those of servers.
+    Of the part below, the upper half is for whole ports, and the upper half of the rest for functions of ports, so that
+    adding nodes moves neither. If the ports of only some pools are distinguished, the other pools use the upper half of
+    the part for whole ports.
     """
     fabric, way = attachment.fabric, attachment.mode
     joined = plan.networks.joined(fabric.name) if plan.networks else ()
@@ -189,14 +189,15 @@ def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block |
         if subnet.fabric == fabric.name and subnet.role == "rail":
             part = subnet.block.num_addresses // halves // (4 if way == "sr-iov" else 2)
             size = part // (2 if mixed else 1)
-            enough = part >= nodes and size - 2 >= used  # without the block's own address and broadcasts
+            enough = part >= nodes and size - 2 >= used  # without network and broadcast addresses
             first = int(subnet.block.network_address) + part + (size if mixed and not attachment.has_named_ports else 0)
             found.append(IPv4Network((first, 33 - size.bit_length())) if enough else None)
     return found
 
 
 def build_nccl_environment(plan: Plan, pool: PoolPlan) -> dict[str, str]:
-    """Variables of the collective library for a pool's machines, sorted; NCCL's only where the library reads them."""
+    """Environment variables of the collective library for a pool's machines, sorted; NCCL's only if the library reads
+    them."""
     found: dict[str, str] = {}
     for reach in list_attachments(plan, pool):
         adapter = find_pool_adapter(pool, reach.fabric)
@@ -204,10 +205,10 @@ def build_nccl_environment(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         if reach.mode == "efa":
             found |= {"FI_PROVIDER": "efa", "NCCL_SOCKET_IFNAME": "^docker,lo,veth"}
             continue
-        if adapter.devices and reach.mode not in ("gke", "sr-iov"):  # functions have devices of their own
+        if adapter.devices and reach.mode not in ("gke", "sr-iov"):  # functions have separate devices
             found["NCCL_IB_HCA"] = "=" + ",".join(adapter.devices)
         found |= build_fabric_settings(plan, reach.fabric, pool)
-        if reach.mode == "sr-iov":  # and tables of their own
+        if reach.mode == "sr-iov":  # and separate GID tables
             found.pop("NCCL_IB_PKEY", None)
     if find_collectives_file(pool) is None:
         found = {key: value for key, value in found.items() if not key.startswith("NCCL_")}

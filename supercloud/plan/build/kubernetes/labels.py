@@ -1,4 +1,4 @@
-"""Labels and taints of a pool's nodes in Kubernetes: whoever makes the nodes gives them, the bundle relies on them."""
+"""Labels and taints of a pool's nodes in Kubernetes: the creator of the nodes sets them, the bundle relies on them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["FEATURE_PREFIX", "MACHINE_LABEL", "is_mounted", "build_pool_labels",
 MACHINE_LABEL = "supercloud.dev/machine"
 """Node label: the catalog's name of its machine."""
 FEATURE_PREFIX = "feature.supercloud.dev/"
-"""Begins the node label of each feature of its pool."""
+"""Prefix of the node label for each feature of its pool."""
 
 
 def build_pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """Labels that all nodes of a pool have in common.
 
-    Where a node is, its own labels say: on-prem those of the wiring, on a cloud those of the provider.
+    The location of a node has separate labels: on-prem those of the wiring, in a cloud those of the provider.
     """
     labels = {POOL_LABEL: pool.name, MACHINE_LABEL: pool.machine.name}
     if pool.accelerator:
@@ -33,8 +33,8 @@ def build_pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
 
 
 def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
-    """Which file systems the nodes mount. One that they do not has a value too, as nothing removes a label from a node
-    whose pool no longer reaches it."""
+    """Labels of the file systems that the nodes mount. An unmounted file system has a value, too, as no component
+    removes a label from a node whose pool no longer reaches it."""
     if plan.site.kind != "onprem":
         return {}
     return {
@@ -45,17 +45,17 @@ def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
 
 
 def is_mounted(storage: StoragePlan) -> bool:
-    """Whether nodes see it as a directory."""
+    """Whether nodes mount it as a directory."""
     return bool(storage.mount) and storage.kind != "object"
 
 
 def weka_stores(plan: Plan) -> list[int]:
-    """The places of the WEKA file systems in the plan: one driver of volumes on demand serves all of them."""
+    """Indices of the WEKA file systems in the plan: one provisioner of volumes serves all of them."""
     return [index for index, item in enumerate(plan.storage) if item.kind == "weka" and is_mounted(item)]
 
 
 def build_taints(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:
-    """What keeps pods without an accelerator off nodes that have them: key, value and effect."""
+    """Taint that keeps pods without accelerators off nodes that have them: key, value and effect."""
     facts = plan.scheduler.kubernetes
     resource = pool.accelerator.kubernetes if pool.accelerator else None
     stack = facts.stacks.get(resource) if facts and resource else None

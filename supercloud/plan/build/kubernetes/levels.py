@@ -1,8 +1,8 @@
-"""Where a queue may say that pods belong together: the levels of a pool's topology as node labels.
+"""Levels at which a queue can group pods: the levels of a pool's topology as node labels.
 
-On-prem the levels are those of the wiring, and the labels are ours. On a cloud the provider says where a node is, once
-it is there, so its own labels take the place of ours for the machines that get them (a node without the labels would
-never be used); such a level is called like its label without the prefix.
+On-prem the levels are those of the wiring, with labels of supercloud. In a cloud the provider sets the location of a
+node when it is created, so its labels replace those of supercloud on the machines that get them (a node without the
+labels would never be used); the name of such a level is its label without the prefix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["TopologyLabels", "find_level_label", "list_level_names", "build_topo
 
 @dataclass(frozen=True)
 class TopologyLabels:
-    """A topology by name, with the node label of every level, outermost first; the last is the host name."""
+    """A named topology with the node label of every level, outermost first; the last is the host name."""
 
     name: str
     labels: tuple[str, ...]
@@ -41,10 +41,10 @@ def build_topology_labels(plan: Plan, pool: PoolPlan) -> TopologyLabels:
 
 
 def find_level_label(plan: Plan, pool: PoolPlan, level: str) -> str:
-    """Node label of a level of the plan; empty where the queue is not told of it.
+    """Node label of a level of the plan; empty if the queue does not use it.
 
-    Where the provider labels nodes this is the scale-up domain that discovery finds, for all else the innermost level
-    of switches.
+    With labels of the provider, this is the scale-up domain of device discovery, for all other levels the innermost
+    level of switches.
     """
     labels = build_topology_labels(plan, pool).labels[:-1]
     if plan.site.kind == "onprem" or format_level_label(level) in labels:
@@ -57,7 +57,7 @@ def find_level_label(plan: Plan, pool: PoolPlan, level: str) -> str:
 
 
 def list_level_names(plan: Plan) -> list[str]:
-    """All levels that the queue can be told of, outermost first."""
+    """All levels that the queue can use, outermost first."""
     if plan.site.kind != "onprem":
         return list(
             dict.fromkeys(_strip_prefix(label) for pool in plan.pools for label in _list_cloud_labels(plan, pool))
@@ -67,8 +67,8 @@ def list_level_names(plan: Plan) -> list[str]:
 
 
 def _list_cloud_labels(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
-    """Labels that nodes of a cloud get by themselves, outermost first: the provider's, and around single machines the
-    scale-up domain that discovery finds."""
+    """Labels that cloud nodes get automatically, outermost first: the provider's, and, around single machines, the
+    scale-up domain from device discovery."""
     facts, domain = plan.scheduler.kubernetes, _find_domain_label(plan, pool)
     topology = facts.topology if facts and facts.topology and _is_labelled(facts.topology, pool) else None
     labels = list(topology.labels) if topology else []
@@ -79,7 +79,7 @@ def _list_cloud_labels(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
 
 
 def _find_domain_label(plan: Plan, pool: PoolPlan) -> str | None:
-    """Node label of the scale-up domain, where it holds several nodes and their devices' discovery says which."""
+    """Node label of the scale-up domain, if it has several nodes and device discovery sets it."""
     facts = plan.scheduler.kubernetes
     resource = pool.accelerator.kubernetes if pool.accelerator else None
     stack = facts.stacks.get(resource) if facts and resource else None
@@ -87,9 +87,9 @@ def _find_domain_label(plan: Plan, pool: PoolPlan) -> str | None:
 
 
 def compute_label_tiers(plan: Plan) -> dict[str, int]:
-    """Node label of a level -> its tier as Volcano counts them, from 1 for the innermost.
+    """Node label of a level -> its tier in Volcano, from 1 for the innermost.
 
-    Volcano knows one number for all pools, so a level's is above those of all that lie within it in any topology.
+    Volcano has one number for all pools, so the tier of a level is above those of all levels inside it in any topology.
     """
     within: dict[str, set[str]] = {}
     for pool in plan.pools:

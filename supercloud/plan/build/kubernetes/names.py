@@ -1,7 +1,7 @@
-"""What a Kubernetes cluster calls things: label keys, queues, flavors, topologies, claims.
+"""Names of objects in a Kubernetes cluster: label keys, queues, flavors, topologies, claims.
 
-The bundle that sets a cluster up and the engine that gives it jobs do not know each other; both take every name from
-here, so a job finds what was rendered.
+The bundle that configures a cluster and the engine that submits jobs are independent of each other; both use the names
+of this module, so that jobs match the rendered objects.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ __all__ = [
     "POOL_LABEL",
     "MANAGER_NAME",
     "QUEUE_LABEL",
+    "RECORD_DIGEST_ANNOTATION",
     "SECRETS_NAME",
     "SPEC_DIGEST_ANNOTATION",
     "STARTS_ANNOTATION",
@@ -51,45 +52,47 @@ __all__ = [
 POOL_LABEL = "supercloud.dev/pool"
 """Node label: the name of its pool."""
 ACCELERATOR_LABEL = "supercloud.dev/accelerator"
-"""Node label: the catalog's name of its accelerator; nodes without any do not have it."""
+"""Node label: the catalog's name of its accelerator; nodes without accelerators do not have it."""
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 """Node label: the innermost level of every topology."""
 IMEX_CHANNEL_RESOURCE = "nvidia.com/imex-channel"
-"""What quota calls the device by which pods share memory over a scale-up domain; a node has one."""
+"""Quota name of the device by which pods share memory over a scale-up domain; a node has one."""
 _LEVEL_PREFIX = "topology.supercloud.dev/"
 _MOUNT = "mounts.supercloud.dev/"
 
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGER_NAME = "supercloud"
-"""Value of ``MANAGED_BY_LABEL`` on everything made by jobs or rendered."""
+"""Value of ``MANAGED_BY_LABEL`` on all objects of jobs and of the bundle."""
 JOB_LABEL = "supercloud.dev/job"
-"""Label of a job's objects and pods: what the job is called in the cluster, also by all tasks of an array."""
+"""Label of a job's objects and pods: the job's name in the cluster, shared by all tasks of an array."""
 OBJECT_LABEL = "supercloud.dev/object"
-"""Label of pods: the object they belong to; of an array each task is one."""
+"""Label of pods: the object that they belong to; in an array each task is an object."""
 ARRAY_INDEX_LABEL = "supercloud.dev/array-index"
-"""Label of the objects of an array's tasks: their number."""
+"""Label of the objects of an array's tasks: the task number."""
 KEY_ANNOTATION = "supercloud.dev/key"
-"""Annotation: the idempotency key the job was submitted with."""
+"""Annotation: the idempotency key of the submission."""
 DIGEST_ANNOTATION = "supercloud.dev/digest"
-"""Annotation: which submission the object was made for, as another job may have the same key later."""
+"""Annotation: the submission that the object was created for, as a later job may have the same key."""
 SPEC_DIGEST_ANNOTATION = "supercloud.dev/spec-digest"
-"""Annotation: which job spec was asked for, whoever submitted it and when."""
+"""Annotation: digest of the job spec, independent of user and time."""
+RECORD_DIGEST_ANNOTATION = "supercloud.dev/record-digest"
+"""Annotation: digest of the job's record in the store that submitted it."""
 NAME_ANNOTATION = "supercloud.dev/name"
-"""Annotation: what its user calls the job."""
+"""Annotation: the user's name of the job."""
 TIME_LIMIT_ANNOTATION = "supercloud.dev/time-limit"
-"""Annotation of pods: the seconds a job may run."""
+"""Annotation of pods: maximum run time of the job in seconds."""
 STARTS_ANNOTATION = "supercloud.dev/starts"
-"""Annotation of a job's object and of its pods: how often its queue has let it begin, as the API server counts."""
+"""Annotation of a job's object and of its pods: number of starts by its queue, as counted by the API server."""
 
 SECRETS_NAME = "supercloud-secrets"
-"""The Secret in a tenant's namespace that holds what jobs name as secrets, a key for each."""
+"""The Secret in a tenant's namespace with the secrets that jobs name, one key each."""
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 _DEFAULT_NAMESPACE = "default"
 
 
 @dataclass(frozen=True)
 class Topology:
-    """A tree of places as the queue sees it, from the outermost inwards."""
+    """A tree of locations for the queue, from the outermost inwards."""
 
     name: str
     levels: tuple[Level, ...]
@@ -101,44 +104,44 @@ class Topology:
 
 
 def format_level_label(level: str) -> str:
-    """Node label that says which group of a level (scale-up, leaf-set, su, pod …) a node lies in."""
+    """Node label with the group of a node at a level (scale-up, leaf-set, su, pod …)."""
     return f"{_LEVEL_PREFIX}{level}"
 
 
 def mount_label(storage: str) -> str:
-    """Node label that says, by "true" or "false", whether a node of a site of our own mounts a file system."""
+    """Node label, "true" or "false": whether a node of an on-prem site mounts a file system."""
     return f"{_MOUNT}{storage}"
 
 
 def format_namespace_name(tenant: str | None) -> str:
-    """Where a tenant's jobs live; jobs of nobody in particular live in ``default``."""
+    """Namespace of a tenant's jobs; jobs without a tenant are in ``default``."""
     return tenant or _DEFAULT_NAMESPACE
 
 
 def format_queue_name(tenant: str | None) -> str:
-    """The LocalQueue in a tenant's namespace."""
+    """Name of the LocalQueue in a tenant's namespace."""
     return tenant or _DEFAULT_NAMESPACE
 
 
 def format_cluster_queue_name(tenant: str | None) -> str:
-    """The ClusterQueue that holds a tenant's quota."""
+    """Name of the ClusterQueue with a tenant's quota."""
     return tenant or _DEFAULT_NAMESPACE
 
 
 def format_flavor_name(pool: str) -> str:
-    """The ResourceFlavor of a pool's nodes."""
+    """Name of the ResourceFlavor of a pool's nodes."""
     return pool
 
 
 def format_claim_name(storage: str) -> str:
-    """The PersistentVolumeClaim through which a tenant's namespace has a file system."""
+    """Name of the PersistentVolumeClaim of a file system in a tenant's namespace."""
     return storage
 
 
 def format_resource_name(resource: str, slice: str = "", profile: str = "") -> str:
-    """What pods count: accelerators (``nvidia.com/gpu``), also where several share one in time, or MIG instances.
+    """The resource that pods request: accelerators (``nvidia.com/gpu``), also with time-slicing, or MIG instances.
 
-    The names of instances are those of NVIDIA's device plugin with the strategy ``mixed``.
+    The names of MIG instances are those of NVIDIA's device plugin with the strategy ``mixed``.
     """
     if slice == "mig":
         return f"{resource.partition('/')[0]}/mig-{profile.replace('+', '.')}"
@@ -146,37 +149,37 @@ def format_resource_name(resource: str, slice: str = "", profile: str = "") -> s
 
 
 def format_priority_class_name(priority: str) -> str:
-    """The WorkloadPriorityClass of a job's or tenant's priority."""
+    """Name of the WorkloadPriorityClass of a job's or tenant's priority."""
     return priority
 
 
 def format_scheduling_class_name(priority: str) -> str:
-    """The PriorityClass of a priority, where the scheduler of pods is the queue (Volcano)."""
+    """Name of the PriorityClass of a priority, if the pod scheduler is the queue (Volcano)."""
     return f"supercloud-{priority}"
 
 
 def format_settings_name(pool: str) -> str:
-    """The ConfigMap with NCCL's settings for a pool, in every namespace that runs jobs."""
+    """Name of the ConfigMap with NCCL's settings for a pool, in every namespace that runs jobs."""
     return f"nccl-{pool}"
 
 
 def format_attachment_name(namespace: str, network: str) -> str:
-    """The object by which pods of a namespace join a network of a fabric."""
+    """Name of the object by which pods of a namespace join a network of a fabric."""
     return f"{namespace}-{network}"
 
 
 def format_compute_domain_name(pool: str) -> str:
-    """The ComputeDomain of a namespace and a pool whose nodes can share memory."""
+    """Name of the ComputeDomain of a namespace and a pool whose nodes can share memory."""
     return f"{pool}-nvlink"
 
 
 def format_channel_claim_name(pool: str) -> str:
-    """The ResourceClaimTemplate by which a pod joins that domain."""
+    """Name of the ResourceClaimTemplate by which a pod joins that domain."""
     return f"{format_compute_domain_name(pool)}-channel"
 
 
 def build_topology(plan: Plan, pool: PoolPlan) -> Topology:
-    """The one topology of a pool's flavor: the whole one without the levels that the spec keeps from the queue."""
+    """The topology of a pool's flavor: the whole topology without the levels that the spec hides from the queue."""
     declared = plan.scheduler.spec
     wanted = declared.levels if isinstance(declared, KubernetesScheduler) else ()
     whole = build_full_topology(plan, pool)
@@ -186,8 +189,8 @@ def build_topology(plan: Plan, pool: PoolPlan) -> Topology:
 def build_full_topology(plan: Plan, pool: PoolPlan) -> Topology:
     """A pool's tree of switches with scale-up domains inside the innermost switches.
 
-    A flavor has a single topology, so what Slurm would see as two views (tree and blocks) is one tree of more levels;
-    its name is that of the views it is made of. Pools with neither have the first locality that covers them.
+    A flavor has a single topology, so two views of Slurm (tree and blocks) become one tree with more levels, named
+    after both views. Pools with neither have the first locality that covers them.
     """
     views = [locality for locality in plan.localities if _is_covering(locality, pool)]
     tree = next((view for view in views if view.kind == "tree"), None)
@@ -195,7 +198,7 @@ def build_full_topology(plan: Plan, pool: PoolPlan) -> Topology:
     chosen = tuple(view for view in (tree, blocks) if view) or tuple(views[:1])
     levels: dict[str, Level] = {}
     for view in chosen:
-        for level in reversed(view.levels):  # where fabrics of several depths meet, two levels may have one name
+        for level in reversed(view.levels):  # with fabrics of different depths, two levels may have the same name
             levels.setdefault(level.name, level)
     return Topology("-".join(view.name for view in chosen), tuple(levels.values()))
 

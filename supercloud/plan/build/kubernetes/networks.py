@@ -1,4 +1,4 @@
-"""Addresses of pods and services, and the address of the control plane: blocks that nothing else of the plan uses."""
+"""Addresses of pods, services and the control plane: blocks that nothing else in the plan uses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ...model.plan import Plan
 
 __all__ = ["PRIVATE_RANGES", "ClusterNetworks", "build_cluster_networks"]
 
-# A node's block holds the 110 pods that a kubelet takes by default twice over.
+# A node's block has space for twice the 110 pods that a kubelet allows by default.
 _NODE_BITS = 8
 _SERVICE_PREFIX = 16
-# Private and shared address space; tried in this order after the network of the cluster (RFC 1918, 6598, 2544).
+# Private and shared address space; tried in this order after the cluster's network (RFC 1918, 6598, 2544).
 PRIVATE_RANGES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15")
 # Below the first service host (scheduling.py numbers them from 11).
 _ENDPOINT_OFFSET = 10
@@ -22,19 +22,19 @@ _ENDPOINT_OFFSET = 10
 
 @dataclass(frozen=True)
 class ClusterNetworks:
-    """What kubeadm is told; a managed control plane has its own."""
+    """Arguments of kubeadm; a managed control plane has its own."""
 
     pods: Block | None
-    """None where no block of the size is free."""
+    """None if no block of the size is free."""
     services: Block | None
     node_prefix: int
-    """Prefix length of a node's part of the pods' block."""
+    """Prefix length of a node's part of the pod block."""
     endpoint: str
-    """Where the control plane answers, whichever of its hosts is up."""
+    """Address of the control plane, independent of the hosts that are up."""
 
 
 def build_cluster_networks(plan: Plan) -> ClusterNetworks:
-    """Room for twice the nodes there are, from the top of the first space that has it."""
+    """Capacity for twice the current nodes, from the top of the first address space with enough of it."""
     own = ipaddress.IPv4Network(plan.network.cidr)
     used = [plan.network.management, *(pool.addresses.block for pool in plan.pools)]
     used += [subnet.block for subnet in plan.networks.subnets] if plan.networks else []
@@ -50,7 +50,7 @@ def build_cluster_networks(plan: Plan) -> ClusterNetworks:
 
 
 def _is_v4(text: str) -> bool:
-    """Whether a host has an address of this kind; where it has none, that is a finding."""
+    """Whether a host has an address of this kind; if not, there is a finding."""
     try:
         return ipaddress.ip_address(text).version == 4
     except ValueError:
@@ -58,7 +58,7 @@ def _is_v4(text: str) -> bool:
 
 
 def _find_free_block(spaces: Iterable[Block], prefix: int, used: list[Block]) -> Block | None:
-    """The highest aligned block of a size that overlaps none that is used."""
+    """The highest aligned block of a size that overlaps no used block."""
     for space in spaces:
         for block in _iter_candidates(space, prefix):
             if not any(block.overlaps(other) for other in used):

@@ -1,6 +1,6 @@
-"""How many devices, processors and bytes a node offers to jobs, and how tenants share them.
+"""The devices, processors and memory that a node offers to jobs, and their division among tenants.
 
-Whole nodes are allotted where every tenant gets at least one: a part of a node is of no use to a gang of whole nodes.
+Whole nodes are assigned if every tenant gets at least one: a part of a node is of no use to a gang of whole nodes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 CPU, MEMORY = "cpu", "memory"
-"""Names of the resources every node has; memory is counted in MiB."""
+"""Resource names that every node has; memory is counted in MiB."""
 
 
 def compute_node_resources(pool: PoolPlan) -> dict[str, int]:
-    """What one node of a pool offers to jobs; memory in MiB. What nobody sourced is not there."""
+    """Resources that one node of a pool offers to jobs; memory in MiB. Values without a source are omitted."""
     found: dict[str, int] = {}
     machine = pool.machine
     if pool.threads is not None:
@@ -40,7 +40,7 @@ def compute_node_resources(pool: PoolPlan) -> dict[str, int]:
 
 
 def _compute_devices(pool: PoolPlan, resource: str) -> dict[str, int]:
-    """Accelerators by the names the device plugin gives them: whole ones, instances by profile, shared ones."""
+    """Accelerators by the resource names of the device plugin: whole ones, instances by profile, shared ones."""
     slicing = pool.slicing
     if slicing is None:
         return {resource: pool.accelerators_per_node}
@@ -55,13 +55,13 @@ def _compute_devices(pool: PoolPlan, resource: str) -> dict[str, int]:
 
 
 def compute_pool_capacity(pool: PoolPlan) -> dict[str, int]:
-    """What a pool offers to jobs: its nodes without the spares."""
+    """Resources that a pool offers to jobs: its nodes without the spares."""
     nodes = pool.nodes - pool.spares
     return {name: number * nodes for name, number in compute_node_resources(pool).items()}
 
 
 def covered(plan: Plan) -> list[str]:
-    """Resources that queues of Kueue hold quota of: those that every pool's facts know, and every kind of device."""
+    """Resources with a quota in Kueue: those known for every pool, and every kind of device."""
     known = [compute_pool_capacity(pool) for pool in plan.pools]
     everywhere = [name for name in (CPU, MEMORY) if all(name in item for item in known)]
     devices = {name for item in known for name in item} - {CPU, MEMORY}
@@ -69,7 +69,7 @@ def covered(plan: Plan) -> list[str]:
 
 
 def split_by_fractions(total: int, fractions: list[float]) -> list[int]:
-    """A whole number cut by fractions into whole parts that add up to it (largest remainders first).
+    """Divide an integer by fractions into integer parts with the same sum (largest remainder method).
 
     >>> shared_out(10, [0.7, 0.3])
     [7, 3]
@@ -84,18 +84,17 @@ def split_by_fractions(total: int, fractions: list[float]) -> list[int]:
 
 @dataclass(frozen=True)
 class TenantQuota:
-    """What a tenant has of one pool."""
+    """Quota of a tenant in one pool."""
 
     nominal: Mapping[str, int]
-    """Its own part; memory in MiB."""
+    """The nominal quota; memory in MiB."""
     borrowing_limit: Mapping[str, int]
-    """How much more it may borrow; a resource that is not there has no bound."""
+    """Borrowing limit; a resource that is not included has none."""
 
 
 def bounds(parts: Sequence[TenantQuota]) -> dict[str, int]:
-    """What a tenant may have of several pools together, its own and borrowed; what one of them gives without bound is
-    not there.
-    """
+    """Maximum resources of a tenant over several pools, nominal and borrowed; resources without a limit in one of them
+    are omitted."""
     names = dict.fromkeys(name for part in parts for name in part.nominal)
     return {
         name: sum(part.nominal[name] + part.borrowing_limit[name] for part in parts if name in part.nominal)
@@ -105,10 +104,10 @@ def bounds(parts: Sequence[TenantQuota]) -> dict[str, int]:
 
 
 def compute_tenant_quotas(plan: Plan) -> dict[str, list[TenantQuota]]:
-    """tenant -> what it has of each pool, in the order of ``plan.pools``.
+    """Tenant -> its quota in each pool, in the order of ``plan.pools``.
 
-    What its limits keep a tenant from owning is nobody's: it stays in the cohort, for all to borrow. Nodes of certain
-    tenants are shared among these, and others borrow none of them.
+    Quota that a tenant cannot own because of its limits remains in the cohort, where all can borrow it. Nodes of
+    certain tenants are divided among these, and others cannot borrow them.
     """
     owned: dict[str, list[dict[str, int]]] = {tenant.name: [] for tenant in plan.tenants}
     for pool in plan.pools:
@@ -128,15 +127,15 @@ def compute_tenant_quotas(plan: Plan) -> dict[str, list[TenantQuota]]:
 
 
 def _compute_fractions(plan: Plan, pool: PoolPlan) -> list[float]:
-    """The part of a pool that each tenant has: by their shares, among those whose nodes they are."""
+    """The part of a pool for each tenant: by share, among the tenants of its nodes."""
     parts = [tenant.share if not pool.tenants or tenant.name in pool.tenants else 0 for tenant in plan.tenants]
     return [part / (sum(parts) or 1) for part in parts]
 
 
 def _apply_limits(plan: Plan, tenant: TenantPlan, owned: list[dict[str, int]]) -> list[TenantQuota]:
-    """A tenant's own part of each pool under its limits, and what is left of them to borrow.
+    """A tenant's quota in each pool under its limits, and the remainder that it may borrow.
 
-    A limit is for all pools together, and a queue counts each pool by itself: every pool has a part of the limit.
+    A limit applies to all pools together, but a queue counts each pool separately: every pool has a part of the limit.
     """
     barred = [bool(pool.tenants) and tenant.name not in pool.tenants for pool in plan.pools]
     nominal = [dict(own) for own in owned]
@@ -159,7 +158,7 @@ def _apply_limits(plan: Plan, tenant: TenantPlan, owned: list[dict[str, int]]) -
 def _limit_nodes(
     plan: Plan, limit: int, barred: list[bool], nominal: list[dict[str, int]], maximum: list[dict[str, int]]
 ) -> None:
-    """Lower a tenant's parts of the pools, and bound them, to those of so many nodes."""
+    """Reduce a tenant's parts of the pools, with their limits, to those of a number of nodes."""
     each = [compute_node_resources(pool) for pool in plan.pools]
     own = [
         max((-(-number // numbers[name]) for name, number in part.items() if numbers[name]), default=0)
@@ -174,7 +173,7 @@ def _limit_nodes(
 
 
 def _limit_accelerators(plan: Plan, limit: int, nominal: list[dict[str, int]], maximum: list[dict[str, int]]) -> None:
-    """The same for whole accelerators of all makers together."""
+    """As for nodes, for whole accelerators of all vendors together."""
     each = [compute_node_resources(pool) for pool in plan.pools]
     names = [pool.accelerator.kubernetes if pool.accelerator else None for pool in plan.pools]
     found = [(index, name) for index, name in enumerate(names) if name and name in each[index]]
@@ -186,7 +185,7 @@ def _limit_accelerators(plan: Plan, limit: int, nominal: list[dict[str, int]], m
 
 
 def _split_limit(limit: int, owned: list[int], capacity: list[int], unit_sizes: list[int]) -> list[tuple[int, int]]:
-    """For each pool what a tenant owns and what it may have at most; the latter add up to the limit, or to less."""
+    """For each pool a tenant's nominal quota and its maximum; the maxima add up to at most the limit."""
     low = _split_in_proportion(limit, owned, unit_sizes)
     more = _split_in_proportion(
         limit - sum(low), [most - part for most, part in zip(capacity, low, strict=True)], unit_sizes
@@ -195,7 +194,8 @@ def _split_limit(limit: int, owned: list[int], capacity: list[int], unit_sizes: 
 
 
 def _split_in_proportion(amount: int, requested: list[int], unit_sizes: list[int]) -> list[int]:
-    """What is wanted, or an amount in proportion to it: in whole units as far as they go, never more than wanted."""
+    """The requested amounts, or a total in proportion to them: in whole units where possible, never more than
+    requested."""
     total = sum(requested)
     if total <= amount:
         return requested

@@ -1,4 +1,4 @@
-"""Kubernetes as decided: releases looked up, what is installed beside them, and for which devices."""
+"""Decisions about Kubernetes: releases, installed components, and the devices they are for."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ...model.problems import Problems
 __all__ = ["build_release_sort_key", "with_kubernetes"]
 
 _F = TypeVar("_F", bound=CatalogEntry)
-# What each kind of fabric needs in the cluster; the others need nothing, or what the hosts have.
+# Components that each kind of fabric needs in the cluster; other fabrics need none, or those of the hosts.
 _FABRIC_CHARTS = {"infiniband": "network-operator", "roce": "network-operator", "efa": "aws-efa"}
 _DEFAULT_CHARTS = ("kube-prometheus-stack", "node-problem-detector", "jobset", "lws")
 
@@ -37,7 +37,7 @@ _DEFAULT_CHARTS = ("kube-prometheus-stack", "node-problem-detector", "jobset", "
 def with_kubernetes(
     scheduler: SchedulerPlan, spec: ClusterSpec, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> SchedulerPlan:
-    """The scheduler with what is known of its Kubernetes; as it was where it is none."""
+    """The scheduler with the facts of its Kubernetes; unchanged if it is another scheduler."""
     declared = scheduler.spec
     if not isinstance(declared, KubernetesScheduler):
         return scheduler
@@ -80,14 +80,14 @@ def with_kubernetes(
 
 
 def build_release_sort_key(release: CatalogEntry) -> tuple[int, ...]:
-    """What releases are sorted by: the numbers of their name."""
+    """Sort key of releases: the numbers of their name."""
     return tuple(map(int, release.name.split(".")))
 
 
 def _select_release(
     catalog: Catalog, kind: str, model: type[_F], requested: str | None, path: str, problems: Problems
 ) -> _F | None:
-    """The release series of a version, the newest where none is asked for."""
+    """The release series of a version, the newest if no version is specified."""
     if requested is None:
         return cast(_F, max(catalog.iter_entries(kind), key=build_release_sort_key))
     try:
@@ -123,7 +123,7 @@ def _select_nics(pools: tuple[PoolPlan, ...], catalog: Catalog) -> Mapping[str, 
 
 
 def _needs_network_operator(fabric_name: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> bool:
-    """Whether some pool's adapters on an Ethernet fabric may be ones that the network operator is for."""
+    """Whether any pool's adapters on an Ethernet fabric are supported by the network operator."""
     ours = _select_nics(pools, catalog)
     ports = (item for pool in pools if fabric_name in pool.fabrics for item in pool.machine.adapters)
     return any(item.role == "compute" and (item.model is None or item.model in ours) for item in ports)
@@ -138,7 +138,7 @@ def _iter_charts(
     versions: Mapping[str, str],
     catalog: Catalog,
 ) -> Iterator[Chart]:
-    """Every chart the cluster needs, those first that others need."""
+    """All charts that the cluster needs, dependencies first."""
     site = spec.site.kind
     wanted = ["cilium"] if site == "onprem" else []
     wanted += [*_DEFAULT_CHARTS, declared.queue]

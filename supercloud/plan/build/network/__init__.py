@@ -1,1 +1,1 @@
-"""Networks as decided: subnets, names, addresses and AS numbers, all of them runs."""
+"""Decisions about networks: subnets, names, addresses and AS numbers, all as runs."""

@@ -1,4 +1,4 @@
-"""Which tool sets the lossless contract on the adapters of each host group of a RoCE fabric."""
+"""The tool that configures QoS on the adapters of each host group of a RoCE fabric."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["iter_adapters", "find_adapter_qos", "format_nodes_key", "format_serv
 
 
 def format_nodes_key(pool: str) -> str:
-    """The key of a pool's nodes among the tools of a fabric."""
+    """Key of a pool's nodes in the tools of a fabric."""
     return f"nodes/{pool}"
 
 
 def format_servers_key(group: str) -> str:
-    """The key of a group of servers among the tools of a fabric."""
+    """Key of a group of servers in the tools of a fabric."""
     return f"servers/{group}"
 
 
 def find_adapter_qos(catalog: Catalog, adapter: Adapter | None) -> AdapterQos | None:
-    """The tool of the adapters' maker; None where the maker is not known, or no way of its own is known."""
+    """The tool of the adapters' vendor; None if the vendor is unknown, or if no tool of it is known."""
     known = (cast(AdapterQos, item) for item in catalog.iter_entries("adapter-qos")) if adapter else ()
     return next((item for item in known if adapter and item.is_for(adapter)), None)
 
@@ -34,7 +34,7 @@ def find_adapter_qos(catalog: Catalog, adapter: Adapter | None) -> AdapterQos | 
 def iter_adapters(
     fabric: FabricPlan, pools: Sequence[PoolPlan], servers: Sequence[ServerLinks]
 ) -> Iterator[tuple[str, Adapter | None]]:
-    """Key and adapters of every group of hosts on a fabric; None where the catalog does not know the adapters."""
+    """Key and adapters of every group of hosts on a fabric; None if the catalog does not have the adapters."""
     for pool in pools:
         if fabric.name in pool.fabrics:
             yield format_nodes_key(pool.name), find_adapter(pool.machine, fabric.role, fabric.kind)

@@ -1,4 +1,4 @@
-"""Addresses for machines that are no nodes, from the top of a network downwards."""
+"""Addresses for machines other than nodes, from the top of a network downwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DEFAULT_CAPACITY = 1024
 
 
 class AddressAllocator:
-    """Addresses for storage servers, from the top of a network downwards: no node or pool added renumbers them."""
+    """Addresses for storage servers, from the top of a network downwards: nodes or pools added do not renumber them."""
 
     def __init__(self, network: Block, used: Sequence[Block] = ()) -> None:
         self.cidr = str(network)
@@ -23,15 +23,15 @@ class AddressAllocator:
 
     @classmethod
     def from_network(cls, network: NetworkPlan, pools: tuple[PoolPlan, ...]) -> AddressAllocator:
-        """On the ordinary network, above service hosts and pools."""
+        """On the in-band network, above service hosts and pools."""
         try:
             whole = ipaddress.IPv4Network(network.cidr)
-        except ValueError:  # said elsewhere
+        except ValueError:  # reported elsewhere
             whole = ipaddress.IPv4Network("0.0.0.0/0")
         return cls(whole, [network.management, *(pool.addresses.block for pool in pools)])
 
     def allocate(self, hosts: int) -> ipaddress.IPv4Network | None:
-        """The next block for so many hosts; None where the network is full."""
+        """Allocate the next block for a number of hosts; None if the network is full."""
         least = compute_block_size(max(hosts, 1))
         for size in (max(least, _DEFAULT_CAPACITY), least):
             start = (self.end - size) // size * size

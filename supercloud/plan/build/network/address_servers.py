@@ -1,4 +1,4 @@
-"""The hosts that serve DHCP and DNS: the scheduler's controllers. Nobody gives them an address, so theirs are fixed."""
+"""The hosts that serve DHCP and DNS: the scheduler's controllers, which have static addresses."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ __all__ = ["AddressServer", "address_servers"]
 
 
 class AddressServer(NamedTuple):
-    """A host that serves DHCP and DNS, with what has to be set on it by hand or by its scripts."""
+    """A host that serves DHCP and DNS, with the settings that are made manually or by its scripts."""
 
     name: str
     address: str
     length: int
-    """Of the prefix of its subnet."""
+    """Prefix length of its subnet."""
     gateway: str | None
 
     @property
     def name_and_address(self) -> str:
-        """For pages that people read."""
+        """Format for documentation pages."""
         return f"{self.name} ({self.address})"
 
 
 def address_servers(plan: Plan) -> tuple[AddressServer, ...]:
-    """Every controller with an address in a subnet of the plan, in their order; the first one serves first."""
+    """Every controller with an address in a subnet of the plan, in their order; the first one is the primary."""
     subnets = plan.networks.subnets if plan.networks else ()
     found = []
     for host in plan.scheduler.controllers:

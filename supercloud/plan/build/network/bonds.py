@@ -1,4 +1,4 @@
-"""The bond of a host's links to a bridged network: what it is called, and which interfaces it is made of."""
+"""The bond of a host's links to a bridged network: its name and its interfaces."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ __all__ = ["list_bond_devices", "find_bond_groups", "format_bond_interface", "fo
 
 
 def format_bond_name(plan: Plan, fabric: FabricPlan) -> str:
-    """What ``bond.sh`` of a network calls the bond: the same on all of its hosts."""
+    """Name of the bond in ``bond.sh`` of a network: the same on all of its hosts."""
     return f"bond{[item.name for item in plan.spec.fabrics].index(fabric.name)}"
 
 
 def format_bond_interface(fabric: FabricPlan, link: int) -> str:
-    """What an interface is called whose RDMA device the catalog does not know."""
+    """Placeholder for an interface whose RDMA device the catalog does not have."""
     return f"{fabric.role}{link}"
 
 
 def find_bond_groups(fabric: FabricPlan) -> dict[str, int]:
-    """Pool or service -> links of each of its machines to a bridged network, where they are more than one."""
+    """Pool or service -> links of each of its machines to a bridged network, if there is more than one."""
     links = dict.fromkeys(fabric.pools, fabric.rails * fabric.planes)
     links |= {item.name: -(-item.links // item.count) for item in fabric.services if item.count}
     return {group: count for group, count in links.items() if count > 1}
 
 
 def list_bond_devices(plan: Plan, fabric: FabricPlan, group: str, links: int) -> tuple[str, ...]:
-    """RDMA devices behind the links of a machine; empty unless the catalog knows those of all of them."""
+    """RDMA devices behind the links of a machine; empty unless the catalog has all of them."""
     found: tuple[str, ...] = ()
     for pool in plan.pools:
         if pool.name == group:
@@ -38,7 +38,7 @@ def list_bond_devices(plan: Plan, fabric: FabricPlan, group: str, links: int) ->
 
 
 def get_product_name(plan: Plan, fabric: FabricPlan, group: str) -> str:
-    """Product of the catalog that the machines of a pool or service are; the name of a service without one."""
+    """Product name of the machines of a pool or service; the name of the service without a product."""
     pool = next((item for item in plan.pools if item.name == group), None)
     if pool:
         return pool.machine.name

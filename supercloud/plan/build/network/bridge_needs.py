@@ -1,4 +1,4 @@
-"""What a bridged network asks of the operating system of its switches, and where that lacks it."""
+"""Requirements of a bridged network on the operating system of its switches, and missing capabilities."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ __all__ = ["describe_missing_feature"]
 
 
 def describe_missing_feature(plan: Plan, fabric: FabricPlan, run: SwitchRun) -> str:
-    """Why the switches of a tier cannot do their part, empty where they can."""
+    """The reason why the switches of a tier do not support it; empty if they do."""
     system, declared = run.network_os, next(item for item in plan.spec.fabrics if item.name == fabric.name)
     if system is None:
-        return "the operating system is not known"
+        return "the operating system is unknown"
     if declared.peer_links and run.tier.name == "leaf" and run.tier.count > 1 and not system.mlag:
-        return f"{system.title} has no multi-chassis link aggregation, which the pairs of leaves need"
+        return f"{system.title} has no multi-chassis link aggregation, which pairs of leaves require"
     if not system.spanning_tree and _has_loops(plan, fabric):
-        return f"{system.title} has no spanning tree, and there is more than one way to a switch"
+        return f"{system.title} has no spanning tree, but there is more than one path to a switch"
     return ""
 
 

@@ -1,8 +1,9 @@
-"""Bridged networks decided: which ports form a bundle, which VLAN each is in, what is a pair, who is the root.
+"""Decisions about bridged networks: port bundles, VLANs of ports, pairs of leaves, root of the spanning tree.
 
-Two leaves that are joined (``peer_links``) are one switch towards whatever hangs on both of them. All links between two
-such switches form one bundle (LACP); so do those of a host that ends at one of them. Whatever loop is left, such as
-uplinks to two spines, is cut by the spanning tree. Ports are read from the table of cables, so that the two agree.
+Two leaves with links between them (``peer_links``) act as one switch towards devices that are connected to both. All
+links between two such switches form one bundle (LACP); so do those of a host that end at one of them. Remaining loops,
+such as uplinks to two spines, are blocked by the spanning tree. Ports come from the table of cables, so that the two
+agree.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = [
     "build_bridged_networks",
 ]
 
-# Numbers of bundles: up to here they follow from ports and are the same on both switches of a pair.
+# Numbers of bundles: up to this one they follow from ports and are equal on both switches of a pair.
 _SINGLE_SWITCH_OFFSET = 1000
 PEER_CHANNEL = 2000
 # Priorities of bridges are multiples of 4096 (IEEE 802.1D); the default is 32768.
@@ -51,23 +52,23 @@ class _SwitchPort(NamedTuple):
 
 @dataclass(frozen=True)
 class Trunk:
-    """One or more ports of one switch that act as one."""
+    """One or more ports of one switch that act as one interface."""
 
     kind: Literal["host", "switch", "peer", "exit"]
     ports: tuple[str, ...]
     description: str
     number: int
-    """Of the bundle, the same on both switches of a pair where it spans them; 0: the port is by itself."""
+    """Number of the bundle, equal on both switches of a pair if it spans them; 0: a single port."""
     is_mlag: bool = False
-    """Whether the other switch of the pair has ports of it too."""
+    """Whether the other switch of the pair also has ports of it."""
     vlan: Vlan | None = None
-    """The one VLAN it is in, untagged. None: it carries VLANs with tags, or nobody knows which it is in."""
+    """Untagged VLAN. None: it carries tagged VLANs, or its VLAN is unknown."""
     tagged: tuple[Vlan, ...] = ()
     lanes: int = 0
-    """Electrical lanes of each port, 0 where its cage is whole."""
+    """Electrical lanes of each port, 0 if its cage is not split."""
     split: int = 1
     speed: Rate | None = None
-    """Of its links, where it is another one than the fabric's."""
+    """Speed of its links, if it differs from the fabric's."""
 
 
 @dataclass(frozen=True)
@@ -79,24 +80,24 @@ class BridgeSwitch:
     name: str
     management: str
     peer: tuple[str, str] | None
-    """Name and management address of the other switch of its pair."""
+    """Name and management address of the other switch of the pair."""
     pair: int
-    """Number of its pair over all bridged networks, from 1; 0 where it has none."""
+    """Number of its pair over all bridged networks, from 1; 0 without a pair."""
     is_first: bool
-    """Of its pair."""
+    """MAC address of the pair."""
     priority: int | None
-    """In the spanning tree; None is the default."""
+    """Priority in the spanning tree; None is the default."""
     vlans: tuple[Vlan, ...]
     trunks: tuple[Trunk, ...]
     breakouts: Mapping[str, int]
-    """Cages that are split, by name, and into how many parts."""
+    """Names of split cages -> number of parts."""
     management_vlan: Vlan | None
-    """The VLAN that its own management address is in, where no other network reaches its management port."""
+    """VLAN of its own management address, if no other network connects its management port."""
 
 
 @dataclass(frozen=True)
 class HostBond:
-    """Machines whose links to a network act as one."""
+    """Machines whose links to a network are bonded."""
 
     group: str
     hosts: tuple[str, ...]
@@ -110,11 +111,11 @@ class BridgedNetwork:
 
     fabric: FabricPlan
     vlans: tuple[Vlan, ...]
-    """Those of its own hosts."""
+    """VLANs of its own hosts."""
     switches: tuple[BridgeSwitch, ...]
     bonds: tuple[HostBond, ...]
     hosts_without_vlan: tuple[str, ...]
-    """Ports of machines that are in no subnet of the plan."""
+    """Ports of machines without a subnet in the plan."""
 
 
 @dataclass
@@ -132,21 +133,21 @@ class _NamedLink:
 
 @dataclass
 class _BridgeContext:
-    """All bridged networks of a plan, looked up by switch."""
+    """All bridged networks of a plan, by switch."""
 
     plan: Plan
     runs: dict[str, tuple[SwitchRun, int]] = field(default_factory=dict)
     declared: dict[str, Declared] = field(default_factory=dict)
 
     def find_bridge(self, switch: str) -> tuple[str, int]:
-        """The switch that a switch is seen as: both of a pair are one."""
+        """The logical switch of a switch: both switches of a pair are one."""
         run, index = self.runs[switch]
         tier = run.tier
         paired = self.declared[run.fabric].peer_links and tier.name == "leaf" and index // 2 * 2 + 1 < tier.count
         return f"{run.fabric}-{tier.name}", (index // 2 * 2 if paired else index)
 
     def find_peer(self, switch: str) -> str | None:
-        """The other switch of a pair."""
+        """The other switch of the pair."""
         run, index = self.runs[switch]
         other = index ^ 1
         if other >= run.tier.count:
@@ -159,20 +160,20 @@ class _BridgeContext:
         return run.format_port_name(end.number, end.split, end.lane)
 
     def compute_port_number(self, end: _SwitchPort) -> int:
-        """What a port counts as in the number of a bundle."""
+        """Port number in the number of a bundle."""
         run, _ = self.runs[end.switch]
         return end.number + 1 + end.lane * (run.tier.radix + run.switch.uplink_ports)
 
 
 def list_bridged_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
-    """The Ethernet networks with switches of ours that are not routed."""
+    """The Ethernet networks with self-managed switches that are not routed."""
     return tuple(
         item for item in list_cabled_fabrics(plan) if item.kind != "infiniband" and not is_routed(item.kind, item.role)
     )
 
 
 def build_bridged_networks(plan: Plan) -> tuple[BridgedNetwork, ...]:
-    """Every bridged network of a plan, with all of its switches."""
+    """Build every bridged network of a plan, with all of its switches."""
     from ..cabling.cables import build_cable_table
     from ..cabling.ends import DeviceLocator
 
@@ -297,7 +298,7 @@ def _attach_host(
     vlan: Vlan | None,
     speed: Rate | None,
 ) -> str:
-    """A host's ports on its switches; how the host bundles them, empty where it has one link."""
+    """A host's ports on its switches; the host's bonding mode, empty for a single link."""
     ends = [link.upper for link in links]
     places = {context.find_bridge(end.switch) for end in ends}
     bundled = len(ends) > 1 and len(places) == 1
@@ -332,7 +333,7 @@ def _join_switches(
     links: Sequence[_NamedLink],
     carried_vlans: Mapping[str, tuple[Vlan, ...]],
 ) -> None:
-    """Links between switches: those of a pair, and one bundle for all links between any other two."""
+    """Links between switches: those of a pair, and one bundle for all links between any two others."""
     between: dict[tuple[tuple[str, int], tuple[str, int]], list[_NamedLink]] = {}
     for link in links:
         assert link.lower is not None
@@ -377,7 +378,7 @@ def _join_switches(
 
 
 def _build_natural_sort_key(port: str) -> list[tuple[int, str]]:
-    """Order of ports as people count them: swp2 comes before swp10."""
+    """Natural sort order of ports: swp2 comes before swp10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", port)]
 
 
@@ -417,7 +418,7 @@ def _list_carried_vlans(
 
 
 def _compute_priority(context: _BridgeContext, fabric: FabricPlan, run: SwitchRun, index: int) -> int | None:
-    """The first topmost switch, or pair, is the root of the spanning tree; the second takes its place."""
+    """The first topmost switch, or pair, is the root of the spanning tree; the second is the backup root."""
     if context.declared[fabric.name].joins or run.tier.name != fabric.tiers[-1].name:
         return None
     places = list(dict.fromkeys(context.find_bridge(run.format_name(item)) for item in range(run.tier.count)))
@@ -426,7 +427,7 @@ def _compute_priority(context: _BridgeContext, fabric: FabricPlan, run: SwitchRu
 
 
 def _find_host_vlans(plan: Plan, vlans: Mapping[str, Vlan]) -> dict[tuple[str, str], Vlan]:
-    """(role of a network, pool or group) -> the VLAN of its machines there."""
+    """(role of a network, pool or group) -> the VLAN of its machines in it."""
     networks = plan.networks
     assert networks is not None
     names: dict[tuple[str, str], str] = {}

@@ -1,7 +1,7 @@
-"""Addresses of what is neither node, switch nor server of storage: service machines, and distribution units of racks.
+"""Addresses of devices other than nodes, switches and storage servers: service machines, and PDUs of racks.
 
-On the ordinary network they have addresses of the service hosts' block, from its end downwards; on the management
-network blocks of their own. A group has room to grow, so that one machine more renumbers no other.
+On the in-band network their addresses are from the service hosts' block, from its end downwards; on the management
+network from separate blocks. A group has space to grow, so that adding a machine renumbers no other.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _DIGITS = 2
 _PDU = "pdu"
 # The first of the service hosts' addresses are those of controllers, which are numbered upwards.
 _CONTROLLER_ADDRESSES = 100
-# Machines of a group that there is room for, where groups are few for the block.
+# Reserved number of machines per group, if there are few groups for the block.
 _GROUP_CAPACITY = 250
 _MIN_GROUPS = 32
-# Smaller parts of the management network are not cut up: all kinds of devices then share one.
+# Smaller parts of the management network are not divided: all kinds of devices then share one.
 _MIN_SPLIT_ADDRESSES = 1 << 12
 _PDU_CAPACITY = 250
 
 
 @dataclass(frozen=True)
 class ManagementAllocators:
-    """Where the blocks of management controllers are that no node has: each kind grows without moving the others."""
+    """The blocks of BMC addresses other than those of nodes: each kind grows without moving the others."""
 
     servers: AddressAllocator
     machines: AddressAllocator
     pdus: Block | None
-    """Counted upwards from its start; None where there is one room for all."""
+    """Next address from the start of the block; None if all kinds share one block."""
 
     @classmethod
     def from_block(cls, block: Block) -> ManagementAllocators:
-        """A part of the management network, shared out: its upper half to servers, the rest to the others."""
+        """A part of the management network, divided: its upper half for servers, the rest for the others."""
         if block.num_addresses < _MIN_SPLIT_ADDRESSES:
             room = AddressAllocator(block)
             return cls(room, room, None)
@@ -56,7 +56,7 @@ class ManagementAllocators:
 def build_machine_runs(
     network: NetworkPlan, fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None, problems: Problems
 ) -> tuple[MachineRun, ...]:
-    """Every group of service machines, with its addresses on the ordinary network where it hangs on it."""
+    """Every group of service machines, with its addresses on the in-band network, if connected to it."""
     joined = [item for item in fabrics if item.role == "in-band" and not is_routed(item.kind, item.role) and item.tiers]
     on = {service.name for fabric in joined for service in fabric.services}
     block, runs = network.management, []
@@ -72,8 +72,8 @@ def build_machine_runs(
             problems.add_error(
                 "network-size",
                 "network.cidr",
-                f"{block} has no {room} addresses left for the machines of {name}",
-                "give a larger network",
+                f"{block} has no {room} free addresses for the machines of {name}",
+                "specify a larger network",
             )
             end += room
             continue
@@ -88,8 +88,8 @@ def iter_management_runs(
     allocators: ManagementAllocators,
     problems: Problems,
 ) -> Iterator[BmcRun]:
-    """The management ports of service machines of ours and of distribution units. What hangs on no other network has
-    its own name there, except for hosts of the scheduler: their names belong to the addresses that it uses."""
+    """The management ports of self-managed service machines and of PDUs. A device that is on no other network has its
+    own host name on this one, except for hosts of the scheduler: their names belong to the addresses that it uses."""
     for item in machines:
         if item.is_managed:
             is_named = item.addresses is not None or any(name in item.hosts for name in scheduler_hosts)
@@ -107,7 +107,7 @@ def iter_management_runs(
 
 
 def _select_start_block(block: Block, hosts: int) -> Block | None:
-    """The first addresses of a block: as many as the hosts take, and room for some more."""
+    """The first addresses of a block: those of the hosts, and space for some more."""
     size = compute_block_size(max(hosts, _PDU_CAPACITY))
     if size > block.num_addresses:
         return None
@@ -121,15 +121,15 @@ def _iter_run(
         problems.add_error(
             "network-size",
             "network.management",
-            f"{range_name} has no block left for the {len(hosts)} management ports of {name}",
-            "give a larger network",
+            f"{range_name} has no free block for the {len(hosts)} management ports of {name}",
+            "specify a larger network",
         )
         return
     yield BmcRun(name, hosts, HostRange(prefix, hosts.first, hosts.last, hosts.width), AddressRun(block, 0, len(hosts)))
 
 
 def _count_groups(fabrics: tuple[FabricPlan, ...], hall: FacilityPlan | None) -> Mapping[str, tuple[int, bool]]:
-    """Name -> how many, and whether they are ours. The same name in several places means the same machines."""
+    """Name -> number, and whether they are self-managed. The same name in several places means the same machines."""
     switches = {f"{fabric.name}-{tier.name}" for fabric in fabrics for tier in fabric.tiers}
     found = {group.name: (group.count, True) for group in (hall.service_groups if hall else ())}
     for fabric in fabrics:

@@ -1,4 +1,4 @@
-"""MAC addresses as the user gives them: a CSV file of host, network and MAC, checked line by line."""
+"""MAC addresses as the user specifies them: a CSV file of host, network and MAC, checked line by line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_macs(
             "network-macs",
             "network.macs",
             f"{spec.network.macs!r}: {error}",
-            "give a CSV file of host,network,mac, its path relative to the spec",
+            "specify a CSV file of host,network,mac with a path relative to the spec",
         )
         return {}
     nodes = [*(pool.hosts for pool in pools), *(group.hosts for group in servers)]
@@ -68,7 +68,7 @@ def read_macs(
         problems.add_error(
             "network-macs",
             "network.macs",
-            f"{len(wrong) - _MAX_FINDINGS} more lines of {spec.network.macs} are wrong",
+            f"{len(wrong) - _MAX_FINDINGS} more lines of {spec.network.macs} have errors",
             "correct these first",
         )
     return found
@@ -87,21 +87,24 @@ def _find_problem(
         return f"{len(cells)} columns", "host,network,mac"
     host, network, mac = cells[0], cells[1], cells[2].lower().replace("-", ":")
     if not re.fullmatch(r"[0-9a-z]{1,2}([:-][0-9a-z]{1,2}){3,7}|[0-9a-f.]{12,14}", mac):
-        # not quoted: the file may be another one than was meant, and not for everybody's eyes
-        return "the third column is no MAC address", "host,network,mac, such as train-0001,in-band,02:42:ac:11:00:02"
+        # not quoted: the file may be the wrong one, with confidential content
+        return "the third column is not a MAC address", "host,network,mac, such as train-0001,in-band,02:42:ac:11:00:02"
     if network not in hosts_by_network:
-        return f"there is no network {network!r}", "known: in-band, bmc, switch"
+        return f"unknown network {network!r}", "known: in-band, bmc, switch"
     if not any(_has_host(hosts, host) for hosts in hosts_by_network[network]):
         return (
-            f"there is no {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}",
+            f"unknown {'switch' if network == 'switch' else 'node or server'} {host!r} on {network}",
             _describe_ranges(hosts_by_network[network]),
         )
     if not _MAC.match(mac) or int(mac[:2], 16) & 1:
-        return f"{cells[2]!r} is no MAC address of a host", "six pairs of digits, the first one even: 02:42:ac:11:00:02"
+        return (
+            f"{cells[2]!r} is not a unicast MAC address",
+            "use six pairs of digits, the first one even: 02:42:ac:11:00:02",
+        )
     if (host, network) in macs:
         return f"{host} has two MAC addresses on {network}: {macs[host, network]} and {mac}", "remove one of the lines"
     if mac in owners:
-        return f"{mac} belongs to {owners[mac]} already", "every port has an address of its own"
+        return f"{mac} already belongs to {owners[mac]}", "every port has a unique address"
     return None
 
 

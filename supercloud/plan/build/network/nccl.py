@@ -1,4 +1,4 @@
-"""What NCCL is told of a pool's fabrics: RDMA devices, the entry of the P_Key table, the traffic class.
+"""NCCL settings for a pool's fabrics: RDMA devices, index in the P_Key table, traffic class.
 
 The variables: docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html. A file has them for a whole host: NCCL reads
 /etc/nccl.conf (same page), RCCL /etc/rccl.conf (rocm.docs.amd.com/projects/rccl, environment variables, and
@@ -19,20 +19,20 @@ __all__ = [
     "list_rdma_devices",
 ]
 
-# Index of the P_Key that jobs use: plan/build/fabric/partitions.py has the key of a node's tenant there.
+# Index of the P_Key that jobs use: plan/build/fabric/partitions.py puts the key of a node's tenant there.
 _PKEY_INDEX = "0"
 
-# Makers of accelerators whose collectives are run by NCCL, or by a library that reads its variables -> its file.
+# Vendors of accelerators whose collectives use NCCL, or a library that reads its variables -> its file.
 _CONFIG_FILES = {"NVIDIA": "nccl.conf", "AMD": "rccl.conf"}
 
 
 def find_collectives_file(pool: PoolPlan) -> str | None:
-    """The file in /etc that has the variables for a pool's hosts; None where their library reads none."""
+    """The file in /etc with the variables for a pool's hosts; None if their library reads none."""
     return _CONFIG_FILES.get(pool.accelerator.vendor) if pool.accelerator else _CONFIG_FILES["NVIDIA"]
 
 
 def list_collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...]:
-    """The fabrics of a pool that collectives of NCCL run over, where they are RDMA of our own."""
+    """The fabrics of a pool that NCCL collectives use: self-managed RDMA fabrics."""
     if find_collectives_file(pool) is None:
         return ()
     return tuple(
@@ -43,7 +43,7 @@ def list_collective_fabrics(plan: Plan, pool: PoolPlan) -> tuple[FabricPlan, ...
 
 
 def list_rdma_devices(pool: PoolPlan, fabric: FabricPlan) -> tuple[str, ...]:
-    """RDMA devices of a pool's machine on a fabric, in rail order; none where the catalog does not know them all."""
+    """RDMA devices of a pool's machine on a fabric, in rail order; empty unless the catalog has all of them."""
     adapter = find_adapter(pool.machine, fabric.role, fabric.kind)
     links = fabric.rails * fabric.planes
     return adapter.devices[:links] if adapter and len(adapter.devices) >= links else ()
@@ -66,7 +66,7 @@ def build_fabric_settings(plan: Plan, fabric: FabricPlan, pool: PoolPlan) -> dic
 
 
 def build_nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
-    """Settings of a pool's hosts, sorted; empty where no fabric says anything."""
+    """Settings of a pool's hosts, sorted; empty if no fabric has settings."""
     found: dict[str, str] = {}
     devices: list[str] = []
     fabrics = list_collective_fabrics(plan, pool)
@@ -75,5 +75,5 @@ def build_nccl_settings(plan: Plan, pool: PoolPlan) -> dict[str, str]:
         found |= build_fabric_settings(plan, fabric, pool)
     if fabrics and all(list_rdma_devices(pool, fabric) for fabric in fabrics):
         found["NCCL_IB_HCA"] = "=" + ",".join(devices)
-    # NCCL_MNNVL_ENABLE is not set: NCCL uses NVLink between nodes where IMEX runs, and forced it would fail elsewhere
+    # NCCL_MNNVL_ENABLE is not set: NCCL uses NVLink between nodes if IMEX runs; forced, it would fail otherwise
     return dict(sorted(found.items()))

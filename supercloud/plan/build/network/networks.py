@@ -1,4 +1,4 @@
-"""Networks decided: who gets which subnet, name and AS number. Nothing is per node or per switch here."""
+"""Decisions about networks: subnets, names and AS numbers. Nothing is per node or per switch."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from .server_links import build_server_links, select_upper_half
 
 __all__ = ["build_networks_plan"]
 
-# Private networks (RFC 1918, and RFC 6598 for what never leaves the site); the first that is free is taken.
+# Private networks (RFC 1918, and RFC 6598 for site-internal traffic); the first free one is used.
 _PRIVATE_RANGES = {
     "fabrics": ("172.16.0.0/12", "10.0.0.0/8", "192.168.0.0/16"),
     "management": ("100.64.0.0/10", "192.168.0.0/16", "172.16.0.0/12"),
 }
 _MAX_FABRICS = 64
-# Leaves take half of a fabric's block, spines and cores a quarter each: what grows does not move the others.
+# Leaves have half of a fabric's block, spines and cores a quarter each: growth of one does not move the others.
 _TIER_SHARES = {"leaf": 2, "spine": 4, "core": 4}
 
 
@@ -63,7 +63,7 @@ def build_networks_plan(
     folder: Path,
     problems: Problems,
 ) -> NetworksPlan | None:
-    """Everything with an address; None on a cloud, where others give them."""
+    """Everything with an address; None in a cloud, which assigns them."""
     if spec.site.kind != "onprem":
         return None
     cidr = parse_block(network.cidr)
@@ -75,8 +75,8 @@ def build_networks_plan(
         problems.add_error(
             "network-size",
             "network.management",
-            f"{management} has {management.num_addresses} addresses, management needs at least 1024",
-            "give a larger network",
+            f"{management} has {management.num_addresses} addresses, but management requires at least 1024",
+            "specify a larger network",
         )
     rooms = ManagementAllocators.from_block(quarters[3])
     server_bmcs = _allocate_blocks(rooms.servers, {group.name: group.count for group in servers}, problems)
@@ -219,7 +219,7 @@ def _pool_links(
 
 
 def _select_network_block(declared: str | None, name: str, used: list[Block | None], problems: Problems) -> Block:
-    """The network the user gave, or the first private one that no other takes."""
+    """The network that the user specified, or the first private one that no other uses."""
     choices = [Block(item) for item in _PRIVATE_RANGES[name]]
     free = next((item for item in choices if not any(other and item.overlaps(other) for other in used)), choices[0])
     if declared is None:
@@ -228,7 +228,10 @@ def _select_network_block(declared: str | None, name: str, used: list[Block | No
         return Block(declared)
     except ValueError as error:
         problems.add_error(
-            "network-size", f"network.{name}", f"{declared!r} is no network of IPv4: {error}", f"such as {free}"
+            "network-size",
+            f"network.{name}",
+            f"{declared!r} is not a valid IPv4 network: {error}",
+            f"for example {free}",
         )
         return free
 
@@ -239,12 +242,12 @@ def _carve_blocks(
     try:
         return allocate_blocks(str(network), needs)
     except InputError as error:
-        problems.add_error("network-size", path, f"the part for {subject}: {error}", "give a larger network")
+        problems.add_error("network-size", path, f"the part for {subject}: {error}", "specify a larger network")
         return allocate_blocks("0.0.0.0/0", needs)  # so that everything else can still be checked
 
 
 def _allocate_blocks(allocator: AddressAllocator, needs: Mapping[str, int], problems: Problems) -> dict[str, Block]:
-    """A block for each of a list that grows at its end, one after the other."""
+    """A block for each of a list that grows at its end, in sequence."""
     found: dict[str, Block] = {}
     for name, count in needs.items():
         block = allocator.allocate(count)
@@ -252,8 +255,8 @@ def _allocate_blocks(allocator: AddressAllocator, needs: Mapping[str, int], prob
             problems.add_error(
                 "network-size",
                 "network.management",
-                f"{allocator.cidr} has no block left for the BMCs of {name}",
-                "give a larger network",
+                f"{allocator.cidr} has no free block for the BMCs of {name}",
+                "specify a larger network",
             )
         found[name] = block or Block("0.0.0.0/0")
     return found
@@ -282,8 +285,8 @@ def _select_as_numbers(
             problems.add_error(
                 "network-asn",
                 path,
-                f"{declared.routing.asn_range} is no range of AS numbers",
-                "from 1 to 4294967294, the lower one first",
+                f"{declared.routing.asn_range} is not a valid range of AS numbers",
+                "use numbers from 1 to 4294967294, the lower one first",
             )
             return first, last
         first, last = low, high
@@ -293,9 +296,9 @@ def _select_as_numbers(
         problems.add_error(
             "network-asn",
             path,
-            f"{first}-{last} has {last - first + 1} AS numbers, {fabric.name} needs {needed} ({counts}: one "
+            f"{first}-{last} has {last - first + 1} AS numbers, but {fabric.name} needs {needed} ({counts}: one "
             "for each leaf, for the spines of each pod, for the cores of each plane)",
-            f"give {needed} or more, such as {first}-{first + needed - 1}",
+            f"specify {needed} or more, such as {first}-{first + needed - 1}",
         )
     return first, last
 
@@ -334,7 +337,7 @@ def _build_switch_runs(
 
 
 def _select_tier_block(block: Block, tier: str) -> Block:
-    """The part of a fabric's block that a tier has."""
+    """The part of a fabric's block for a tier."""
     half, other = block.subnets(prefixlen_diff=1)
     third, fourth = other.subnets(prefixlen_diff=1)
     return {"leaf": half, "spine": third, "core": fourth}[tier]

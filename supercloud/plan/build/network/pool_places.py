@@ -1,8 +1,8 @@
-"""Where the nodes of each pool begin in a subnet that pools share: an InfiniBand rail is one for the whole fabric.
+"""The first address of each pool in a subnet that pools share: an InfiniBand rail is one subnet for the whole fabric.
 
-The first pool begins at the start, the second in the middle, the next ones in the middle of what is left between two.
-So each pool has as much room to grow as its neighbours leave, a pool added behind the others moves none of them, and a
-pool moves those behind it only when it grows into them: ``diff`` then says so.
+The first pool starts at the beginning, the second in the middle, the next ones in the middle of the largest remaining
+gaps. Each pool can therefore grow up to its neighbours, a pool added after the others moves none of them, and a pool
+moves its successors only when it grows into them: ``diff`` reports this.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ...model.plan import FabricPlan
 
 __all__ = ["compute_pool_starts"]
 
-# Nodes stay in 1/n of a rail where they can: servers, which may come later, have the upper half (``server_links.py``).
+# Nodes use 1/n of a rail if possible: servers, which may be added later, have the upper half (``server_links.py``).
 # Under Kubernetes pods have parts of the lower half (``pod_blocks``), at most its upper three quarters.
 _PART, _PART_BESIDE_PODS = 2, 8
 _MAX_PARTS = 1024
-"""Places that are tried for each pool."""
+"""Number of positions that are tried for each pool."""
 
 
 def compute_pool_starts(
@@ -29,7 +29,7 @@ def compute_pool_starts(
 ) -> tuple[int, ...]:
     """Number of each pool's first host in the subnet of a rail, in the order of the fabric's pools.
 
-    Where pools do not fit with room between them they follow each other without any: the subnet is then full.
+    If pools do not fit with gaps between them, they follow each other without gaps: the subnet is then full.
     """
     whole = rail.num_addresses
     below = whole // (2 if has_servers else 1)
@@ -45,14 +45,14 @@ def compute_pool_starts(
 
 
 def _count_pod_parts(spec: ClusterSpec, item: FabricPlan) -> int:
-    """The nodes' part of what servers leave of a rail: 1/n, the rest is for addresses of pods."""
+    """The nodes' part of the part of a rail without servers: 1/n, the rest is for addresses of pods."""
     if spec.scheduler.kind != "kubernetes" or item.role != "compute":
         return 1
     return 4 if len(spec.tenants) > 1 and any(pool.slicing for pool in spec.pools) else 2
 
 
 def _spread_starts(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
-    """The start of each pool among so many numbers; None where they do not all find room."""
+    """The start of each pool in a range of numbers; None if they do not all fit."""
     taken: list[range] = []
     for count in nodes:
         starts = (int(hosts * _compute_bisection(place)) for place in range(_MAX_PARTS))
@@ -71,6 +71,6 @@ def _spread_starts(nodes: Sequence[int], hosts: int) -> tuple[int, ...] | None:
 
 
 def _compute_bisection(place: int) -> Fraction:
-    """0, 1/2, 1/4, 3/4, 1/8 …: each lies in the middle of what the ones before it leave."""
+    """0, 1/2, 1/4, 3/4, 1/8 …: each is in the middle of a gap between the previous ones."""
     digits = f"{place:b}"[::-1]
     return Fraction(int(digits, 2), 1 << len(digits))

@@ -1,6 +1,6 @@
 """Addresses of the nodes' links to fabrics: a block for each fabric, a part of it for each rail and plane.
 
-On Ethernet every link is routed: two addresses, out of the prefix of the leaf it hangs on. On InfiniBand a rail is one
+On Ethernet every link is routed: two addresses, from the prefix of its leaf. On InfiniBand a rail is one
 flat subnet.
 """
 
@@ -33,14 +33,14 @@ def _round_up_to_power(number: int) -> int:
 
 
 def split_block(block: Block, count: int) -> tuple[Block, ...]:
-    """Equal parts of a block, one for each plane and side."""
+    """Divide a block into equal parts of a block, one for each plane and side."""
     length = block.prefixlen + _round_up_to_power(count).bit_length() - 1
     size = 1 << (32 - length)
     return tuple(ipaddress.IPv4Network((int(block.network_address) + index * size, length)) for index in range(count))
 
 
 def _compute_rail_size(fabric: FabricPlan) -> tuple[int, int]:
-    """How many rails a fabric has over all planes, and the addresses each needs: a power of two."""
+    """Number of rails of a fabric over all planes, and the addresses per rail: a power of two."""
     hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
     servers = count_server_addresses(fabric)
     if fabric.kind == "infiniband":
@@ -56,7 +56,7 @@ def _compute_rail_size(fabric: FabricPlan) -> tuple[int, int]:
 def allocate_rail_blocks(
     spec: ClusterSpec, fabrics: list[FabricPlan], network: Block, problems: Problems
 ) -> dict[str, Block]:
-    """A block for the rails of each fabric: where it was declared, else one after the other, with room to grow."""
+    """A block for the rails of each fabric: the declared one, else one after the other, with space to grow."""
     found: dict[str, Block] = {}
     needs: dict[str, int] = {}
     for item in fabrics:
@@ -71,7 +71,10 @@ def allocate_rail_blocks(
             found[item.name] = Block(declared)
         except ValueError as error:
             problems.add_error(
-                "network-size", path, f"{declared!r} is no network of IPv4: {error}", "such as 172.16.0.0/16"
+                "network-size",
+                path,
+                f"{declared!r} is not a valid IPv4 network: {error}",
+                "use a form such as 172.16.0.0/16",
             )
             continue
         if found[item.name].num_addresses < needs[item.name]:
@@ -79,12 +82,12 @@ def allocate_rail_blocks(
             problems.add_error(
                 "network-size",
                 path,
-                f"{declared} holds {fit} rails of {size} addresses, {item.name} has {count} rails",
-                f"give a network of /{33 - needs[item.name].bit_length()} or larger",
+                f"{declared} has space for {fit} rails of {size} addresses, but {item.name} has {count} rails",
+                f"specify a network of /{33 - needs[item.name].bit_length()} or larger",
             )
             del found[item.name]
     left = {name: size for name, size in needs.items() if name not in found}
-    for room in (network.num_addresses >> shift for shift in range(3, 33)):  # room to grow: an eighth, or less
+    for room in (network.num_addresses >> shift for shift in range(3, 33)):  # space to grow: an eighth, or less
         position, blocks = 0, {}
         for name, size in left.items():
             size = max(size, room)
@@ -100,13 +103,13 @@ def allocate_rail_blocks(
         "network-size",
         "network.fabrics",
         f"{network} has {network.num_addresses} addresses, too few for the rails of: {wanted}",
-        "give a larger network, or a subnet to each fabric",
+        "specify a larger network, or a subnet for each fabric",
     )
     return found
 
 
 def list_server_blocks(fabric: FabricPlan, block: Block) -> tuple[Block, ...]:
-    """The blocks that servers have the upper half of: of each plane the last, on InfiniBand of each rail its own."""
+    """The blocks with an upper half for servers: the last of each plane, on InfiniBand that of each rail."""
     hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
     if fabric.kind == "infiniband":
         return split_block(block, hosts.planes * hosts.nics)
@@ -116,7 +119,7 @@ def list_server_blocks(fabric: FabricPlan, block: Block) -> tuple[Block, ...]:
 
 
 def build_rail_subnets(fabric: FabricPlan, block: Block, servers: Sequence[ServerLinks]) -> list[Subnet]:
-    """A subnet a rail and plane; a fabric whose leaves take all rails of a node has one a plane."""
+    """A subnet per rail and plane; a fabric whose leaves connect all rails of a node has one per plane."""
     hosts = cast(NodeLinks, cast(Wiring, fabric.wiring).link_groups[0])
     flat = fabric.kind == "infiniband"
     per_plane = hosts.nics if flat else hosts.leaves_per_block

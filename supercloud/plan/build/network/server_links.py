@@ -1,8 +1,9 @@
-"""Addresses of what hangs on a fabric and is no node: storage servers, and machines declared as services.
+"""Addresses of devices on a fabric other than nodes: storage servers, and machines declared as services.
 
-A fabric's rails count up from the start of their block; these have the upper half of it. Servers of storage count down
-from its end, declared services up from its middle, each group with room to grow. An address follows from group, server
-and port and not from the leaf the cable ends at: no node, leaf or server added renumbers a server.
+A fabric's rails are numbered upwards from the start of their block; the servers have the upper half of it. Storage
+servers are numbered downwards from its end, declared services upwards from its middle, each group with space to grow.
+An address follows from group, server and port, not from the leaf of the cable: adding a node, leaf or server renumbers
+no server.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ...model.problems import Problems
 
 __all__ = ["ServerEnd", "iter_server_ends", "build_server_links", "count_server_addresses", "select_upper_half"]
 
-# Servers of a group that there is room for, where that takes no more than so small a part of the block.
+# Reserved number of servers per group, if that needs at most this part of the block.
 _DEFAULT_CAPACITY = 512
 _CAPACITY_DIVISOR = 16
 _DIGITS = 2
@@ -31,14 +32,14 @@ class ServerEnd(NamedTuple):
     links: ServerLinks
     server: int
     port: int
-    """Of the server, from 0."""
+    """Port of the server, from 0."""
     plane: int
     leaf: int
     leaf_port: int
     lane: int
-    """End of a splitter, from 1; 0 where the leaf's port is not split."""
+    """Number of the splitter's end, from 1; 0 if the leaf's port is not split."""
     split: int
-    """Links of such a port."""
+    """Number of links of such a port."""
 
     @property
     def host(self) -> str:
@@ -46,7 +47,7 @@ class ServerEnd(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in DNS: ``scratch-oss-0001-storage``, of further ports ``scratch-oss-0001-storage-2``."""
+        """DNS name: ``scratch-oss-0001-storage``, of further ports ``scratch-oss-0001-storage-2``."""
         return f"{self.host}-{self.links.fabric}" + (f"-{self.port + 1}" if self.port else "")
 
     @property
@@ -59,12 +60,12 @@ class ServerEnd(NamedTuple):
 
 
 def select_upper_half(block: Block) -> Block:
-    """Where the servers of a rail's block are."""
+    """The parts of a rail's block for servers."""
     return list(block.subnets(prefixlen_diff=1))[1]
 
 
 def _list_addressed_services(fabric: FabricPlan) -> list[tuple[int, Service]]:
-    """Position and service of everything that gets addresses: a subnet manager needs none."""
+    """Index and service of all services with addresses: a subnet manager needs none."""
     return [
         (number, service) for number, service in enumerate(fabric.services) if service.name != f"{fabric.name}-manager"
     ]
@@ -75,14 +76,14 @@ def _count_ports(service: Service) -> int:
 
 
 def _count_addresses(service: Service, servers: int, rails: int) -> int:
-    """Addresses of a group with room for so many servers; ``rails`` of a flat network share its ports, 0 is routed."""
+    """Addresses of a group with space for more servers; ``rails`` of a flat network share its ports, 0 is routed."""
     if rails:
         return compute_block_size(servers * -(-_count_ports(service) // rails))
     return 2 * _round_up_to_power(servers) * _round_up_to_power(_count_ports(service))
 
 
 def _compute_capacity(service: Service, rails: int, addresses: int) -> int:
-    """Servers of a group to have addresses for: a power of two."""
+    """Number of servers of a group to reserve addresses for: a power of two."""
     room, least = _DEFAULT_CAPACITY, _round_up_to_power(service.count)
     while room > least and _count_addresses(service, room, rails) > addresses // _CAPACITY_DIVISOR:
         room //= 2
@@ -94,7 +95,7 @@ def _round_up_to_power(number: int) -> int:
 
 
 def count_server_addresses(fabric: FabricPlan) -> int:
-    """Addresses that servers need at least in one rail's block: a power of two, 0 where there are none."""
+    """Minimum number of addresses for servers in one rail's block: a power of two, 0 without servers."""
     rails = fabric.rails * fabric.planes if fabric.kind == "infiniband" else 0
     sizes = [_count_addresses(service, service.count, rails) for _, service in _list_addressed_services(fabric)]
     return 2 * _round_up_to_power(sum(sizes)) if len(sizes) > 1 else sum(sizes)
@@ -103,7 +104,7 @@ def count_server_addresses(fabric: FabricPlan) -> int:
 def build_server_links(
     fabric: FabricPlan, blocks: Sequence[Block], position: int, problems: Problems
 ) -> tuple[ServerLinks, ...]:
-    """What each group of a fabric gets out of equal blocks, one a plane (routed) or a rail (flat)."""
+    """The part of each group of a fabric in equal blocks, one per plane (routed) or per rail (flat)."""
     rails = len(blocks) if fabric.kind == "infiniband" else 0
     if not _list_addressed_services(fabric):
         return ()
@@ -121,8 +122,8 @@ def build_server_links(
             problems.add_error(
                 "network-size",
                 f"fabrics[{position}]",
-                f"{halves[0]} and its like have no {size} addresses left for the ports of {service.name}",
-                "give the fabric a larger subnet",
+                f"{halves[0]} (and each parallel block) has no {size} free addresses for the ports of {service.name}",
+                "specify a larger subnet for the fabric",
             )
             continue
         low, high = (low, start) if service.hosts else (start + size, high)
@@ -138,7 +139,7 @@ def iter_server_ends(fabric: FabricPlan, links: Sequence[ServerLinks]) -> Iterat
     """Every link of every server of a fabric, group by group, server by server."""
     if not links:
         return
-    from ..fabric.service_links import build_service_links  # numpy is loaded where links are counted out, not to plan
+    from ..fabric.service_links import build_service_links  # loads numpy, which planning does not need
 
     ends = build_service_links(fabric)
     assert ends is not None

@@ -1,4 +1,4 @@
-"""VLANs of the bridged networks: one for each of their subnets, with a number that growth does not change."""
+"""VLANs of the bridged networks: one for each of their subnets, with a number that is stable under growth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...model.plan import FabricPlan, Plan
 __all__ = ["FIRST_VLANS", "LAST_VLAN", "PEER_VLAN", "Vlan", "find_vlan_family", "list_own_vlans", "build_vlans"]
 
 PEER_VLAN = 4094
-"""Between the switches of a pair, never beyond them."""
+"""Used between the switches of a pair only."""
 FIRST_VLANS = {
     "service": 100,
     "storage": 200,
@@ -21,12 +21,12 @@ FIRST_VLANS = {
     "bmc-machine": 1400,
     "in-band": 2000,
 }
-"""The first number of each family of subnets: a list that grows at its end moves no other."""
+"""The first number of each family of subnets: growth at the end of a list moves no other."""
 LAST_VLAN = 4093
 
 
 class Vlan(NamedTuple):
-    """A VLAN with the subnet that it carries."""
+    """A VLAN with its subnet."""
 
     number: int
     name: str
@@ -34,7 +34,7 @@ class Vlan(NamedTuple):
 
 
 def find_vlan_family(plan: Plan, subnet: Subnet) -> str:
-    """Which numbers a subnet's VLAN is out of; empty for one that is on no bridged network."""
+    """The family of numbers of a subnet's VLAN; empty for one that is not on a bridged network."""
     if subnet.role != "bmc":
         return subnet.role if subnet.role in FIRST_VLANS else ""
     owner = subnet.name.removeprefix("bmc-")
@@ -57,6 +57,6 @@ def build_vlans(plan: Plan) -> Mapping[str, Vlan]:
 
 
 def list_own_vlans(fabric: FabricPlan, vlans: Mapping[str, Vlan]) -> tuple[Vlan, ...]:
-    """Those of the subnets that a bridged network of its role has."""
+    """The subnets that a bridged network of their role has."""
     roles = ("bmc", "switch") if fabric.role == "management" else ("service", "in-band", "storage")
     return tuple(sorted(vlan for vlan in vlans.values() if vlan.subnet.role in roles))

@@ -1,1 +1,1 @@
-"""Storage as decided: capacity, throughput, and the servers that give it."""
+"""Decisions about storage: capacity, throughput, and the servers."""

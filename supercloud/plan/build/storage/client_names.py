@@ -1,7 +1,7 @@
-"""Names of nodes on the network of a file system whose daemons are known by the name of an interface.
+"""Names of nodes on the network of a file system whose daemons are identified by the name of an interface.
 
-Storage Scale knows a node by the name that its daemons are reached by (mmcrcluster and mmaddnode of IBM's
-documentation: NodeName). It has to be one of the network between daemons on clients as on servers.
+Storage Scale identifies a node by the name of its daemon interface (NodeName of mmcrcluster and mmaddnode in IBM's
+documentation). On clients as on servers it must be a name on the daemon network.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from ...model.plan import FabricPlan, Plan
 __all__ = ["KINDS_WITH_NAMED_CLIENTS", "format_client_suffix", "iter_named_clients"]
 
 KINDS_WITH_NAMED_CLIENTS = ("storage-scale",)
-"""Products that know clients by such names."""
+"""Products that identify clients by such names."""
 
 
 def format_client_suffix(plan: Plan, index: int) -> str:
-    """What a client's name has after its own for the store at ``index``; nothing where its ordinary name is used."""
+    """Suffix of a client's name for the store at ``index``; empty if its default name is used."""
     store = plan.storage[index]
     served = plan.networks.list_servers(store.fabric) if plan.networks and store.fabric else ()
     return f"-{store.fabric}" if served and store.kind in KINDS_WITH_NAMED_CLIENTS else ""
 
 
 def iter_named_clients(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Name and address of every such client on every such network, of its first link."""
+    """Name and address of all such clients on all such networks: the address of the first link."""
     wanted = {
         store.fabric for index, store in enumerate(plan.storage) if store.servers and format_client_suffix(plan, index)
     }

@@ -1,6 +1,6 @@
-"""Which pools are clients of a store: those that are on the network of its servers, or reach it through routers.
+"""The pools that are clients of a store: those on the network of its servers, and those that reach it through routers.
 
-It follows from what is declared alone, as the servers of a store are counted before any network is built.
+It follows from the spec alone, as the servers of a store are counted before any network is built.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = [
     "explain_fabric_only",
 ]
 
-# Products whose clients are told which interfaces to use: over RDMA these have to be on the fabric itself.
+# Products whose clients configure interfaces: over RDMA these have to be on the fabric itself.
 _KINDS_WITH_NAMED_INTERFACES = ("lustre", "weka")
-# The building's network, which has the routers, among names of fabrics.
+# The building's network, which contains the routers, among names of fabrics.
 _BUILDING = ""
 
 
@@ -36,17 +36,17 @@ def list_client_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
 
 
 def select_reaching_pools(spec: ClusterSpec, index: int, pools: Iterable[PoolPlan]) -> tuple[PoolPlan, ...]:
-    """Those of the pools whose nodes reach the store at ``index`` of a spec."""
+    """The given pools whose nodes reach the store at ``index`` of a spec."""
     return tuple(pool for pool in pools if _is_reached(spec, index, pool.fabrics))
 
 
 def list_unreached_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
-    """The pools whose nodes have no way to the store at ``index``: nothing mounts it there."""
+    """The pools whose nodes have no path to the store at ``index`` and do not mount it."""
     return tuple(pool for pool in plan.pools if not is_client(plan, index, pool))
 
 
 def declared_unreached(spec: ClusterSpec, index: int) -> frozenset[str]:
-    """The names of the pools of a spec that have no way to the store at ``index``."""
+    """The names of the pools of a spec without a path to the store at ``index``."""
     return frozenset(pool.name for pool in spec.pools if not _is_reached(spec, index, pool.fabrics))
 
 
@@ -59,20 +59,21 @@ def list_routed_pools(plan: Plan, index: int) -> tuple[PoolPlan, ...]:
 def is_client(plan: Plan, index: int, pool: PoolPlan) -> bool:
     """Whether nodes of a pool reach the servers of a store.
 
-    InfiniBand is reached from itself only. Ethernet is reached from networks that are cabled to it: by ``joins``, or
-    through the building's routers where both have ``exits``. What is not cabled in the plan is taken to be reached.
+    InfiniBand is reached from the same fabric only. Ethernet is reached from networks that are cabled to it: by
+    ``joins``, or through the building's routers if both have ``exits``. Networks that are not cabled in the plan are
+    assumed to be reached.
     """
     return _is_reached(plan.spec, index, pool.fabrics)
 
 
 def has_service_hosts(plan: Plan, index: int) -> bool:
-    """Whether hosts of the ordinary network that are no nodes, such as login hosts, reach the servers of a store."""
+    """Whether hosts of the in-band network other than nodes, such as login hosts, reach the servers of a store."""
     ordinary = [item.name for item in plan.spec.fabrics if get_fabric_role(item) == "in-band"]
     return _is_reached(plan.spec, index, ordinary)
 
 
 def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
-    """Whether the servers of a store are reached from some of these networks."""
+    """Whether the servers of a store are reached from any of these networks."""
     fabric = find_client_fabric(spec, spec.storage[index].fabric)
     if spec.site.kind != "onprem" or fabric is None or not _has_switches(spec, fabric) or fabric.name in networks:
         return True
@@ -80,8 +81,8 @@ def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
 
 
 def explain_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
-    """Why a pool that cables and routers lead from to the servers of a store is no client of it: what clients need the
-    fabric itself for. Empty where no way leads there at all."""
+    """The reason why a pool with cables and routers to the servers of a store is not a client of it: clients must be on
+    the fabric itself. Empty if there is no path at all."""
     fabric = find_client_fabric(plan.spec, plan.storage[index].fabric)
     if fabric is None or not _has_switches(plan.spec, fabric) or not _has_route(plan.spec, fabric, pool.fabrics):
         return ""
@@ -89,7 +90,7 @@ def explain_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
 
 
 def _has_route(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bool:
-    """Whether cables and routers lead from one of these other networks to an Ethernet fabric."""
+    """Whether cables and routers connect any of these networks to an Ethernet fabric."""
     own = [item for item in spec.fabrics if item.name in networks and item.kind != "infiniband"]
     return fabric.kind != "infiniband" and any(
         _is_joined(spec.fabrics, fabric.name, item.name) for item in own if get_fabric_role(item) != "management"
@@ -97,12 +98,13 @@ def _has_route(spec: ClusterSpec, fabric: Fabric, networks: Sequence[str]) -> bo
 
 
 def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
-    """Whether a network is one of switches that some pool is on: others are not cabled in the plan."""
+    """Whether a network consists of switches that some pool is connected to: others are not cabled in the plan."""
     return fabric.shape != "torus" and fabric.name in _joined_by_pools(_Same(spec.pools))
 
 
 class _Same:
-    """A value as a key that equals itself only: the pools of a spec are many, and asked for by each pool and store."""
+    """A value as a key that is equal to itself only: a spec may have many pools, which are looked up for each pool and
+    store."""
 
     __slots__ = ("value",)
 
@@ -118,30 +120,30 @@ class _Same:
 
 @lru_cache(maxsize=4)
 def _joined_by_pools(pools: _Same) -> frozenset[str]:
-    """The names of the fabrics that some pool is on."""
+    """The names of the fabrics with at least one pool."""
     return frozenset(name for pool in pools.value for name in pool.fabrics)
 
 
 def _explain_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
-    """What clients of an Ethernet store have to be on the fabric for: their files name its RDMA interfaces, or their
-    own names there. Empty where they need not."""
+    """The reason why clients of an Ethernet store must be on the fabric: their files name its RDMA interfaces, or their
+    names on it. Empty if they need not be."""
     store = spec.storage[index]
     if store.kind in KINDS_WITH_NAMED_CLIENTS:
         named = store.fabric and is_routed(fabric.kind, get_fabric_role(fabric)) and _has_servers(spec, fabric)
-        return f"{store.kind} knows its clients by their names on {store.fabric}" if named else ""
+        return f"{store.kind} identifies its clients by their names on {store.fabric}" if named else ""
     if store.kind in _KINDS_WITH_NAMED_INTERFACES and not store.interface and fabric.kind == "roce":
         return f"clients of {store.kind} over RoCE name RDMA interfaces of {fabric.name}"
     return ""
 
 
 def _has_servers(spec: ClusterSpec, fabric: Fabric) -> bool:
-    """Whether a network has ports of servers, so that hosts on it have names there (``NetworksPlan.list_servers``)."""
+    """Whether a network has ports of servers, so that hosts have names on it (``NetworksPlan.list_servers``)."""
     stores = (item for item in spec.storage if item.servers)
     return bool(fabric.services) or any(find_client_fabric(spec, item.fabric) is fabric for item in stores)
 
 
 def _is_joined(fabrics: Iterable[Fabric], one: str, other: str) -> bool:
-    """Whether cables lead from one Ethernet network to another, over further ones or the building."""
+    """Whether cables connect one Ethernet network to another, through further ones or the building."""
     pairs: set[tuple[str, str]] = set()
     for item in fabrics:
         if item.kind == "infiniband":

@@ -1,9 +1,9 @@
-"""How a storage product is laid out on servers, and how many it takes: the largest of what each need asks for.
+"""Layout of storage products on servers, and the number of servers: the maximum over all requirements.
 
-Every design is ``servers = max(minimum, capacity / usable of one, read / read of one, write / write of one)``; the
-products differ in what of a server is usable. The numbers (parity, reserves, minima) are those of the catalog's
+All designs use ``servers = max(minimum, capacity / usable of one, read / read of one, write / write of one)``; the
+products differ in the usable part of a server. The numbers (parity, reserves, minima) are those of the catalog's
 ``storage`` files, with their sources. To add a product: a function here, a line in ``_DESIGN_BUILDERS``, a design in
-``storage_model``.
+``plan/model/storage.py``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["StorageRequirements", "build_design"]
 
 @dataclass(frozen=True)
 class StorageRequirements:
-    """What the servers must hold and give together."""
+    """Required capacity and throughput of the servers together."""
 
     capacity: Size | None
     read: Rate | None
@@ -45,7 +45,7 @@ class _DriveSet:
 def build_design(
     storage: Storage, product: StorageProduct, machine: Machine, requirements: StorageRequirements, ports: Rate | None
 ) -> StorageDesign | None:
-    """The layout on such machines; None where their drives are not known, or nothing says how many it takes."""
+    """The layout on such machines; None if their drives are unknown, or if no requirement determines the number."""
     disks = [disk for disk in machine.disks if disk.role == "scratch"]
     if not disks or storage.servers is None:
         return None
@@ -57,12 +57,13 @@ def build_design(
     )
 
 
-# No product's stripe is wider: what is asked beyond it is no layout.
+# No product has a wider stripe: a larger protection is not a valid layout.
 _MAX_SET_SIZE = 1024
 
 
 def _double_until_enough(servers: int, usable: Callable[[int], Fraction], required: Fraction) -> int:
-    """A power of two times that many servers, the first that hold it; far too many where none would."""
+    """The smallest power of two times the number of servers that is sufficient; a number beyond the limit if none
+    is."""
     for _ in range(64):
         servers *= 2
         if usable(servers) >= required:
@@ -71,7 +72,8 @@ def _double_until_enough(servers: int, usable: Callable[[int], Fraction], requir
 
 
 def _count_protection_servers(storage: Storage, product: StorageProduct) -> int:
-    """Servers that a declared protection takes, each of its parts on another: a stripe with the spares, or copies."""
+    """Servers required by a declared protection, with each part on a different server: a stripe with spares, or
+    copies."""
     said = storage.protection
     if storage.kind == "storage-scale":
         return said.copies or 0
@@ -82,7 +84,7 @@ def _count_protection_servers(storage: Storage, product: StorageProduct) -> int:
 
 
 class _ServerSizer:
-    """Counts servers, and says what decided."""
+    """Counts servers, and records the requirement that determined the number."""
 
     def __init__(
         self, storage: Storage, product: StorageProduct, requirements: StorageRequirements, ports: Rate | None
@@ -93,12 +95,12 @@ class _ServerSizer:
         said = storage.servers.throughput
         rates = (said.read, said.write) if said else (None, None)
         self.bound = "declared" if any(rates) else "ports" if ports else ""
-        # a server never moves more than its ports do
+        # the throughput of a server is limited by its ports
         self.read = min(filter(None, (rates[0], ports)), default=None)
         self.write = min(filter(None, (rates[1], ports)), default=None)
 
     def count_servers(self, usable: Fraction, step: int = 1) -> tuple[int, str]:
-        """How many servers of so much usable space, in steps, and which need took most of them."""
+        """Number of servers with a usable capacity, in steps, and the requirement that needs most of them."""
         if self.declared:
             return self.declared, "declared"
         needs = self.needs
@@ -112,7 +114,7 @@ class _ServerSizer:
         return -(-number // step) * step, decided
 
     def build_common_fields(self, servers: int, decided_by: str, drives: _DriveSet, usable: Fraction) -> dict[str, Any]:
-        """The fields every design has."""
+        """The fields that every design has."""
         return {
             "servers": servers,
             "drives": drives.count,
@@ -127,22 +129,22 @@ class _ServerSizer:
 
 
 def _compute_groups(storage: Storage, product: StorageProduct, drives: int) -> tuple[int, int, int]:
-    """Data and parity drives of a group, and groups in a server; what is left over is spare."""
+    """Data and parity drives of a group, and groups per server; the remaining drives are spares."""
     data, parity = storage.protection.data or product.data or 1, storage.protection.parity
     if parity is None:
         parity = product.parity or 0
     while data + parity > drives and data > 1 and storage.protection.data is None:
-        data -= 1  # a small server has a smaller group
+        data -= 1  # a server with few drives has a smaller group
     return data, parity, drives // (data + parity)
 
 
 def _build_lustre_design(
     storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
 ) -> StorageDesign | None:
-    """Lustre manual, chapter 2.2. OSS = max(bandwidth / that of one, capacity / (targets x size)), in pairs.
+    """Lustre manual, chapter 2.2. OSS = max(bandwidth / bandwidth of one, capacity / (targets x size)), in pairs.
 
-    Inodes = usable / average file; metadata = inode size x inodes x 2, and a share of the capacity at least. One
-    metadata server has one target; a target of ldiskfs takes at most 4 G inodes.
+    Inodes = usable / average file; metadata = inode size x inodes x 2, and at least a share of the capacity. One
+    metadata server has one target; an ldiskfs target has at most 4 G inodes.
     """
     data, parity, targets = _compute_groups(storage, product, drives.count)
     if not targets:
@@ -184,9 +186,9 @@ def _build_weka_design(
 ) -> StorageDesign | None:
     """Usable = raw x D / (D + P) x (S - spares) / S x (1 - reserve); D follows from S, so S is searched upwards.
 
-    A backend runs one core a drive, one for the front end and the rest compute, core 0 left to the system; each
-    process takes its huge pages (resources_generator.py of WEKA's tools), and the compute processes no less than the
-    drives' capacity asks for (4000:1).
+    A backend runs one core per drive, one for the front end and the rest for compute; core 0 is reserved for the
+    system. Each process has its huge pages (resources_generator.py of WEKA's tools), and the compute processes at least
+    those that the capacity of the drives requires (4000:1).
     """
     spares = storage.protection.spares if storage.protection.spares is not None else product.spares or 0
     keeps = 1 - Fraction(repr(product.reserve or 0.0))
@@ -237,9 +239,9 @@ def _build_weka_design(
 def _build_scale_design(
     storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
 ) -> StorageDesign | None:
-    """Copies of everything on servers with drives of their own, each server a failure group.
+    """Replicas of data and metadata on servers with local drives; each server is a failure group.
 
-    The first drive of a server holds metadata, the others data.
+    The first drive of a server is for metadata, the others are for data.
     """
     copies = storage.protection.copies or product.copies or 1
     metadata = 1 if drives.count > 1 else 0
@@ -270,7 +272,7 @@ def _build_shard_design(
 def _build_object_design(
     storage: Storage, product: StorageProduct, machine: Machine, drives: _DriveSet, sizer: _ServerSizer
 ) -> StorageDesign | None:
-    """Erasure sets over servers, as MinIO makes them: as many equal sets as use every drive, each keeping its parity.
+    """Erasure sets over servers, as MinIO makes them: equal sets that use all drives, each with its parity.
 
     A set is the largest divisor of all drives that is not more than the product's, so usable space follows from the
     number of servers, which is searched upwards.
@@ -290,7 +292,7 @@ def _build_object_design(
 
     servers, decided = sizer.count_servers(drives.raw_capacity * Fraction(most, most + parity))
     wanted = sizer.needs.capacity.base if sizer.needs.capacity and not sizer.declared else Fraction(0)
-    # a set divides all drives, so one of the next few numbers of servers makes sets of full size
+    # the set size divides the drives, so one of the next numbers of servers has sets of full size
     servers = next(
         (servers + more for more in range(most + parity) if compute_usable(servers + more) >= wanted), servers
     )

@@ -1,7 +1,7 @@
-"""The interfaces that the files of a store name on servers and clients: only names that other files of the plan give.
+"""Interfaces in the files of a store, on servers and clients: only names that other files of the plan define.
 
-On InfiniBand ``ipoib.sh`` gives them, on routed Ethernet ``roce-rails.sh``, both by the RDMA devices of the catalog; on
-bridged Ethernet it is the bond that ``bond.sh`` makes. Where none of them does, the name is not known.
+On InfiniBand ``ipoib.sh`` defines them, on routed Ethernet ``roce-rails.sh``, both by the RDMA devices of the catalog;
+on bridged Ethernet it is the bond of ``bond.sh``. Otherwise the name is unknown.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["find_store_fabric", "list_store_interfaces"]
 
 
 def find_store_fabric(plan: Plan, index: int) -> FabricPlan | None:
-    """The network with switches of ours that clients reach a store over, by the store's place in the spec."""
+    """The self-managed network through which clients reach a store, given by the store's index in the spec."""
     declared = find_client_fabric(plan.spec, plan.storage[index].fabric)
     if declared is None:
         return None
@@ -24,8 +24,8 @@ def find_store_fabric(plan: Plan, index: int) -> FabricPlan | None:
 
 
 def list_store_interfaces(plan: Plan, index: int) -> tuple[str, ...]:
-    """Interfaces of a store's servers and clients, by its place in the spec: as declared, else one for each port that
-    every server has, else the bond of all; empty where nothing of the plan names them."""
+    """Interfaces of a store's servers and clients, by its index in the spec: as declared, else one for each port that
+    every server has, else the bond of all ports; empty if the plan defines no names."""
     declared = plan.spec.storage[index].interface
     if declared:
         return tuple(name.strip() for name in declared.split(",") if name.strip())
@@ -37,7 +37,7 @@ def list_store_interfaces(plan: Plan, index: int) -> tuple[str, ...]:
     if fabric.kind == "infiniband":
         return tuple(format_addressed_name(plan, fabric, port) for port in range(links))
     if is_routed(fabric.kind, fabric.role):
-        if fabric.planes > 1:  # an interface of a node is then called after its plane too, one of a server is not
+        if fabric.planes > 1:  # then the plane is part of interface names on nodes, but not on servers
             return ()
         return tuple(format_interface_name(fabric, port) for port in range(min(links, max(1, fabric.rails))))
     bonds = find_bond_groups(fabric)

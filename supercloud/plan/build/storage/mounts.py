@@ -1,4 +1,5 @@
-"""Folders that the operating system, the scheduler and other software of a node keep: nothing is mounted there."""
+"""Folders of a node that belong to the operating system, the scheduler and other software: not valid as mount
+points."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from ....catalog.system_folders import SystemFolders
 
 __all__ = ["normalize_mount", "is_reserved"]
 
-# Top folders of the Filesystem Hierarchy Standard 3.0 that hold other things of a node, which stay visible below them.
+# Top folders of the Filesystem Hierarchy Standard 3.0 with other content of a node, which remains visible below them.
 _RESERVED_FOLDERS = ("/", "/media", "/opt", "/srv")
-# Folders of the same standard and of the bundles that are kept with everything inside; those of other software are in
-# the catalog. Jobs of Slurm have a /tmp of their own, which would hide what is mounted there.
+# Folders of the same standard and of the bundles, reserved with all of their content; those of other software are in
+# the catalog. Slurm jobs have a private /tmp, which would hide a file system mounted there.
 _RESERVED_TREES = (
     "/bin",
     "/boot",
@@ -49,5 +50,5 @@ def is_reserved(mount: str, catalog: Catalog) -> bool:
 
 
 def normalize_mount(mount: str) -> str:
-    """The path without doubled slashes and without one at its end."""
+    """Normalize a path: no repeated and no trailing slashes."""
     return "/" + "/".join(part for part in mount.split("/") if part)

@@ -1,6 +1,6 @@
-"""Storage: capacity and the throughput that was asked for, whichever way it was said, and the servers that give it.
+"""Storage: capacity, the requested throughput in any of its forms, and the servers.
 
-How much is here, on which servers is in ``storage_servers``, how a product is laid out in ``storage_designs``.
+The sizing is in this module, the servers in ``storage/servers.py``, the layout of products in ``storage/designs.py``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .servers import compute_checkpoint_need, with_servers
 
 __all__ = ["PARALLEL_KINDS", "lowest_rates", "build_storage", "tier_names", "compute_tier_rates"]
 
-# Kinds that feed accelerators: what their clients need is asked of them.
+# Kinds that feed accelerators: they have to meet the needs of their clients.
 PARALLEL_KINDS = ("lustre", "weka", "storage-scale")
 
 
 def build_storage(
     spec: ClusterSpec, network: NetworkPlan, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> tuple[StoragePlan, ...]:
-    """Every file system and object store of the spec, each sized for the pools that are its clients."""
+    """All file systems and object stores of the spec, each sized for the pools that are its clients."""
     fabrics = {fabric.name: fabric for fabric in spec.fabrics}
     room = AddressAllocator.from_network(network, pools)
     plans = []
@@ -59,7 +59,10 @@ def _compute_throughput(
     ways = [way for way in ("tier", "throughput", "throughput_per_tib") if getattr(storage, way) is not None]
     if len(ways) > 1:
         problems.add_error(
-            "storage-throughput", path, f"throughput is said in {len(ways)} ways: {', '.join(ways)}", "keep one of them"
+            "storage-throughput",
+            path,
+            f"throughput is specified in {len(ways)} ways: {', '.join(ways)}",
+            "keep one of them",
         )
     if storage.throughput:
         return storage.throughput.read, storage.throughput.write, "declared"
@@ -68,7 +71,7 @@ def _compute_throughput(
             problems.add_error(
                 "storage-throughput",
                 f"{path}.throughput_per_tib",
-                "throughput per TiB of no capacity",
+                "throughput per TiB without a capacity",
                 "set 'capacity'",
             )
             return None, None, ""
@@ -82,7 +85,8 @@ def _compute_throughput(
 def _compute_tier_throughput(
     tier: str, path: str, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> tuple[Rate | None, Rate | None, str]:
-    """What the reference architecture asks for so many scalable units, in between linearly, beyond in proportion."""
+    """Throughput of the reference architecture for a number of scalable units: linear between rows, proportional
+    beyond."""
     found = _find_tier_table(pools, catalog)
     if found is None:
         problems.add_error(
@@ -95,7 +99,7 @@ def _compute_tier_throughput(
             "storage-tier",
             path,
             f"{table.name}, the reference for these pools, has no tier {tier!r}",
-            f"set tier to {' or '.join(tier_names(pools, catalog))}, or set 'throughput' in its place",
+            f"set tier to {' or '.join(tier_names(pools, catalog))}, or set 'throughput' instead",
         )
         return None, None, ""
     read, write = compute_tier_rates(tier, pools, catalog)
@@ -103,7 +107,8 @@ def _compute_tier_throughput(
 
 
 def compute_tier_rates(tier: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
-    """Read and write of a tier for these pools; None where the table has no such tier, or nothing to size it by."""
+    """Read and write throughput of a tier for these pools; None if the table does not have the tier or a matching
+    unit."""
     found = _find_tier_table(pools, catalog)
     if found is None:
         return None, None
@@ -113,20 +118,20 @@ def compute_tier_rates(tier: str, pools: tuple[PoolPlan, ...], catalog: Catalog)
 
 
 def tier_names(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[str, ...]:
-    """The tiers that the reference architecture of these pools has, the lowest first; none without accelerators."""
+    """The tiers of the pools' reference architecture, lowest first; none without accelerators."""
     found = _find_tier_table(pools, catalog)
     known = {row.tier for row in found[0].aggregate} if found else set()
     return tuple(tier for tier in get_args(Tier) if tier in known)
 
 
 def lowest_rates(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
-    """Read and write of the lowest tier there is for these pools."""
+    """Read and write throughput of the lowest available tier for these pools."""
     names = tier_names(pools, catalog)
     return compute_tier_rates(names[0], pools, catalog) if names else (None, None)
 
 
 def _find_tier_table(pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[StorageTiers, int] | None:
-    """The table whose scalable unit is nearest to that of the machines, and how many of its units there are."""
+    """The table whose scalable unit is nearest to that of the machines, and the number of its units."""
     tables = [cast(StorageTiers, table) for table in catalog.iter_entries("storage-tiers")]
     accelerators = sum(pool.accelerators for pool in pools)
     largest_unit = max((_count_unit_accelerators(pool) for pool in pools), default=0)

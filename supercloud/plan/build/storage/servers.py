@@ -1,4 +1,4 @@
-"""The servers of storage: which machines, how many, what they are called and where they are reached."""
+"""The servers of storage: their machines, number, names and addresses."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["require_server_count", "compute_checkpoint_need", "with_servers"]
 
 _HOST_DIGITS = 4
 _DEFAULT_CAPACITY = 1024
-# Part of the write throughput that checkpoints written beside training may take: the rest is the training's.
+# Maximum fraction of the write throughput for checkpoints written during training: the rest is for training.
 _BACKGROUND_SHARE = Fraction(1, 2)
 _SERVER_ROLES = {"lustre": "oss", "weka": "backend", "storage-scale": "nsd", "nfs": "nfs", "object": "object"}
 
 
 def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> CheckpointRequirement | None:
-    """Bytes = parameters x bytes each; written within the stall, or within the interval by half of the throughput."""
+    """Bytes = parameters x bytes per parameter; written within the stall, or within the interval at half throughput."""
     asked = storage.checkpoint
     if asked is None:
         return None
@@ -38,8 +38,8 @@ def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> 
         problems.add_error(
             "storage-checkpoint-need",
             f"{path}.checkpoint",
-            "a checkpoint has parameters, and one of 'stall' and 'interval'",
-            "stall: training waits so long; interval: it is written beside training within it",
+            "a checkpoint requires 'parameters' and one of 'stall' and 'interval'",
+            "stall: time that training waits; interval: time to write during training",
         )
         return None
     window = cast(Duration, asked.interval if asked.stall is None else asked.stall)
@@ -49,8 +49,8 @@ def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> 
         problems.add_error(
             "storage-checkpoint-need",
             f"{path}.checkpoint",
-            f"{size * asked.keep} of checkpoints, written at {write.bytes_text}, are more than {MAX_STORED} and "
-            f"{MAX_RATE.bytes_text}, the most that is planned for",
+            f"{size * asked.keep} of checkpoints, written at {write.bytes_text}, exceed the limits of {MAX_STORED} and "
+            f"{MAX_RATE.bytes_text}",
             "correct parameters and bytes_per_parameter, keep fewer, or allow more time",
         )
         return None
@@ -58,14 +58,15 @@ def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> 
 
 
 def require_server_count(storage: Storage, machine: Machine, count: int, path: str, problems: Problems) -> bool:
-    """Whether a file system takes no more servers of a machine than can be planned; ``path`` is that of the storage."""
+    """Check that a file system does not need more servers of a machine than the limit; ``path`` is that of the
+    storage."""
     if count <= MAX_MACHINES:
         return True
     problems.add_error(
         "storage-servers",
         f"{path}.servers",
-        f"{storage.name} would take {count} servers of {machine.name}, {MAX_MACHINES} is the most",
-        "ask for less capacity or throughput, or take larger machines",
+        f"{storage.name} would need {count} servers of {machine.name}, the maximum is {MAX_MACHINES}",
+        "reduce the capacity or throughput, or use larger machines",
     )
     return False
 
@@ -80,7 +81,7 @@ def with_servers(
     allocator: AddressAllocator,
     problems: Problems,
 ) -> StoragePlan:
-    """The plan with its design and its servers, as far as the machines are known."""
+    """The storage with its design and its servers, if the machines are known."""
     if storage.servers is None:
         return plan
     machine = _find_machine(storage.servers.machine, f"{path}.servers.machine", catalog, problems)
@@ -114,14 +115,14 @@ def with_servers(
     largest = max(group[2] for group in groups)
     if not require_server_count(storage, machine, largest, path, problems):
         return replace(plan, design=design)
-    # every role has an equal part of the block, so that one more of the first renumbers none of the second
+    # every role has an equal part of the block, so that adding a server of the first renumbers none of the second
     block = allocator.allocate(len(groups) * largest)
     if block is None:
         problems.add_error(
             "addresses",
             "network.cidr",
-            f"{allocator.cidr} has no block left for the {sum(group[2] for group in groups)} servers of {storage.name}",
-            "give a larger network",
+            f"{allocator.cidr} has no free block for the {sum(group[2] for group in groups)} servers of {storage.name}",
+            "specify a larger network",
         )
         return replace(plan, design=design)
     servers, part = [], count_block_hosts(block) // len(groups)
@@ -144,14 +145,14 @@ def _find_machine(name: str, path: str, catalog: Catalog, problems: Problems) ->
         problems.add_error(
             "machine-site",
             path,
-            f"{machine.name} is a machine of {machine.provider}, the site is onprem",
-            "take a machine of onprem: supercloud catalog machines",
+            f"{machine.name} is a machine of {machine.provider}, but the site is onprem",
+            "use an on-prem machine: supercloud catalog machines",
         )
         return None
     return machine
 
 
 def _find_client_ports(machine: Machine, fabric: Fabric | None) -> tuple[int, Rate | None]:
-    """Ports towards clients and the speed of each."""
+    """Client ports and the speed of each."""
     found = find_client_adapter(machine, fabric)
     return (found.count, found.speed) if found else (0, None)

@@ -173,7 +173,7 @@ def _describe_capacity(capacity: tuple[str, str, str | None]) -> str:
     return f"a {kind} of {machine}{f' in {zone}' if zone else ''}"
 
 
-def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_capacity_zone_missing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity that exists in one zone, without a declared zone: nodes may be requested in the wrong zone."""
     for cloud, _, region in iter_cloud_facts(plan, catalog):
         site = plan.spec.site
@@ -185,7 +185,7 @@ def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 way = group.capacity
                 if way.kind in ("reservation", "capacity-block") and get_capacity_zone(way) is None:
                     yield Finding(
-                        "cloud-capacity-unbound",
+                        "cloud-capacity-zone-missing",
                         "warning",
                         f"{path}.capacity[{group.rank}]",
                         f"the {way.kind} exists in one zone, which is not specified: its nodes are requested in "
@@ -194,7 +194,7 @@ def cloud_capacity_unbound(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     )
 
 
-def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_capacity_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """More nodes than capacity under one identifier can have, and no other capacity for the rest."""
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, _ in iter_pools(plan):
@@ -202,7 +202,7 @@ def cloud_capacity_most(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             known = [number for number in most if number]
             if known and len(known) == len(most) and sum(known) < declared.nodes:
                 yield Finding(
-                    "cloud-capacity-most",
+                    "cloud-capacity-size",
                     "warning",
                     f"{path}.capacity",
                     f"{declared.nodes} nodes, but its capacity has at most {sum(known)} "
@@ -288,8 +288,8 @@ CHECKS = (
     cloud_capacity_kind,
     cloud_capacity_id,
     cloud_capacity_shared,
-    cloud_capacity_unbound,
-    cloud_capacity_most,
+    cloud_capacity_zone_missing,
+    cloud_capacity_size,
     cloud_capacity_zone,
     cloud_domain,
 )

@@ -17,7 +17,7 @@ from .storage import iter_cloud_storage
 __all__ = ["CHECKS"]
 
 
-def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_network_existing(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """An existing network that is described incompletely."""
     for cloud, _, _ in iter_cloud_facts(plan, catalog):
         declared = plan.spec.network
@@ -25,7 +25,7 @@ def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         if declared.id and not declared.subnets:
             yield Finding(
-                "cloud-network-given",
+                "cloud-network-existing",
                 "error",
                 "network.id",
                 f"{declared.id} is set without the subnets to use",
@@ -34,7 +34,7 @@ def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             continue
         if not declared.id:
             yield Finding(
-                "cloud-network-given",
+                "cloud-network-existing",
                 "error",
                 "network.subnets",
                 "subnets are set without their network",
@@ -44,7 +44,7 @@ def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             owner, _, name = field.rpartition(".")
             if getattr(declared.blocks if owner else declared, name):
                 yield Finding(
-                    "cloud-network-given",
+                    "cloud-network-existing",
                     "error",
                     f"network.{field}",
                     "an existing network already has its ranges",
@@ -54,7 +54,7 @@ def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         for index, item in enumerate(cloud.network.subnets):
             if item.existing in seen:
                 yield Finding(
-                    "cloud-network-given",
+                    "cloud-network-existing",
                     "error",
                     f"network.subnets[{index}]",
                     f"duplicate subnet {item.existing}",
@@ -64,7 +64,7 @@ def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         inner = [item for item in cloud.network.subnets if not item.is_public]
         if not inner:
             yield Finding(
-                "cloud-network-given",
+                "cloud-network-existing",
                 "error",
                 "network.subnets",
                 "none of the subnets is private",
@@ -74,7 +74,7 @@ def cloud_network_given(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             groups = cloud.list_groups(pool.name)
             if pool.fabrics and groups and len(groups[0].subnets) > 1 and any(item.zone is None for item in inner):
                 yield Finding(
-                    "cloud-network-given",
+                    "cloud-network-existing",
                     "warning",
                     "network.subnets",
                     f"nodes of {pool.name} may be placed in {len(groups[0].subnets)} subnets with unspecified zones, "
@@ -179,4 +179,4 @@ def cloud_identifier(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-CHECKS = (cloud_network_given, cloud_subnet_zones, cloud_storage_routes, cloud_identifier)
+CHECKS = (cloud_network_existing, cloud_subnet_zones, cloud_storage_routes, cloud_identifier)

@@ -117,7 +117,7 @@ def cloud_network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 break
 
 
-def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_network_conflict(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Additional ranges that are not allowed with the network's first."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         if not cloud.network.cidrs:
@@ -129,7 +129,7 @@ def cloud_network_apart(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 apart = first.subnet_of(Network(rule.first)) and not net.overlaps(first)
                 if apart and any(net.overlaps(Network(text)) for text in rule.refused):
                     yield Finding(
-                        "cloud-network-apart",
+                        "cloud-network-conflict",
                         "error",
                         path,
                         f"{net} cannot be combined with {first} (network.cidr): {rule.why}",
@@ -172,7 +172,7 @@ def cloud_network_blocks(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_subnet_size(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Subnets with fewer addresses than nodes times addresses per node."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         for zone in cloud.zones:
@@ -184,7 +184,7 @@ def cloud_subnet_room(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             if room < need:
                 ranges = ", ".join(str(item.cidr) for item in own)
                 yield Finding(
-                    "cloud-subnet-room",
+                    "cloud-subnet-size",
                     "error",
                     "network",
                     f"{zone} has {room} addresses ({ranges}), but nodes and services require {need}: "
@@ -351,9 +351,9 @@ CHECKS = (
     cloud_network_size,
     cloud_network_overlap,
     cloud_network_blocks,
-    cloud_subnet_room,
+    cloud_subnet_size,
     cloud_network_ranges,
-    cloud_network_apart,
+    cloud_network_conflict,
     cloud_access,
     cloud_security_rules,
     cloud_limits,

@@ -34,13 +34,13 @@ def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         )
 
 
-def cloud_closed(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """An isolated network in a region without known private endpoints."""
     for cloud, provider, region in iter_cloud_facts(plan, catalog):
         partition = provider.find_partition(region.name)
         if cloud.network.is_isolated and partition is not None and partition.closed is not None:
             yield Finding(
-                "cloud-closed",
+                "cloud-isolation",
                 "error",
                 "network.closed",
                 f"isolated networks are not available in {region.name}: {partition.closed}",
@@ -85,7 +85,7 @@ def cloud_spot_limit(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     )
 
 
-def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
+def cloud_capacity_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Additional capacity that a managed Kubernetes does not use automatically."""
     for cloud, provider, _ in iter_cloud_facts(plan, catalog):
         reason = provider.cannot.get("kubernetes:grow")
@@ -95,7 +95,7 @@ def cloud_ways_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             first, *others = (group.key for group in cloud.list_groups(pool.name))
             if others and len(declared.capacity) > 1:
                 yield Finding(
-                    "cloud-ways-unused",
+                    "cloud-capacity-unused",
                     "note",
                     f"{path}.capacity",
                     f"nodes are started in {first}; {', '.join(others)} stay{'s' * (len(others) == 1)} empty "
@@ -184,10 +184,10 @@ def cloud_storage_install(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 CHECKS = (
     cloud_provider,
-    cloud_closed,
+    cloud_isolation,
     cloud_local_disks,
     cloud_spot_limit,
-    cloud_ways_unused,
+    cloud_capacity_unused,
     cloud_managed_nodes,
     cloud_storage_install,
 )

@@ -1,4 +1,4 @@
-"""Amazon Web Services: from the plan to resources, on one screen."""
+"""Amazon Web Services: the order in which the plan's resources are created."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ __all__ = ["build"]
 
 
 def build(context: BuildContext) -> ClusterOutputs:
-    """Register every resource of the plan and say what a user needs of them."""
+    """Register every resource of the plan and return the outputs for users."""
     context = context.with_provider(create_provider(context))
     network = create_network(context)
-    walls = create_security_groups(context, network)
-    create_endpoints(context, network, walls)
+    security_groups = create_security_groups(context, network)
+    create_endpoints(context, network, security_groups)
     watch = create_monitoring(context)
     create_flow_logs(context, network)
     create_budget(context, watch)
     buckets = create_buckets(context)
     zone = create_zone(context, network)
     published = publish_bundles(context, buckets[context.cloud.state_bucket])
-    files = _create_file_systems(context, network, walls, zone, buckets, published, watch)
+    files = _create_file_systems(context, network, security_groups, zone, buckets, published, watch)
     if context.plan.scheduler.kind == "kubernetes":
-        return build_outputs(context, network, buckets, files, create_eks_cluster(context, network, walls, buckets))
-    site = create_slurm_cluster(context, network, walls, zone, buckets, published, files, watch)
+        return build_outputs(
+            context, network, buckets, files, create_eks_cluster(context, network, security_groups, buckets)
+        )
+    site = create_slurm_cluster(context, network, security_groups, zone, buckets, published, files, watch)
     return build_outputs(context, network, buckets, files, site)
 
 
@@ -54,7 +56,7 @@ def _create_file_systems(
     published: list[pulumi.Resource],
     monitoring: Monitoring,
 ) -> dict[str, FileSystem]:
-    """File systems by name, of the provider's or on instances of our own."""
+    """Create file systems by name: managed ones, or on instances of the cluster."""
     found = {}
     for plan in context.cloud.storage:
         if plan.kind == "parallel":

@@ -1,4 +1,5 @@
-"""Add-ons that EKS itself keeps: network, names, identities, repair and storage drivers. Permissions are pods' own."""
+"""Add-ons that EKS manages: network, DNS, identities, repair and storage drivers. Permissions are granted to their
+pods."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ __all__ = ["create_early_addons", "create_late_addons"]
 
 
 def create_early_addons(context: BuildContext, cluster: eks.Cluster) -> list[eks.Addon]:
-    """What nodes need to become ready."""
+    """Create the add-ons that nodes need to become ready."""
     return [_create_addon(context, cluster, item, {}) for item in context.cloud.addons if item.early]
 
 
 def create_late_addons(
     context: BuildContext, cluster: eks.Cluster, buckets: Mapping[str, s3.Bucket], depends_on: Sequence[pulumi.Resource]
 ) -> None:
-    """What runs on nodes: names, repair, and a driver for each kind of storage the plan has."""
+    """Create the add-ons that run on nodes: DNS, repair, and a driver for each kind of storage in the plan."""
     for item in context.cloud.addons:
         if not item.early:
             _create_addon(context, cluster, item, buckets, depends_on)
@@ -53,7 +54,7 @@ def _create_addon(
 def _create_pod_identities(
     context: BuildContext, addon: Addon, buckets: Mapping[str, s3.Bucket]
 ) -> list[eks.AddonPodIdentityAssociationArgs]:
-    """A role that the pods of the add-on's service account take; none where they need no rights of their own."""
+    """Create a role for the pods of the add-on's service account; none if they need no permissions."""
     if addon.account is None:
         return []
     data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]

@@ -13,11 +13,11 @@ from ..work import CLUSTER_TAG, BuildContext
 __all__ = ["create_buckets", "publish_bundles"]
 
 _INCOMPLETE_UPLOAD_DAYS = 7
-"""After so long the parts of an upload that was never finished are thrown away."""
+"""Time after which the parts of incomplete multipart uploads are deleted."""
 
 
 def create_buckets(context: BuildContext) -> Mapping[str, s3.Bucket]:
-    """A bucket for every object store of the plan, and the one with the published configuration."""
+    """Create a bucket for every object store of the plan, and the one for the published configuration."""
     found = {context.cloud.state_bucket: _create_bucket(context, context.cloud.state_bucket)}
     for item in context.cloud.storage:
         if item.kind == "bucket":
@@ -27,9 +27,9 @@ def create_buckets(context: BuildContext) -> Mapping[str, s3.Bucket]:
 
 
 def publish_bundles(context: BuildContext, bucket: s3.Bucket) -> list[pulumi.Resource]:
-    """Every bundle as one archive, under a key that stays: machines read it when they start."""
+    """Upload every bundle as one archive with a constant key: machines read it when they start."""
     tags = context.build_tags()
-    if len(tags) > context.cloud.limits["object-tags"]:  # fewer than other things may have
+    if len(tags) > context.cloud.limits["object-tags"]:  # lower than the limit of other resources
         tags = {CLUSTER_TAG: context.identity}
     return [
         s3.BucketObjectv2(
@@ -48,8 +48,8 @@ def publish_bundles(context: BuildContext, bucket: s3.Bucket) -> list[pulumi.Res
 def _create_bucket(
     context: BuildContext, name: str, bucket_name: str | None = None, is_versioned: bool = True
 ) -> s3.Bucket:
-    """The bucket, ``bucket_name`` being a name of the user's, and what guards it, all of which stays when the bucket
-    does."""
+    """Create the bucket and its access settings, which are retained together with it. ``bucket_name``: a name of the
+    user's choice."""
     key = f"bucket-{name}"
     bucket = s3.Bucket(
         context.name_child(key, "bucket"),
@@ -95,7 +95,7 @@ def _create_bucket(
         context.name_child(f"{key}-policy"),
         bucket=bucket.bucket,
         policy=pulumi.Output.json_dumps({"Version": "2012-10-17", "Statement": [_deny_insecure_transport(bucket)]}),
-        opts=context.build_options(has_data=True, depends_on=[closed]),  # the two calls get in each other's way
+        opts=context.build_options(has_data=True, depends_on=[closed]),  # concurrent calls conflict
     )
     return bucket
 

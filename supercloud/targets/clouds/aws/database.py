@@ -1,4 +1,4 @@
-"""The accounting database, where the provider runs it. RDS makes its password and keeps it as a secret."""
+"""The accounting database as a managed service. RDS generates its password and stores it as a secret."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATABASE_NAME = "slurm_acct_db"
 
 @dataclass(frozen=True)
 class AccountingDatabase:
-    """A database that exists."""
+    """A created database."""
 
     host: str
     address: pulumi.Output[str]
@@ -33,7 +33,7 @@ class AccountingDatabase:
 def create_database(
     context: BuildContext, network: Network, security_groups: SecurityGroups, zone: route53.Zone, monitoring: Monitoring
 ) -> AccountingDatabase | None:
-    """None where accounting runs on a machine of its own, or there is none."""
+    """Create the database; None if accounting runs on a separate machine or is disabled."""
     plan = context.cloud.database
     if plan is None:
         return None

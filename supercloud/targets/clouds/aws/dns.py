@@ -1,4 +1,4 @@
-"""Private names: known before anything exists, so that nodes find the controller whoever it is today."""
+"""Private DNS names: known in advance, so that nodes find the controller also after it is replaced."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from .network import Network
 __all__ = ["create_record", "create_zone"]
 
 _RECORD_TTL_SECONDS = 30
-"""Time to live: how long nodes look for a controller that was replaced."""
+"""Time to live: how long nodes use the address of a replaced controller."""
 
 
 def create_zone(context: BuildContext, network: Network) -> route53.Zone:
-    """The private zone of the cluster's domain."""
+    """Create the private zone of the cluster's domain."""
     return route53.Zone(
         context.name_child("zone"),
         name=context.plan.network.domain,
         comment=f"Machines of {context.plan.name}",
         vpcs=[{"vpc_id": network.id}],
-        force_destroy=True,  # names that a controller added itself go with it
+        force_destroy=True,  # also deletes records that a controller added
         tags=context.build_tags("zone"),
-        opts=context.build_options(ignore_changes=["vpcs"]),  # other networks may be joined to it by hand
+        opts=context.build_options(ignore_changes=["vpcs"]),  # further VPCs may be associated manually
     )
 
 
 def create_record(
     context: BuildContext, zone: route53.Zone, host: str, value: pulumi.Input[str], record_type: str = "A"
 ) -> None:
-    """``host`` in the cluster's domain."""
+    """Create the record of ``host`` in the cluster's domain."""
     route53.Record(
         context.name_child(f"name-{host}"),
         zone_id=zone.zone_id,

@@ -1,4 +1,4 @@
-"""EKS: the control plane, who may enter, and the node groups. What runs inside comes with the rendered bundle."""
+"""EKS: the control plane, its access entries, and the node groups. The rendered bundle has everything inside it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 
 @dataclass(frozen=True)
 class EksCluster:
-    """What exists of Kubernetes."""
+    """The created Kubernetes resources."""
 
     name: pulumi.Output[str]
     endpoint: pulumi.Output[str]
@@ -36,7 +36,7 @@ class EksCluster:
 def create_eks_cluster(
     context: BuildContext, network: Network, security_groups: SecurityGroups, buckets: Mapping[str, s3.Bucket]
 ) -> EksCluster:
-    """The cluster, then its network add-ons, then nodes, then the add-ons that need nodes."""
+    """Create the cluster, then its network add-ons, then nodes, then the add-ons that need nodes."""
     cluster = _create_control_plane(context, network, security_groups)
     for who, principal in sorted(context.existing.admins.items()):
         _grant_admin_access(context, cluster, who, principal)
@@ -54,15 +54,15 @@ def create_eks_cluster(
 
 
 def _create_control_plane(context: BuildContext, network: Network, security_groups: SecurityGroups) -> eks.Cluster:
-    """The control plane, whose interfaces are among the machines of the cluster."""
-    whose = f"{pulumi.get_project()}-{pulumi.get_stack()}"  # an account may have the stack of many a project
+    """Create the control plane, whose interfaces are in the security group of the machines."""
+    whose = f"{pulumi.get_project()}-{pulumi.get_stack()}"  # an account may contain stacks of several projects
     name = format_physical_name(context.name, whose, context.cloud.name_rules["kubernetes-cluster"])
     logs = create_log_group(context, "control-plane", name=f"/aws/eks/{name}/cluster")
     role = create_role(context, "control-plane", "eks.amazonaws.com", managed=["AmazonEKSClusterPolicy"])
     closed = context.cloud.network.is_isolated
     return eks.Cluster(
         context.name_child("cluster", "kubernetes-cluster"),
-        name=name,  # users and the log group know it by name
+        name=name,  # users and the log group refer to it by name
         version=context.plan.scheduler.version,
         role_arn=role.arn,
         vpc_config={
@@ -106,7 +106,7 @@ def _grant_admin_access(context: BuildContext, cluster: eks.Cluster, name: str, 
 
 
 def _create_node_role(context: BuildContext) -> tuple[pulumi.Input[str], tuple[pulumi.Resource, ...]]:
-    """ARN and rights of the role of nodes: the user's, or one that may join, pull images and be reached through SSM."""
+    """Return ARN and policies of the nodes' role: the user's, or one that may join, pull images and use SSM."""
     if context.existing.node_role is not None:
         return context.existing.node_role, ()
     role = create_role(context, "node", "ec2.amazonaws.com", [allow_sessions()], _NODE_POLICIES)

@@ -1,4 +1,4 @@
-"""Private endpoints: services reached without the internet, through routes (gateway) or addresses (interface)."""
+"""Private endpoints: access to services without the internet, by routes (gateway) or addresses (interface)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ __all__ = ["create_endpoints"]
 
 
 _DUAL_TYPE_SERVICES = ("s3",)
-"""Services with endpoints of both kinds. EC2 takes the names of one with an interface for callers from outside only,
-which wants a gateway beside it, unless it is told not to."""
+"""Services with endpoints of both kinds. By default EC2 resolves the names of an interface endpoint for callers outside
+the VPC only, which requires a gateway endpoint too."""
 
 
 def create_endpoints(context: BuildContext, network: Network, security_groups: SecurityGroups) -> None:
-    """Every endpoint of the plan. A gateway joins our route tables: the user's network has none of them."""
+    """Create every endpoint of the plan. Gateways use the route tables of a created network; the user's network has
+    none."""
     for service, kind in sorted(context.cloud.network.endpoints.items()):
         if kind == "gateway":
             _create_gateway_endpoint(context, network, security_groups, service)
@@ -45,7 +46,7 @@ def _create_interface_endpoint(
     context: BuildContext, network: Network, security_group: ec2.SecurityGroup, service: str
 ) -> None:
     seen: set[str | None] = set()
-    one_a_zone = []  # an endpoint takes one subnet of a zone; those of the control plane have no room for it
+    one_a_zone = []  # an endpoint uses one subnet per zone; those of the control plane are too small
     for subnet in context.cloud.network.subnets:
         if subnet.purpose == "nodes" and (subnet.zone is None or subnet.zone not in seen):
             seen.add(subnet.zone)

@@ -1,4 +1,4 @@
-"""What all file systems have in common: a wall with their ports, logs, and how they are mounted."""
+"""Common parts of file systems: a security group with their ports, logs, and mount commands."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ _Q = TypeVar("_Q")
 
 @dataclass(frozen=True)
 class FileSystem:
-    """A file system that exists."""
+    """A created file system."""
 
     plan: CloudStorage
     source: pulumi.Output[str]
-    """What ``mount`` takes as its device."""
+    """The device argument of ``mount``."""
     handles: Mapping[str, pulumi.Input[str]]
-    """What a volume of Kubernetes knows it by: the fields of the volume driver's catalog file."""
+    """Identifiers for a Kubernetes volume: the fields of the volume driver's catalog file."""
 
     @property
     def mount_command(self) -> pulumi.Output[str]:
-        """The mount command."""
+        """Return the mount command."""
         where = self.plan.mount or f"/{self.plan.name}"
         rule = require_mount_rule(self.plan)
         return pulumi.Output.concat(f"sudo mount -t {rule.type} -o {rule.options} ", self.source, f" {where}")
 
 
 def require_mount_rule(storage: CloudStorage) -> MountRule:
-    """How clients mount it; raises :class:`InputError` where the catalog does not say."""
-    return require_setting(storage.mount_rule, storage, "way to be mounted in the catalog")
+    """Return how clients mount it; raises :class:`InputError` if the catalog does not specify it."""
+    return require_setting(storage.mount_rule, storage, "mount rule in the catalog")
 
 
 def create_storage_security_group(
     context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
 ) -> ec2.SecurityGroup:
-    """A group that lets machines of the cluster reach the product's ports.
+    """Create a security group that allows machines of the cluster to reach the product's ports.
 
-    Servers of parallel file systems talk to each other and call clients back on the same ports.
+    Servers of parallel file systems connect to each other, and back to clients, on the same ports.
     """
     key = f"storage-{storage.name}"
     group = create_security_group(context, network, key, f"File system {storage.name}")
@@ -77,14 +77,14 @@ def create_storage_security_group(
 
 
 def create_storage_log_group(context: BuildContext, name: str) -> cloudwatch.LogGroup:
-    """Where FSx writes: it insists on how the name begins."""
+    """Create the log group of FSx, which requires a name prefix."""
     return create_log_group(
         context, f"storage-{name}-logs", prefix=f"/aws/fsx/{context.name_child(name, 'log-group')}-"
     )
 
 
 def require_setting(value: _Q | None, storage: CloudStorage, setting: str) -> _Q:
-    """A decision that the product cannot do without; raises :class:`InputError` where the plan has none."""
+    """Return a setting that the product requires; raises :class:`InputError` if the plan has none."""
     if value is None:
         raise InputError(f"storage {storage.name}: {storage.product} needs a {setting}; set it in the spec")
     return value

@@ -18,9 +18,9 @@ __all__ = ["GROUP_TAG", "POOL_TAG", "create_instance_group", "create_node_group"
 
 POOL_TAG = "supercloud:pool"
 GROUP_TAG = "supercloud:group"
-"""By these the controller finds its groups and instances."""
+"""Tags by which the controller finds its groups and instances."""
 _SUSPENDED_PROCESSES = ["AZRebalance", "ReplaceUnhealthy"]
-"""What Auto Scaling must not do: end instances under running jobs. Slurm drains and replaces."""
+"""Suspended processes of Auto Scaling, which would terminate instances of running jobs. Slurm drains and replaces."""
 
 
 def create_node_group(
@@ -31,7 +31,7 @@ def create_node_group(
     profile: pulumi.Input[str],
     values: Mapping[str, pulumi.Input[str]],
 ) -> autoscaling.Group:
-    """The instances of a node group; Slurm owns their number once they are there."""
+    """Create the instances of a node group; Slurm controls their number after creation."""
     labels = {POOL_TAG: group.pool, GROUP_TAG: group.key}
     launch = create_launch_template(
         context,
@@ -68,7 +68,7 @@ def create_instance_group(
     targets: Sequence[pulumi.Input[str]] = (),
     has_data: bool = False,
 ) -> autoscaling.Group:
-    """An Auto Scaling group with least, first and most instances, that ends none of them on its own."""
+    """Create an Auto Scaling group with minimum, initial and maximum size that terminates no instances by itself."""
     least, first, most = sizes
     labels = context.build_tags(key) | dict(tags)
     return autoscaling.Group(
@@ -83,8 +83,8 @@ def create_instance_group(
         target_group_arns=list(targets) or None,
         suspended_processes=_SUSPENDED_PROCESSES,
         protect_from_scale_in=True,
-        wait_for_capacity_timeout="0",  # capacity may take days; what is missing shows in the scheduler
-        force_delete=not has_data,  # protected instances would otherwise hold up a destroy
+        wait_for_capacity_timeout="0",  # capacity may take days; the scheduler shows missing nodes
+        force_delete=not has_data,  # protected instances would otherwise block a destroy
         enabled_metrics=[autoscaling.Metric.GROUP_DESIRED_CAPACITY, autoscaling.Metric.GROUP_IN_SERVICE_INSTANCES],
         tags=[
             autoscaling.GroupTagArgs(key=name, value=labels[name], propagate_at_launch=True) for name in sorted(labels)

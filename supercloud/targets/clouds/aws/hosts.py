@@ -1,4 +1,4 @@
-"""Controllers, logins and databases: few machines with names of their own, some with a disk that outlives them."""
+"""Controllers, login hosts and databases: few machines with fixed names, some with a disk that outlives them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .watch import Monitoring, create_alarm
 __all__ = ["HostInstance", "STATE_DEVICE", "create_hosts"]
 
 STATE_DEVICE = "/dev/sdf"
-"""What the disk with the state is attached as."""
+"""Device name of the state disk."""
 
 
 @dataclass(frozen=True)
 class HostInstance:
-    """A machine that exists."""
+    """A created machine."""
 
     name: str
     """Without the domain."""
     role: str
     is_public: bool
     address: pulumi.Output[str]
-    """In the internet where it has one, else private."""
+    """Public if it has one, else private."""
     instance: ec2.Instance
 
 
@@ -46,7 +46,7 @@ def create_hosts(
     monitoring: Monitoring,
     values: Mapping[str, pulumi.Input[str]],
 ) -> list[HostInstance]:
-    """Every machine of a host of the plan, with its private name."""
+    """Create all machines of a host of the plan, with their private names."""
     script = render_user_data(context, host.key, values)
     ami, launch = _resolve_image(context, host)
     made = []
@@ -80,7 +80,7 @@ def _list_host_names(host: CloudHost) -> tuple[str, ...]:
 
 
 def _resolve_image(context: BuildContext, host: CloudHost) -> tuple[str | None, ec2.InstanceLaunchTemplateArgs | None]:
-    """The image itself, or a launch template with nothing but the parameter that names the newest one."""
+    """Return the image, or a launch template that has only the parameter with the newest image."""
     reference = context.cloud.images[host.image]
     if not reference.startswith("/"):
         return reference, None
@@ -104,9 +104,10 @@ def _create_instance(
     launch: ec2.InstanceLaunchTemplateArgs | None,
     script: pulumi.Output[str] | None,
 ) -> ec2.Instance:
-    """A machine that a newer image or start script does not replace: that is done on purpose, and its state stays.
+    """Create a machine that a newer image or start script does not replace: replace it explicitly; its state is kept.
 
-    The disk with the state can be at one machine only, so the old machine goes before the new one comes.
+    The state disk can be attached to one machine only, so that the old machine is deleted before the new one is
+    created.
     """
     return ec2.Instance(
         context.name_child(name),
@@ -144,17 +145,17 @@ def _create_state_volume(
         opts=context.build_options(has_data=True, ignore_changes=None if zone else ["availabilityZone"]),
     )
     ec2.VolumeAttachment(
-        context.name_child(f"{name}-state-attached"),
+        context.name_child(f"{name}-state-attachment"),
         device_name=STATE_DEVICE,
         instance_id=instance.id,
         volume_id=disk.id,
         stop_instance_before_detaching=True,
-        opts=context.build_options(delete_before_replace=True),
+        opts=context.build_options(delete_before_replace=True, aliases=[context.build_alias(f"{name}-state-attached")]),
     )
 
 
 def _create_public_address(context: BuildContext, name: str, instance: ec2.Instance) -> pulumi.Output[str]:
-    """An address that stays when the machine is replaced."""
+    """Create an address that is kept when the machine is replaced."""
     return ec2.Eip(
         context.name_child(f"{name}-address"),
         domain="vpc",

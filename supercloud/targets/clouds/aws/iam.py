@@ -1,4 +1,4 @@
-"""Roles: who may do what, scoped to the cluster's own things."""
+"""IAM roles and policies, scoped to the cluster's resources."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _POLICY_VERSION = "2012-10-17"
 
 @dataclass(frozen=True)
 class IamRole:
-    """A role that exists."""
+    """A created role."""
 
     name: pulumi.Output[str]
     arn: pulumi.Output[str]
     policies: tuple[pulumi.Resource, ...]
-    """What has to be there before the role can do anything."""
+    """Resources that must exist before the role can be used."""
 
 
 def allow(actions: Sequence[str], resources: Any = "*", conditions: Mapping[str, Any] | None = None) -> Statement:
-    """A statement that allows ``actions`` on ``resources``."""
+    """Return a statement that allows ``actions`` on ``resources``."""
     condition = {"Condition": conditions} if conditions else {}
     return {"Effect": "Allow", "Action": list(actions), "Resource": resources, **condition}
 
 
 def escape_wildcards(text: str) -> str:
-    """A text of a user as part of an ARN in a statement, where ``*``, ``?`` and ``$`` stand for themselves.
+    """Escape text for the ARN of a statement, so that ``*``, ``?`` and ``$`` are literal.
 
     IAM User Guide, "IAM policy elements: Variables and tags", special characters.
     """
@@ -53,7 +53,7 @@ def escape_wildcards(text: str) -> str:
 
 
 def build_cluster_condition(context: BuildContext) -> Mapping[str, Any]:
-    """The condition that a thing carries the cluster's tag."""
+    """Build the condition that a resource has the cluster's tag."""
     return {"StringEquals": {f"aws:ResourceTag/{CLUSTER_TAG}": context.identity}}
 
 
@@ -66,7 +66,7 @@ def create_role(
     assume_actions: Sequence[str] = ("sts:AssumeRole",),
     conditions: Mapping[str, Any] | None = None,
 ) -> IamRole:
-    """A role that ``service`` takes, or other roles by their ARN, with our statements and the provider's policies."""
+    """Create a role that ``service``, or roles given by ARN, can assume, with statements and managed policies."""
     condition = {"Condition": conditions} if conditions else {}
     if isinstance(service, str):
         who: dict[str, Any] = {"Service": context.cloud.principals.get(service, service)}
@@ -94,7 +94,7 @@ def create_role(
 
 
 def grant(context: BuildContext, key: str, role: pulumi.Input[str], statements: Sequence[Statement]) -> iam.RolePolicy:
-    """Statements for a role, by the role's name."""
+    """Attach statements to a role, given by its name."""
     return iam.RolePolicy(
         context.name_child(f"{key}-policy", "policy"),
         role=role,
@@ -104,7 +104,7 @@ def grant(context: BuildContext, key: str, role: pulumi.Input[str], statements: 
 
 
 def create_instance_profile(context: BuildContext, key: str, role: pulumi.Input[str]) -> iam.InstanceProfile:
-    """What gives instances a role, by the role's name."""
+    """Create the instance profile of a role, given by its name."""
     return iam.InstanceProfile(
         context.name_child(f"{key}-profile", "role"),
         role=role,

@@ -1,4 +1,4 @@
-"""Managed node groups of EKS: those of pools, and the one for what the cluster itself runs."""
+"""Managed node groups of EKS: those of pools, and the one for system components."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .placement import create_placement_group
 __all__ = ["create_pool_node_group", "create_system_node_group"]
 
 _MAX_UNAVAILABLE_PERCENT = 10
-"""Per cent of a group that an update takes away at once."""
+"""Maximum percentage of a group that is unavailable during an update."""
 _TAINT_EFFECTS = {"NoSchedule": "NO_SCHEDULE", "PreferNoSchedule": "PREFER_NO_SCHEDULE", "NoExecute": "NO_EXECUTE"}
-"""Effects of taints, as EKS writes them."""
+"""Taint effects in the notation of EKS."""
 
 
 def create_pool_node_group(
@@ -35,7 +35,7 @@ def create_pool_node_group(
     role: pulumi.Input[str],
     depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
-    """Nodes of a pool, labelled and tainted as the rendered bundle expects them."""
+    """Create the nodes of a pool, with the labels and taints that the rendered bundle expects."""
     pool = context.plan.get_pool(group.pool)
     launch = create_launch_template(
         context,
@@ -44,7 +44,9 @@ def create_pool_node_group(
         disk=group.disk,
         security_group_ids=security_group_ids,
         interfaces=group.interfaces,
-        capacity=None if isinstance(group.capacity, Spot) else group.capacity,  # the group itself says spot
+        capacity=None
+        if isinstance(group.capacity, Spot)
+        else group.capacity,  # capacity_type of the group is already SPOT
         placement=create_placement_group(context, group.key, group.has_placement_group),
         **_build_launch_settings(context, cluster, group.image, local_disks=group.local_disk_mount is not None),
     )
@@ -73,7 +75,7 @@ def create_system_node_group(
     role: pulumi.Input[str],
     depends_on: Sequence[pulumi.Resource],
 ) -> eks.NodeGroup:
-    """Nodes for queues, operators and monitoring."""
+    """Create the nodes for queues, operators and monitoring."""
     launch = create_launch_template(
         context,
         host.key,
@@ -138,7 +140,7 @@ def _create_managed_node_group(
 def _build_launch_settings(
     context: BuildContext, cluster: eks.Cluster, image: str, local_disks: bool
 ) -> dict[str, Any]:
-    """Image and start configuration: EKS knows its own images, others are told which cluster to join."""
+    """Build image and start configuration: EKS configures its own images, others are given the cluster to join."""
     own = find_ami_type(context.cloud.images[image]) is None
     return {
         "image": image,

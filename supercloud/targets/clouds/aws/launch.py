@@ -1,4 +1,4 @@
-"""Launch templates: what an instance of a group is, with every network card of its machine."""
+"""Launch templates: the instances of a group, with every network card of the machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..work import BuildContext
 __all__ = ["VOLUME_TYPE", "format_image_id", "build_metadata_options", "create_launch_template", "get_latest_version"]
 
 VOLUME_TYPE = "gp3"
-"""Kind of all disks."""
+"""Volume type of all disks."""
 
 
 def create_launch_template(
@@ -35,7 +35,7 @@ def create_launch_template(
     user_data: pulumi.Input[str] | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> ec2.LaunchTemplate:
-    """A launch template. ``image`` is a key of the plan; ``managed`` leaves the image itself to a managed service."""
+    """Create a launch template. ``image`` is a key of the plan; with ``managed`` a managed service sets the image."""
     labels = {**context.build_tags(key), **(tags or {})}
     several = _needs_interface_list(interfaces)
     return ec2.LaunchTemplate(
@@ -64,17 +64,17 @@ def create_launch_template(
 
 
 def get_latest_version(launch: ec2.LaunchTemplate) -> pulumi.Output[str]:
-    """The version that was just registered, so that groups notice a change."""
+    """Return the latest version, so that groups detect a change."""
     return launch.latest_version.apply(lambda number: str(int(number)))
 
 
 def format_image_id(reference: str) -> str:
-    """An image by identifier, or by the public parameter that names the newest one (read when machines start)."""
+    """Format an image identifier, or the public parameter with the newest image (resolved when machines start)."""
     return f"resolve:ssm:{reference}" if reference.startswith("/") else reference
 
 
 def build_metadata_options(context: BuildContext) -> dict[str, Any]:
-    """The metadata service with session tokens only (IMDSv2)."""
+    """Build the metadata options: session tokens only (IMDSv2)."""
     return {
         "http_endpoint": "enabled",
         "http_tokens": "required",
@@ -84,13 +84,14 @@ def build_metadata_options(context: BuildContext) -> dict[str, Any]:
 
 
 def _can_expose_tags(context: BuildContext) -> bool:
-    """Whether instances may read their tags: with a key that is no path, or with those of EKS, none would start."""
+    """Whether instances may read their tags: they would not start with keys that are not valid paths, or those of
+    EKS."""
     rule = context.cloud.name_rules["metadata-tag-key"]
     return context.plan.scheduler.kind == "slurm" and not any(rule.find_problem(key) for key in context.cloud.tags)
 
 
 def _build_root_volume(context: BuildContext, image: str, size: Size) -> ec2.LaunchTemplateBlockDeviceMappingArgs:
-    """An encrypted gp3 root."""
+    """Build an encrypted gp3 root volume."""
     disk = ec2.LaunchTemplateBlockDeviceMappingEbsArgs(
         volume_size=size.ceil("GiB"), volume_type=VOLUME_TYPE, encrypted="true", delete_on_termination="true"
     )
@@ -98,7 +99,7 @@ def _build_root_volume(context: BuildContext, image: str, size: Size) -> ec2.Lau
 
 
 def _needs_interface_list(interfaces: Sequence[Interface]) -> bool:
-    """An instance has one plain interface anyway; only others need to be listed."""
+    """Whether interfaces must be listed: an instance has one plain interface by default."""
     return any(item.card or item.device or item.kind != "interface" for item in interfaces)
 
 
@@ -116,7 +117,7 @@ def _build_interface(
 
 
 def _build_market_options(capacity: Capacity | None) -> ec2.LaunchTemplateInstanceMarketOptionsArgs | None:
-    """The market the instances are got at; None at list price."""
+    """Build the market options of the instances; None for on-demand."""
     if isinstance(capacity, CapacityBlock):
         return ec2.LaunchTemplateInstanceMarketOptionsArgs(market_type="capacity-block")
     if isinstance(capacity, Spot):
@@ -129,7 +130,7 @@ def _build_market_options(capacity: Capacity | None) -> ec2.LaunchTemplateInstan
 def _build_reservation_target(
     capacity: Capacity | None,
 ) -> ec2.LaunchTemplateCapacityReservationSpecificationArgs | None:
-    """The reservation the instances are taken from."""
+    """Build the capacity reservation of the instances."""
     target = ec2.LaunchTemplateCapacityReservationSpecificationCapacityReservationTargetArgs
     if isinstance(capacity, (Reservation, CapacityBlock)):
         found = target(capacity_reservation_id=capacity.id)

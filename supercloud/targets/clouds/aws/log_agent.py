@@ -1,7 +1,7 @@
-"""Logs of machines: Systems Manager puts the CloudWatch agent on every instance of the cluster, new ones too.
+"""Logs of machines: Systems Manager installs the CloudWatch agent on every instance of the cluster, also on new ones.
 
-The agent comes as a package of Systems Manager, which closed networks reach through their endpoints. It needs no right
-but to write into the log group, which every role of machines has.
+The agent is a package of Systems Manager, which isolated networks reach through their endpoints. It only needs the
+permission to write to the log group, which all roles of machines have.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LOG_FILES = (
     "/var/log/slurm/slurmd.log",
     "/var/log/slurm/slurmdbd.log",
 )
-"""What daemons and the boot script write; a machine has some of them."""
+"""Log files of daemons and of the boot script; a machine has some of them."""
 _SCHEDULE = "rate(1 hour)"
-"""How often it is tried again where it failed; a machine on which it runs is left alone."""
+"""Interval of retries after failures; a machine on which the agent runs is left unchanged."""
 _AGENT_DIRECTORY = "/opt/aws/amazon-cloudwatch-agent"
 _START_SCRIPT = f"""\
 set -e
@@ -42,7 +42,7 @@ chmod 644 "$known"
 
 
 def ship_logs(context: BuildContext, logs: cloudwatch.LogGroup) -> None:
-    """A stream for each machine and file in the log group."""
+    """Send logs to the log group, with a stream for each machine and file."""
     document = ssm.Document(
         context.name_child("log-agent", "document"),
         document_type="Command",
@@ -63,7 +63,7 @@ def ship_logs(context: BuildContext, logs: cloudwatch.LogGroup) -> None:
 
 
 def _build_document(group: str) -> Mapping[str, Any]:
-    """Install the agent, and start it with our files unless it runs with them."""
+    """Build the document that installs the agent and starts it, unless it already runs with this configuration."""
     install = {"name": "AmazonCloudWatchAgent", "action": "Install"}
     script = _START_SCRIPT.replace("@", json.dumps(_build_agent_config(group), indent=1))
     return {

@@ -18,10 +18,10 @@ from .watch import Monitoring, create_alarm
 __all__ = ["create_lustre"]
 
 _HDD_SUFFIX = "_HDD"
-"""Ends the name of deployments on hard disks, which are the same type on other storage."""
+"""Suffix of the names of deployments on hard disks, which have the same type with a different storage type."""
 _SYNC_EVENTS = ["NEW", "CHANGED", "DELETED"]
 _LOW_SPACE_FRACTION = 0.1
-"""Free part of the capacity at which the alarm goes off."""
+"""Fraction of free capacity below which the alarm is triggered."""
 
 
 def create_lustre(
@@ -32,7 +32,7 @@ def create_lustre(
     buckets: Mapping[str, s3.Bucket],
     monitoring: Monitoring,
 ) -> FileSystem:
-    """A Lustre file system and, where the plan links it, its data repository."""
+    """Create a Lustre file system and, if linked in the plan, its data repository."""
     capacity = require_setting(storage.capacity, storage, "capacity")
     options = storage.options
     deployment = str(options["deployment"])
@@ -98,7 +98,7 @@ def _create_data_repository_link(
 
 
 def _build_metadata_configuration(options: Mapping[str, Any]) -> fsx.LustreFileSystemMetadataConfigurationArgs | None:
-    """The rate of metadata, where the plan says one: not every deployment and version has it."""
+    """Build the metadata rate, if specified in the plan: not every deployment type and version supports it."""
     if "metadata" not in options:
         return None
     return fsx.LustreFileSystemMetadataConfigurationArgs(

@@ -1,4 +1,4 @@
-"""The network: a VPC of our own with subnets, routes and gateways, or the user's."""
+"""The network: a new VPC with subnets, routes and gateways, or the user's."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _LOAD_BALANCER_TAGS = {True: "kubernetes.io/role/elb", False: "kubernetes.io/rol
 
 @dataclass(frozen=True)
 class Network:
-    """What exists of the network."""
+    """The created or existing network."""
 
     id: pulumi.Input[str]
     subnets: Mapping[str, pulumi.Input[str]]
     route_table_ids: tuple[pulumi.Output[str], ...] = ()
-    """Route tables of ours, which gateway endpoints join; none in the user's network."""
+    """Created route tables, which gateway endpoints use; none in the user's network."""
     vpc: ec2.Vpc | None = None
     dependencies: tuple[pulumi.Resource, ...] = ()
-    """What has to be there before a machine reaches anything."""
+    """Resources that machines need for network access."""
 
     def select_subnet_ids(self, keys: tuple[str, ...]) -> list[pulumi.Input[str]]:
-        """Identifiers of subnets by key."""
+        """Return the identifiers of subnets by key."""
         return [self.subnets[key] for key in keys]
 
 
 def create_network(context: BuildContext) -> Network:
-    """The VPC and its subnets by key, with ways to the internet unless the network is closed."""
+    """Create the VPC and its subnets by key, with routes to the internet unless the network is isolated."""
     plan = context.cloud.network
     if plan.existing is not None:
         network_id = resolve_existing(plan.existing, context.existing)
@@ -66,7 +66,7 @@ def create_network(context: BuildContext) -> Network:
     if way_out:
         ways.create_internet_routes()
     else:
-        ways.create_route_table("private", list(plan.subnets))  # without a way out; gateway endpoints join it
+        ways.create_route_table("private", list(plan.subnets))  # without a default route; gateway endpoints use it
     return Network(vpc.id, subnets, tuple(ways.table_ids), vpc, tuple(ways.dependencies))
 
 
@@ -81,14 +81,14 @@ def _create_subnet(
         vpc_id=network,
         cidr_block=subnet.cidr,
         availability_zone=subnet.zone,
-        map_public_ip_on_launch=False,  # what needs an address of the internet asks for one itself
+        map_public_ip_on_launch=False,  # machines that need a public address request it explicitly
         tags=context.build_tags(subnet.key) | balancers,
         opts=context.build_options(depends_on=list(extra_cidrs)),
     ).id
 
 
 class _RouteBuilder:
-    """Routes of a network of ours, as they are made."""
+    """Creates the routes of a new network."""
 
     def __init__(self, context: BuildContext, vpc: ec2.Vpc, subnets: Mapping[str, pulumi.Input[str]]):
         self.work, self.vpc, self.subnets = context, vpc, subnets
@@ -96,7 +96,8 @@ class _RouteBuilder:
         self.dependencies: list[pulumi.Resource] = []
 
     def create_internet_routes(self) -> None:
-        """Public subnets through an internet gateway, private ones through a NAT gateway of their zone or the first."""
+        """Route public subnets through an internet gateway, private ones through the NAT gateway of their zone or the
+        first."""
         public = [item for item in self.work.cloud.network.subnets if item.is_public]
         private = [item for item in self.work.cloud.network.subnets if not item.is_public]
         gateway = ec2.InternetGateway(
@@ -113,7 +114,7 @@ class _RouteBuilder:
                 self.create_nat_routes(zones[zone], served, gateway)
 
     def create_nat_routes(self, public: SubnetPlan, subnets: list[SubnetPlan], gateway: ec2.InternetGateway) -> None:
-        """Private subnets behind a NAT gateway in a public one."""
+        """Route private subnets through a NAT gateway in a public one."""
         work, key = self.work, f"nat-{public.zone}"
         address = ec2.Eip(
             work.name_child(f"{key}-address"), domain="vpc", tags=work.build_tags(key), opts=work.build_options()
@@ -129,7 +130,7 @@ class _RouteBuilder:
         self.create_default_route(f"{name}-internet", self.create_route_table(name, subnets), nat_gateway_id=nat.id)
 
     def create_default_route(self, key: str, table: ec2.RouteTable, **targets: pulumi.Input[str]) -> None:
-        """Everything that is not in the network goes this way."""
+        """Create the default route."""
         made = ec2.Route(
             self.work.name_child(key),
             route_table_id=table.id,
@@ -141,7 +142,7 @@ class _RouteBuilder:
         self.dependencies.append(made)
 
     def create_route_table(self, key: str, members: list[SubnetPlan]) -> ec2.RouteTable:
-        """A route table that subnets share."""
+        """Create a route table that subnets share."""
         work = self.work
         table = ec2.RouteTable(
             work.name_child(f"{key}-routes"),
@@ -151,11 +152,11 @@ class _RouteBuilder:
         )
         self.table_ids.append(table.id)
         for member in members:
-            joined = ec2.RouteTableAssociation(
-                work.name_child(f"{member.key}-routes-joined"),
+            association = ec2.RouteTableAssociation(
+                work.name_child(f"{member.key}-routes-association"),
                 route_table_id=table.id,
                 subnet_id=self.subnets[member.key],
-                opts=work.build_options(),
+                opts=work.build_options(aliases=[work.build_alias(f"{member.key}-routes-joined")]),
             )
-            self.dependencies.append(joined)
+            self.dependencies.append(association)
         return table

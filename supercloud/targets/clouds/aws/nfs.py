@@ -19,7 +19,7 @@ _BACKUP_DAYS = 7
 def create_nfs(
     context: BuildContext, storage: CloudStorage, network: Network, security_groups: SecurityGroups
 ) -> FileSystem:
-    """The file system of the product that the plan chose."""
+    """Create the file system with the product selected in the plan."""
     return (
         _create_efs(context, storage, network, security_groups)
         if storage.product == "efs"
@@ -90,12 +90,12 @@ def _create_efs(
 def _build_nfs_file_system(context: BuildContext, storage: CloudStorage, server: pulumi.Output[str]) -> FileSystem:
     path = require_mount_rule(storage).path
     source = pulumi.Output.concat(server, f":{path}")
-    before = path.rstrip("/") if context.plan.tenants else path  # a volume appends the tenant's folder
+    before = path.rstrip("/") if context.plan.tenants else path  # the volume appends the tenant's directory
     return FileSystem(storage, source, {"server": server, "path": before})
 
 
 def _allow_all_clients() -> fsx.OpenZfsFileSystemRootVolumeConfigurationNfsExportsClientConfigurationArgs:
-    """Who may mount it: security groups say who gets near."""
+    """Allow all clients to mount it: security groups restrict access."""
     return fsx.OpenZfsFileSystemRootVolumeConfigurationNfsExportsClientConfigurationArgs(
         clients="*", options=["rw", "crossmnt", "no_root_squash"]
     )

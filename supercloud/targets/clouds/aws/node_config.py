@@ -1,4 +1,4 @@
-"""How a node of EKS starts: which kind of image it has, and what is told to the node's own set-up program."""
+"""The start of EKS nodes: the image type, and the configuration for nodeadm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Content-Type: application/node.eks.aws
 
 
 def find_ami_type(reference: str) -> str | None:
-    """What EKS calls an image that it publishes under this parameter; None for an image of the user's.
+    """Return the AMI type of an image that EKS publishes with this parameter; None for a user's image.
 
     >>> ami_type("/aws/service/eks/optimized-ami/1.35/amazon-linux-2023/x86_64/nvidia/recommended/image_id")
     'AL2023_x86_64_NVIDIA'
@@ -35,9 +35,9 @@ def find_ami_type(reference: str) -> str | None:
 
 
 def build_node_config(join_cluster: eks.Cluster | None, local_disks: bool) -> pulumi.Input[str] | None:
-    """User data in base64: local disks as one RAID 0, and the cluster to join where EKS does not say it.
+    """Build user data in base64: local disks as one RAID 0, and the cluster to join if EKS does not add it.
 
-    The configuration is JSON, which is YAML too (awslabs.github.io/amazon-eks-ami/nodeadm).
+    The configuration is JSON, which is valid YAML (awslabs.github.io/amazon-eks-ami/nodeadm).
     """
     instance = {"instance": {"localStorage": {"strategy": "RAID0"}}} if local_disks else {}
     if join_cluster is None:

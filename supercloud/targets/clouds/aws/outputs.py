@@ -1,4 +1,4 @@
-"""What a user needs of a cluster on AWS."""
+"""Outputs of a cluster on AWS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build_outputs(
     files: Mapping[str, FileSystem],
     cluster: SlurmCluster | EksCluster,
 ) -> ClusterOutputs:
-    """Addresses, buckets, mounts, commands, and the connection for jobs."""
+    """Build addresses, buckets, mounts, commands, and the connection for jobs."""
     common = ClusterOutputs(
         buckets={name: bucket.bucket for name, bucket in buckets.items()},
         mounts={name: system.mount_command for name, system in files.items()},
@@ -65,12 +65,12 @@ def _build_handles(
 
 
 def _find_entry_host(cluster: SlurmCluster) -> HostInstance | None:
-    """Where users come in: a login, else a controller."""
+    """Return the host where users log in: a login host, else a controller."""
     return next((host for role in ("login", "controller") for host in cluster.hosts if host.role == role), None)
 
 
 def _format_login_command(context: BuildContext, entry: HostInstance) -> pulumi.Output[str]:
-    """SSH where the machine has an address in the internet, else a shell through Systems Manager."""
+    """Return an SSH command if the machine has a public address, else a Systems Manager session."""
     if entry.is_public:
         return pulumi.Output.concat("ssh ", entry.address)
     return pulumi.Output.concat(f"aws ssm start-session --region {context.cloud.region} --target ", entry.instance.id)

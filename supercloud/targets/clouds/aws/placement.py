@@ -1,4 +1,4 @@
-"""Placement groups: instances near to each other, exactly where the way to get them allows one."""
+"""Placement groups: instances close to each other, if their kind of capacity supports it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["create_placement_group"]
 
 
 def create_placement_group(context: BuildContext, key: str, is_clustered: bool) -> pulumi.Output[str] | None:
-    """Name of a cluster placement group; None where instances are placed by someone else."""
+    """Return the name of a cluster placement group; None if the capacity determines the placement."""
     if not is_clustered:
         return None
     group = ec2.PlacementGroup(

@@ -1,4 +1,4 @@
-"""Which provider registers the children: the user's, or one of our own in the plan's region."""
+"""The Pulumi provider of the children: the user's, or a new one in the plan's region."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ __all__ = ["create_provider"]
 
 
 def create_provider(context: BuildContext) -> pulumi.ProviderResource | None:
-    """None where the user passed one: children inherit it.
+    """Create the provider; None if the user passed one, which children inherit.
 
-    Otherwise a provider with the settings of the stack's ``aws:`` configuration, but in the region of the plan: the
-    default provider's region may be another one, and stacks may forbid default providers.
+    It has the settings of the stack's ``aws:`` configuration, but the region of the plan: the
+    default provider's region may differ, and stacks may disable default providers.
     """
     if context.component.get_provider("aws:index:Provider") is not None:
         return None
@@ -30,7 +30,7 @@ def create_provider(context: BuildContext) -> pulumi.ProviderResource | None:
 
 
 def _read_stack_settings() -> dict[str, Any]:
-    """Settings of the stack's ``aws:`` configuration; what is a secret there stays one."""
+    """Settings of the stack's ``aws:`` configuration; secrets remain secrets."""
     config = pulumi.Config("aws")
     known = inspect.signature(aws.Provider._internal_init).parameters
     found: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def _read_stack_settings() -> dict[str, Any]:
 
 
 def _parse_setting(value: str) -> Any:
-    """Lists, mappings, truth and numbers are JSON in a configuration; everything else is text."""
+    """Lists, mappings, Booleans and numbers are JSON in a configuration; everything else is text."""
     return json.loads(value) if re.match(r"\s*[\[{]|(true|false|\d+)$", value) else value
 
 

@@ -1,4 +1,4 @@
-"""What each kind of machine of a Slurm cluster may do."""
+"""Permissions of each kind of machine of a Slurm cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RolePermissions:
 
     controller: tuple[Statement, ...]
     database: tuple[Statement, ...]
-    """Of the host of slurmdbd, where that is not the controller."""
+    """Of the slurmdbd host, if it is not the controller."""
     login: tuple[Statement, ...]
     node: tuple[Statement, ...]
 
@@ -40,11 +40,11 @@ def build_role_permissions(
     database: AccountingDatabase | None,
     monitoring: Monitoring,
 ) -> RolePermissions:
-    """Everybody reads the published bundles, writes logs and can be given a shell; the controller starts nodes.
+    """All machines read the published bundles, write logs and accept sessions; the controller starts nodes.
 
-    Only the controller reads the daemons' key, with which anybody could speak for root of the cluster: it gives it to
-    the other machines when they join (``templates/boot/keys.py.j2``). Only the host of slurmdbd reads the database's
-    password. No role of a machine reads or writes data buckets: whoever becomes root of any machine would have it.
+    Only the controller reads the daemons' key, which allows acting as root of the cluster: it sends the key to the
+    other machines when they join (``templates/boot/keys.py.j2``). Only the slurmdbd host reads the database password.
+    Roles of machines have no access to data buckets, as root of any machine would have it too.
     """
     common = _build_common_permissions(context, state, monitoring)
     password = _allow_password_access(secrets, database)
@@ -58,7 +58,7 @@ def build_role_permissions(
             [_format_group_arn(context)],
             build_cluster_condition(context),
         ),
-        # Describing knows no resources: the service does not scope it.
+        # Describe actions do not support resource-level permissions.
         allow(
             [
                 "autoscaling:DescribeAutoScalingGroups",
@@ -79,7 +79,7 @@ def build_role_permissions(
 def _allow_password_access(
     secrets: Mapping[str, secretsmanager.Secret], database: AccountingDatabase | None
 ) -> tuple[Statement, ...]:
-    """The database's: one that the provider runs has made it, else the host of slurmdbd does."""
+    """Allow access to the database password: a managed database generates it, else the slurmdbd host does."""
     if database is not None:
         return (allow([_READ_SECRET], [database.secret]),)
     return (allow([_READ_SECRET, _WRITE_SECRET], [secrets["database"].arn]),) if "database" in secrets else ()
@@ -88,7 +88,7 @@ def _allow_password_access(
 def build_storage_server_permissions(
     context: BuildContext, storage: CloudStorage, state: s3.Bucket, monitoring: Monitoring
 ) -> tuple[Statement, ...]:
-    """What servers of a file system may do: find each other, and read what installs their software."""
+    """Permissions of file system servers: discover each other, and read the installer of their software."""
     found = [
         *_build_common_permissions(context, state, monitoring),
         allow(["ec2:DescribeInstances", "autoscaling:DescribeAutoScalingGroups"]),
@@ -98,7 +98,7 @@ def build_storage_server_permissions(
         path = escape_wildcards(storage.install.source.removeprefix("s3://"))
         found.append(allow(["s3:GetObject"], [f"{start}:s3:::{path}"]))
     if storage.install is not None and storage.install.token is not None:
-        token = escape_wildcards(storage.install.token)  # the service ends identifiers with six characters of its own
+        token = escape_wildcards(storage.install.token)  # the service appends six characters to identifiers
         own = (
             token
             if token.startswith("arn:")
@@ -109,11 +109,11 @@ def build_storage_server_permissions(
 
 
 def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitoring: Monitoring) -> tuple[Statement, ...]:
-    """What every machine may do: read the published bundles, write logs, be given a shell."""
+    """Permissions of all machines: read the published bundles, write logs, accept sessions."""
     streams = [monitoring.logs.arn, pulumi.Output.concat(monitoring.logs.arn, ":*")] if monitoring.logs else []
     return (
         allow(["s3:GetObject"], [pulumi.Output.concat(state.arn, "/*")]),
-        allow(["s3:ListBucket"], [state.arn]),  # without it, an object that is not there looks like one that is refused
+        allow(["s3:ListBucket"], [state.arn]),  # without it, access to a missing object is denied instead of not found
         *(
             [allow(["logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"], streams)]
             if streams
@@ -125,7 +125,7 @@ def _build_common_permissions(context: BuildContext, state: s3.Bucket, monitorin
 
 
 def allow_bucket_data(buckets: list[s3.Bucket]) -> Statement:
-    """Reading and writing what is in buckets, and listing them."""
+    """Allow reading, writing and listing objects of buckets."""
     return allow(
         [
             "s3:GetObject",
@@ -142,6 +142,6 @@ def allow_bucket_data(buckets: list[s3.Bucket]) -> Statement:
 
 
 def _format_group_arn(context: BuildContext) -> str:
-    """Auto Scaling groups of the region; the condition leaves those with the cluster's tag."""
+    """Return the ARN of all Auto Scaling groups of the region; a condition restricts it to the cluster's tag."""
     start = f"arn:{context.cloud.partition}:autoscaling:{context.cloud.region}:*:autoScalingGroup:*"
     return f"{start}:autoScalingGroupName/*"

@@ -1,6 +1,6 @@
-"""Secrets of the cluster: empty containers that the controller fills when it first starts.
+"""Secrets of the cluster: created without values, which the controller sets when it first starts.
 
-No value passes through Pulumi, so none is in its state, in user data or in a preview.
+No value passes through Pulumi, so that none is in its state, in user data or in a preview.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DESCRIPTIONS = {
 
 
 def create_secrets(context: BuildContext) -> Mapping[str, secretsmanager.Secret]:
-    """Containers by name: ``auth``, and ``database`` unless the provider runs it and keeps its password."""
+    """Create secrets by name: ``auth``, and ``database`` unless a managed database stores its password."""
     names = [name for name in _DESCRIPTIONS if name != "database" or _has_own_database(context)]
     return {
         name: secretsmanager.Secret(

@@ -1,4 +1,4 @@
-"""Security groups: who may talk to whom. Rules are resources of their own, so that others can add theirs."""
+"""Security groups: the allowed traffic. Rules are separate resources, so that users can add others."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _HTTPS = 443
 
 @dataclass(frozen=True)
 class SecurityGroups:
-    """The groups that everything else is put into."""
+    """The security groups of the cluster's resources."""
 
     cluster: ec2.SecurityGroup
-    """Machines of the cluster: they may talk to each other, over EFA too."""
+    """Machines of the cluster: all traffic between them is allowed, including EFA."""
     access: ec2.SecurityGroup | None
-    """Machines that users reach from outside; None where nobody may."""
+    """Machines that users can reach from outside; None if there is no access."""
     endpoints: ec2.SecurityGroup | None
-    """Private endpoints of services; None where there are none with an interface."""
+    """Private endpoints of services; None if there are no interface endpoints."""
 
 
 def create_security_groups(context: BuildContext, network: Network) -> SecurityGroups:
-    """The cluster's group with traffic among its members, and ways in and out as the plan says."""
+    """Create the cluster's group with traffic among its members, and inbound and outbound rules of the plan."""
     cluster = create_security_group(context, network, "cluster", "Machines of the cluster")
     for rule, direction in ((vpc.SecurityGroupIngressRule, "in"), (vpc.SecurityGroupEgressRule, "out")):
         rule(
-            context.name_child(f"cluster-among-{direction}"),
+            context.name_child(f"cluster-internal-{direction}"),
             security_group_id=cluster.id,
             referenced_security_group_id=cluster.id,
             ip_protocol=_ALL_PROTOCOLS,
             description="Among machines of the cluster, EFA included",
             tags=context.build_tags(),
-            opts=context.build_options(),
+            opts=context.build_options(aliases=[context.build_alias(f"cluster-among-{direction}")]),
         )
     if not context.cloud.network.is_isolated:
         vpc.SecurityGroupEgressRule(
@@ -59,13 +59,13 @@ def create_security_groups(context: BuildContext, network: Network) -> SecurityG
 
 
 def create_security_group(context: BuildContext, network: Network, key: str, description: str) -> ec2.SecurityGroup:
-    """A group without any rule."""
+    """Create a security group without rules."""
     return ec2.SecurityGroup(
-        context.name_child(f"{key}-walls", "security-group"),
+        context.name_child(f"{key}-sg", "security-group"),
         vpc_id=network.id,
         description=description,
         tags=context.build_tags(key),
-        opts=context.build_options(),
+        opts=context.build_options(aliases=[context.build_alias(f"{key}-walls", "security-group")]),
     )
 
 
@@ -78,9 +78,9 @@ def allow_traffic(
     protocol: str = "tcp",
     needs_egress: bool = True,
 ) -> None:
-    """Let members of ``source`` open connections to members of ``target`` on ``ports`` (``988`` or ``1018-1023``).
+    """Allow connections from members of ``source`` to members of ``target`` on ``ports`` (``988`` or ``1018-1023``).
 
-    ``needs_egress`` is False where ``source`` may talk to anything anyway.
+    ``needs_egress`` is False if ``source`` already allows all outbound traffic.
     """
     first, _, last = ports.partition("-")
     name = f"{key}-{protocol}-{ports}"
@@ -141,7 +141,7 @@ def _create_endpoint_group(
 def allow_prefix_list(
     context: BuildContext, key: str, group: ec2.SecurityGroup, prefix_list_id: pulumi.Input[str]
 ) -> None:
-    """Let members of a closed group reach a service behind a gateway endpoint."""
+    """Allow members of an isolated group to reach a service behind a gateway endpoint."""
     vpc.SecurityGroupEgressRule(
         context.name_child(f"{key}-out"),
         security_group_id=group.id,

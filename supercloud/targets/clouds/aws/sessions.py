@@ -1,7 +1,7 @@
-"""What Systems Manager needs of a machine: shells without open ports, and the package that ships logs.
+"""Permissions for Systems Manager: shells without open ports, and the package that sends logs.
 
-``AmazonSSMManagedInstanceCore`` would give more: with it every machine reads all parameters of the account
-(``ssm:GetParameter``), writes inventories and gets patches. Actions: the policy's own document
+``AmazonSSMManagedInstanceCore`` would grant more: every machine could read all parameters of the account
+(``ssm:GetParameter``), write inventories and get patches. Actions: the policy's own document
 (docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonSSMManagedInstanceCore.html) without those; of sessions:
 docs.aws.amazon.com/systems-manager/latest/userguide/getting-started-create-iam-instance-profile.html.
 """
@@ -36,18 +36,18 @@ _COMMAND_ACTIONS = (
     "ssm:UpdateAssociationStatus",
     "ssm:UpdateInstanceAssociationStatus",
 )
-"""How an association tells an instance what to run, and what comes of it."""
+"""Actions by which an association sends commands to an instance and receives results."""
 _DOCUMENT_ACTIONS = ("ssm:DescribeDocument", "ssm:GetDocument")
 
 
 def allow_sessions() -> Statement:
-    """Shells through Systems Manager. The agent names no resource before it has a session."""
+    """Allow Systems Manager sessions. These actions have no resource before a session exists."""
     return allow(_SESSION_ACTIONS)
 
 
 def allow_log_agent(context: BuildContext) -> tuple[Statement, ...]:
-    """What the association that puts the log agent on a machine needs: commands, and no document but those it runs."""
+    """Allow the association that installs the log agent: commands, and only the documents that it runs."""
     start = f"arn:{context.cloud.partition}:ssm:{context.cloud.region}:*:document"
-    # ours is named by Pulumi after its logical name; packages of AWS have no account in their ARN
+    # Pulumi names this document after its logical name; packages of AWS have no account in their ARN
     own = [f"{start}/{context.name_child('log-agent', 'document')}-*", f"{start}/AmazonCloudWatchAgent"]
     return allow(_COMMAND_ACTIONS), allow(_DOCUMENT_ACTIONS, own)

@@ -1,4 +1,4 @@
-"""Slurm: controllers whose state outlives them, logins, a database, and groups of nodes that join on their own."""
+"""Slurm: controllers with persistent state, login hosts, a database, and groups of dynamic nodes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from .watch import Monitoring
 __all__ = ["SlurmCluster", "build_common_values", "create_slurm_cluster"]
 
 _USER_MACHINE_KINDS = ("login", "node")
-"""Kinds of machines on which users are, and root takes their role for them."""
+"""Kinds of machines on which users work, and where root assumes the users' role for them."""
 
 
 @dataclass(frozen=True)
 class SlurmCluster:
-    """What exists of Slurm."""
+    """The created Slurm resources."""
 
     hosts: tuple[HostInstance, ...]
     database: AccountingDatabase | None
@@ -47,7 +47,7 @@ def create_slurm_cluster(
     files: Mapping[str, FileSystem],
     monitoring: Monitoring,
 ) -> SlurmCluster:
-    """Everything of Slurm. Machines read what is published, so they come after it."""
+    """Create all resources of Slurm. Machines read the published bundles, so that they are created afterwards."""
     secrets = create_secrets(context)
     database = create_database(context, network, security_groups, zone, monitoring)
     state = buckets[context.cloud.state_bucket]
@@ -92,7 +92,7 @@ def create_slurm_cluster(
 
 
 def _create_roles(context: BuildContext, permissions: RolePermissions) -> dict[str, IamRole]:
-    """A role for each kind of machine; nodes have the user's where there is one."""
+    """Create a role for each kind of machine; nodes use the user's role if there is one."""
     kinds = [kind.name for kind in fields(permissions)]
     absent = {"node"} if context.existing.node_role is not None else set()
     if not context.cloud.list_hosts("database"):
@@ -105,7 +105,7 @@ def _create_roles(context: BuildContext, permissions: RolePermissions) -> dict[s
 
 
 def _create_instance_profiles(context: BuildContext, roles: Mapping[str, IamRole]) -> dict[str, iam.InstanceProfile]:
-    """What gives machines their role, by kind of machine."""
+    """Create the instance profiles by kind of machine."""
     names: dict[str, pulumi.Input[str]] = {key: role.name for key, role in roles.items()}
     if context.existing.node_role is not None:
         names["node"] = pulumi.Output.from_input(context.existing.node_role).apply(lambda arn: arn.rsplit("/", 1)[-1])
@@ -113,7 +113,7 @@ def _create_instance_profiles(context: BuildContext, roles: Mapping[str, IamRole
 
 
 def build_common_values(context: BuildContext, state: s3.Bucket) -> dict[str, pulumi.Input[str]]:
-    """What every start script may ask for."""
+    """Build the values that all start scripts may use."""
     return {
         "bucket": state.bucket,
         "region": context.cloud.region,
@@ -129,7 +129,7 @@ def _build_start_values(
     database: AccountingDatabase | None,
     files: Mapping[str, FileSystem],
 ) -> dict[str, pulumi.Input[str]]:
-    """What start scripts may ask for: names and addresses, never a secret's value."""
+    """Build the values that start scripts may use: names and addresses, never a secret's value."""
     values = build_common_values(context, state) | {"state_device": STATE_DEVICE}
     values |= {f"secret_{name}": secret.arn for name, secret in secrets.items()}
     values |= {f"source_{name}": system.source for name, system in files.items()}

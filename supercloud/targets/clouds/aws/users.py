@@ -1,7 +1,8 @@
-"""The role of users under Slurm: data of their tenant and images of containers, not what their machine may do.
+"""The role of users under Slurm: access to their tenant's data and to container images, without the machine's
+permissions.
 
-Root of logins and nodes takes it for a user who asks (``templates/boot/credentials.sh.j2``), and says with a tag of the
-session which tenant the user is a member of. One role serves any number of tenants.
+Root on login hosts and nodes assumes it on behalf of a user (``templates/boot/credentials.sh.j2``), with a session tag
+for the user's tenant. One role serves any number of tenants.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .iam import IamRole, Statement, allow, create_role, grant
 __all__ = ["create_user_role"]
 
 _CONTAINER_POLICIES = ("AmazonEC2ContainerRegistryPullOnly",)
-"""Containers of jobs."""
+"""Actions to pull container images of jobs."""
 _TENANT_VARIABLE = "${aws:PrincipalTag/tenant}"
 _OBJECT_ACTIONS = [
     "s3:GetObject",
@@ -33,10 +34,10 @@ _LIST_ACTIONS = ["s3:ListBucket", "s3:ListBucketMultipartUploads"]
 def create_user_role(
     context: BuildContext, buckets: Mapping[str, s3.Bucket], machines: Mapping[str, IamRole]
 ) -> IamRole:
-    """The role, and the right of the roles of ``machines`` (by key) to take it for a user.
+    """Create the role, and allow the roles of ``machines`` (by key) to assume it for a user.
 
-    With tenants, the session's tag ``tenant`` is the folder of every data bucket that it reads and writes; an untagged
-    session has none. Without, all of the data buckets is everybody's.
+    With tenants, the session tag ``tenant`` is the prefix in every data bucket that can be read and written; an
+    untagged session has no access. Without tenants, all users have access to the complete data buckets.
     """
     data = [bucket for name, bucket in buckets.items() if name != context.cloud.state_bucket]
     takers: list[pulumi.Input[str]] = [role.arn for role in machines.values()]

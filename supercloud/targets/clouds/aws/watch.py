@@ -16,20 +16,20 @@ __all__ = ["Monitoring", "create_alarm", "create_budget", "create_flow_logs", "c
 
 _LOG_RETENTION_DAYS = 90
 _BUDGET_ALERTS = ((80.0, "FORECASTED"), (100.0, "ACTUAL"))
-"""Per cent of the budget, and whether they are spent or foreseen."""
+"""Percentages of the budget, and whether they are actual or forecasted."""
 
 
 @dataclass(frozen=True)
 class Monitoring:
-    """Where machines write logs and whom alarms tell."""
+    """The log group of machines and the topic of alarms."""
 
     logs: cloudwatch.LogGroup | None
-    """Of machines of Slurm; a managed Kubernetes has a log group of its own."""
+    """Of Slurm machines; a managed Kubernetes has its own log group."""
     topic: sns.Topic
 
 
 def create_monitoring(context: BuildContext) -> Monitoring:
-    """The cluster's log group and the topic of its alarms, with a subscription for each mail address."""
+    """Create the cluster's log group and the topic of its alarms, with a subscription for each mail address."""
     topic = sns.Topic(
         context.name_child("alarms", "topic"), tags=context.build_tags("alarms"), opts=context.build_options()
     )
@@ -51,7 +51,7 @@ def create_monitoring(context: BuildContext) -> Monitoring:
 
 
 def _allow_publishing(topic: sns.Topic) -> dict[str, object]:
-    """Alarms and budgets of the account may speak on the topic."""
+    """Allow alarms and budgets of the account to publish to the topic."""
     return {
         "Effect": "Allow",
         "Principal": {"Service": ["cloudwatch.amazonaws.com", "budgets.amazonaws.com"]},
@@ -64,7 +64,7 @@ def _allow_publishing(topic: sns.Topic) -> dict[str, object]:
 def create_log_group(
     context: BuildContext, key: str, *, name: pulumi.Input[str] | None = None, prefix: str | None = None
 ) -> cloudwatch.LogGroup:
-    """A log group; ``name`` or how it begins where a service insists on it."""
+    """Create a log group; with ``name``, or ``prefix`` if a service requires one."""
     return cloudwatch.LogGroup(
         context.name_child(key, "log-group"),
         name=name,
@@ -87,7 +87,7 @@ def create_alarm(
     statistic: str = "Average",
     description: str,
 ) -> None:
-    """Tell the topic when a metric (``AWS/EC2:StatusCheckFailed``) passes a threshold for three periods of 5 min."""
+    """Notify the topic when a metric (``AWS/EC2:StatusCheckFailed``) exceeds a threshold for three periods of 5 min."""
     namespace, _, name = metric.partition(":")
     cloudwatch.MetricAlarm(
         context.name_child(f"alarm-{key}", "alarm"),
@@ -108,7 +108,7 @@ def create_alarm(
 
 
 def create_flow_logs(context: BuildContext, network: Network) -> None:
-    """Who talked to whom in a network of ours."""
+    """Create the flow logs of a created network."""
     if network.vpc is None:
         return
     logs = create_log_group(context, "flows")
@@ -121,7 +121,7 @@ def create_flow_logs(context: BuildContext, network: Network) -> None:
     ec2.FlowLog(
         context.name_child("flows"),
         vpc_id=network.id,
-        traffic_type="REJECT",  # what is allowed would be every packet of every job
+        traffic_type="REJECT",  # accepted traffic would include all packets of all jobs
         log_destination=logs.arn,
         iam_role_arn=role.arn,
         tags=context.build_tags("flows"),
@@ -130,7 +130,7 @@ def create_flow_logs(context: BuildContext, network: Network) -> None:
 
 
 def create_budget(context: BuildContext, monitoring: Monitoring) -> None:
-    """A monthly budget over everything with the cluster's tag, where the plan has one."""
+    """Create a monthly budget for all resources with the cluster's tag, if the plan has one."""
     limit = context.cloud.monthly_budget
     if limit is None:
         return

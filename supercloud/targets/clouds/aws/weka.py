@@ -1,4 +1,4 @@
-"""WEKA on instances with local NVMe: a group of backends of fixed size behind one private name."""
+"""WEKA on instances with local NVMe: a fixed-size group of backends behind one private name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .watch import Monitoring
 __all__ = ["STORAGE_TAG", "create_weka"]
 
 STORAGE_TAG = "supercloud:storage"
-"""By it backends find each other."""
+"""Tag by which backends find each other."""
 
 
 def create_weka(
@@ -39,7 +39,7 @@ def create_weka(
     published: Sequence[pulumi.Resource],
     monitoring: Monitoring,
 ) -> FileSystem:
-    """The backends. Data is on their own disks, so Auto Scaling must never replace one by itself."""
+    """Create the backends. Data is on their local disks, so that Auto Scaling must never replace one."""
     rights = build_storage_server_permissions(context, storage, state, monitoring)
     role = create_role(context, host.key, "ec2.amazonaws.com", rights)
     values = with_dependencies([*published, *network.dependencies, *role.policies], build_common_values(context, state))
@@ -80,7 +80,7 @@ def create_weka(
 def _create_load_balancer(
     context: BuildContext, host: CloudHost, port: int, network: Network, security_groups: SecurityGroups
 ) -> tuple[lb.LoadBalancer, lb.TargetGroup]:
-    """A private balancer: clients mount through it, whichever backend is there."""
+    """Create a private load balancer, through which clients mount, independent of single backends."""
     entry = lb.LoadBalancer(
         context.name_child(host.key, "load-balancer"),
         internal=True,
@@ -111,5 +111,5 @@ def _create_load_balancer(
 
 
 def _can_use_placement_group(host: CloudHost) -> bool:
-    """Whether a placement group takes them: one zone, and a machine of the kind."""
+    """Whether a placement group is possible: one zone, and a machine type that supports it."""
     return len(host.subnets) == 1 and host.machine.instance is not None and "cluster" in host.machine.instance.placement

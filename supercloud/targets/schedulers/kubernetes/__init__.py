@@ -1,12 +1,12 @@
-"""Plan -> everything a Kubernetes cluster for batch work on accelerators is configured by, as one tree.
+"""Plan -> the complete configuration of a Kubernetes cluster for batch jobs on accelerators, as one tree.
 
-One module a concern: ``labels`` (on-prem nodes), ``tenants``, ``pod_security`` and ``admission`` (isolation),
+One module per concern: ``labels`` (on-prem nodes), ``tenants``, ``pod_security`` and ``admission`` (isolation),
 ``queues`` and ``provisioning`` (Kueue), ``volcano``, ``accelerators``, ``fabrics``, ``storage``, ``monitoring`` with
 ``rules`` and ``dashboards``, ``problem_detector``, ``charts`` (values and the lock), ``control_plane`` (kubeadm),
-``gitops``, ``multikueue`` (several clusters). ``bundle`` puts them together; ``manifest`` writes all YAML.
+``gitops``, ``multikueue`` (several clusters). ``bundle`` combines them; ``manifest`` writes all YAML.
 
 Objects are dictionaries. Versions differ by data (``catalog/data/kubernetes``, ``kueue``, ``volcano``, ``charts``),
-not by code. To add an operator: a file under ``charts``, and its values in ``charts.py`` where it needs any.
+not by code. To add an operator: a file under ``charts``, and its values in ``charts.py`` if it needs any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Accelerators: values of the operators that bring drivers and plugins, and how accelerators are cut or shared."""
+"""Accelerators: values of the operators that install drivers and plugins, and how accelerators are partitioned or
+shared."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ _NVIDIA, _AMD = "nvidia.com/gpu", "amd.com/gpu"
 _MIG, _SHARING = "mig-parted", "device-plugin"
 _UNPRIVILEGED = "ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED"
 COUNTERS_CONFIG_MAP = "dcgm-counters"
-"""The ConfigMap with the metrics that the exporter gives."""
+"""The ConfigMap with the metrics of the exporter."""
 
 
 def _get_device_stack(plan: Plan, resource: str) -> DeviceStack:
@@ -47,12 +48,12 @@ def _get_device_stack(plan: Plan, resource: str) -> DeviceStack:
 
 
 def _list_provided_parts(plan: Plan, resource: str) -> tuple[str, ...]:
-    """Parts of the stack that the site's own images have."""
+    """Return the parts of the stack that the site's own images include."""
     return _get_device_stack(plan, resource).provided.get(plan.site.kind, ())
 
 
 def build_nvidia_values(plan: Plan) -> Object:
-    """Of the GPU operator.
+    """Build the values of the GPU operator.
 
     Devices come from the device plugin or the DRA driver only, through CDI: the operator then gives the plugin the
     strategies for it. The container toolkit must not read NVIDIA_VISIBLE_DEVICES, which any tenant can set to all GPUs
@@ -108,19 +109,19 @@ def build_nvidia_values(plan: Plan) -> Object:
 
 
 def build_amd_values(plan: Plan) -> Object:
-    """Of AMD's operator: what it installs on nodes is said in DeviceConfigs of our own."""
+    """Build the values of AMD's operator: separate DeviceConfigs specify what it installs on nodes."""
     return {"crds": {"defaultCR": {"install": False}}}
 
 
 def build_neuron_values(plan: Plan) -> Object:
-    """Of Neuron's chart: its device plugin alone, for nodes' problems are watched by one detector for all."""
+    """Build the values of Neuron's chart: only its device plugin, as one problem detector watches all nodes."""
     return {"devicePlugin": {"enabled": True}, "npd": {"enabled": False}}
 
 
 def build_dra_values(plan: Plan) -> Object:
-    """Of NVIDIA's driver of dynamic resource allocation: domains of shared memory, and GPUs where claims hand them out.
+    """Build the values of NVIDIA's DRA driver: compute domains, and GPUs if they are allocated by claims.
 
-    The chart refuses GPUs beside a device plugin unless it is told that there is none.
+    The chart rejects GPUs in addition to a device plugin unless its values state that there is none.
     """
     root = "/" if "driver" in _list_provided_parts(plan, _NVIDIA) else "/run/nvidia/driver"
     gpus = has_device_claims(plan)
@@ -141,7 +142,8 @@ def build_dra_values(plan: Plan) -> Object:
 
 
 def build_objects(plan: Plan) -> Iterator[Object]:
-    """Ways to cut and to share, device classes, and a domain of shared memory for each tenant that may have one."""
+    """Yield partitioning and sharing configurations, device classes, and a compute domain for each tenant that may
+    have one."""
     facts = require_kubernetes_plan(plan)
     if _NVIDIA in facts.stacks:
         pools = list_accelerator_pools(plan, _NVIDIA)
@@ -163,12 +165,12 @@ def build_objects(plan: Plan) -> Iterator[Object]:
 
 def _get_operator_namespace(plan: Plan) -> str:
     chart = require_kubernetes_plan(plan).find_chart("gpu-operator")
-    assert chart is not None, "GPUs come with their operator"
+    assert chart is not None, "GPUs require their operator"
     return chart.namespace
 
 
 def _build_mig_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
-    """MIG: a configuration for each pool, which its nodes ask for by label."""
+    """MIG: a configuration for each pool, which its nodes select by label."""
     sliced = [pool for pool in pools if pool.slicing and pool.slicing.mig]
     if not sliced:
         return
@@ -185,7 +187,7 @@ def _build_mig_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Objec
 
 
 def _build_time_slicing_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
-    """Time-slicing: a configuration of the device plugin for each pool, which its nodes ask for by label."""
+    """Time-slicing: a configuration of the device plugin for each pool, which its nodes select by label."""
     shared = [pool for pool in pools if pool.slicing and pool.slicing.shards]
     if not shared:
         return
@@ -208,7 +210,7 @@ def _build_time_slicing_config(plan: Plan, pools: tuple[PoolPlan, ...]) -> Itera
 
 
 def _render_counters(plan: Plan) -> str:
-    """The exporter's file of metrics: all that rules and dashboards ask for."""
+    """Render the exporter's list of metrics: all that rules and dashboards query."""
     metrics = require_kubernetes_plan(plan).metrics["dcgm"].metrics
     return "# field, type, help\n" + "".join(f"{item.name}, {item.type}, {item.help}\n" for item in metrics)
 
@@ -237,9 +239,9 @@ def _build_device_classes(plan: Plan) -> Iterator[Object]:
 
 
 def _build_device_selector(stack: DeviceStack, pool: PoolPlan) -> str:
-    """The expression (CEL) that picks a pool's kind of accelerator: products are compared as a whole.
+    """Build the CEL expression that selects a pool's kind of accelerator: complete product names are compared.
 
-    A part of a name is not enough: L4 is in L40S, H200 in GH200.
+    A substring is not enough: L4 is in L40S, H200 in GH200.
     """
     assert pool.accelerator is not None
     attributes = f"device.attributes['{stack.driver}']"
@@ -251,7 +253,7 @@ def _build_device_selector(stack: DeviceStack, pool: PoolPlan) -> str:
 
 
 def _build_compute_domains(plan: Plan, pools: tuple[PoolPlan, ...]) -> Iterator[Object]:
-    """Where NVLink spans nodes: a domain for each tenant and pool. Pods that claim its channel share memory (IMEX)."""
+    """Multi-node NVLink: a compute domain for each tenant and pool. Pods that claim its channel share memory (IMEX)."""
     release = require_kubernetes_plan(plan).release
     if release is None or release.abilities.devices is None:
         return

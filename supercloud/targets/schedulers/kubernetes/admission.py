@@ -1,7 +1,7 @@
-"""Policies of admission for jobs of tenants: the priority they may ask for, how long they may run, whose queue.
+"""Admission policies for jobs of tenants: the priority they may request, how long they may run, and their queue.
 
-A queue leaves alone what belongs to a job that it let in, and a scheduler of the cluster's own knows no queue: both
-would be roads around a tenant's quota, so owners are named by controllers only, and pods are held to the queue, too.
+A queue ignores objects owned by an admitted job, and the cluster's default scheduler has no queues: both would allow
+bypassing a tenant's quota. So only controllers may set owners, and pods must use the queue too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HAS_CONTROLLER = (
     "(has(object.metadata.ownerReferences) && "
     "object.metadata.ownerReferences.exists(o, has(o.controller) && o.controller))"
 )
-# controllers, kubelets and administrators; accounts of a tenant's own namespace are the tenant
+# controllers, kubelets and administrators; service accounts of a tenant's namespace act for the tenant
 _IS_CLUSTER_REQUEST = (
     "('system:masters' in request.userInfo.groups || (request.userInfo.username.startsWith('system:') && "
     "!request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')))"
@@ -43,7 +43,7 @@ _NAMESPACE_LABELS = {"name": "given", "expression": "namespaceObject.metadata.la
 
 
 def build_objects(plan: Plan) -> list[Object]:
-    """The policies and their bindings to the namespaces of tenants."""
+    """Build the policies and their bindings to the namespaces of tenants."""
     volcano = require_kubernetes_spec(plan).queue == "volcano"
     jobs = _build_volcano_job_policies() if volcano else _build_kueue_job_policies()
     kinds = [*_POD_KINDS, *_JOB_KINDS, *(_VOLCANO_KINDS if volcano else ())]
@@ -51,9 +51,9 @@ def build_objects(plan: Plan) -> list[Object]:
 
 
 def _build_kueue_job_policies() -> list[Object]:
-    """For jobs, and for pods that belong to none, which a queue takes as jobs with a priority of their own.
+    """Build the policies for jobs, and for pods without a job, which a queue treats as jobs with their own priority.
 
-    A pod of a job has neither label nor time: its job has.
+    Pods of a job have neither label nor time limit: their job has them.
     """
     known, asked = (
         _build_rank_variable({name: name for name in PRIORITY_VALUES}),
@@ -61,22 +61,22 @@ def _build_kueue_job_policies() -> list[Object]:
     )
     priority = (
         f"!('{_KUEUE_PRIORITY_LABEL}' in variables.labels) || {_build_priority_rule(asked)}",
-        "the priority is higher than the tenant's highest, or there is none of this name",
+        "the priority is unknown or higher than the tenant's maximum",
     )
     job_rules = [
         priority,
         (
             f"!('{MAX_TIME_LABEL}' in variables.given) || ('{_KUEUE_TIME_LABEL}' in variables.labels && "
             f"int(variables.labels['{_KUEUE_TIME_LABEL}']) <= int(variables.given['{MAX_TIME_LABEL}']))",
-            f"the tenant's jobs have a longest time: set the label {_KUEUE_TIME_LABEL} to it or to less",
+            f"the tenant's jobs have a time limit: set the label {_KUEUE_TIME_LABEL} to it or to less",
         ),
     ]
     labels = {"name": "labels", "expression": "has(object.metadata.labels) ? object.metadata.labels : {}"}
-    # the children of a job that passed carry no labels of their own
+    # objects created by an admitted job have no labels of their own
     child = {"name": "not-a-child", "expression": f"!({_HAS_CONTROLLER} && {_IS_CLUSTER_REQUEST})"}
-    # an owner is true, by the policy of owners; its pods may be labelled by whoever has rights on them
+    # the policy of owners ensures that an owner is genuine; users with permission may label its pods
     owned = {"name": "not-of-a-controller", "expression": f"!{_HAS_CONTROLLER}"}
-    # the queue's manager has to put pods right, and take its finalizer off, that were there before this policy
+    # the queue's manager must be able to update pods created before this policy, and to remove its finalizer
     kept = {
         "name": "not-kept-by-the-cluster",
         "expression": f"!(request.operation == 'UPDATE' && {_IS_CLUSTER_REQUEST})",
@@ -86,7 +86,7 @@ def _build_kueue_job_policies() -> list[Object]:
         (
             f"!('{MAX_TIME_LABEL}' in variables.given) || (has(object.spec.activeDeadlineSeconds) && "
             f"object.spec.activeDeadlineSeconds <= int(variables.given['{MAX_TIME_LABEL}']))",
-            "the tenant's jobs have a longest time: set spec.activeDeadlineSeconds of the pod to it or to less",
+            "the tenant's jobs have a time limit: set spec.activeDeadlineSeconds of the pod to it or to less",
         ),
     ]
     return [
@@ -102,23 +102,23 @@ def _build_volcano_job_policies() -> list[Object]:
     rules = [
         (
             "has(object.spec.queue) && object.spec.queue == namespaceObject.metadata.name",
-            "spec.queue must be the tenant's own queue, which is called like its namespace",
+            "spec.queue must be the tenant's own queue, which has the name of its namespace",
         ),
         (
             f"!has(object.spec.priorityClassName) || {_build_priority_rule('object.spec.priorityClassName')}",
-            "the priority is higher than the tenant's highest, or there is none of this name",
+            "the priority is unknown or higher than the tenant's maximum",
         ),
     ]
     return _build_policy(_JOBS, _VOLCANO_KINDS, [_NAMESPACE_LABELS, known], rules)
 
 
 def _build_pod_policies(has_volcano: bool) -> list[Object]:
-    """A class of the cluster's own would put a pod above those of all tenants."""
+    """Build the policies for pods: a priority class of the system would put a pod above those of all tenants."""
     free = (
         "!has(object.spec.priorityClassName) || object.spec.priorityClassName == '' || "
         "(has(object.spec.priority) && object.spec.priority <= 0)"
     )
-    refused = "this priorityClassName is not for the tenant's pods"
+    refused = "this priorityClassName is not allowed for the tenant's pods"
     if not has_volcano:
         return _build_policy(_PODS, _POD_KINDS, [], [(free, refused)])
     rules = [(f"{free} || {_build_priority_rule('object.spec.priorityClassName')}", refused)]
@@ -130,13 +130,13 @@ def _build_pod_policies(has_volcano: bool) -> list[Object]:
     rules += [
         (
             "has(object.spec.schedulerName) && object.spec.schedulerName == 'volcano'",
-            "schedulerName must be volcano, or no queue counts the pod",
+            "schedulerName must be volcano, so that a queue counts the pod",
         ),
         (
             f"'{_VOLCANO_QUEUE_ANNOTATION}' in {notes} ? {notes}['{_VOLCANO_QUEUE_ANNOTATION}'] == "
             "namespaceObject.metadata.name : "
             f"(has(object.metadata.ownerReferences) && {job})",
-            f"the annotation {_VOLCANO_QUEUE_ANNOTATION} must name the tenant's own queue, which is called like its "
+            f"the annotation {_VOLCANO_QUEUE_ANNOTATION} must be the tenant's own queue, which has the name of its "
             "namespace",
         ),
     ]
@@ -152,17 +152,17 @@ def _build_owner_policies(kinds: list[tuple[str, str, str]]) -> list[Object]:
     )
     rule = f"!{_HAS_CONTROLLER} || {_IS_CLUSTER_REQUEST} || {kept}"
     return _build_policy(
-        _OWNERS, kinds, [], [(rule, "only a controller says what it controls: leave out ownerReferences")]
+        _OWNERS, kinds, [], [(rule, "only controllers may set a controller in ownerReferences: remove ownerReferences")]
     )
 
 
 def _build_rank_variable(names: dict[Any, str]) -> Object:
-    """The variable that knows what each priority is worth, by what the object calls it and by the tenant's label."""
+    """Build the variable with the value of each priority, by the name in the object and by the tenant's label."""
     worth = {own: PRIORITY_VALUES[name] for name, own in names.items()} | {
         name: PRIORITY_VALUES[name] for name in names
     }
-    said = "{" + ", ".join(f"'{name}': {value}" for name, value in worth.items()) + "}"
-    return {"name": "ranks", "expression": said}
+    entries = "{" + ", ".join(f"'{name}': {value}" for name, value in worth.items()) + "}"
+    return {"name": "ranks", "expression": entries}
 
 
 def _build_priority_rule(name: str) -> str:

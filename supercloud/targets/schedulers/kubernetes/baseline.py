@@ -1,7 +1,7 @@
-"""The baseline level of the Pod Security Standards, field by field, as rules of a policy of admission.
+"""The baseline level of the Pod Security Standards, field by field, as rules of an admission policy.
 
-Fields and allowed values: kubernetes.io/docs/concepts/security/pod-security-standards (v1.36), whose table is followed
-in its order; volumes, ports and the host's network are with what uses them.
+Fields and allowed values: kubernetes.io/docs/concepts/security/pod-security-standards (v1.36), in the order of its
+table; volumes, ports and the host network are in the modules that use them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ POLICY_VARIABLES: list[Object] = [
     {"name": "debuggers", "expression": "object.spec.?ephemeralContainers.orValue([])"},
     {"name": "notes", "expression": "object.metadata.?annotations.orValue({})"},
 ]
-"""What the rules are written with."""
+"""Variables of the rules."""
 
 _ALLOWED_CAPABILITIES = [
     "AUDIT_WRITE",
@@ -56,8 +56,8 @@ _ALLOWED_SYSCTLS = [
 
 
 def build_rules(extra_capabilities: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """Each rule with what is said where it does not hold. ``extra_capabilities``: capabilities that may be added
-    besides."""
+    """Return each rule with the message of its violation. ``extra_capabilities``: further capabilities that may be
+    added."""
     added = [*_ALLOWED_CAPABILITIES, *extra_capabilities]
     hosts = [
         f"c.?{handler}.?{way}.?host.orValue('') == ''"
@@ -85,7 +85,7 @@ def build_rules(extra_capabilities: Iterable[str] = ()) -> list[tuple[str, str]]
         ),
         (
             build_container_rule(" && ".join(hosts)),
-            "host of a probe or a lifecycle hook is not allowed: they ask the pod itself",
+            "host of a probe or a lifecycle hook is not allowed: they must query the pod itself",
         ),
         (
             _build_security_context_rule(

@@ -1,4 +1,4 @@
-"""All files of the bundle: folders of objects in the order they are applied in, values of charts, the way there."""
+"""All files of the bundle: folders of objects in the order of their application, values of charts, instructions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["render", "build_stages"]
 
 
 def render(plan: Plan) -> Bundle:
-    """The whole configuration of a Kubernetes cluster for batch work on accelerators."""
+    """Render the complete configuration of a Kubernetes cluster for batch jobs on accelerators."""
     folders = build_stages(plan)
     files: dict[str, File | str] = {"kustomization.yaml": render_kustomization(plan.name, list(folders))}
     for folder, parts in ({"namespaces": {"namespaces": _build_namespaces(plan)}} | folders).items():
@@ -60,7 +60,7 @@ def render(plan: Plan) -> Bundle:
 
 
 def build_stages(plan: Plan) -> dict[str, dict[str, list[Object]]]:
-    """folder -> file -> objects; a folder only needs what stands before it, and the charts."""
+    """folder -> file -> objects; a folder depends only on the folders before it and the charts."""
     kueue = require_kubernetes_spec(plan).queue == "kueue"
     found: dict[str, dict[str, list[Object]]] = {
         "nodes": {"labels": labels.build_objects(plan)} if plan.site.kind == "onprem" else {},
@@ -93,7 +93,7 @@ def _build_entry(name: str, objects: Iterable[Object]) -> dict[str, list[Object]
 
 
 def _build_namespaces(plan: Plan) -> list[Object]:
-    """Those of the charts; tenants' come with their rights."""
+    """Build the namespaces of the charts; those of tenants are built with their roles."""
     return [
         build_object(
             "v1",

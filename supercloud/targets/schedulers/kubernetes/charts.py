@@ -1,4 +1,4 @@
-"""What upstream ships as Helm charts: the values of each, made from the plan, and the list with locked versions."""
+"""Upstream Helm charts: the values of each, computed from the plan, and the list with locked versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def build_values_files(plan: Plan) -> dict[str, Object]:
 
 
 def build_lock(plan: Plan) -> Object:
-    """All charts in the order of installation, with where they come from."""
+    """Build the list of all charts in the order of installation, with their repositories."""
     return {
         "charts": [
             {
@@ -41,7 +41,7 @@ def build_lock(plan: Plan) -> Object:
 
 
 def collect_namespaces(plan: Plan) -> dict[str, bool]:
-    """Namespaces the charts live in, and whether their pods need the privileged level."""
+    """Return the charts' namespaces, and whether their pods need the privileged level."""
     found: dict[str, bool] = {}
     for chart in require_kubernetes_plan(plan).charts:
         if chart.namespace != "kube-system":
@@ -50,12 +50,12 @@ def collect_namespaces(plan: Plan) -> dict[str, bool]:
 
 
 def build_values(plan: Plan, chart: Chart) -> Object:
-    """The values of one chart; empty where its own defaults are right."""
+    """Build the values of one chart; empty if its defaults are suitable."""
     return _VALUE_BUILDERS[chart.name](plan) if chart.name in _VALUE_BUILDERS else {}
 
 
 def _build_cilium_values(plan: Plan) -> Object:
-    """Addresses come from Kubernetes, which kubeadm told how large a node's block is."""
+    """Addresses come from Kubernetes; kubeadm's configuration sets the size of a node's block."""
     networks = build_cluster_networks(plan)
     return {
         "ipam": {"mode": "kubernetes"},
@@ -73,7 +73,7 @@ def _build_kueue_chart_values(plan: Plan) -> Object:
 
 
 def build_kueue_values(configuration: Object) -> Object:
-    """Of Kueue's chart, with a configuration of its manager."""
+    """Build the values of Kueue's chart, with the configuration of its manager."""
     return {
         "controllerManager": {"replicas": 2},
         "managerConfig": {"controllerManagerConfigYaml": format_yaml(configuration)},
@@ -81,14 +81,14 @@ def build_kueue_values(configuration: Object) -> Object:
 
 
 def _build_volcano_values(plan: Plan) -> Object:
-    """The chart takes the scheduler's configuration as text, the controllers' as it is."""
+    """The chart takes the scheduler's configuration as text, that of the controllers as YAML."""
     found = {"scheduler_config_override": format_yaml(volcano.build_scheduler_configuration(plan))}
     discovery = volcano.build_discovery_configuration(plan)
     return {"custom": found | ({"controller_config_override": discovery} if discovery else {})}
 
 
 def _build_efa_values(plan: Plan) -> Object:
-    """Its pods run on the nodes of pools that have the adapters, whether or not the chart knows the instance type."""
+    """Its pods run on the nodes of pools that have the adapters, whether or not the chart lists the instance type."""
     efa = {fabric.name for fabric in plan.fabrics if fabric.kind == "efa"}
     pools = [pool for pool in plan.pools if efa & set(pool.fabrics)]
     taints = {item["key"] for pool in pools for item in build_taints(plan, pool)}
@@ -99,7 +99,7 @@ def _build_efa_values(plan: Plan) -> Object:
 
 
 def _build_network_operator_values(plan: Plan) -> Object:
-    """Node feature discovery comes with the GPU operator where there is one."""
+    """The GPU operator, if present, already includes node feature discovery."""
     return {
         "nfd": {"enabled": "gpu-operator" not in {chart.name for chart in require_kubernetes_plan(plan).charts}},
         "sriovNetworkOperator": {"enabled": True},
@@ -107,8 +107,8 @@ def _build_network_operator_values(plan: Plan) -> Object:
 
 
 def _weka(plan: Plan) -> Object:
-    """Its pods mount file systems themselves, and never get ready elsewhere, so they keep to nodes that mount what not
-    all do: with several, to those of all, as the driver does not tell them apart."""
+    """Its pods mount file systems themselves and never become ready on other nodes, so that they are restricted to
+    nodes that mount all file systems which only some nodes mount: the driver does not distinguish them."""
     stores = weka_stores(plan)
     pools = {pool.name: pool for index in stores for pool in list_client_pools(plan, index)}
     taints = {item["key"] for pool in pools.values() for item in build_taints(plan, pool)}

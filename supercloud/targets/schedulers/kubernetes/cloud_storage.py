@@ -1,7 +1,7 @@
 """A cloud's file systems and buckets as volumes, one for each tenant, bound to its claim by name.
 
-Identifiers exist only when the storage does. They stand in one file, ``handles.yaml``, which is filled in from the
-stack's outputs; kustomize puts them into the volumes and leaves the file itself out of the cluster.
+Identifiers exist only after the storage is created. They are in one file, ``handles.yaml``, to be filled in from the
+stack's outputs; kustomize copies them to the volumes and does not apply the file itself.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from .manifest import Object, build_object
 __all__ = ["build_files", "build_replacements"]
 
 _HANDLES_CONFIG_MAP = "storage-handles"
-# Large enough for any file system: drivers of what exists already do not look at it.
+# Large enough for any file system: drivers ignore the size of existing volumes.
 _VOLUME_SIZE = "1Pi"
 _UNKNOWN_HANDLE = "unknown"
 
 
 def _list_mountable_storage(plan: Plan) -> list[tuple[CloudStorage, VolumeDriver]]:
-    """What the provider runs and Kubernetes can mount."""
+    """Return the provider's storage that Kubernetes can mount."""
     drivers = require_kubernetes_plan(plan).volumes
     return [(item, drivers[item.kind]) for item in (plan.cloud.storage if plan.cloud else ()) if item.kind in drivers]
 
 
 def build_files(plan: Plan) -> dict[str, list[Object]]:
-    """The file to fill in, and the volumes; empty on-prem and without storage."""
+    """Build the file to fill in, and the volumes; empty on-prem and without storage."""
     known = _list_mountable_storage(plan)
     if not known:
         return {}
@@ -60,12 +60,12 @@ def build_files(plan: Plan) -> dict[str, list[Object]]:
 
 
 def _list_handle_fields(driver: VolumeDriver) -> dict[str, str]:
-    """What has to be filled in, and what each is."""
+    """Return the fields to fill in, with their descriptions."""
     return ({"handle": driver.handle} if driver.handle else {}) | dict(driver.attributes)
 
 
 def _select_initial_value(plan: Plan, driver: VolumeDriver, field: str) -> str:
-    """What stands there before anybody knows: an export's root is the usual one, for a path must be one."""
+    """Return the initial value of a field: for an export the usual root, as it must be a valid path."""
     if driver.driver is None and field == driver.subfolder:
         return "" if plan.tenants else "/"
     return _UNKNOWN_HANDLE
@@ -82,7 +82,7 @@ def _build_volumes(plan: Plan, storage: CloudStorage, driver: VolumeDriver) -> I
             format_claim_name(storage.name),
             format_namespace_name(tenant),
         )
-        # the part before the slash is filled in, the tenant's folder stays
+        # the part before the slash is replaced, the tenant's directory is kept
         fields = {field: _select_initial_value(plan, driver, field) for field in driver.attributes}
         if driver.subfolder and tenant:
             fields[driver.subfolder] += f"/{tenant}"
@@ -120,7 +120,7 @@ def _build_volumes(plan: Plan, storage: CloudStorage, driver: VolumeDriver) -> I
 
 
 def build_replacements(plan: Plan) -> list[Object]:
-    """Where each identifier goes."""
+    """Build the kustomize replacements that copy each identifier."""
     found: list[Object] = []
     for item, driver in _list_mountable_storage(plan):
         where = {"handle": "spec.csi.volumeHandle"} if driver.handle else {}

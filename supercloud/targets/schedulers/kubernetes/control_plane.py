@@ -1,6 +1,6 @@
-"""On-prem: kubeadm's configuration for a control plane that survives a host, sized by the number of nodes.
+"""On-prem: kubeadm's configuration for a control plane that survives the loss of a host, sized by the number of nodes.
 
-The bundle has no secret: hosts that join read the token out of a file that the first host writes.
+The bundle contains no secrets: hosts that join read the token from a file that the first host writes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DISCOVERY_FILE = "/etc/kubernetes/discovery.conf"
 
 
 def select_patch_version(plan: Plan) -> str:
-    """The patch release: the spec's, or the catalog's of the series."""
+    """Return the patch release: that of the spec, or the catalog's for the minor release."""
     asked = require_kubernetes_spec(plan).version
     release = require_kubernetes_plan(plan).release
     assert release is not None
@@ -33,7 +33,7 @@ def select_patch_version(plan: Plan) -> str:
 
 
 def render_files(plan: Plan) -> dict[str, str]:
-    """Configuration of the first host, of further ones, and of the nodes of each pool; the address they share."""
+    """Render the configuration of the first host, of further ones and of the nodes of each pool; the shared address."""
     release = require_kubernetes_plan(plan).release
     assert release is not None
     api = f"{_API_GROUP}/{release.abilities.kubeadm}"
@@ -72,7 +72,7 @@ def _build_init_configuration(plan: Plan, api: str) -> Object:
 
 def _build_cluster_configuration(plan: Plan, api: str) -> Object:
     networks = build_cluster_networks(plan)
-    assert networks.pods and networks.services, "a plan without room for pods has an error finding"
+    assert networks.pods and networks.services, "a plan without pod addresses has an error finding"
     own = require_control_plane(plan)
     limits = own.select_request_limits(plan.nodes)
     names = [name for host in plan.scheduler.controllers for name in (host.name, host.address)]
@@ -127,7 +127,7 @@ def _build_cluster_configuration(plan: Plan, api: str) -> Object:
 
 
 def _build_feature_gates(plan: Plan) -> dict[str, str]:
-    """What the API server is told to serve that it has but does not serve by itself."""
+    """Build the feature gates that are disabled by default."""
     policies = require_kubernetes_plan(plan).mutating_policies
     if require_kubernetes_spec(plan).queue != "kueue" or policies is None or policies.gate is None:
         return {}
@@ -138,7 +138,7 @@ def _build_feature_gates(plan: Plan) -> dict[str, str]:
 
 
 def _build_kubelet_configuration(plan: Plan) -> Object:
-    """What all kubelets have in common; what pools keep for the system is said where they join."""
+    """Build the settings common to all kubelets; the join configuration has each pool's system reservation."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -174,7 +174,7 @@ def _count_reserved_threads(pool: PoolPlan) -> int:
 
 
 def _build_virtual_ip_pod(plan: Plan) -> Object:
-    """kube-vip as a static pod: whichever control-plane host leads answers at the shared address."""
+    """Build kube-vip as a static pod: the leading control-plane host has the shared address."""
     address = build_cluster_networks(plan).endpoint
     settings = {
         "vip_arp": "true",

@@ -1,4 +1,4 @@
-"""Dashboards of Grafana, as ConfigMaps that its sidecar picks up. They ask only for metrics of the catalog's sets."""
+"""Grafana dashboards, as ConfigMaps that its sidecar loads. They query only metrics of the catalog's sets."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _build_fabric_panels() -> list[Panel]:
             ],
         ),
         (
-            "Ordinary network",
+            "In-band network",
             "Bps",
             [
                 ("sum by (instance) (rate(node_network_receive_bytes_total[2m]))", "{{instance}} in"),

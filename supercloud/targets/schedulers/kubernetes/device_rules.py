@@ -1,7 +1,7 @@
-"""Rules of admission that keep a tenant's pods to the devices they are counted for.
+"""Admission rules that restrict a tenant's pods to the devices that are counted for them.
 
-A runtime class can bring devices past the device plugin. Ports of fabrics have no quota of their own: they go with the
-accelerators of their node, in the share in which jobs ask for them.
+A runtime class can provide devices without the device plugin. Ports of fabrics have no separate quota: they are tied to
+the accelerators of their node, in proportion to the accelerators that a job requests.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from .manifest import Object
 __all__ = ["Ports", "asks_for", "ports_of", "rules", "variables"]
 
 _WHOLE = ("host-device", "efa")
-"""Ways to a fabric by which a port belongs to one pod at a time."""
+"""Kinds of attachment with which a port belongs to one pod at a time."""
 
 
 @dataclass(frozen=True)
 class Ports:
-    """A resource name of ports, over all pools that have it."""
+    """A resource name of ports, for all pools that have it."""
 
     name: str
     devices: frozenset[str]
-    """Resource names of the accelerators beside them."""
+    """Resource names of the accelerators of the same nodes."""
     share: Fraction | None
-    """Ports for one accelerator at most; None where ports are shared, or accelerators are cut or shared."""
+    """Maximum ports per accelerator; None if ports are shared, or accelerators are partitioned or shared."""
 
 
 def asks_for(names: list[str]) -> str:
-    """Whether some container asks for one of these resources; a limit of zero names one and is granted none of it."""
+    """Return an expression: some container requests one of these resources; a limit of zero grants none."""
     some = f"k in {format_cel_list(names)} && quantity(string(m[k])).isGreaterThan(quantity('0'))"
     return f"variables.containers.exists(c, [c.?resources.?limits.orValue({{}})].exists(m, m.exists(k, {some})))"
 
 
 def variables(plan: Plan) -> list[Object]:
-    """What the rules are written with, besides the variables of the baseline."""
+    """Return the variables of the rules, in addition to those of the baseline."""
     devices = sorted({name for ports in ports_of(plan) for name in ports.devices})
     if not devices:
         return []
@@ -49,37 +49,37 @@ def variables(plan: Plan) -> list[Object]:
 
 
 def rules(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Each rule with what is said where it does not hold."""
+    """Yield each rule with the message of its violation."""
     classes = {
         stack.runtime_class: name for name, stack in require_kubernetes_plan(plan).stacks.items() if stack.runtime_class
     }
     given = "variables.pod.?runtimeClassName.orValue('')"
     allowed = [f"({given} == '{name}' && {asks_for([resource])})" for name, resource in sorted(classes.items())]
-    only = "".join(f", but {name} for pods that ask for {resource}" for name, resource in sorted(classes.items()))
+    only = "".join(f", except {name} for pods that request {resource}" for name, resource in sorted(classes.items()))
     yield (
         " || ".join([f"{given} == ''", *allowed]),
-        f"runtimeClassName is not allowed{only}: devices come with the resources that a pod asks for",
+        f"runtimeClassName is not allowed{only}: devices are provided by the resources that a pod requests",
     )
-    # claims say in another object what they are for
+    # claims specify their devices in another object
     claims = "variables.pod.?resourceClaims.orValue([]).size() > 0 || " if has_device_claims(plan) else ""
     for share, names in _grouped(plan).items():
         if share is None:
             yield (
                 f"{claims}!{asks_for(names)} || variables.accelerators > 0",
-                f"{_span(names)}: only for pods that ask for accelerators",
+                f"{_span(names)}: only for pods that request accelerators",
             )
         else:
             asked = _sum("variables.containers", ["r"], quoted=False)
             yield (
                 f"{claims}{format_cel_list(names)}.all(r, {asked} * {share.denominator} <= "
                 f"variables.accelerators * {share.numerator})",
-                f"{_span(names)}: no more than {share.numerator} of each for {share.denominator} accelerators "
+                f"{_span(names)}: at most {share.numerator} of each per {share.denominator} accelerators "
                 "of the pod, over all containers and initContainers",
             )
 
 
 def _sum(containers: str, names: list[str], quoted: bool = True) -> str:
-    """How much the containers ask for of these resources together."""
+    """Return an expression: the sum of these resources over the containers."""
     keys = [f"'{name}'" if quoted else name for name in names]
     each = " + ".join(f"quantity(string(c.?resources.?limits[?{key}].orValue('0'))).asInteger()" for key in keys)
     return f"{containers}.map(c, {each}).sum()"
@@ -98,7 +98,7 @@ def _grouped(plan: Plan) -> dict[Fraction | None, list[str]]:
 
 
 def ports_of(plan: Plan) -> list[Ports]:
-    """Ports that lie beside accelerators in every pool that has them: elsewhere they are for any pod."""
+    """Return ports that are on nodes with accelerators in every pool that has them: other ports are for any pod."""
     found: dict[str, Ports | None] = {}
     for pool in plan.pools:
         devices = frozenset(compute_node_resources(pool)) - {CPU, MEMORY}
@@ -115,7 +115,7 @@ def ports_of(plan: Plan) -> list[Ports]:
 
 
 def _joined(one: Ports | None, other: Ports | None) -> Ports | None:
-    """The same ports in two pools: what either allows."""
+    """Combine the same ports of two pools: the less restrictive of both."""
     if one is None or other is None:
         return None
     share = max(one.share, other.share) if one.share and other.share else None

@@ -40,7 +40,7 @@ class _PoolAttachment:
 
 
 def build_objects(plan: Plan) -> list[Object]:
-    """Everything about fabrics that a cluster is told."""
+    """Build all objects for fabrics."""
     uses = [_PoolAttachment(pool, reach) for pool in plan.pools for reach in list_attachments(plan, pool)]
     found: list[Object] = []
     chart = require_kubernetes_plan(plan).find_chart("network-operator")
@@ -110,12 +110,12 @@ def _format_json(value: Object) -> str:
 
 
 def _remove_duplicates(items: list[Object]) -> list[Object]:
-    """Without repeats, in order: pools of one machine have the same devices."""
+    """Remove duplicates, keeping the order: pools of one machine have the same devices."""
     return [item for index, item in enumerate(items) if item not in items[:index]]
 
 
 def _build_selectors(plan: Plan, use: _PoolAttachment, rail: int | None = None) -> Object:
-    """Which adapters: by the rail's name where it is known, else by vendor, model and kind of link."""
+    """Select adapters by the rail's name if it is known, else by vendor, model and kind of link."""
     adapter = find_pool_adapter(use.pool, use.attachment.fabric)
     nic = require_kubernetes_plan(plan).nics.get(adapter.model) if adapter and adapter.model else None
     found: Object = {"vendors": [nic.vendor_id], "devices": [nic.device_id]} if nic else {}
@@ -182,7 +182,7 @@ def _build_networks(plan: Plan, uses: list[_PoolAttachment], operator: str) -> I
 
 
 def _build_network(reach: FabricAttachment, name: str, ipam: str, namespace: str, operator: str) -> Object:
-    """A network as pods of one namespace name it; the operator makes the attachment of it."""
+    """Build a network for the pods of one namespace; the operator creates its attachment."""
     spec: Object = {"networkNamespace": namespace, "resourceName": name, **({"ipam": ipam} if ipam else {})}
     if reach.mode == "host-device":
         return build_object(_NVIDIA, "HostDeviceNetwork", format_attachment_name(namespace, name), spec=spec)
@@ -245,7 +245,8 @@ def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Obj
 
 
 def _build_nccl_settings(plan: Plan) -> Iterator[Object]:
-    """Settings as variables (``envFrom``) and as the library's file in /etc, in every namespace that runs jobs."""
+    """Yield settings as variables (``envFrom``) and as the library's file in /etc, in every namespace that runs
+    jobs."""
     for tenant in list_tenant_names(plan):
         for pool in plan.pools:
             if settings := build_nccl_environment(plan, pool):
@@ -261,14 +262,14 @@ def _build_nccl_settings(plan: Plan) -> Iterator[Object]:
 
 
 def list_host_driver_pools(plan: Plan) -> list[PoolPlan]:
-    """Pools whose adapters the network operator hands out with the driver of the host."""
+    """Return pools whose adapters the network operator allocates with the driver of the host."""
     if not (has_host_driver(plan) and require_kubernetes_plan(plan).find_chart("network-operator")):
         return []
     return [pool for pool in plan.pools if any(reach.mode in _OPERATOR_MODES for reach in list_attachments(plan, pool))]
 
 
 def build_rail_names(plan: Plan) -> dict[str, list[tuple[str, str]]]:
-    """pool -> RDMA device and the name its interface gets, for pools whose rails are told apart."""
+    """pool -> RDMA device and the new name of its interface, for pools whose rails are distinguished."""
     found: dict[str, list[tuple[str, str]]] = {}
     for pool in plan.pools:
         for reach in list_attachments(plan, pool):

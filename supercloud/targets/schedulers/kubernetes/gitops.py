@@ -1,4 +1,4 @@
-"""Wrappers for a GitOps controller: the charts and the folders of objects. Flux applies them in their order."""
+"""Wrappers for a GitOps controller: the charts and the folders of objects. Flux applies them in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REPOSITORY_URL = "https://git.example.com/clusters.git"
 
 
 def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
-    """Sources and releases of the charts, one Kustomization a stage; each waits for the one before."""
+    """Render sources and releases of the charts, and one Kustomization per stage; each waits for the one before."""
     found: dict[str, list[Object]] = {"sources.yaml": [], "releases.yaml": [], "stages.yaml": []}
     seen: set[str] = set()
     for chart in require_kubernetes_plan(plan).charts:
@@ -40,7 +40,7 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
             "interval": "1h",
             "releaseName": chart.name,
             "targetNamespace": chart.namespace,
-            # without an end: a chart may be looked at before its namespace, or what it stands on, is there
+            # retry without limit: a chart may be reconciled before its namespace or its dependencies exist
             "install": {"crds": "CreateReplace", "remediation": {"retries": -1}},
             "upgrade": {"crds": "CreateReplace", "remediation": {"retries": -1}},
             "chart": {
@@ -86,16 +86,16 @@ def render_flux(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
 
 
 def _format_source_name(repository: str) -> str:
-    """A name for a repository, as Kubernetes accepts one: its host and path."""
+    """Format the name of a repository for Kubernetes: its host and path."""
     return build_bounded_name([repository.partition("://")[2].replace("/", "-").replace(".", "-").lower()], _NAME_RULE)
 
 
 def render_argocd(plan: Plan, stages: Sequence[str]) -> dict[str, str]:
-    """An Application for each chart and each stage.
+    """Render an Application for each chart and each stage.
 
-    Argo CD begins all of them at once: waves order the objects of one Application only. Those that need what another
-    one brings fail, and are tried again for an hour: without an end, a commit that cures one would not be tried, as
-    the one that fails would go on.
+    Argo CD syncs all of them at once: waves order the objects of one Application only. Those that depend on another
+    one fail, and are retried for an hour: with unlimited retries a commit that fixes one would not be synced, as the
+    failing sync would continue.
     """
     found: list[Object] = []
     sync: Object = {

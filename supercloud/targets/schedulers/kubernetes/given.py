@@ -1,4 +1,4 @@
-"""What every part of the Kubernetes target asks of a plan."""
+"""Accessors of the plan for all modules of the Kubernetes target."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = [
 
 
 def require_kubernetes_plan(plan: Plan) -> KubernetesPlan:
-    """Releases, charts and devices."""
+    """Return releases, charts and devices."""
     assert plan.scheduler.kubernetes is not None, "a plan without Kubernetes"
     return plan.scheduler.kubernetes
 
 
 def require_control_plane(plan: Plan) -> ControlPlane:
-    """The control plane of a site that brings none itself."""
+    """Return the control plane of a site without a managed one."""
     own = require_kubernetes_plan(plan).control_plane
     assert own is not None, "a cloud runs its control plane itself"
     return own
@@ -44,32 +44,32 @@ def require_kubernetes_spec(plan: Plan) -> KubernetesScheduler:
 
 
 def list_tenant_names(plan: Plan) -> tuple[str | None, ...]:
-    """All tenants; where there are none, nobody in particular."""
+    """Return the names of all tenants; (None,) if there are none."""
     return tuple(tenant.name for tenant in plan.tenants) or (None,)
 
 
 def list_accelerator_pools(plan: Plan, resource: str) -> tuple[PoolPlan, ...]:
-    """The pools whose accelerators go by a resource name."""
+    """Return the pools whose accelerators have a resource name."""
     return tuple(pool for pool in plan.pools if pool.accelerator and pool.accelerator.kubernetes == resource)
 
 
 def has_device_claims(plan: Plan) -> bool:
-    """Whether NVIDIA's GPUs are handed out by claims instead of the device plugin."""
+    """Whether NVIDIA's GPUs are allocated by claims instead of the device plugin."""
     scheduler = plan.scheduler.spec
     return isinstance(scheduler, KubernetesScheduler) and scheduler.devices == "claims"
 
 
 def has_host_driver(plan: Plan) -> bool:
-    """Whether the driver of network adapters is the host's own.
+    """Whether the host provides the driver of network adapters.
 
-    On own machines the interfaces' names, addresses and settings are made on the host. A container that loads another
-    driver takes them away each time it starts, and brings no tools to set them with.
+    On-prem, the interfaces' names, addresses and settings are configured on the host. A container that loads another
+    driver removes them each time it starts, and has no tools to configure them.
     """
     return plan.site.kind == "onprem"
 
 
 def build_claimed_classes(plan: Plan) -> dict[str, list[str]]:
-    """Resource -> device classes of pools whose accelerators are claimed: their quota is that of the resource."""
+    """Resource -> device classes of pools whose accelerators are claimed: they count against the resource's quota."""
     facts = require_kubernetes_plan(plan)
     if not (has_device_claims(plan) and facts.kueue and facts.kueue.abilities.claims):
         return {}
@@ -78,19 +78,19 @@ def build_claimed_classes(plan: Plan) -> dict[str, list[str]]:
 
 
 def list_device_class_pools(plan: Plan, resource: str) -> tuple[PoolPlan, ...]:
-    """Pools with a device class of their own: what their accelerators report as their product is known."""
+    """Return pools with a separate device class: the product name that their accelerators report is known."""
     stack = require_kubernetes_plan(plan).stacks[resource]
     pools = list_accelerator_pools(plan, resource) if stack.driver and stack.product_attribute else ()
     return tuple(pool for pool in pools if pool.accelerator and pool.accelerator.product_names)
 
 
 def format_device_class(pool: PoolPlan) -> str:
-    """The class of a pool's whole accelerators."""
+    """Return the name of the class of a pool's whole accelerators."""
     return f"{pool.name}.supercloud.dev"
 
 
 def list_channel_classes(plan: Plan) -> list[str]:
-    """Device classes of channels that Kueue has to map to quota: else it admits no job that claims one."""
+    """Return device classes of channels that Kueue must map to quota: else it admits no job that claims one."""
     facts = require_kubernetes_plan(plan)
     if not (facts.kueue and facts.kueue.abilities.claims and facts.release and facts.release.abilities.devices):
         return []
@@ -99,5 +99,5 @@ def list_channel_classes(plan: Plan) -> list[str]:
 
 
 def build_tolerations(plan: Plan, pool: PoolPlan) -> list[dict[str, str]]:
-    """What lets a pod onto them nevertheless."""
+    """Build the tolerations of the pool's taints."""
     return [{"key": item["key"], "operator": "Exists", "effect": item["effect"]} for item in build_taints(plan, pool)]

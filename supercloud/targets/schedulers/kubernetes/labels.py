@@ -1,7 +1,7 @@
-"""Labels and taints of on-prem nodes: a table of ranges, and a job that keeps nodes as the table says.
+"""Labels and taints of on-prem nodes: a table of ranges, and a job that applies the table to nodes.
 
-A line is a range of hosts with the labels they have in common, so the table grows with groups, not with nodes. A cloud
-labels the nodes of a group itself.
+A line is a range of hosts with their common labels, so that the table grows with groups, not with nodes. Clouds label
+the nodes of a group themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["NAMESPACE", "build_objects", "build_label_table"]
 
 NAMESPACE = "supercloud-system"
 _RESOURCE_NAME = "node-labels"
-# A ConfigMap holds 1 MiB; a part of the table stays well below it.
+# A ConfigMap is limited to 1 MiB; each part of the table is well below it.
 _MAX_PART_LENGTH = 700_000
 RACK_LABEL = "supercloud.dev/rack"
 
@@ -66,7 +66,7 @@ def _slice_hosts(pool: PoolPlan, first: int, count: int) -> HostRange:
 
 
 def build_objects(plan: Plan) -> list[Object]:
-    """The table in ConfigMaps, the script, its rights, and the job that runs it every five minutes."""
+    """Build the table in ConfigMaps, the script, its role, and the job that runs it every five minutes."""
     parts = _split_table(build_label_table(plan))
     names = [f"{_RESOURCE_NAME}-{index}" for index in range(len(parts))]
     sources = [{"configMap": {"name": name}} for name in (*names, f"{_RESOURCE_NAME}-script")]
@@ -134,7 +134,7 @@ def _split_table(lines: list[str]) -> list[str]:
 
 
 def _build_pod_spec(image: str, sources: list[Object]) -> Object:
-    """It runs on the control plane: the nodes it labels may not take it yet."""
+    """Build the pod, which runs on the control plane: the nodes to label may not accept it yet."""
     return {
         "serviceAccountName": _RESOURCE_NAME,
         "restartPolicy": "Never",

@@ -1,6 +1,6 @@
-"""Objects in, YAML out: the one writer of this target. Objects are plain dictionaries; keys keep their order.
+"""Objects in, YAML out: the only YAML writer of this target. Objects are plain dictionaries; keys keep their order.
 
-Block style throughout; a text that YAML could take for anything else is quoted as JSON, which YAML reads alike.
+Block style throughout; a string that YAML could parse as another type is quoted as JSON, which YAML accepts.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Object", "render_documents", "format_header", "render_kustomization"
 Object = dict[str, Any]
 
 _PLAIN_SCALAR = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+()-]*(?:[ :=,][A-Za-z0-9_./@+()-]+)*\Z")
-# What YAML 1.1 or 1.2 readers take for a truth value, for nothing, or for a number.
+# Words that YAML 1.1 or 1.2 parsers read as a Boolean or as null.
 _RESERVED_WORDS = frozenset("y n yes no on off true false null".split())
-# What JSON leaves as it is and YAML wants escaped.
+# Characters that JSON does not escape but YAML requires escaped.
 _ESCAPED_CHARACTERS = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _BLOCK_SCALAR_TEXT = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*\Z")
 
@@ -35,7 +35,7 @@ def build_object(
     annotations: Mapping[str, str] | None = None,
     **fields: Any,
 ) -> Object:
-    """An object with its metadata; ``fields`` is what follows it (``spec=``, ``data=``, ``rules=`` …)."""
+    """Build an object with its metadata; ``fields`` are the further fields (``spec=``, ``data=``, ``rules=`` …)."""
     metadata: Object = {"name": name}
     if namespace:
         metadata["namespace"] = namespace
@@ -46,7 +46,7 @@ def build_object(
 
 
 def format_header(plan_name: str) -> str:
-    """The first line of every rendered file."""
+    """Return the first line of every rendered file."""
     return f"# made by supercloud {__version__} from the spec {plan_name}; edits are lost"
 
 
@@ -56,7 +56,7 @@ def render_documents(plan_name: str, objects: Iterable[Any]) -> str:
 
 
 def render_kustomization(plan_name: str, resources: Sequence[str], replacements: Sequence[Object] = ()) -> str:
-    """The list by which kustomize, kubectl and GitOps controllers take a folder."""
+    """Render the kustomization.yaml of a folder, for kustomize, kubectl and GitOps controllers."""
     found: Object = {
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
@@ -68,7 +68,7 @@ def render_kustomization(plan_name: str, resources: Sequence[str], replacements:
 
 
 def format_yaml(value: Any) -> str:
-    """Any tree of mappings, sequences, texts, numbers, truth values and None as YAML.
+    """Format any tree of mappings, sequences, strings, numbers, Booleans and None as YAML.
 
     >>> print(yaml_text({"a": [1, {"b": "yes"}], "c": {}}), end="")
     a:
@@ -96,7 +96,7 @@ def _iter_lines(value: Any, indent: str) -> Iterator[str]:
 
 
 def _iter_entry_lines(start: str, value: Any, indent: str) -> Iterator[str]:
-    """A key or a dash with its value beside or below it."""
+    """Yield a key or a dash with its value on the same line or below."""
     if isinstance(value, Mapping | list | tuple) and value:
         yield start
         yield from _iter_lines(value, indent + "  ")
@@ -108,7 +108,7 @@ def _iter_entry_lines(start: str, value: Any, indent: str) -> Iterator[str]:
 
 
 def _is_block_scalar(text: str) -> bool:
-    """Whether a text of several lines can stand as it is."""
+    """Whether a multi-line string can be a block scalar."""
     return (
         "\n" in text.rstrip("\n")
         and _BLOCK_SCALAR_TEXT.match(text) is not None
@@ -127,7 +127,7 @@ def _format_scalar(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[]"
     text = json.dumps(value)
-    # readers of YAML 1.1 know no number with an exponent and without a point
+    # YAML 1.1 parsers do not accept an exponent in a number without a decimal point
     return text.replace("e", ".0e") if isinstance(value, float) and "e" in text and "." not in text else text
 
 

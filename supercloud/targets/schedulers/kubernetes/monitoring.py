@@ -15,12 +15,12 @@ __all__ = ["build_objects", "build_values"]
 
 def _get_namespace(plan: Plan) -> str:
     chart = require_kubernetes_plan(plan).find_chart("kube-prometheus-stack")
-    assert chart is not None, "it is always installed"
+    assert chart is not None, "the chart is always installed"
     return chart.namespace
 
 
 def build_values(plan: Plan) -> Object:
-    """Rules and monitors of every namespace count; nodes bring their labels along."""
+    """Build the values: rules and monitors of all namespaces are used, and node labels are exported."""
     every = {f"{kind}SelectorNilUsesHelmValues": False for kind in ("rule", "serviceMonitor", "podMonitor", "probe")}
     return {
         "prometheus": {"prometheusSpec": {**every, "retention": "30d"}},

@@ -1,7 +1,7 @@
-"""Several clusters as one queue: a manager that holds jobs and hands each to the first cluster that admits it.
+"""Several clusters as one queue: a manager that queues jobs and dispatches each to the first cluster that admits it.
 
-The manager may be any cluster with Kueue; it needs no accelerators. Its queues are called like those of the workers,
-so that a job is the same on both. Workers' kubeconfigs are Secrets of the manager, made when the workers are there.
+The manager may be any cluster with Kueue; it needs no accelerators. Its queues have the names of the workers'
+queues, so that a job is the same on both. Workers' kubeconfigs are Secrets of the manager, created after the workers.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def render_fleet(name: str, plans: Mapping[str, Plan]) -> Bundle:
-    """The manager of a fleet and what its workers grant it; ``plans`` in the order of preference.
+    """Render the manager of a fleet and its permissions on the workers; ``plans`` in the order of preference.
 
-    Raises :class:`InputError` where a cluster has no Kueue, or where there are more than a manager takes.
+    Raises :class:`InputError` if a cluster has no Kueue, or if there are more clusters than a manager supports.
     """
     _require_kueue(name, plans)
     manager = _build_manager_objects(name, plans)
@@ -72,7 +72,7 @@ def _require_kueue(name: str, plans: Mapping[str, Plan]) -> None:
             "multikueue",
             "error",
             f"clusters[{index}]",
-            f"{cluster} has no Kueue to hand jobs to",
+            f"{cluster} has no Kueue to dispatch jobs to",
             "set scheduler: {kind: kubernetes, queue: kueue}",
         )
         for index, (cluster, plan) in enumerate(plans.items())
@@ -84,7 +84,7 @@ def _require_kueue(name: str, plans: Mapping[str, Plan]) -> None:
                 "multikueue",
                 "error",
                 "clusters",
-                "no cluster has a Kueue to hand jobs to",
+                "no cluster has a Kueue to dispatch jobs to",
                 "set scheduler: {kind: kubernetes, queue: kueue} in one of them",
             )
         )
@@ -95,8 +95,8 @@ def _require_kueue(name: str, plans: Mapping[str, Plan]) -> None:
                 "multikueue",
                 "error",
                 "clusters",
-                f"{len(plans)} clusters, a manager takes {most}",
-                "make several fleets",
+                f"{len(plans)} clusters, but a manager supports at most {most}",
+                "split them into several fleets",
             )
         )
     if found:
@@ -108,12 +108,12 @@ def _find_kueue_release(plan: Plan) -> KueueRelease | None:
 
 
 def _select_newest_release(plans: Mapping[str, Plan]) -> KueueRelease:
-    """The manager's release: as new as the newest worker's."""
+    """Return the manager's release: the newest of the workers' releases."""
     return max((item for item in map(_find_kueue_release, plans.values()) if item), key=build_release_sort_key)
 
 
 def _select_charts(plans: Mapping[str, Plan]) -> list[Chart]:
-    """What the manager installs: its queue, and the kinds of jobs it hands on."""
+    """Return the manager's charts: Kueue, and the kinds of jobs that it dispatches."""
     newest = max(
         plans.values(),
         key=lambda plan: build_release_sort_key(require_kubernetes_plan(plan).kueue or _select_newest_release(plans)),
@@ -122,7 +122,7 @@ def _select_charts(plans: Mapping[str, Plan]) -> list[Chart]:
 
 
 def _build_values(plans: Mapping[str, Plan], chart: Chart) -> Object:
-    """Kueue's as its workers have them together: the manager counts what they count, for all their tenants."""
+    """Build the values of Kueue, combined from its workers: the manager counts the same resources, for all tenants."""
     if chart.name != "kueue":
         return {}
     spaces = {format_namespace_name(tenant) for plan in plans.values() for tenant in list_tenant_names(plan)}
@@ -190,7 +190,7 @@ def _build_manager_objects(name: str, plans: Mapping[str, Plan]) -> dict[str, li
 
 
 def _build_cluster_queue(name: str, api: str, tenant: str | None, plans: Mapping[str, Plan]) -> Object:
-    """It is as large as all clusters together: what a tenant may have is decided where its job runs."""
+    """Build a queue with the size of all clusters together: the worker enforces a tenant's quota."""
     total: dict[str, int] = {}
     for plan in plans.values():
         for pool in plan.pools if tenant in list_tenant_names(plan) else ():
@@ -217,7 +217,7 @@ def _build_cluster_queue(name: str, api: str, tenant: str | None, plans: Mapping
 
 
 def _build_worker_objects(plan: Plan) -> list[Object]:
-    """The manager's account on a worker: it makes jobs and workloads in the namespaces of tenants, and reads them."""
+    """Build the manager's account on a worker: it creates and reads jobs and workloads in the namespaces of tenants."""
     verbs = ["get", "list", "watch", "create", "delete"]
     rules = [
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": verbs},

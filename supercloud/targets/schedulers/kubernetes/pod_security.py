@@ -1,9 +1,9 @@
-"""How free a tenant's pods and services are: the level of Pod Security, and policies of admission beside it.
+"""Restrictions of a tenant's pods and services: the Pod Security level, and additional admission policies.
 
-RDMA needs memory that stays where it is (IPC_LOCK), and RoCE with routed links the host's network: both are beyond the
-baseline level. Where a fabric asks for them the namespace is privileged in name, and the policies here forbid all else
-that the baseline forbids. They hold in every other namespace of tenants as well, since the baseline level of an
-older release knows less than that of today, and none says anything of nodes, volumes of other kinds, and services.
+RDMA needs locked memory (IPC_LOCK), and RoCE with routed links the host network: the baseline level allows neither. If
+a fabric requires them, the namespace has the privileged level, and the policies here forbid everything else that the
+baseline forbids. They apply to all other namespaces of tenants too, since the baseline level of older releases checks
+less than the current one, and no level restricts node names, other kinds of volumes, or services.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _RDMA_FABRICS = ("infiniband", "roce", "efa")
 _API_VERSION = "admissionregistration.k8s.io/v1"
 _PODS, _SERVICES, _CLAIMS = "supercloud-tenant-pods", "supercloud-tenant-services", "supercloud-tenant-claims"
 _ALLOWED_VOLUMES = ["configMap", "csi", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
-"""Not ``ephemeral``: the controller makes its claim, of any class and size, which the role of tenants may not make."""
+"""Not ``ephemeral``: the controller creates its claim, of any class and size, which the role of tenants may not
+create."""
 _SPEC_CHANGED_CONDITION = {
-    "name": "not-the-same",  # what was admitted before a rule came may still be labelled, finish and be deleted
+    "name": "not-the-same",  # objects admitted before a rule existed may still be labelled, finish and be deleted
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
 }
 
@@ -34,12 +35,12 @@ def _list_attachments(plan: Plan) -> list[FabricAttachment]:
 
 
 def needs_host_network(plan: Plan) -> bool:
-    """Whether jobs reach a fabric through the host's own network: each routed link has one address, the host's."""
+    """Whether jobs use a fabric through the host network: each routed link has one address, the host's."""
     return any(reach.needs_host_network for reach in _list_attachments(plan))
 
 
 def select_security_level(plan: Plan) -> Literal["baseline", "privileged"]:
-    """The level that the namespaces of tenants enforce."""
+    """Return the level that the namespaces of tenants enforce."""
     return "privileged" if any(reach.fabric.kind in _RDMA_FABRICS for reach in _list_attachments(plan)) else "baseline"
 
 
@@ -55,7 +56,7 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
         ),
         (
             "request.operation != 'CREATE' || variables.pod.?nodeName.orValue('') == ''",
-            "nodeName is for the scheduler: choose nodes by nodeSelector or affinity",
+            "nodeName is reserved for the scheduler: select nodes by nodeSelector or affinity",
         ),
         *_build_host_network_rules(plan),
         *device_rules.rules(plan),
@@ -67,13 +68,14 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
             "services of type NodePort and LoadBalancer are not allowed: they open ports of nodes or of the site",
         ),
     ]
-    # controllers make claims from templates in what tenants write (StatefulSets, jobs of Volcano), with rights of their
-    # own; administrators and what applies these files also write quotas, which no such controller does
+    # controllers create claims from templates in tenants' objects (StatefulSets, Volcano jobs) with the controllers'
+    # permissions; administrators, and whatever applies these files, can also write quotas, which such controllers
+    # cannot
     writer = "authorizer.group('').resource('resourcequotas').namespace(request.namespace).check('create').allowed()"
     claims = [
         (
             f"request.operation != 'CREATE' || {writer}",
-            "claims of volumes are made only by those who may create resource quotas here",
+            "only users who may create resource quotas here may create persistent volume claims",
         )
     ]
     words = [*baseline.POLICY_VARIABLES, *device_rules.variables(plan)]
@@ -85,7 +87,7 @@ def build_objects(plan: Plan, label: str) -> list[Object]:
 
 
 def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
-    """None, but for pods that use a fabric whose links have the host's addresses."""
+    """Forbid the host network, except for pods that use a fabric whose links have the host's addresses."""
     asked = sorted({name for pool in plan.pools for name in _iter_host_network_resources(plan, pool.name)})
     if not asked:
         yield "!variables.pod.?hostNetwork.orValue(false)", "hostNetwork is not allowed"
@@ -96,9 +98,9 @@ def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     yield (
         f"!variables.pod.?hostNetwork.orValue(false) || {device_rules.asks_for(asked)}",
-        f"hostNetwork is only for pods that ask for {' or '.join(asked)}",
+        f"hostNetwork is allowed only for pods that request {' or '.join(asked)}",
     )
-    # the API server itself sets hostPort to containerPort where the host's network is used
+    # the API server sets hostPort to containerPort for pods on the host network
     yield (
         "variables.pod.?hostNetwork.orValue(false) || "
         f"({baseline.build_container_rule('c.?ports.orValue([]).all(p, p.?hostPort.orValue(0) == 0)')})",
@@ -107,12 +109,13 @@ def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
     dropped = "c.?securityContext.?capabilities.?drop.orValue([]).exists(k, k in ['ALL', 'NET_RAW'])"
     yield (
         f"!variables.pod.?hostNetwork.orValue(false) || ({baseline.build_container_rule(dropped)})",
-        "containers on the host's network must drop the capability NET_RAW",
+        "containers on the host network must drop the capability NET_RAW",
     )
 
 
 def _iter_host_network_resources(plan: Plan, pool: str) -> Iterator[str]:
-    """What pods of a pool ask for that use the host's network: its rails, or accelerators where rails have no name."""
+    """Yield the resources that pods on the host network of a pool request: its rails, or accelerators if rails have no
+    name."""
     found = plan.get_pool(pool)
     for reach in list_attachments(plan, found):
         if reach.needs_host_network:

@@ -1,4 +1,4 @@
-"""Node problem detector: the driver's errors in the kernel's log become conditions of the node."""
+"""Node problem detector: driver errors in the kernel log become node conditions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MONITOR_FILE = "accelerator-monitor.json"
 
 
 def build_values(plan: Plan) -> Object:
-    """Of its chart: the monitors it comes with, and one of our own where there are GPUs."""
+    """Build the values of its chart: its default monitors, and an additional one for GPUs."""
     own = f"/custom-config/{_MONITOR_FILE}"
     found: Object = {
         "settings": {"log_monitors": ["/config/kernel-monitor.json", "/config/readonly-monitor.json"]},
@@ -29,7 +29,7 @@ def build_values(plan: Plan) -> Object:
 
 
 def _build_monitor(plan: Plan) -> Object:
-    """A condition for errors that take a GPU out of service, an event for those that do not."""
+    """Build a condition for errors that make a GPU unusable, an event for others."""
     xids = plan.scheduler.xids
     assert xids is not None
     return {
@@ -52,5 +52,5 @@ def _build_monitor(plan: Plan) -> Object:
 
 
 def _build_pattern(codes: tuple[int, ...]) -> str:
-    # what stands in the brackets is the device, and under MIG the instance too: PCI:0000:3b:00 GPU-I:05
+    # the device is in parentheses, with MIG also the instance: PCI:0000:3b:00 GPU-I:05
     return rf"NVRM: Xid \([^)]*\): ({'|'.join(map(str, codes))}),.*"

@@ -1,4 +1,4 @@
-"""Capacity that is queued for at the cloud: Kueue asks the autoscaler for all nodes of a gang before it starts it."""
+"""Queued cloud capacity: Kueue requests all nodes of a gang from the autoscaler before it starts the gang."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CONTROLLER = "kueue.x-k8s.io/provisioning-request"
 
 
 def list_queued_pools(plan: Plan) -> list[PoolPlan]:
-    """Pools whose first way to capacity is a queue at the cloud."""
+    """Return pools whose first kind of capacity is a queue of the cloud."""
     first = {pool.name: pool.capacity[0] for pool in plan.spec.pools if pool.capacity}
     return [
         pool
@@ -26,7 +26,7 @@ def list_queued_pools(plan: Plan) -> list[PoolPlan]:
 
 
 def format_check_name(pool: PoolPlan) -> str:
-    """The admission check of a pool's capacity."""
+    """Return the name of the admission check of a pool's capacity."""
     return f"capacity-{pool.name}"
 
 

@@ -40,13 +40,13 @@ __all__ = [
 ]
 
 PRIORITY_VALUES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
-"""What a job of each priority is worth; only the order matters."""
+"""Value of each priority; only the order matters."""
 
 _API_GROUP = "kueue.x-k8s.io"
 
 
 def build_files(plan: Plan) -> dict[str, list[Object]]:
-    """Everything of Kueue, in the order of its dependence."""
+    """Build all objects of Kueue, in the order of their dependencies."""
     release = require_kubernetes_plan(plan).kueue
     assert release is not None, "a plan whose Kueue release is unknown has an error finding"
     return {
@@ -59,7 +59,7 @@ def build_files(plan: Plan) -> dict[str, list[Object]]:
 
 
 def build_configuration(plan: Plan, release: KueueRelease) -> Object:
-    """The configuration of Kueue's manager, which its chart takes as a text."""
+    """Build the configuration of Kueue's manager, which its chart takes as text."""
     spaces = [format_namespace_name(tenant) for tenant in list_tenant_names(plan)]
     found = build_settings(release, spaces, list_uncounted_prefixes(plan), build_device_class_mappings(plan))
     if plan.tenants:
@@ -70,7 +70,7 @@ def build_configuration(plan: Plan, release: KueueRelease) -> Object:
 
 
 def list_uncounted_prefixes(plan: Plan) -> list[str]:
-    """Beginnings of the names of resources that no quota is for: of what not every pool knows, and of ports."""
+    """Return prefixes of resource names without quota: resources that not every pool has, and ports."""
     counted = covered(plan)
     left_out = [name for name in ("cpu", MEMORY) if name not in counted]
     links = {
@@ -83,7 +83,7 @@ def list_uncounted_prefixes(plan: Plan) -> list[str]:
 
 
 def build_device_class_mappings(plan: Plan) -> dict[str, list[str]]:
-    """What claims of device classes count as."""
+    """Return the resources as which claims of device classes are counted."""
     return build_claimed_classes(plan) | (
         {IMEX_CHANNEL_RESOURCE: names} if (names := list_channel_classes(plan)) else {}
     )
@@ -92,7 +92,7 @@ def build_device_class_mappings(plan: Plan) -> dict[str, list[str]]:
 def build_settings(
     release: KueueRelease, namespaces: Iterable[str], excluded: Sequence[str], classes: Mapping[str, Sequence[str]]
 ) -> Object:
-    """What a manager is told that looks after these namespaces."""
+    """Build the settings of a manager for these namespaces."""
     gates = {} if release.abilities.topology else {"TopologyAwareScheduling": True}
     found: Object = {
         "apiVersion": f"config.kueue.x-k8s.io/{release.apis.configuration}",
@@ -125,7 +125,7 @@ def _format_api_version(version: str) -> str:
 
 
 def _build_topologies(plan: Plan, apis: KueueApis) -> Iterator[Object]:
-    """Every topology once; several pools may share one."""
+    """Yield each topology once; several pools may share one."""
     places = {place.name: place for place in (build_topology_labels(plan, pool) for pool in plan.pools)}
     for name, place in sorted(places.items()):
         levels = [{"nodeLabel": label} for label in place.labels]
@@ -206,7 +206,7 @@ def _build_cluster_queue(
 
 
 def _build_resource_group(plan: Plan, resources: Iterable[str], quotas_by_pool: list[TenantQuota]) -> Object:
-    """The resource group: a flavor for each pool; all of them name all resources."""
+    """Build the resource group: a flavor for each pool; all flavors list all resources."""
     names = list(resources)
     channels = bool(list_channel_classes(plan))
     flavors = []
@@ -217,7 +217,7 @@ def _build_resource_group(plan: Plan, resources: Iterable[str], quotas_by_pool: 
             if name in allotment.borrowing_limit:
                 quota["borrowingLimit"] = _format_quantity(name, allotment.borrowing_limit[name])
             quotas.append(quota)
-        if channels:  # one a node, so whoever has the node's accelerators has room for it
+        if channels:  # one per node, so that a job with the node's accelerators always has quota for it
             quotas.append({"name": IMEX_CHANNEL_RESOURCE, "nominalQuota": str(pool.nodes if pool.has_imex else 0)})
         flavors.append({"name": format_flavor_name(pool.name), "resources": quotas})
     return {"coveredResources": [*names, IMEX_CHANNEL_RESOURCE] if channels else names, "flavors": flavors}

@@ -1,4 +1,4 @@
-"""Rules of Prometheus: those of the catalog whose metrics are there, errors of the driver by number, power by rack."""
+"""Prometheus rules: those of the catalog whose metrics are available, driver errors by number, power by rack."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["build_rule_groups", "compute_power_limit"]
 _GPU_RESOURCE = "nvidia.com/gpu"
 _POWER_METRIC = "DCGM_FI_DEV_POWER_USAGE"
 _XID_METRIC = "DCGM_FI_DEV_XID_ERRORS"
-# What kube-state-metrics makes of the labels of nodes.
+# Names of node labels in kube-state-metrics.
 _POOL, _RACK = "label_supercloud_dev_pool", "label_supercloud_dev_rack"
 
 
 def build_rule_groups(plan: Plan) -> list[Object]:
-    """Groups of rules, as Prometheus and its operator both read them."""
+    """Build groups of rules in the format of Prometheus and its operator."""
     facts = require_kubernetes_plan(plan)
     found = [
         {
@@ -50,7 +50,7 @@ def _build_alert(name: str, expr: str, wait: str, severity: str, summary: str, r
 
 
 def _build_xid_alerts(plan: Plan) -> Iterator[Object]:
-    """One rule for each error: the exporter keeps the last number it saw, so every rule asks for its own."""
+    """Yield one rule per error: the exporter reports the number of the last error, which each rule compares."""
     xids = plan.scheduler.xids
     assert xids is not None
     for item in xids.classes:
@@ -67,7 +67,7 @@ def _build_xid_alerts(plan: Plan) -> Iterator[Object]:
 
 
 def compute_power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | None:
-    """Watts that a rack of the pool may draw, and watts of a node besides its accelerators; None where unknown."""
+    """Return the power limit in watts of a rack, and the watts of a node without its accelerators; None if unknown."""
     tdp = pool.accelerator.tdp if pool.accelerator else None
     if plan.facility is None or pool.machine.power is None or tdp is None:
         return None
@@ -80,7 +80,7 @@ def compute_power_limit(plan: Plan, pool: PoolPlan) -> tuple[float, float] | Non
 
 
 def _build_power_alerts(plan: Plan) -> Iterator[Object]:
-    """Power that is measured at the accelerators, with the rest of each node counted at its highest."""
+    """Yield alerts on the measured power of the accelerators, plus the maximum power of the rest of each node."""
     node = f'label_replace(sum by (Hostname) ({_POWER_METRIC}), "node", "$1", "Hostname", "(.+)")'
     for pool in list_accelerator_pools(plan, _GPU_RESOURCE):
         if bound := compute_power_limit(plan, pool):
@@ -92,7 +92,7 @@ def _build_power_alerts(plan: Plan) -> Iterator[Object]:
                 "5m",
                 "critical",
                 f"A rack of pool {pool.name} draws more than its {Power.from_base(Fraction(limit))}",
-                "Cap the power of its accelerators (nvidia-smi -pl), or drain a node of it.",
+                "Cap the power of its accelerators (nvidia-smi -pl), or drain one of its nodes.",
             )
     if (
         plan.facility
@@ -112,7 +112,7 @@ def _build_power_alerts(plan: Plan) -> Iterator[Object]:
             "5m",
             "critical",
             f"The site draws more than its {plan.facility.power_budget}",
-            "Cap the power of accelerators, or hold queues.",
+            "Cap the power of accelerators, or stop queues.",
         )
 
 

@@ -1,7 +1,7 @@
-"""The policy that counts how often Kueue lets a job begin: what a start's fencing token needs, and no pod can know.
+"""The policy that counts how often Kueue starts a job: fencing tokens need the number, and pods cannot determine it.
 
-Kueue suspends a job's JobSet to take its nodes back, and resumes it later. The API server adds one to the count in the
-very write that resumes it, and puts it on the pods to come: no two starts of a job are ever told the same number.
+Kueue suspends a job's JobSet to reclaim its nodes, and resumes it later. The API server increments the count in the
+same write that resumes it, and sets it on the new pods: no two starts of a job get the same number.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _TEMPLATE_ANNOTATIONS_PATH = "spec.replicatedJobs[0].template.spec.template.meta
 
 
 def build_objects(plan: Plan) -> list[Object]:
-    """The policy and its binding; none where the release has no such policies.
+    """Build the policy and its binding; none if the release does not support mutating policies.
 
-    It touches nothing but JobSets that jobs were made of: in the write that resumes one, and in a write by anybody that
-    would change the count, which stays what it was. Refusing a resumption is the safe side: the queue tries again, and
-    a start without its number might undo the work of another.
+    It changes only JobSets of submitted jobs: in the write that resumes one, and in any other write that would change
+    the count, which is kept. Rejecting a resumption is safe: the queue retries, whereas a start without its number
+    might overwrite the data of another.
     """
     served = require_kubernetes_plan(plan).mutating_policies
     if served is None:
@@ -95,7 +95,7 @@ def _build_count_expression(variable: str) -> str:
 
 
 def _build_patch_expression(path: str) -> str:
-    """The count put below a path, which JSON Patch writes in its own way."""
+    """Build the patch that adds the count at a path, in JSON Pointer notation."""
     pointer = "/".join(["", *path.replace("[", ".").replace("]", "").split("."), STARTS_ANNOTATION.replace("/", "~1")])
     return f"JSONPatch{{op: 'add', path: '{pointer}', value: variables.starts}}"
 

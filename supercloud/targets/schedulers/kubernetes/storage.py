@@ -1,7 +1,7 @@
 """On-prem file systems as volumes: one for each tenant and file system, bound to the tenant's claim by name.
 
-The hosts mount them (the storage target says how), and a tenant sees its own directory. Where the product's own driver
-is known, a class of its own makes further volumes on demand, for the administrator: tenants make no claims.
+The hosts mount them (see the storage target), and a tenant sees its own directory. If the product's driver is known,
+a separate storage class provisions further volumes on demand, for the administrator: tenants cannot create claims.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _DEFAULT_SIZE = Size("1 TiB")
 
 
 def list_mounted_storage(plan: Plan) -> list[StoragePlan]:
-    """What nodes see as a directory."""
+    """Return the storage that nodes mount as a directory."""
     return [item for item in plan.storage if is_mounted(item)]
 
 
 def partly_mounted(plan: Plan) -> dict[str, str]:
-    """File systems that some nodes do not mount -> the label of those that do."""
+    """Return file systems that only some nodes mount -> the label of those nodes."""
     return {
         item.name: mount_label(item.name)
         for index, item in enumerate(plan.storage)
@@ -37,11 +37,11 @@ def partly_mounted(plan: Plan) -> dict[str, str]:
 
 
 def build_objects(plan: Plan) -> Iterator[Object]:
-    """A class that provisions nothing, then a volume and its claim for each tenant; object stores as settings."""
+    """Yield a class without provisioner, then a volume and its claim for each tenant; object stores as settings."""
     if plan.site.kind != "onprem":
         return
     for item in list_mounted_storage(plan):
-        # expansion: without it the API server lets no claim grow with the store
+        # expansion: without it the API server rejects larger claims when the store grows
         yield build_object(
             "storage.k8s.io/v1",
             "StorageClass",
@@ -72,9 +72,9 @@ def build_objects(plan: Plan) -> Iterator[Object]:
 
 
 def _nodes_of(item: StoragePlan) -> dict[str, Any]:
-    """Of a volume: the nodes that mount the file system, as on the others a pod would write to their own disk.
+    """Return the node affinity of a volume: on nodes that do not mount it, a pod would write to the local disk.
 
-    The API server takes no change of it, so it names a label and no pools: those change with the cluster.
+    It is immutable in the API server, so that it uses a label and not the pools, which change with the cluster.
     """
     match = {"key": mount_label(item.name), "operator": "In", "values": ["true"]}
     return {"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [match]}]}}}
@@ -114,7 +114,7 @@ def _build_volume(storage: StoragePlan, tenant: str | None) -> Iterator[Object]:
 
 
 def _build_bucket_settings(plan: Plan, storage: StoragePlan, tenant: str | None) -> Object:
-    """Where the store answers and which bucket is the tenant's; the keys are a Secret of the tenant's own."""
+    """Build the endpoint of the store and the tenant's bucket; the keys are in a Secret of the tenant."""
     group = storage.servers[0] if storage.servers else None
     host = f"{next(iter(group.hosts))}.{plan.network.domain}" if group else f"{storage.name}.{plan.network.domain}"
     return build_object(

@@ -1,7 +1,7 @@
-"""Tenants as namespaces: who may do what in them, how much they hold, and how far their pods reach.
+"""Tenants as namespaces: their roles, quotas, and network policies.
 
-Isolation is rendered, not assumed: a tenant's users have rights in its namespace only, its queue takes jobs of its
-namespace only, its volumes are bound to it by name, and its pods talk among themselves and to the outside.
+A tenant's users have permissions in its namespace only, its queue accepts jobs of its namespace only, its volumes are
+bound to it by name, and its pods communicate only with each other and with addresses outside the cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TENANT_LABEL = "supercloud.dev/tenant"
 MAX_PRIORITY_LABEL = "supercloud.dev/highest-priority"
 MAX_TIME_LABEL = "supercloud.dev/longest-seconds"
 BLOCKED_RANGES_ANNOTATION = "supercloud.dev/not-reached"
-"""Annotation of a network policy: what is in each range that it leaves out."""
+"""Annotation of a network policy: the contents of each excluded range."""
 _ALL_ADDRESSES = Block("0.0.0.0/0")
 _RBAC = "rbac.authorization.k8s.io"
 _READ_VERBS = ["get", "list", "watch"]
@@ -40,14 +40,14 @@ _ALL_VERBS = ["get", "list", "watch", "create", "update", "patch", "delete", "de
 
 
 def build_files(plan: Plan) -> dict[str, list[Object]]:
-    """A file for each tenant."""
+    """Build a file for each tenant."""
     return {tenant.name: list(_build_tenant_objects(plan, tenant)) for tenant in plan.tenants}
 
 
 def build_shared_roles(plan: Plan) -> list[Object]:
-    """Roles that all tenants' users are bound to."""
+    """Build the roles that all tenants' users are bound to."""
     queue = [
-        # the priority of a workload stands in it: who may write it has any
+        # a workload contains its priority: write access would allow any priority
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["localqueues", "workloads"], "verbs": _READ_VERBS},
     ]
     if require_kubernetes_spec(plan).queue == "volcano":
@@ -67,7 +67,7 @@ def build_shared_roles(plan: Plan) -> list[Object]:
                 {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
                 {"apiGroups": [""], "resources": ["pods/exec", "pods/portforward"], "verbs": ["create", "get"]},
                 {"apiGroups": ["", "events.k8s.io"], "resources": ["events"], "verbs": _READ_VERBS},
-                # claims are rendered: one that a tenant makes could bind another's volume
+                # claims are rendered: a claim that a tenant creates could bind another tenant's volume
                 {"apiGroups": [""], "resources": ["persistentvolumeclaims", "resourcequotas"], "verbs": _READ_VERBS},
                 {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL_VERBS},
                 {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL_VERBS},
@@ -118,7 +118,7 @@ def _build_role_reference(name: str) -> Object:
 
 
 def _build_group_subject(tenant: TenantPlan) -> Object:
-    """What the identity provider calls the tenant's users together."""
+    """Build the subject for the tenant's group in the identity provider."""
     return {"apiGroup": _RBAC, "kind": "Group", "name": f"supercloud:{tenant.name}"}
 
 
@@ -151,7 +151,7 @@ def _build_tenant_objects(plan: Plan, tenant: TenantPlan) -> Iterator[Object]:
 
 
 def _build_quota(plan: Plan, tenant: TenantPlan) -> Object:
-    """What the namespace may hold at one time, whatever queue it came through."""
+    """Build the quota of the namespace, independent of queues."""
     limits = tenant.limits
     hard: Object = {}
     if limits.accelerators is not None:
@@ -166,7 +166,7 @@ def _build_quota(plan: Plan, tenant: TenantPlan) -> Object:
 
 
 def _build_network_policies(plan: Plan, namespace: str) -> Iterator[Object]:
-    """Nothing in or out, but among the tenant's own pods, to name service, and out of the cluster."""
+    """Yield policies: no traffic except between the tenant's pods, to DNS, and to outside the cluster."""
     api = "networking.k8s.io/v1"
     own: list[Object] = [{"podSelector": {}}]
     yield build_object(
@@ -208,8 +208,8 @@ def _build_network_policies(plan: Plan, namespace: str) -> Iterator[Object]:
         },
     )
     closed = compute_blocked_cidrs(plan)
-    if _ALL_ADDRESSES not in closed:  # no exception may be as large as the rule
-        # IPv6 has no rule of its own: default-deny holds for all of it
+    if _ALL_ADDRESSES not in closed:  # an exception must be smaller than the rule
+        # IPv6 has no rule: default-deny applies to all of it
         rule = {"ipBlock": {"cidr": str(_ALL_ADDRESSES), "except": [str(block) for block in closed]}}
         note = "; ".join(f"{block} ({', '.join(names)})" for block, names in closed.items())
         yield build_object(

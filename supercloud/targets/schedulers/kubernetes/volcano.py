@@ -1,4 +1,4 @@
-"""Volcano: a queue for each tenant, and HyperNodes, a tree that grows from nodes that share a switch."""
+"""Volcano: a queue for each tenant, and HyperNodes, a tree of nodes by the switches that they share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PRIORITY_VALUES = {"low": 0, "normal": 500, "high": 1000}
 
 
 def build_files(plan: Plan) -> dict[str, list[Object]]:
-    """Queues and, where we know the wiring, HyperNodes. On a cloud Volcano finds them
+    """Build queues and, if the wiring is known, HyperNodes. On a cloud Volcano discovers them
     (:func:`build_discovery_configuration`)."""
     volcano = require_kubernetes_plan(plan).volcano
     assert volcano is not None, "a plan whose Volcano release is unknown has an error finding"
@@ -47,7 +47,7 @@ def build_files(plan: Plan) -> dict[str, list[Object]]:
 
 
 def build_scheduler_configuration(plan: Plan) -> Object:
-    """Actions and plugins of the scheduler, as volcano-scheduler.conf has them."""
+    """Build actions and plugins of the scheduler, in the format of volcano-scheduler.conf."""
     devices = sorted({name for pool in plan.pools for name in compute_pool_capacity(pool) if "/" in name})
     near: Object = {"name": "network-topology-aware"}
     if devices:
@@ -61,10 +61,11 @@ def build_scheduler_configuration(plan: Plan) -> Object:
     if release and release.abilities.devices and any(pool.has_imex for pool in plan.pools):
         fits["arguments"] = {"predicate.DynamicResourceAllocationEnable": True}  # channels are claimed
     return {
-        # Without "enqueue", which lets nobody in while the nodes are taken, so that nothing would ever give way.
+        # Without "enqueue", which admits no job while all nodes are allocated, so that nothing would be preempted.
         "actions": "allocate, preempt, reclaim, backfill",
-        # One tier, so that what may be taken is what all plugins allow: nothing that a queue deserves (capacity).
-        # Without the two words on gangs none would ever give way; one of which some is taken starts again as a whole.
+        # One tier, so that a victim must be allowed by all plugins: none within a queue's deserved share (capacity).
+        # Without the two settings on gangs, gangs would never be preempted; a gang that loses a pod restarts as a
+        # whole.
         "tiers": [
             {
                 "plugins": [
@@ -84,7 +85,7 @@ def build_scheduler_configuration(plan: Plan) -> Object:
 
 
 def build_discovery_configuration(plan: Plan) -> Object:
-    """What makes HyperNodes of labels that the provider gives nodes, as volcano-controller.conf has it."""
+    """Build the discovery of HyperNodes from the provider's node labels, in the format of volcano-controller.conf."""
     if plan.site.kind == "onprem":
         return {}
     places = dict.fromkeys(build_topology_labels(plan, pool) for pool in plan.pools)
@@ -130,9 +131,11 @@ def _format_resources(resources: dict[str, int]) -> dict[str, str]:
 
 
 def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterator[Object]:
-    """The innermost level of a pool takes nodes by their label, every further one the groups below it by name.
+    """Yield HyperNodes: the innermost level of a pool selects nodes by label, every further one the groups below by
+    name.
 
-    Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is one HyperNode.
+    Pools share switches, and a switch may hold domains of one pool and plain nodes of another: it is a single
+    HyperNode.
     """
     chains = [(pool, build_topology(plan, pool).levels) for pool in plan.pools]
     tiers = compute_label_tiers(plan)
@@ -164,7 +167,7 @@ def _build_hyper_nodes(plan: Plan, version: str, has_tier_names: bool) -> Iterat
 
 
 def _iter_pool_groups(level: Level, pool: PoolPlan) -> Iterator[str]:
-    """The groups that nodes of a pool lie in."""
+    """Yield the groups that contain nodes of a pool."""
     for group in level.groups:
         if any(
             part.prefix == pool.hosts.prefix and part.first <= pool.hosts.last and pool.hosts.first <= part.last
@@ -178,7 +181,7 @@ def _format_name(level: str, group: str) -> str:
 
 
 def _group_members(outer: Level, inner: Level) -> dict[str, list[Object]]:
-    """outer group -> the inner groups whose first host lies in it."""
+    """outer group -> the inner groups whose first host is in it."""
     starts: dict[str, list[tuple[int, int, str]]] = {}
     for group in outer.groups:
         for part in group.hosts.ranges:

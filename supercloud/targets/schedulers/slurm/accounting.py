@@ -1,4 +1,4 @@
-"""Accounting: slurmdbd.conf, and what the database must know of tenants."""
+"""Accounting: slurmdbd.conf, and the tenants' accounts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .settings import build_token_settings
 
 __all__ = ["QOS_PRIORITIES", "Account", "build_accounts", "build_qos_levels", "build_slurmdbd_settings"]
 
-# Qualities of service, from the least to the most urgent, with their part in a job's priority. Slurm divides by the
+# QOS levels, from the least to the most urgent, with their priorities. Slurm normalizes by the
 # largest; ``normal`` exists in every fresh database.
 QOS_PRIORITIES: dict[Priority, int] = {"low": 0, "normal": 500, "high": 1000}
 
@@ -22,7 +22,7 @@ _SHARED_KEYS = ("TLSType", "TrackWCKey")
 
 
 def build_slurmdbd_settings(plan: Plan) -> dict[str, Value]:
-    """slurmdbd.conf. The database is on the same host and knows the slurm user by its socket: there is no password."""
+    """Build slurmdbd.conf. The database is on the same host and authenticates the slurm user by the Unix socket."""
     host = plan.scheduler.database
     assert host is not None, "accounting without a database host"
     return {
@@ -53,12 +53,12 @@ def _select_shared_options(slurm: SlurmScheduler) -> dict[str, Value]:
 
 @dataclass(frozen=True)
 class Account:
-    """A tenant as the database knows it: what to set, and how sacctmgr shows the same."""
+    """A tenant's account: the values to set, in the form in which sacctmgr shows them."""
 
     name: str
     share: int
     tres: str
-    """GrpTRES as it is shown; empty means no limit."""
+    """GrpTRES as sacctmgr shows it; empty means no limit."""
     jobs: str
     submitted: str
     wall: str
@@ -68,7 +68,7 @@ class Account:
 
 
 def build_qos_levels(plan: Plan) -> list[tuple[str, int, str]]:
-    """Name, priority, and what it preempts: everything less urgent."""
+    """Return name, priority, and the preempted levels: all that are less urgent."""
     names: list[str] = list(QOS_PRIORITIES)
     preempts = require_slurm_spec(plan).preemption
     return [
@@ -78,7 +78,7 @@ def build_qos_levels(plan: Plan) -> list[tuple[str, int, str]]:
 
 
 def build_accounts(plan: Plan) -> list[Account]:
-    """One account a tenant."""
+    """Build one account per tenant."""
     return [_build_account(plan, tenant) for tenant in plan.tenants]
 
 
@@ -101,7 +101,7 @@ def _build_account(plan: Plan, tenant: TenantPlan) -> Account:
 
 
 def _compute_tres_limits(plan: Plan, tenant: TenantPlan) -> dict[str, int | None]:
-    """What a tenant may hold at one time; one that may not borrow holds its own part and no more."""
+    """Return a tenant's limits; one that must not borrow is limited to its own share."""
     gpus, nodes = tenant.limits.accelerators, tenant.limits.nodes
     if not tenant.can_borrow and plan.accelerators:
         own = int(plan.accelerators * tenant.fraction)

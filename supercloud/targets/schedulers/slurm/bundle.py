@@ -1,4 +1,4 @@
-"""All files of the bundle, and what each is made of."""
+"""All files of the bundle and their contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
-    """The whole configuration of a Slurm cluster."""
+    """Render the complete configuration of a Slurm cluster."""
     lines = ConfigWriter(require_slurm_release(plan))
     files: dict[str, File | str] = {
         "slurm.conf": _render_file(plan, _render_slurm_conf(plan, lines)),
@@ -41,9 +41,9 @@ def render(plan: Plan) -> Bundle:
     }
     if plan.scheduler.database is not None:
         text = _render_file(plan, lines.format_settings("slurmdbd", build_slurmdbd_settings(plan)))
-        files["slurmdbd.conf"] = File(text, secret=True)  # slurmdbd insists on it
+        files["slurmdbd.conf"] = File(text, secret=True)  # slurmdbd requires restricted permissions
     files["INSTALL.md"] = render_install_guide(plan, [*files, "INSTALL.md"])
-    if has_dynamic_nodes(plan):  # machines fetch what it lists, and believe nothing else
+    if has_dynamic_nodes(plan):  # machines fetch only the files that it lists, and verify them
         files["SHA256SUMS"] = "".join(
             f"{hashlib.sha256(text.encode()).hexdigest()}  {path}\n" for path, text in Bundle(files).items()
         )
@@ -73,7 +73,7 @@ def _render_cgroup_conf(writer: ConfigWriter) -> list[str]:
 
 
 def _render_job_container_conf(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
-    """A job's own /tmp and /dev/shm; namespace/tmpfs of later releases reads the same file."""
+    """Render the settings of private /tmp and /dev/shm; namespace/tmpfs of later releases reads the same file."""
     if not writer.release.abilities.container_tmp:
         return {}
     settings: dict[str, Value] = {"AutoBasePath": True, "BasePath": JOB_CONTAINER_DIRECTORY}
@@ -81,9 +81,9 @@ def _render_job_container_conf(plan: Plan, writer: ConfigWriter) -> dict[str, st
 
 
 def _render_gres_files(plan: Plan, writer: ConfigWriter) -> dict[str, str]:
-    """gres.conf; where nodes join by themselves, also what Slurm is told of them before, and they say when they join.
+    """Render gres.conf; for dynamic nodes also the lines to create them with, and the lines with which they join.
 
-    The one gres.conf of the controller holds for both: 26.05 takes no node whose devices it does not find there.
+    The controller's gres.conf applies to both: 26.05 rejects nodes whose devices it does not list.
     """
     every = [
         line

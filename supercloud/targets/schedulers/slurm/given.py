@@ -1,4 +1,4 @@
-"""What every part of the Slurm target asks of a plan."""
+"""Accessors of the plan for all modules of the Slurm target."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def require_slurm_spec(plan: Plan) -> SlurmScheduler:
 
 
 def require_slurm_release(plan: Plan) -> SlurmRelease:
-    """Keys and abilities of the release."""
+    """Return keys and capabilities of the release."""
     assert plan.scheduler.release is not None, "a plan whose Slurm release is unknown has an error finding"
     return plan.scheduler.release
 
 
 def has_dynamic_nodes(plan: Plan) -> bool:
-    """Whether nodes come and go and say themselves what they are, as on a cloud."""
+    """Whether nodes are dynamic and report their own configuration, as on a cloud."""
     return plan.site.kind != "onprem"
 
 
@@ -42,14 +42,14 @@ def _to_mib(size: Size) -> int:
 
 
 def compute_real_memory(pool: PoolPlan) -> int | None:
-    """Memory of a node in MiB."""
+    """Return the memory of a node in MiB."""
     return _to_mib(pool.machine.memory) if pool.machine.memory else None
 
 
 def compute_usable_memory(pool: PoolPlan) -> int:
-    """MiB of a node that jobs may be given by default.
+    """Return the MiB of a node that jobs may use by default.
 
-    A node may register with 95 % of its nominal memory (node_reg_mem_percent), so defaults promise no more than that.
+    A node may register with 95 % of its nominal memory (node_reg_mem_percent), so that defaults do not exceed that.
     """
     memory = compute_real_memory(pool) or 0
     return max(memory * 95 // 100 - pool.reserved_memory.ceil("MiB"), 0)

@@ -1,7 +1,7 @@
-"""Generic resources: what a node offers (Gres=) and where its devices are (gres.conf).
+"""Generic resources: the resources of a node (Gres=) and their device files (gres.conf).
 
-Devices are named one by one, which every build of Slurm understands; only instances of MIG are left to NVML, because
-their device files depend on the order in which the instances were made.
+Devices are listed explicitly, which every build of Slurm supports; only MIG instances are detected by NVML, because
+their device files depend on the order in which the instances were created.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ __all__ = [
     "list_tracked_resources",
 ]
 
-# Which environment variables Slurm sets for a job; it knows no others by name.
+# Values of Flags= that select the environment variables Slurm sets for a job.
 _ENVIRONMENT_FLAGS = {"CUDA_VISIBLE_DEVICES": "nvidia_gpu_env", "ROCR_VISIBLE_DEVICES": "amd_gpu_env"}
 
 
 def count_accelerator_units(pool: PoolPlan) -> dict[str, int]:
-    """What one node offers as ``gpu``: type -> number. An instance of MIG is a gpu of the type of its profile."""
+    """Return the ``gpu`` resources of one node: type -> number. A MIG instance is a gpu of the type of its profile."""
     accelerator, slicing = pool.accelerator, pool.slicing
     if accelerator is None or accelerator.gres is None or not pool.accelerators_per_node:
         return {}
@@ -37,7 +37,7 @@ def count_accelerator_units(pool: PoolPlan) -> dict[str, int]:
 
 
 def select_sliced_devices(pool: PoolPlan) -> range:
-    """Which accelerators of a node are sliced: the last ones, so that whole ones keep the numbers from 0."""
+    """Return the partitioned accelerators of a node: the last ones, so that whole ones are numbered from 0."""
     if pool.slicing is None:
         return range(0)
     return range(
@@ -69,7 +69,7 @@ def list_gres_types(plan: Plan) -> list[str]:
 
 
 def list_tracked_resources(plan: Plan) -> list[str]:
-    """Resources that accounting counts: the untyped one beside every typed one."""
+    """Return the resources that accounting tracks: every typed one and its untyped one."""
     kinds = dict.fromkeys(kind for pool in plan.pools for kind in count_accelerator_units(pool))
     typed = [f"gres/gpu:{kind}" for kind in kinds]
     return [*(f"gres/{name}" for name in list_gres_types(plan)), *typed]
@@ -80,8 +80,8 @@ def render_gres_lines(
 ) -> Iterator[str]:
     """Lines of gres.conf for one pool.
 
-    A node that has ``has_counted_cores`` its own cores need not have those of the catalog: it is not told which are
-    near.
+    With ``has_counted_cores`` the node has counted its cores, which may differ from the catalog: its core affinity is
+    omitted.
     """
     accelerator = pool.accelerator
     if accelerator is None or not count_accelerator_units(pool):
@@ -111,7 +111,7 @@ def render_gres_lines(
 
 
 def _iter_socket_devices(pool: PoolPlan) -> Iterator[tuple[int, int, str | None]]:
-    """Devices from, to, and the cores beside them; all in one where the catalog does not know the sockets."""
+    """Yield first device, end, and the cores near them; a single range if the catalog has no sockets."""
     installed, cpu = pool.machine.accelerators, pool.machine.cpu
     assert installed is not None
     if cpu is None or sum(installed.per_socket) != installed.count or len(installed.per_socket) != cpu.sockets:

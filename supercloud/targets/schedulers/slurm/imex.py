@@ -1,4 +1,4 @@
-"""The IMEX service of nodes whose NVLink domains span several: who is in the domain, and that it runs.
+"""The IMEX service of nodes in multi-node NVLink domains: the members of the domain, and the check that it runs.
 
 docs.nvidia.com/multi-node-nvlink-systems/imex-guide (Deployment Models): the service runs before CUDA programs start,
 and nodes_config.cfg has the addresses of all nodes of the domain, the same on each of them.
@@ -17,14 +17,15 @@ __all__ = ["render_imex_files", "list_imex_pools"]
 
 
 def list_imex_pools(plan: Plan) -> list[PoolPlan]:
-    """Pools of our own whose jobs get channels of switch/nvidia_imex; on clouds addresses are not known before."""
+    """Return on-prem pools whose jobs get channels of switch/nvidia_imex; on clouds addresses are not known in
+    advance."""
     if plan.site.kind != "onprem" or not require_slurm_release(plan).abilities.imex:
         return []
     return [pool for pool in plan.pools if pool.has_imex]
 
 
 def render_imex_files(plan: Plan) -> dict[str, File | str]:
-    """One script for all nodes: each works out its domain and the addresses, with the arithmetic of the plan."""
+    """Render one script for all nodes: each computes its domain and the addresses with the arithmetic of the plan."""
     pools = list_imex_pools(plan)
     if not pools:
         return {}

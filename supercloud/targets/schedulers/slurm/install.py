@@ -1,4 +1,4 @@
-"""INSTALL.md: what goes where, who starts first, and how to see that it works."""
+"""INSTALL.md: where files are installed, in which order daemons start, and how to verify the installation."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from .settings import build_token_settings
 
 __all__ = ["render_install_guide"]
 
-# Where the packages lie on every host that no archive has.
+# Directory on every host with packages that no repository has.
 PACKAGE_DIRECTORY = "/root/slurm-packages"
 
-# What does not go into /etc/slurm of every host that reads the configuration.
+# Files that are not installed in /etc/slurm of every host that reads the configuration.
 _EXCLUDED_FILES = ("INSTALL.md", "slurmdbd.conf")
 
 
 def render_install_guide(plan: Plan, files: list[str]) -> str:
-    """The way from the bundle to a running cluster."""
+    """Render the instructions to install a cluster from the bundle."""
     tokens = bool(build_token_settings(plan)["AuthAltTypes"])
     nccl = [item for pool in plan.pools for item in _list_collective_files(pool, files)]
     munge = require_slurm_spec(plan).auth != "slurm"
@@ -64,7 +64,7 @@ def render_install_guide(plan: Plan, files: list[str]) -> str:
 
 
 def _mounts(plan: Plan) -> Iterator[tuple[str, list[str]]]:
-    """Which hosts mount what: places that the same hosts mount in one line."""
+    """Yield the hosts and their mount points: mount points of the same hosts in one line."""
     found: dict[str, list[str]] = {}
     for index, item in enumerate(plan.storage):
         if item.mount:
@@ -82,29 +82,29 @@ def _mounting_hosts(plan: Plan, index: int) -> str:
 
 @dataclass(frozen=True)
 class _PackageSource:
-    """What INSTALL.md says of packages: the names of one family, and where they come from."""
+    """The packages in INSTALL.md: the names of one family, and their source."""
 
     names: SlurmPackageNames
     release: str
     suite: str | None
-    """The suite of the distribution that has the release."""
+    """The release of the distribution that includes the Slurm release."""
     is_built: bool
-    """Whether they are built from the source of the release."""
+    """Whether they are built from the source of the Slurm release."""
 
     @classmethod
     def from_plan(cls, plan: Plan) -> _PackageSource:
         family, release = plan.scheduler.packages, require_slurm_release(plan).name
-        assert family is not None, "the catalog has packages of a distribution"
+        assert family is not None, "the catalog has package names of a distribution"
         return cls(family.names, release, family.suites.get(release), release in family.built_from)
 
     def list_packages(self, parts: Sequence[str]) -> list[str]:
-        """What apt is told to install for these parts, each once: names, or the files of packages that were built."""
+        """Return the arguments of apt for these parts, without duplicates: names, or files of built packages."""
         names = dict.fromkeys(name for part in parts for name in getattr(self.names, part))
         return [f"{PACKAGE_DIRECTORY}/{name}_{self.release}.*.deb" if self.is_built else name for name in names]
 
 
 def _list_collective_files(pool: PoolPlan, files: list[str]) -> list[tuple[str, str, str]]:
-    """The file of a pool's collective library as the bundle has it, what it is called in /etc, and the pool."""
+    """Return the file of a pool's collective library in the bundle, its name in /etc, and the pool."""
     file = find_collectives_file(pool)
     path = f"{file.removesuffix('.conf')}-{pool.name}.conf" if file else ""
     return [(path, file, pool.name)] if file and path in files else []

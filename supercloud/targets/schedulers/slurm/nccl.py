@@ -1,4 +1,4 @@
-"""nccl.conf, or RCCL's rccl.conf, of each pool on an InfiniBand fabric; those of RoCE come with the target ``roce``."""
+"""nccl.conf, or RCCL's rccl.conf, of each pool on an InfiniBand fabric; those of RoCE are in the target ``roce``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["render_nccl_files"]
 
 
 def render_nccl_files(plan: Plan) -> dict[str, str]:
-    """A file for each pool, for /etc of its nodes; on clouds the image or the provider has it."""
+    """Render a file for each pool, for /etc of its nodes; on clouds it is part of the image."""
     found: dict[str, str] = {}
     for pool in plan.pools if plan.site.kind == "onprem" else ():
         if any(fabric.kind == "infiniband" for fabric in list_collective_fabrics(plan, pool)):
             settings = [f"{key}={value}" for key, value in build_nccl_settings(plan, pool).items()]
             file = find_collectives_file(pool)
-            assert file is not None, "a pool with such fabrics has a library that reads one"
+            assert file is not None, "a pool with such fabrics has a collective library with a configuration file"
             path = f"{file.removesuffix('.conf')}-{pool.name}.conf"
             found[path] = "\n".join([format_header(plan.name), *_format_comments(pool.name, file), *settings]) + "\n"
     return found
@@ -24,6 +24,6 @@ def render_nccl_files(plan: Plan) -> dict[str, str]:
 
 def _format_comments(pool: str, file: str) -> tuple[str, ...]:
     return (
-        f"# /etc/{file} on the nodes of {pool}; variables of a job's environment go before it.",
+        f"# /etc/{file} on the nodes of {pool}; variables of a job's environment take precedence.",
         "# NCCL_IB_PKEY is an index: entry 0 of a port's P_Key table is the key of its tenant (target infiniband).",
     )

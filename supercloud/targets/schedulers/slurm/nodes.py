@@ -1,4 +1,4 @@
-"""NodeName and NodeSet lines: a line a group of nodes that hang together, whatever the number of nodes."""
+"""NodeName and NodeSet lines: one line per group of nodes that share a switch or domain, not per node."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = [
     "render_node_set_lines",
 ]
 
-# What a pool without the key must say once another pool has said something: DEFAULT carries over to later lines.
+# Values for pools without the key after another pool has set it: DEFAULT applies to all later lines.
 _NEUTRAL_VALUES: Mapping[str, Value] = {"CoreSpecCount": 0, "MemSpecLimit": 0, "Gres": ""}
 
 _MIN_NODES_PER_LINE = 8
 
 
 def render_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
-    """Per pool its hardware as the default, then its nodes with their addresses."""
+    """Yield for each pool its hardware as the default, then its nodes with their addresses."""
     if has_dynamic_nodes(plan):
         return
     hardware = {pool.name: build_node_settings(pool, plan) for pool in plan.pools}
@@ -45,17 +45,17 @@ def render_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
 
 
 def render_node_set_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
-    """A set per pool, by which partitions name it."""
+    """Yield a node set per pool, to which partitions refer."""
     for pool in plan.pools:
         members: dict[str, Value] = {"Feature": pool.name} if has_dynamic_nodes(plan) else {"Nodes": str(pool.hosts)}
         yield writer.format_record("nodeset", {"NodeSet": pool.name, **members})
 
 
 def build_node_settings(pool: PoolPlan, plan: Plan) -> dict[str, Value]:
-    """What one node of a pool is."""
+    """Build the settings of one node of a pool."""
     cpu = pool.machine.cpu
     return {
-        # of many machines of a cloud only the number of processors is known
+        # for many cloud machines only the number of processors is known
         "CPUs": pool.machine.instance.vcpus if not cpu and pool.machine.instance else None,
         "Sockets": cpu.sockets if cpu else None,
         "CoresPerSocket": cpu.cores_per_socket if cpu else None,
@@ -69,7 +69,7 @@ def build_node_settings(pool: PoolPlan, plan: Plan) -> dict[str, Value]:
 
 
 def render_cloud_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
-    """What Slurm is told of nodes that may come (``scontrol create``), a line a pool or domain.
+    """Yield the lines that create future nodes (``scontrol create``), one per pool or domain.
 
     Jobs are allocated to them before they exist. The pool is the first feature.
     """
@@ -80,7 +80,7 @@ def render_cloud_node_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
 
 
 def render_join_line(pool: PoolPlan, plan: Plan, writer: ConfigWriter) -> str:
-    """What a node that joins by itself says of itself (``slurmd -Z --conf``); it counts its processors and memory."""
+    """Render the configuration of a dynamic node (``slurmd -Z --conf``); it detects its processors and memory."""
     counted = ("CPUs", "Sockets", "CoresPerSocket", "ThreadsPerCore", "RealMemory")
     return writer.format_record(
         "node", {key: value for key, value in build_node_settings(pool, plan).items() if key not in counted}
@@ -88,14 +88,14 @@ def render_join_line(pool: PoolPlan, plan: Plan, writer: ConfigWriter) -> str:
 
 
 def list_features(pool: PoolPlan, plan: Plan) -> list[str]:
-    """What a job can ask for with --constraint: pool, accelerator, machine, kinds of its fabrics, the user's own."""
+    """Return the features for --constraint: pool, accelerator, machine, kinds of its fabrics, and those of the spec."""
     accelerator = [pool.accelerator.gres] if pool.accelerator and pool.accelerator.gres else []
     kinds = [fabric.kind for fabric in plan.fabrics if fabric.name in pool.fabrics]
     return list(dict.fromkeys([pool.name, *accelerator, pool.machine.name, *kinds, *pool.features]))
 
 
 def _split_pools(plan: Plan) -> dict[str, list[tuple[int, int]]]:
-    """Per pool, from where to where its groups reach."""
+    """Return for each pool the ranges of its groups."""
     groups = _find_innermost_level(plan)
     starts: dict[str, set[int]] = {pool.name: {0, pool.nodes} for pool in plan.pools}
     pools = {pool.hosts.prefix: pool for pool in plan.pools}
@@ -113,7 +113,7 @@ def _compute_bounds(hosts: HostRange, pool: PoolPlan) -> set[int]:
 
 
 def _find_innermost_level(plan: Plan) -> Level | None:
-    """The innermost level whose groups are large enough to be worth a line each."""
+    """Return the innermost level whose groups are large enough for a line each."""
     for locality in plan.localities:
         for level in locality.levels if locality.kind in ("tree", "block") else ():
             if sum(len(group.hosts) for group in level.groups) >= _MIN_NODES_PER_LINE * len(level.groups):

@@ -1,4 +1,4 @@
-"""PartitionName lines: who may run where, for how long, and what a job gets that does not say."""
+"""PartitionName lines: access, time limits, and default resources of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["render_partition_lines"]
 
 
 def render_partition_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
-    """What all partitions share, then each."""
+    """Yield the common settings of all partitions, then each partition."""
     yield writer.format_record("partition", {"PartitionName": "DEFAULT", "State": "UP", "OverSubscribe": "NO"})
     for partition in plan.scheduler.partitions:
         yield writer.format_record("partition", _build_partition_settings(plan, partition))
@@ -46,11 +46,12 @@ def _build_partition_settings(plan: Plan, partition: Partition) -> dict[str, Val
 
 
 def _compute_default_shares(pools: list[PoolPlan]) -> dict[str, Value]:
-    """Memory and processors that come with each accelerator, and memory with each processor for jobs that ask for none.
+    """Compute default memory and processors per accelerator, and default memory per processor for jobs without
+    accelerators.
 
-    Slurm takes one kind of memory or the other and never adds them; without the second kind a job that asks for nothing
-    would get all memory, and no accelerator of its node could be used. The parts of all accelerators never exceed the
-    node: Slurm refuses whole-node jobs otherwise. The smallest part of all pools holds, as a job may land on any.
+    Slurm uses one of both defaults and never adds them; without the second one a job without a request would get all
+    memory, and no accelerator of its node could be used. The shares of all accelerators never exceed the node:
+    otherwise Slurm rejects whole-node jobs. The smallest share of all pools applies, as a job may run on any of them.
     """
     by_gpu = {pool.name: sum(count_accelerator_units(pool).values()) for pool in pools}
     accelerated = [pool for pool in pools if by_gpu[pool.name]]
@@ -63,11 +64,11 @@ def _compute_default_shares(pools: list[PoolPlan]) -> dict[str, Value]:
 
 
 def _compute_cpus_per_unit(pool: PoolPlan, units: int) -> int:
-    """CPUs, as Slurm counts them, that come with one accelerator: those of whole cores.
+    """Compute the default CPUs per accelerator, as Slurm counts them: those of whole cores.
 
-    CR_Core gives a job whole cores: a share that is no multiple of the threads of a core takes one more core than it
-    says, and the last accelerators of a node have none left. Where nobody sourced the cores, two CPUs may be one core:
-    the share is even. Where there are more units than cores, there is none, and a job has the core of its task.
+    CR_Core allocates whole cores: a share that is not a multiple of the threads per core uses one more core than
+    specified, and none are left for the last accelerators of a node. If the catalog has no cores, two CPUs may be one
+    core: the share is even. With more units than cores there is no default, and a job gets the core of its task.
     """
     cpu = pool.machine.cpu
     if cpu is None:

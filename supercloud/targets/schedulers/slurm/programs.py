@@ -1,5 +1,5 @@
-"""The programs of the bundle: what Slurm runs round jobs, what it runs to see whether nodes are well, what an operator
-runs. They are the same text for every cluster; what differs is in tables they carry or read."""
+"""The programs of the bundle: prolog and epilog, health check, and programs for the administrator. They are the same
+for every cluster; differences are in tables that they contain or read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["render_programs"]
 
 
 def render_programs(plan: Plan) -> dict[str, File | str]:
-    """Every program and the tables they read."""
+    """Render all programs and the tables they read."""
     xids = plan.scheduler.xids
     files: dict[str, File | str] = {
         name: _render_program(plan, name, scratch=SCRATCH_DIRECTORY, xids=xids.list_codes("critical") if xids else ())
@@ -45,7 +45,7 @@ def _render_program(plan: Plan, name: str, **values: object) -> File:
 
 
 def _render_node_facts(plan: Plan) -> Iterator[str]:
-    """What each node must have: a row a pool, ``-`` for nothing."""
+    """Yield the expected devices of nodes: one row per pool, ``-`` for none."""
     yield "# pool, start of host names, digits after it, accelerators, device files, first number, step, RDMA, IMEX"
     imex = [pool.name for pool in list_imex_pools(plan)]
     for pool in plan.pools:
@@ -69,7 +69,7 @@ def _render_node_facts(plan: Plan) -> Iterator[str]:
 
 
 def _iter_spare_reservations(plan: Plan) -> Iterator[tuple[str, str, int, str]]:
-    """Pool, a partition that has its nodes, spares, nodes."""
+    """Yield pool, a partition with its nodes, number of spares, nodes."""
     for pool in plan.pools:
         partition = next((item.name for item in plan.scheduler.partitions if pool.name in item.pools), None)
         if pool.spares and partition:
@@ -77,7 +77,7 @@ def _iter_spare_reservations(plan: Plan) -> Iterator[tuple[str, str, int, str]]:
 
 
 def _render_mig_config(pools: list[PoolPlan]) -> Iterator[str]:
-    """How the accelerators of each pool are cut: the configuration of nvidia-mig-parted."""
+    """Yield the partitioning of each pool's accelerators: the configuration of nvidia-mig-parted."""
     yield from ("version: v1", "mig-configs:")
     for pool in pools:
         assert pool.slicing is not None

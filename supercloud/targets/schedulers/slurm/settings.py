@@ -1,4 +1,4 @@
-"""slurm.conf without its nodes and partitions: a few mappings, one a subject, each under its own heading."""
+"""slurm.conf without nodes and partitions: one mapping per subject, each under its own heading."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ __all__ = [
     "build_token_settings",
 ]
 
-# Where the bundle lies on every host.
+# Directory of the bundle on every host.
 SCRIPT_DIRECTORY = "/etc/slurm"
 
-# Where a job has a folder of its own on each node; local scratch disks may be mounted here.
+# Directory of the jobs' own directories on each node; local scratch disks may be mounted here.
 SCRATCH_DIRECTORY = "/var/spool/slurmd/scratch"
 
-# Where slurmd keeps the /tmp and /dev/shm of each job.
+# Directory of the private /tmp and /dev/shm of each job.
 JOB_CONTAINER_DIRECTORY = "/var/spool/slurmd/job_container"
 
-# The key that signs tokens; controllers and slurmdbd read it, nobody else has it.
+# The key that signs tokens; only controllers and slurmdbd have it.
 _TOKEN_KEY_FILE = f"{SCRIPT_DIRECTORY}/jwt_hs256.key"
 
-# What users do not see of each other; operators and coordinators see all.
+# Data that users cannot see of each other; operators and coordinators see all.
 _PRIVATE_DATA = ["accounts", "jobs", "usage", "users"]
 
-# From so many nodes on, messages take longer and the scheduler must not be asked too often.
+# From this number of nodes on, messages take longer and the scheduler must run less often.
 _LARGE_CLUSTER_NODES = 2000
 
 
 def render_setting_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
-    """Lines under headings. What the user set by hand replaces ours and comes last; items of list-valued keys are added
-    to ours."""
+    """Yield lines under headings; options of the spec override the others and come last, their items of list-valued
+    keys are added to the rendered ones."""
     given = {key.lower(): (key, value) for key, value in require_slurm_spec(plan).options.items()}
     replaced = {
         key.lower() for option, keys in REPLACED_OPTIONS.items() if option.lower() in given for key in keys
@@ -69,18 +69,18 @@ def render_setting_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
 
 
 def build_sections(plan: Plan, writer: ConfigWriter) -> Iterator[tuple[str, Settings]]:
-    """Headings and their settings."""
-    yield "the cluster and its daemons", _build_daemon_settings(plan)
-    yield "how daemons trust each other, and what users see", _build_authentication_settings(plan)
-    yield "how long they wait for each other", _build_timeout_settings(plan, writer)
-    yield "what happens on a node round a job", _build_prolog_settings(plan)
-    yield "health of nodes", _build_health_check_settings(plan)
-    yield "who gets what", _build_scheduling_settings(plan)
-    yield "whose turn it is", _build_priority_settings(plan)
-    yield "resources and topology", _build_resource_settings(plan)
+    """Yield headings and their settings."""
+    yield "Cluster and daemons", _build_daemon_settings(plan)
+    yield "Authentication and private data", _build_authentication_settings(plan)
+    yield "Timeouts", _build_timeout_settings(plan, writer)
+    yield "Prolog, epilog and process tracking", _build_prolog_settings(plan)
+    yield "Node health check", _build_health_check_settings(plan)
+    yield "Scheduling", _build_scheduling_settings(plan)
+    yield "Priority", _build_priority_settings(plan)
+    yield "Resources and topology", _build_resource_settings(plan)
     yield "accounting", _build_accounting_settings(plan)
     if has_dynamic_nodes(plan):
-        yield "nodes that come and go", build_power_settings(plan)
+        yield "Power saving", build_power_settings(plan)
 
 
 def _build_daemon_settings(plan: Plan) -> dict[str, Value]:
@@ -94,18 +94,18 @@ def _build_daemon_settings(plan: Plan) -> dict[str, Value]:
         "SlurmdLogFile": "/var/log/slurm/slurmd.log",
         "SlurmctldPidFile": "/run/slurmctld.pid",
         "SlurmdPidFile": "/run/slurmd.pid",
-        # a node may lack a few per cent of its nominal memory: firmware and kernel keep some
+        # a node may have a few per cent less than its nominal memory: firmware and kernel reserve some
         "SlurmctldParameters": join_items(
             [
                 "enable_configless",
                 "node_reg_mem_percent=95",
-                # a node that is suspended may be used again, whatever was wrong with the instance it had
+                # a suspended node may be used again, as it gets a new instance
                 *(["idle_on_node_suspend"] if has_dynamic_nodes(plan) else []),
             ]
         ),
         "MaxNodeCount": plan.nodes if has_dynamic_nodes(plan) else None,
         "MailProg": "/bin/true",
-        # only where PrivateData keeps them from users; elsewhere one excludes the other, and scheduler.options chooses
+        # only if PrivateData hides them from users; otherwise both exclude each other, and scheduler.options decides
         "MetricsType": "metrics/openmetrics"
         if require_slurm_release(plan).abilities.metrics == "authenticated"
         else None,
@@ -123,20 +123,20 @@ def _build_authentication_settings(plan: Plan) -> dict[str, Value]:
 
 
 def has_public_metrics(plan: Plan) -> bool:
-    """Whether the spec asks for metrics that the release gives to everybody or, with PrivateData, to nobody."""
+    """Whether the spec requests metrics that the release serves to all users or, with PrivateData, to none."""
     asked = any(key.lower() == "metricstype" for key in require_slurm_spec(plan).options)
     return asked and require_slurm_release(plan).abilities.metrics == "public"
 
 
 def _list_visible_data(plan: Plan) -> list[str]:
-    """Words of PrivateData that hide nothing: nodes of a cloud that are off are seen, as the rest."""
+    """Return values of PrivateData that hide nothing: powered-down cloud nodes are shown too."""
     return ["cloud"] if has_dynamic_nodes(plan) else []
 
 
 def build_token_settings(plan: Plan) -> dict[str, Value]:
-    """Tokens for slurmrestd and who sees what: the same for slurmctld and slurmdbd.
+    """Build settings of tokens and private data: the same for slurmctld and slurmdbd.
 
-    On a cloud the boot scripts distribute one key, that of the daemons, and start no slurmrestd.
+    On a cloud the boot scripts distribute only the daemons' key, and do not start slurmrestd.
     """
     tokens = "jwt" in require_slurm_release(plan).abilities.auth and not has_dynamic_nodes(plan)
     return {
@@ -160,9 +160,10 @@ def _build_timeout_settings(plan: Plan, writer: ConfigWriter) -> dict[str, Value
         "EpilogTimeout": 300 if both else None,
         "KillWait": 120,
         "UnkillableStepTimeout": 600,
-        # of a node that was switched on or rebooted: large machines take their time
+        # of a node that is powered up or rebooted: large machines start slowly
         "ResumeTimeout": 1800,
-        # messages reach all nodes in two hops; nodes of a cloud are reached directly, as they may not know each other
+        # messages reach all nodes in two hops; cloud nodes are contacted directly, as they may not resolve each
+        # other's names
         "TreeWidth": 65533 if has_dynamic_nodes(plan) else max(32, math.isqrt(max(plan.nodes - 1, 0)) + 1),
     }
 
@@ -172,7 +173,7 @@ def _build_prolog_settings(plan: Plan) -> dict[str, Value]:
     return {
         "ProctrackType": "proctrack/cgroup",
         "TaskPlugin": "task/cgroup,task/affinity",
-        # Contain: a step that holds what pam_slurm_adopt adopts, and the job's own /tmp
+        # Contain: an extern step for processes adopted by pam_slurm_adopt, and the job's private /tmp
         "PrologFlags": "Alloc,Contain",
         **(dict([container.split("=")]) if container else {}),
         "Prolog": f"{SCRIPT_DIRECTORY}/prolog.sh",
@@ -191,7 +192,7 @@ def _build_health_check_settings(plan: Plan) -> dict[str, Value]:
     return {
         "HealthCheckProgram": f"{SCRIPT_DIRECTORY}/health-check.sh" if interval else None,
         "HealthCheckInterval": interval or None,
-        # busy nodes too: on a shared node that is never idle nobody would look. CYCLE: not all at the same time
+        # busy nodes too: a shared node that is never idle would not be checked. CYCLE: not all at the same time
         "HealthCheckNodeState": "ANY,CYCLE" if interval else None,
     }
 
@@ -205,10 +206,10 @@ def _build_scheduling_settings(plan: Plan) -> dict[str, Value]:
         "sbatch_wait_nodes",
         "bf_continue",
         "bf_max_job_test=1000",
-        # backfill looks as far ahead as jobs may last, or it would start small jobs in the way of large ones
+        # the backfill window is as long as jobs may run, so that small jobs do not delay large ones
         f"bf_window={minutes}",
         f"bf_resolution={600 if minutes > 1440 else 60}",
-        # how long a job may insist on few switches; Slurm's own 5 minutes would scatter jobs that asked never to be
+        # how long a job may wait for few switches; Slurm's default of 5 minutes would spread jobs that forbid it
         "max_switch_wait=2592000",
         *(["bf_interval=60", "max_rpc_cnt=150"] if big else []),
     ]
@@ -226,7 +227,7 @@ def _build_scheduling_settings(plan: Plan) -> dict[str, Value]:
 
 def _build_priority_settings(plan: Plan) -> dict[str, Value]:
     slurm = require_slurm_spec(plan)
-    if not slurm.accounting:  # every weight needs the database
+    if not slurm.accounting:  # all weights need the database
         return {"PriorityType": "priority/basic"}
     return {
         "PriorityType": "priority/multifactor",
@@ -235,7 +236,7 @@ def _build_priority_settings(plan: Plan) -> dict[str, Value]:
         "PriorityWeightQOS": 100_000,
         "PreemptType": "preempt/qos" if slurm.preemption else None,
         "PreemptMode": "REQUEUE" if slurm.preemption else None,
-        # work that just started has nothing to lose yet, but starting it again and again helps nobody
+        # a job that has just started has little to lose, but must not be preempted again and again
         "PreemptExemptTime": "00:05:00" if slurm.preemption else None,
     }
 
@@ -249,7 +250,7 @@ def _build_resource_settings(plan: Plan) -> dict[str, Value]:
     imex = abilities.imex and any(pool.has_imex for pool in plan.pools)
     return {
         "GresTypes": join_items(list_gres_types(plan)),
-        # topology.yaml says it itself
+        # topology.yaml specifies it
         "TopologyPlugin": None if several or has_dynamic_topology(plan) else f"topology/{plugin}",
         "TopologyParam": ("SwitchAsNodeRank" if default.kind == "tree" else "BlockAsNodeRank") if ranked else None,
         "SwitchType": "switch/nvidia_imex" if imex else None,
@@ -266,7 +267,7 @@ def _build_accounting_settings(plan: Plan) -> dict[str, Value]:
         "AccountingStorageType": "accounting_storage/slurmdbd",
         "AccountingStorageHost": database.address if has_dynamic_nodes(plan) else database.name,
         "AccountingStorageTRES": join_items(list_tracked_resources(plan)),
-        # comments carry the identity of jobs submitted through the job API
+        # comments contain the key of jobs submitted through the job API
         "AccountingStoreFlags": "job_comment",
         "AccountingStorageEnforce": "associations,limits,qos,safe" if plan.tenants else None,
     }

@@ -1,7 +1,7 @@
-"""Which of the plan's localities Slurm is told of.
+"""Selection of the plan's localities that are rendered for Slurm.
 
-From 25.05 on all of them side by side, and partitions choose; before, exactly one for the whole cluster. Nodes
-outside a block topology cannot be given to jobs, so a partition only uses one that covers all its nodes.
+From 25.05 on all of them, and partitions select one; before, exactly one for the whole cluster. Nodes outside a block
+topology cannot be allocated to jobs, so that a partition only uses one that covers all its nodes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FLAT_LOCALITY = Locality("flat", "flat", ())
 
 
 def list_supported_localities(plan: Plan) -> list[Locality]:
-    """Localities the release can express, in the plan's order; flat is always among them."""
-    if has_dynamic_nodes(plan):  # nodes say where they are when they register
+    """Return localities that the release supports, in the plan's order; flat is always one of them."""
+    if has_dynamic_nodes(plan):  # nodes report their location when they register
         return [FLAT_LOCALITY]
     kinds = require_slurm_release(plan).abilities.topologies
     found = [locality for locality in plan.localities if locality.kind in kinds and locality.kind != "flat"]
@@ -35,7 +35,7 @@ def list_supported_localities(plan: Plan) -> list[Locality]:
 
 
 def select_default_locality(plan: Plan) -> Locality:
-    """What the cluster uses: what was asked for, else the first that covers every node."""
+    """Return the cluster's default: the requested one, else the first that covers every node."""
     able = list_supported_localities(plan)
     wanted = require_slurm_spec(plan).topology
     asked = [locality for locality in able if locality.kind == wanted]
@@ -46,9 +46,10 @@ def select_default_locality(plan: Plan) -> Locality:
 
 
 def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
-    """What a partition uses: the kind it or the cluster asks for, else the first that covers all its nodes.
+    """Return the locality of a partition: the kind that it or the cluster requests, else the first that covers all its
+    nodes.
 
-    Blocks come first: they cover no other nodes than those that have scale-up domains.
+    Blocks come first: they cover only nodes with scale-up domains.
     """
     able = sorted(list_supported_localities(plan), key=lambda locality: locality.kind != "block")
     wanted = partition.topology or require_slurm_spec(plan).topology
@@ -60,15 +61,16 @@ def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
 
 
 def select_blocks(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
-    """Blocks the release can be told of: some do not start when one has fewer nodes than the others."""
+    """Return the blocks that the release supports: some releases do not start if a block has fewer nodes than the
+    others."""
     groups, base = locality.levels[0].groups, _compute_base_size(locality)
     return groups if release.abilities.short_blocks else tuple(item for item in groups if len(item.hosts) == base)
 
 
 def compute_block_sizes(locality: Locality, blocks: int) -> list[int]:
-    """Sizes at which blocks are joined: the block, and its doubles as long as there are blocks to join.
+    """Return the sizes of aggregated blocks: the block, and its doublings while there are enough blocks.
 
-    Slurm knows 16 levels of them.
+    Slurm supports 16 levels.
     """
     return [_compute_base_size(locality) << level for level in range(16) if not level or 1 << level <= blocks]
 
@@ -78,7 +80,7 @@ def _compute_base_size(locality: Locality) -> int:
 
 
 def _find_covered_pools(plan: Plan, locality: Locality) -> set[str]:
-    """Pools of which every node is in the locality."""
+    """Return pools whose nodes are all in the locality."""
     if locality.kind == "flat":
         return {pool.name for pool in plan.pools}
     groups = (
@@ -91,7 +93,7 @@ def _find_covered_pools(plan: Plan, locality: Locality) -> set[str]:
 
 
 def fold_names(names: list[str]) -> str:
-    """Names in order with runs of numbers in brackets.
+    """Fold names, in order, with runs of numbers in brackets.
 
     >>> folded(["su1", "su2", "su3", "net-login"])
     'su[1-3],net-login'

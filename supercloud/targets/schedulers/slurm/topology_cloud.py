@@ -1,7 +1,7 @@
-"""The topology of a cloud: a root under which every node that joins says its place, and scale-up domains by name.
+"""The topology of a cloud: a root under which every joining node reports its location, and scale-up domains by name.
 
-The network is discovered: Slurm makes the switches that nodes name. Domains are known before: the scaler gives names of
-one block to instances of one domain.
+The network is discovered: Slurm creates the switches that nodes report. Domains are known in advance: the scaler
+assigns node names of one block to instances of one domain.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from .topology import compute_block_sizes, select_blocks
 
 __all__ = ["find_cloud_domain", "render_cloud_topology", "has_dynamic_topology", "iter_node_places"]
 
-# Nodes that are off need a place under the root, or jobs could not be allocated to them.
+# Powered-down nodes need a location under the root, or jobs could not be allocated to them.
 _POWERED_OFF_PLACE = "network:root:off"
 
 
 def has_dynamic_topology(plan: Plan) -> bool:
-    """Whether nodes can be given a place while Slurm runs; before, their places are features only."""
+    """Whether the location of nodes can be set while Slurm runs; in older releases locations are features only."""
     return has_dynamic_nodes(plan) and require_slurm_release(plan).abilities.topology_yaml
 
 
 def iter_node_places(pool: PoolPlan, plan: Plan) -> Iterator[tuple[HostRange, str | None]]:
-    """Nodes of a pool, by where they are as long as they are off."""
+    """Yield nodes of a pool with their location while they are powered down."""
     if not has_dynamic_topology(plan):
         yield pool.hosts, None
         return
@@ -44,7 +44,7 @@ def iter_node_places(pool: PoolPlan, plan: Plan) -> Iterator[tuple[HostRange, st
 
 
 def find_cloud_domain(plan: Plan, partition: Partition) -> str | None:
-    """The topology of scale-up domains, for a partition all of whose nodes are in one."""
+    """Return the topology of scale-up domains, for a partition whose nodes are all in one."""
     blocks = _find_block_locality(plan) if has_dynamic_topology(plan) else None
     if blocks is None:
         return None
@@ -53,7 +53,7 @@ def find_cloud_domain(plan: Plan, partition: Partition) -> str | None:
 
 
 def render_cloud_topology(plan: Plan) -> list[str]:
-    """Lines of topology.yaml."""
+    """Render the lines of topology.yaml."""
     lines = [
         "- topology: network",
         "  cluster_default: true",

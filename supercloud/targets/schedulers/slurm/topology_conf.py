@@ -28,7 +28,7 @@ def iter_leaves(locality: Locality) -> Iterator[tuple[str, str]]:
 
 
 def iter_children(locality: Locality) -> Iterator[tuple[str, list[str]]]:
-    """Groups of all outer levels with the groups inside each, inside first."""
+    """Yield groups of all outer levels with the groups inside each, inner levels first."""
     for inner, outer in zip(locality.levels, locality.levels[1:], strict=False):
         members: list[list[str]] = [[] for _ in outer.groups]
         for group in inner.groups:

@@ -1,6 +1,6 @@
-"""topology.yaml: all topologies side by side.
+"""topology.yaml: all topologies of the cluster.
 
-Slurm passes over misspelt keys in this file without a word, so it only leaves us through a schema of our own.
+Slurm silently ignores misspelt keys in this file, so that its content is validated with a schema.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Block(Model):
 
 
 class BlockTopology(Model):
-    """Scale-up domains and the sizes at which they are joined."""
+    """Scale-up domains and the sizes of aggregated blocks."""
 
     block_sizes: Annotated[list[PositiveInt], Field(min_length=1, max_length=16)]
     blocks: Annotated[list[Block], Field(min_length=1)]
@@ -40,7 +40,7 @@ class BlockTopology(Model):
     def _check_block_sizes(self) -> BlockTopology:
         ratios = [size / self.block_sizes[0] for size in self.block_sizes]
         if any(not ratio.is_integer() or int(ratio).bit_count() != 1 for ratio in ratios):
-            raise ValueError(f"block_sizes {self.block_sizes}: each is a power of two times the first")
+            raise ValueError(f"block_sizes {self.block_sizes}: each must be a power of two times the first")
         return self
 
 
@@ -54,7 +54,7 @@ class Switch(Model):
     @model_validator(mode="after")
     def _check_members(self) -> Switch:
         if (self.nodes is None) == (self.children is None):
-            raise ValueError(f"switch {self.switch}: either nodes or children")
+            raise ValueError(f"switch {self.switch}: requires either nodes or children")
         return self
 
 
@@ -65,7 +65,7 @@ class TreeTopology(Model):
 
 
 class TorusDimensions(Model):
-    """Lengths of a box."""
+    """Dimensions of a box."""
 
     x: PositiveInt
     y: PositiveInt
@@ -73,13 +73,13 @@ class TorusDimensions(Model):
 
 
 class TorusPlacement(Model):
-    """A box that jobs may be given."""
+    """A box that can be allocated to jobs."""
 
     dims: TorusDimensions
 
 
 class Torus(Model):
-    """A box of nodes wired round."""
+    """A box of nodes wired as a torus."""
 
     name: str
     dims: TorusDimensions
@@ -114,13 +114,13 @@ _FILE_ADAPTER: TypeAdapter[list[Topology]] = TypeAdapter(list[Topology])
 
 
 def validate_topologies(data: Any) -> list[Topology]:
-    """The file's content, checked; raises ValueError for what Slurm would pass over, or die of."""
+    """Validate the file's content; raises ValueError for errors that Slurm would ignore or fail on."""
     topologies = _FILE_ADAPTER.validate_python(data)
     names = [item.topology for item in topologies]
     if len(set(names)) != len(names):
-        raise ValueError(f"two topologies have one name: {names}")
+        raise ValueError(f"duplicate topology name: {names}")
     if sum(item.cluster_default for item in topologies) != 1:
-        raise ValueError("exactly one topology is the cluster's default")
+        raise ValueError("exactly one topology must be the cluster's default")
     return topologies
 
 
@@ -163,12 +163,13 @@ def _build_torus(locality: Locality) -> dict[str, Any]:
 
 
 def _build_dimensions(lengths: tuple[int, ...]) -> dict[str, int]:
-    """Lengths under Slurm's names: its nodes run along x first, the plan's along the last dimension."""
+    """Return dimensions under Slurm's names: its nodes are numbered along x first, the plan's along the last
+    dimension."""
     return dict(zip("xyz", (*reversed(lengths), 1, 1), strict=False))
 
 
 def _iter_boxes(lengths: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """The whole box, and what is left by halving the longest side again and again: sizes jobs may have."""
+    """Yield the whole box and the boxes from repeatedly halving its longest side: the sizes that jobs may have."""
     box = list(lengths)
     while True:
         yield tuple(box)

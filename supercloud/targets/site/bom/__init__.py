@@ -1,6 +1,6 @@
-"""Plan -> what to buy: machines, racks, switches, cables and optics, counted from the very cables that are laid.
+"""Plan -> bill of materials: machines, racks, switches, cables and optics, counted from the planned cables.
 
-``items`` counts, ``bundle`` writes. A new kind of thing is one more generator in ``items``.
+``items`` counts, ``bundle`` writes. A new kind of item is one more generator in ``items``.
 """
 
 from __future__ import annotations

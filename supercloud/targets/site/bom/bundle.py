@@ -1,4 +1,4 @@
-"""The bill of material as CSV and as a table to read."""
+"""The bill of materials as CSV and as a text table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
-    """bom.csv and bom.txt."""
+    """Render bom.csv and bom.txt."""
     items = build_items(plan)
     return Bundle({"bom.csv": _render_csv(items), "bom.txt": _render_table(plan, items)})
 
@@ -23,7 +23,7 @@ def _render_csv(items: list[BomItem]) -> str:
 
 
 def _render_table(plan: Plan, items: list[BomItem]) -> str:
-    lines = [f"Bill of material of {plan.name}", ""]
+    lines = [f"Bill of materials of {plan.name}", ""]
     for section in dict.fromkeys(item.section for item in items):
         rows = [("item", "count", "spares", "part number", "note")]
         rows += [

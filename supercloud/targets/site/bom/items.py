@@ -1,4 +1,4 @@
-"""What is counted: one function a family of things, each item once."""
+"""Items of the bill: one function per family, each item once."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BomItem:
 
 
 def build_items(plan: Plan) -> list[BomItem]:
-    """Every line: machines, racks, switches, then cables and optics network by network."""
+    """Build every line: machines, racks, switches, then cables and optics by network."""
     spots = DeviceLocator(plan)
     found = [*_iter_machines(plan), *_iter_racks(plan), *_iter_switches(plan)]
     for fabric in list_cabled_fabrics(plan):
@@ -48,7 +48,7 @@ def build_items(plan: Plan) -> list[BomItem]:
 
 def _iter_machines(plan: Plan) -> Iterator[BomItem]:
     for pool in plan.pools:
-        note = f"{pool.spares} of them spare" if pool.spares else ""
+        note = f"{pool.spares} of them spares" if pool.spares else ""
         yield BomItem("machines", f"{pool.machine.title} ({pool.name})", pool.machine.name, "", pool.nodes, 0, note)
     known: dict[str, Service] = {}
     for fabric in plan.fabrics:
@@ -63,7 +63,7 @@ def _iter_machines(plan: Plan) -> Iterator[BomItem]:
     if plan.facility and plan.facility.pdu_count:
         groups.add("pdu")  # ordered with the racks
     for service in known.values():
-        if service.name not in groups:  # groups of machines that the plan counts itself have lines of their own
+        if service.name not in groups:  # groups of machines that the plan counts have separate lines
             product = service.product or service.name
             yield BomItem("machines", f"{product} ({service.name})", product, service.part_number or "", service.count)
     for group in plan.facility.service_groups if plan.facility else ():
@@ -80,7 +80,7 @@ def _iter_racks(plan: Plan) -> Iterator[BomItem]:
     for group in plan.facility.racks if plan.facility else ():
         if group.pdus:
             what = f"for {group.pool}" if group.pool else f"for {group.kind}"
-            note = f"{group.pdus // group.count} a rack" + ("" if group.pdu else ", product not known")
+            note = f"{group.pdus // group.count} per rack" + ("" if group.pdu else ", product unknown")
             yield BomItem("racks", f"power distribution unit {what}", group.pdu, "", group.pdus, 0, note)
 
 
@@ -111,7 +111,7 @@ def _compute_spares(count: int, fraction: float) -> int:
 
 
 def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
-    """Pieces of cable by what they join, kind and length."""
+    """Yield cables by their ends, kind and length."""
     section = f"cables of {table.fabric.name}"
     _, first = np.unique(table.cable_number, return_index=True)
     known = sorted({float(value) for value in table.stock_length[first] if value == value})
@@ -129,7 +129,7 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
                 "",
                 count,
                 _compute_spares(count, spares),
-                "the catalog has no kind that fits",
+                "no suitable cable in the catalog",
             )
             continue
         cable = table.kinds[kind]
@@ -143,14 +143,14 @@ def _iter_cables(table: CableTable, spares: float) -> Iterator[BomItem]:
             ),
             "",
         )
-        text = f"{metres:g} m" if metres is not None else "length not known"
+        text = f"{metres:g} m" if metres is not None else "length unknown"
         yield BomItem(
             section, f"{cable.title}, {text}, {between}", cable.name, part, count, _compute_spares(count, spares)
         )
 
 
 def _iter_optics(table: CableTable, spares: float) -> Iterator[BomItem]:
-    """Transceivers: one for each cage that fibre goes into, whoever's machine it is unless they bring their own."""
+    """Yield transceivers: one for each cage with a fibre, for all machines that do not include them."""
     parts = table.fabric.cabling_parts
     if not isinstance(parts, CablingParts) or not table.kinds:
         return

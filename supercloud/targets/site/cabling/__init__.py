@@ -1,8 +1,9 @@
-"""Plan -> every cable of every switched network: lists for installers, NetBox and simulators, and the way back.
+"""Plan -> every cable of every switched network: lists for installers, NetBox and simulators, and their verification.
 
-``table`` (CSV with labels), ``netbox`` (bulk imports), ``netlist`` (the network as ibsim and ibnetdiscover see it);
-``discovered`` reads what a running network says of itself, ``compare`` names what is wrong with it. To add a form of
-output, write it from a ``CableTable`` and give it a line in ``bundle``; a form of input is a reader in ``readers``.
+``table`` (CSV with labels), ``netbox`` (bulk imports), ``netlist`` (the network in the format of ibsim and
+ibnetdiscover); ``readers`` parses the discovery output of a running network, ``compare`` reports the differences. To
+add an output format, write it from a ``CableTable`` and add it in ``bundle``; an input format is a parser in
+``readers``.
 """
 
 from __future__ import annotations

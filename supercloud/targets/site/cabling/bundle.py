@@ -16,7 +16,7 @@ __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
-    """The cabling of all switched networks."""
+    """Render the cabling of all switched networks."""
     spots = DeviceLocator(plan)
     tables = [build_cable_table(plan, fabric, spots) for fabric in list_cabled_fabrics(plan)]
     files: dict[str, File | str] = {f"{table.fabric.name}.csv": render_table(plan, table) for table in tables}

@@ -1,5 +1,5 @@
-"""What is wrong with the cables that are there, said once each: whole devices first, then exchanged cables, cables
-in the wrong port, missing and extra ones. Many wrong cables with one cause are one difference."""
+"""Differences between planned and discovered cables, each reported once: whole devices first, then swapped cables,
+cables in the wrong port, missing and extra ones. Many wrong cables with one cause are one difference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNKNOWN_PORT = "?"
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that is wrong, its most likely cause, and what to do."""
+    """One difference, its most likely cause, and the fix."""
 
     kind: str
     """device, exchanged, shuffled, swapped, wrong, missing, extra, unknown."""
@@ -25,14 +25,14 @@ class Difference:
     remedy: str
     cables: tuple[str, ...] = ()
     place: str = ""
-    """Where it was read."""
+    """File and line of the input."""
 
 
 Link = tuple[LinkEnd, LinkEnd]
 WrongLink = tuple[Link, int | None, int | None, str]
-"""A link that is there, the planned links of its two ends, and where it was read."""
+"""A discovered link, the planned links of its two ends, and its file and line."""
 SwappedLinks = tuple[int, int, str]
-# So many cables in each other's ports are one mistake, not many.
+# From this number on, cables in each other's ports are one mistake, not many.
 _MIN_SHUFFLED_CABLES = 4
 
 
@@ -48,7 +48,7 @@ class _Comparison:
         self.correct_links: set[int] = set()
         self.wrong_links: list[WrongLink] = []
         self.explained_links: set[int] = set()
-        """Planned links that a finding speaks of."""
+        """Planned links that a difference explains."""
         self.links_between: dict[tuple[str, str], list[int]] = defaultdict(list)
         if planned.machines:
             for number, (one, other) in enumerate(planned.ends):
@@ -56,13 +56,13 @@ class _Comparison:
                 self.links_between[one[0], other[0]].append(number)
 
     def classify_links(self) -> None:
-        """Tell right links from wrong ones."""
+        """Classify links as right or wrong."""
         said: set[frozenset[LinkEnd]] = set()
         for (raw_one, raw_other), place in self.seen.links.items():
             one, other = (self.planned.aliases.get(end, end) for end in (raw_one, raw_other))
             both = frozenset((one, other))
             if both in said:
-                continue  # both ends told of it, each in its own words
+                continue  # both ends reported it, each with its own port names
             said.add(both)
             first, second = self._find_planned_link(one, other), self._find_planned_link(other, one)
             if first is not None and first == second:
@@ -78,7 +78,7 @@ class _Comparison:
             self.wrong_links[number] = ((one, other), first, second, place)
 
     def _find_missing_link(self, end: LinkEnd, peer: LinkEnd, assigned: set[int]) -> int | None:
-        """Of the links a machine should have to that switch, one that is not there: its port has no name to go by."""
+        """Return a missing one of the machine's links to that switch: its port name cannot be compared."""
         if end in self.link_by_end or end[0] not in self.planned.machines:
             return None
         free = [
@@ -90,18 +90,18 @@ class _Comparison:
     def _find_planned_link(self, end: LinkEnd, peer: LinkEnd) -> int | None:
         found = self.link_by_end.get(end)
         if found is None and end[0] in self.planned.machines:
-            # the operating system's name of a port says nothing: the switch port must lead to this machine
+            # the operating system's port name is not comparable: the switch port must lead to this machine
             exact = self.links_between.get((end[0], f"{peer[0]} {peer[1]}"), [])
             nearly = self.links_between.get((end[0], peer[0]), [])
             return exact[0] if exact else nearly[0] if len(nearly) == 1 else None
         return found
 
     def find_move(self, wrong: WrongLink) -> tuple[int, LinkEnd, LinkEnd] | None:
-        """Which planned link it should be, the end that is right and the end that is not; None where nothing is."""
+        """Return the planned link, the right end and the wrong end; None if neither end is right."""
         (one, other), first, second, _ = wrong
         if (first is None and second is None) or one[0] not in self.known_devices or other[0] not in self.known_devices:
             return None
-        # the end nearer to the nodes is taken for the right one: the far end is one of many alike
+        # the end nearer to the nodes is assumed right: the far end is one of many similar ones
         keep, moved, number = (one, other, first)
         if first is None or (
             second is not None and self.planned.ends[first][1] == one and self.planned.ends[second][0] == other
@@ -111,13 +111,13 @@ class _Comparison:
         return number, keep, moved
 
     def require_move(self, wrong: WrongLink) -> tuple[int, LinkEnd, LinkEnd]:
-        """The same where it is known that something is right."""
+        """Return the same for a link with at least one right end."""
         found = self.find_move(wrong)
         assert found is not None
         return found
 
     def format_end(self, end: LinkEnd) -> str:
-        """An end as it is printed."""
+        """Format an end with its printed port name."""
         number = self.link_by_end.get(end)
         if number is None:
             if end[0] in self.planned.ports and end[1].isascii() and end[1].isdigit():
@@ -130,7 +130,7 @@ class _Comparison:
         return " > ".join(self.planned.labels[number])
 
     def find_expected_device(self, ends: list[LinkEnd]) -> str:
-        """The one device that all these ends should lead to; empty where there is none."""
+        """Return the single device to which all these ends should lead; empty if there is none."""
         found = set()
         for end in ends:
             number = self.link_by_end.get(end)
@@ -139,12 +139,12 @@ class _Comparison:
         return found.pop() if len(found) == 1 else ""
 
     def is_checked(self, number: int) -> bool:
-        """Whether one of its ends would have been heard."""
+        """Whether the output would include one of its ends."""
         return any(end[0] in self.seen.reporting_devices for end in self.planned.ends[number])
 
 
 def compare(planned: PlannedLinks, discovered: DiscoveredLinks) -> list[Difference]:
-    """Every difference, the ones that explain most first."""
+    """Return all differences, those that explain most links first."""
     work = _Comparison(planned, discovered)
     work.classify_links()
     found: list[Difference] = []
@@ -156,13 +156,13 @@ def compare(planned: PlannedLinks, discovered: DiscoveredLinks) -> list[Differen
 
 
 def count_checked_links(planned: PlannedLinks, discovered: DiscoveredLinks) -> int:
-    """Links of the plan that the output would have shown."""
+    """Count planned links that the output would include."""
     return sum(any(end[0] in discovered.reporting_devices for end in ends) for ends in planned.ends)
 
 
 def _find_swaps(comparison: _Comparison, differences: list[Difference]) -> list[WrongLink]:
-    """Pairs of links that have each other's ends, alone or as what a greater mistake looks like; what is left of the
-    wrong ones."""
+    """Find pairs of links with exchanged ends, single ones or as part of a larger mistake; returns the remaining wrong
+    links."""
     by_pair: dict[frozenset[int], list[WrongLink]] = defaultdict(list)
     rest: list[WrongLink] = []
     for item in comparison.wrong_links:
@@ -187,7 +187,7 @@ def _find_swaps(comparison: _Comparison, differences: list[Difference]) -> list[
 def _find_exchanged_devices(
     comparison: _Comparison, swaps: list[SwappedLinks], differences: list[Difference]
 ) -> list[SwappedLinks]:
-    """Two devices most of whose cables are exchanged have each other's name or place; the swaps that are left."""
+    """Find two devices with exchanged names or positions, by most of their cables; returns the remaining swaps."""
     total: dict[str, int] = defaultdict(int)
     switches: set[str] = set()
     for one, other in comparison.planned.ends:
@@ -208,13 +208,17 @@ def _find_exchanged_devices(
         told |= set(own)
         one_name, other_name = sorted(devices)
         what = "switches" if devices <= switches else "machines"
-        because = f"the two {what} have each other's name or place" if most else "a bundle for one went to the other"
+        because = (
+            f"names or positions of the two {what} are exchanged"
+            if most
+            else "a bundle of cables is on the other device"
+        )
         remedy = f"exchange their names, or the {what}" if most else "exchange the two bundles, port by port"
         count = f"{'all ' if all(total[name] == len(own) for name in devices) else ''}{len(own)}"
         differences.append(
             Difference(
                 "exchanged",
-                f"{count} cables of {one_name} are those of {other_name}, and the other way round",
+                f"{count} cables are exchanged between {one_name} and {other_name}",
                 because,
                 remedy,
                 tuple(comparison.planned.cables[number] for swap in own for number in swap[:2]),
@@ -227,7 +231,7 @@ def _find_exchanged_devices(
 def _find_shuffled_cables(
     comparison: _Comparison, swaps: list[SwappedLinks], rest: list[WrongLink], differences: list[Difference]
 ) -> tuple[list[SwappedLinks], list[WrongLink]]:
-    """Many cables of one machine, or at one switch, in each other's ports: one mistake; what is left of both lists."""
+    """Find many cables of one machine or switch in each other's ports (one mistake); returns the rest of both lists."""
     loose: dict[str, list[WrongLink]] = defaultdict(list)
     paired: dict[str, list[SwappedLinks]] = defaultdict(list)
     ends = comparison.planned.ends
@@ -254,7 +258,7 @@ def _find_shuffled_cables(
     for device in sorted({*loose, *paired}, key=lambda name: (-len(loose[name]) - 2 * len(paired[name]), name)):
         wrong = [item for item in loose[device] if id(item) not in told]
         pairs = [swap for swap in paired[device] if swap not in taken]
-        # pairs alone are one mistake where half of a machine is turned round; at a switch they are as many mistakes
+        # pairs are one mistake if half of a machine's ports are reversed; at a switch they are separate mistakes
         turned = device not in switches and len(pairs) > 1 and 4 * len(pairs) >= total[device]
         if len(wrong) < _MIN_SHUFFLED_CABLES and not turned:
             continue
@@ -278,8 +282,8 @@ def _find_shuffled_cables(
         differences.append(
             Difference(
                 "shuffled",
-                f"{len(moves)} cables of {device} are in each other's ports, or in ports beside their own",
-                "its cables were plugged in out of order: turned round, or begun one port too far",
+                f"{len(moves)} cables of {device} are in each other's ports, or in neighbouring ports",
+                "its cables were connected in the wrong order: reversed, or shifted by one port",
                 "move each end:\n      " + "\n      ".join(lines),
                 tuple(comparison.planned.cables[number] for number, _, _ in moves),
                 (wrong or pairs)[0][-1],
@@ -304,7 +308,7 @@ def _describe_swap(comparison: _Comparison, first: int, second: int, location: s
     side = 1 if shared is None or shared == one[1][0] else 0
     return Difference(
         "swapped",
-        f"{comparison.format_link(first)} and {comparison.format_link(second)} have each other's ends",
+        f"{comparison.format_link(first)} and {comparison.format_link(second)} have exchanged ends",
         f"the two cables were exchanged {where}",
         f"exchange {ends[0][side]} and {ends[1][side]}",
         (comparison.planned.cables[first], comparison.planned.cables[second]),
@@ -327,8 +331,8 @@ def _find_wrong_cables(comparison: _Comparison, rest: list[WrongLink], differenc
                 Difference(
                     "extra",
                     f"{comparison.format_end(one)} > {comparison.format_end(other)} is not in the plan",
-                    "a cable too many, or one of another network",
-                    "pull it, or declare it",
+                    "an extra cable, or one of another network",
+                    "remove it, or declare it in the spec",
                     (),
                     place,
                 )
@@ -357,9 +361,9 @@ def _find_wrong_cables(comparison: _Comparison, rest: list[WrongLink], differenc
             differences.append(
                 Difference(
                     "unknown",
-                    f"{name} is not in the plan; it hangs where {meant} should, on {ports}{more}",
-                    f"it is {meant} and has not been given its name yet",
-                    f"call it {meant}, and compare again",
+                    f"{name} is not in the plan; it is connected in the place of {meant}, to {ports}{more}",
+                    f"it is {meant} and its name has not been set yet",
+                    f"set its name to {meant}, and compare again",
                     (),
                     links[0][2],
                 )
@@ -368,9 +372,9 @@ def _find_wrong_cables(comparison: _Comparison, rest: list[WrongLink], differenc
         differences.append(
             Difference(
                 "unknown",
-                f"{name} is not in the plan; it hangs on {ports}{more}",
-                "a device of another name, or one that does not belong here",
-                "give it its name, put its adapters into the catalog (adapters.devices), or declare it",
+                f"{name} is not in the plan; it is connected to {ports}{more}",
+                "a device with another name, or one that does not belong to this network",
+                "set its name, add its adapters to the catalog (adapters.devices), or declare it in the spec",
                 (),
                 links[0][2],
             )
@@ -393,7 +397,7 @@ def _find_missing_cables(comparison: _Comparison, differences: list[Difference])
     for number in absent:
         for end in comparison.planned.ends[number]:
             gone[_parse_host(end[0])].append(number)
-    # a device with none of its links is one finding, and explains them all
+    # a device without any of its links is one difference that explains them all
     silent = [device for device, numbers in gone.items() if len(numbers) == total[device] > 1]
     for device in sorted(silent, key=lambda item: (-total[item], item)):
         numbers = [number for number in gone[device] if number not in comparison.explained_links]
@@ -403,8 +407,8 @@ def _find_missing_cables(comparison: _Comparison, differences: list[Difference])
         differences.append(
             Difference(
                 "device",
-                f"{device} is not there: none of its {total[device]} links",
-                "it is switched off, has another name, or its driver is not loaded",
+                f"{device} is missing: none of its {total[device]} links is up",
+                "it is powered off, has another name, or its driver is not loaded",
                 "start it and compare again",
                 tuple(comparison.planned.cables[number] for number in numbers),
             )
@@ -414,13 +418,13 @@ def _find_missing_cables(comparison: _Comparison, differences: list[Difference])
         if number in comparison.explained_links:
             continue
         busy = [comparison.format_end(end) for end in comparison.planned.ends[number] if end in taken]
-        cause = f"another cable is in {busy[0]}" if busy else "it is not plugged in at one end, or broken"
+        cause = f"another cable is in {busy[0]}" if busy else "it is not connected at one end, or defective"
         differences.append(
             Difference(
                 "missing",
-                f"{comparison.format_link(number)} is not there",
+                f"{comparison.format_link(number)} is missing",
                 cause,
-                "put that one right first" if busy else "plug it in, clean it, or replace it",
+                "fix that one first" if busy else "connect it, clean it, or replace it",
                 (comparison.planned.cables[number],),
             )
         )

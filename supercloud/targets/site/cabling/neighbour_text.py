@@ -1,6 +1,7 @@
-"""LLDP neighbours as lldpd prints them for people: ``lldpctl``, ``lldpcli show neighbors``, with or without details.
+"""LLDP neighbours in the text output of lldpd: ``lldpctl``, ``lldpcli show neighbors``, with or without details.
 
-Between rules, a block an interface: ``Interface:    swp1, via: LLDP, …``, then ``SysName:``, ``PortID:`` and so on.
+Between lines of dashes, a block for each interface: ``Interface:    swp1, via: LLDP, …``, then ``SysName:``,
+``PortID:`` and so on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def is_neighbour_list(text: str) -> bool:
 
 
 def parse_neighbours(text: str, file: str) -> list[tuple[str, str, str]]:
-    """Port here, neighbour, its port. Raises InputError with the line where the text was cut off."""
+    """Return local port, neighbour, its port. Raises InputError with the line where the text was truncated."""
     lines = text.splitlines()
     found: list[tuple[str, str, str]] = []
     block: dict[str, str] = {}
@@ -38,14 +39,16 @@ def parse_neighbours(text: str, file: str) -> list[tuple[str, str, str]]:
         elif field and port:
             block.setdefault(field[1], field[2])
     if port:
-        raise InputError(f"{file}:{len(lines)}: no line of dashes after the neighbour of {port}; the text was cut off")
+        raise InputError(
+            f"{file}:{len(lines)}: no line of dashes after the neighbour of {port}; the text was truncated"
+        )
     return found
 
 
 def _parse_neighbour(port: str, block: dict[str, str], location: str) -> tuple[str, str, str]:
     """The neighbour's name, else its chassis; its port by the name of an interface, else by its description."""
     if "PortID" not in block:
-        raise InputError(f"{location}: the neighbour of {port} has no PortID; the text was cut off or damaged")
+        raise InputError(f"{location}: the neighbour of {port} has no PortID; the text was truncated or damaged")
     kind, _, value = block["PortID"].partition(" ")
     name = block.get("SysName") or block.get("ChassisID", "").partition(" ")[2] or _UNKNOWN_PORT
     return port, name, value if kind == "ifname" else block.get("PortDescr") or value or _UNKNOWN_PORT

@@ -1,4 +1,4 @@
-"""Files for NetBox's bulk import: what must be there first, device types, devices, cables."""
+"""Files for NetBox's bulk import: prerequisites, device types, devices, cables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .table import append_lanes, iter_lane_names
 
 __all__ = ["render_netbox_files"]
 
-# NetBox's own names for what it knows.
+# NetBox's names of interface and cable types.
 _CABLE_TYPES = {
     "dac": "dac-passive",
     "acc": "dac-active",
@@ -32,7 +32,7 @@ _CABLE_TYPES = {
 }
 # Inches from rail to rail: all equipment of the plan is counted in units of EIA-310. NetBox before 4.1 asks for it.
 _RACK_WIDTH_INCHES = "19"
-# Letters of a slug, which NetBox keeps to 100, with room for a maker before it and a hash after it.
+# Length of a slug, which NetBox limits to 100, with space for a vendor before it and a hash after it.
 _MAX_SLUG_LENGTH = 50
 _INFINIBAND_TYPES = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 _ETHERNET_TYPES = {
@@ -95,18 +95,18 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
 
 
 def _format_csv(head: str, rows: Iterable[Sequence[object]]) -> str:
-    """NetBox takes cells as they are: ``_render_device_type`` writes names as cells do, so that both files have the
-    same."""
+    """Format CSV. NetBox reads cells literally: ``_render_device_type`` writes names like cells, so that they are equal
+    in both files."""
     return format_csv(head.split(","), rows)
 
 
 def _to_slug(text: str) -> str:
-    """Letters, digits and hyphens of ASCII: what NetBox takes."""
+    """Convert to ASCII letters, digits and hyphens, as NetBox requires."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_MAX_SLUG_LENGTH]
 
 
 def _build_slugs(names: Iterable[str]) -> dict[str, str]:
-    """A slug of its own for each name: where two are alike, or nothing is left, a part of a hash tells them."""
+    """Build a unique slug for each name: duplicate or empty slugs get a part of a hash."""
     found: dict[str, str] = {}
     plain = {name: _to_slug(name) for name in sorted(set(names))}
     counts = Counter(plain.values())
@@ -117,7 +117,7 @@ def _build_slugs(names: Iterable[str]) -> dict[str, str]:
 
 
 def _build_manufacturers(plan: Plan) -> dict[str, tuple[str, int, str]]:
-    """Model -> maker, rack units, part number; what stands upright beside the equipment has no units."""
+    """Model -> vendor, rack units, part number; vertically mounted devices have no units."""
     hall = plan.facility
     machines = [pool.machine for pool in plan.pools] + [group.machine for group in plan.servers]
     machines += [group.machine for group in hall.service_groups] if hall else []
@@ -136,7 +136,7 @@ def _build_manufacturers(plan: Plan) -> dict[str, tuple[str, int, str]]:
 
 
 def _list_interface_names(devices: DeviceSet) -> list[str]:
-    """Interfaces are called what the operating system of a switch calls them; the name on the box is their label."""
+    """Return the interface names of the switch's operating system; the printed name is their label."""
     known = devices.side == "switch" and devices.system_names and not devices.system_names[0].isdigit()
     return [
         name or str(port)

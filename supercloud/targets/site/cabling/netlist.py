@@ -1,6 +1,6 @@
-"""A network as ibsim reads it and ibnetdiscover prints it: a block for every device, a line for every port.
+"""A network in the format of ibsim and ibnetdiscover: a block for every device, a line for every port.
 
-A machine has one host channel adapter for each of its ports, described as the Linux driver describes it: host name
+A machine has one host channel adapter for each of its ports, with the node description of the Linux driver: host name
 and RDMA device.
 """
 
@@ -19,7 +19,7 @@ IntArray = NDArray[np.int64]
 
 
 class NumberedLinks:
-    """Both ends of every link as an InfiniBand network numbers them: devices by description, ports from 1."""
+    """Both ends of every link with InfiniBand numbering: devices by description, ports from 1."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class NumberedLinks:
 
 
 def build_numbered_links(table: CableTable) -> NumberedLinks:
-    """The links of a table between adapters and switches."""
+    """Build the links of a table between adapters and switches."""
     names: list[NDArray[Any]] = []
     sizes: list[IntArray] = []
     starts: list[int] = []
@@ -67,14 +67,14 @@ def build_numbered_links(table: CableTable) -> NumberedLinks:
             else:
                 device[here] = starts[position] + index[here]
                 lanes = 2 if halved and item.kind == "leaf" else 1
-                # a switch whose ports are split has two numbers for each of them
+                # a switch with split ports has two numbers for each of them
                 number[here] = port[here] * lanes + (np.maximum(table.lane[here], 1) if lanes == 2 else 1)
         columns += [device, number]
     return NumberedLinks(np.concatenate(names), np.concatenate(sizes), *columns)
 
 
 def render_netlist(table: CableTable) -> str:
-    """The network file of one fabric."""
+    """Render the network file of one fabric."""
     ends = build_numbered_links(table)
     device = np.concatenate([ends.source, ends.target])
     port = np.concatenate([ends.source_port, ends.target_port])

@@ -1,4 +1,4 @@
-"""The links that ought to be there, in the words of what is read back, each with the labels the installer sees."""
+"""The planned links with the names of discovery output, each with the installer's labels."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ __all__ = ["PlannedLinks", "build_planned_links"]
 
 @dataclass
 class PlannedLinks:
-    """Links by number; ends are a device and a port as the network names them."""
+    """Links by number; ends are a device and a port with the names in the network."""
 
     ends: list[tuple[LinkEnd, LinkEnd]] = field(default_factory=list)
     labels: list[tuple[str, str]] = field(default_factory=list)
-    """Of both ends: device and port as they are printed."""
+    """Printed device and port names of both ends."""
     cables: list[str] = field(default_factory=list)
-    """Number of the cable in the list for the floor."""
+    """Number of the cable in the installers' list."""
     machines: set[str] = field(default_factory=set)
-    """Devices whose ports LLDP calls by names of the operating system, not by those on the back."""
+    """Devices whose ports have operating system names in LLDP, not the printed ones."""
     fabrics: list[str] = field(default_factory=list)
     aliases: dict[LinkEnd, LinkEnd] = field(default_factory=dict)
-    """Ports by the names that operating systems and neighbours have for them."""
+    """Ports by the names that operating systems and neighbours use."""
     ports: dict[str, Sequence[str]] = field(default_factory=dict)
     """InfiniBand: names of a switch's ports, from number 1."""
 
 
 def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks:
-    """The links of every fabric that the output says something of. Raises InputError where that is none."""
+    """Build the links of all fabrics in the output. Raises InputError if there are none."""
     found = PlannedLinks()
     spots = DeviceLocator(plan)
     candidates = [item for item in list_cabled_fabrics(plan) if network_of(item) == discovered.network]
@@ -57,8 +57,8 @@ def build_planned_links(plan: Plan, discovered: DiscoveredLinks) -> PlannedLinks
         names = ", ".join(sorted(discovered.devices)[:3])
         known_names = ", ".join(f"{item.name}-leaf-001" for item in candidates) or "none"
         raise InputError(
-            f"no device in the output belongs to a network of the plan: it names {names}; "
-            f"switches of the plan are called {known_names} …"
+            f"no device in the output belongs to a network of the plan: it contains {names}; "
+            f"names of switches in the plan: {known_names} …"
         )
     return found
 
@@ -80,7 +80,7 @@ def _add_links(
                 if halved and item.kind == "leaf":
                     named = [
                         f"{port}/{lane}" for port in named for lane in (1, 2)
-                    ]  # a port of InfiniBand has two halves
+                    ]  # an InfiniBand port can be split in two
                 planned.ports |= dict.fromkeys(item.names, named)
         ends = build_numbered_links(table)
         if len(_list_components(ends.source, ends.target, len(ends.names))) > 1:
@@ -112,7 +112,7 @@ def _add_links(
 
 
 def _iter_aliases(table: CableTable, discovered_devices: Container[str]) -> Iterator[tuple[LinkEnd, LinkEnd]]:
-    """Other names of the ports of switches that were seen; what a system calls a port comes before what is printed."""
+    """Yield other names of the ports of discovered switches; operating system names come before printed ones."""
     for item in table.devices:
         for names in (item.port_aliases, item.system_names) if item.side == "switch" else ():
             known = [(given, str(port)) for given, port in zip(names, item.ports, strict=True) if given]
@@ -125,7 +125,7 @@ def _iter_aliases(table: CableTable, discovered_devices: Container[str]) -> Iter
 
 
 def _iter_lane_aliases(table: CableTable) -> Iterator[tuple[LinkEnd, LinkEnd]]:
-    """Names of the ends of ports that are split: they come before those of whole ports, which are not there."""
+    """Yield names of the parts of split ports: they come before those of whole ports, which do not exist."""
     names, ends = table.get_device_names("target"), list_end_names(table, "target")
     for row, system, alias in iter_lane_names(table):
         for given in filter(None, (alias, system)):
@@ -133,7 +133,7 @@ def _iter_lane_aliases(table: CableTable) -> Iterator[tuple[LinkEnd, LinkEnd]]:
 
 
 def _compute_components(source: NDArray[Any], target: NDArray[Any], count: int) -> NDArray[Any]:
-    """For every device the least number of a device that it is joined to."""
+    """Return for every device the lowest number of a device in its connected component."""
     label = np.arange(count)
     while True:
         least = np.minimum(label[source], label[target])
@@ -152,7 +152,7 @@ def _list_components(source: NDArray[Any], target: NDArray[Any], count: int) -> 
 def _select_discovered_links(
     table: CableTable, source: NDArray[Any], target: NDArray[Any], names: NDArray[Any], switches: set[str]
 ) -> NDArray[Any]:
-    """Links of the parts of the fabric (planes, rails that never meet) that the output is of: each is a subnet."""
+    """Return links of the parts of the fabric (planes, separate rails) in the output: each is a subnet."""
     label = _compute_components(source, target, len(names))
     there = {int(label[number]) for number, name in enumerate(names) if name in switches}
     return np.flatnonzero(np.isin(label[source], sorted(there)))

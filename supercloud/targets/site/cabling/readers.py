@@ -1,8 +1,8 @@
-"""What a running network says of itself: ibnetdiscover's text, or the neighbours that LLDP heard.
+"""Discovery output of a running network: the text of ibnetdiscover, or LLDP neighbours.
 
-LLDP says only what one device hears, so an output is a file named after the device (``train-0001.json``) or a folder
-of such files; a file may also hold several, as ``{"device": {...}}`` or tables after their prompts. A new form of JSON
-is a function here and a line in ``_PARSERS``, a new table a line in ``neighbour_tables``.
+LLDP output contains the neighbours of one device, so that it is a file named after the device (``train-0001.json``) or
+a folder of such files; a file may also contain several devices, as ``{"device": {...}}`` or tables after their prompts.
+A new JSON format is a function here and a line in ``_PARSERS``, a new table a line in ``neighbour_tables``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .neighbour_text import is_neighbour_list, parse_neighbours
 __all__ = ["DiscoveredLinks", "read_output"]
 
 _UNKNOWN_PORT = "?"
-# ibnetdiscover prints some hundred bytes a link: of a million links this is 256 MB.
+# ibnetdiscover prints a few hundred bytes per link: 256 MB for a million links.
 _MAX_FILE_SIZE = 256 * 2**20
 
 LinkEnd = tuple[str, str]
@@ -32,15 +32,15 @@ LinkEnd = tuple[str, str]
 
 @dataclass
 class DiscoveredLinks:
-    """Links that are there: ends are a device and a port, ``?`` for a port nobody named."""
+    """Discovered links: ends are a device and a port, ``?`` for an unnamed port."""
 
     network: str
     links: dict[tuple[LinkEnd, LinkEnd], str] = field(default_factory=dict)
-    """Both ends -> where it was read."""
+    """Both ends -> file and line."""
     devices: dict[str, str] = field(default_factory=dict)
-    """Every device named -> where first."""
+    """Every device -> file and line of its first occurrence."""
     reporting_devices: set[str] = field(default_factory=set)
-    """Devices that say all they see."""
+    """Devices with complete output."""
 
 
 def read_output(path: Path) -> DiscoveredLinks:
@@ -48,7 +48,7 @@ def read_output(path: Path) -> DiscoveredLinks:
     if path.is_dir():
         files = sorted(item for item in path.iterdir() if item.is_file() and not item.name.startswith("."))
         if not files:
-            raise InputError(f"{path}: no file in it")
+            raise InputError(f"{path}: the directory contains no files")
     else:
         files = [path]
     seen: DiscoveredLinks | None = None
@@ -64,14 +64,14 @@ def read_output(path: Path) -> DiscoveredLinks:
 
 def _parse_file(text: str, file: Path, discovered: DiscoveredLinks | None) -> DiscoveredLinks:
     if not text.strip():
-        raise InputError(f"{file}:1: is empty")
+        raise InputError(f"{file}:1: the file is empty")
     if ibnetdiscover.is_ibnetdiscover_output(text):
         found = discovered or DiscoveredLinks("infiniband")
         _add_infiniband(text, file, found)
         return found
     found = discovered or DiscoveredLinks("ethernet")
     if found.network != "ethernet":
-        raise InputError(f"{file}:1: is not what ibnetdiscover prints, as the other files are")
+        raise InputError(f"{file}:1: not ibnetdiscover output, unlike the other files")
     if text.lstrip()[0] in "{[":
         for device, data in _split_devices(_parse_json(text, file), file.stem):
             _add_json_neighbours(device, data, file, found)
@@ -104,11 +104,11 @@ def _parse_json(text: str, file: Path) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"{file}:{error.lineno}: {error.msg}; the text was cut off or damaged") from None
+        raise InputError(f"{file}:{error.lineno}: {error.msg}; the text was truncated or damaged") from None
 
 
 def _split_devices(data: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """The output itself, or outputs by device."""
+    """Yield the output, or outputs by device."""
     if isinstance(data, dict) and not any(key in data for key in _PARSERS) and not _is_one_switch(data):
         several = {
             device: inner
@@ -121,7 +121,7 @@ def _split_devices(data: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _is_one_switch(data: dict[str, Any]) -> bool:
-    """Whether these are interfaces of one switch, as NVUE has them: ``lldp`` holds neighbours, and no list of them."""
+    """Whether these are interfaces of one switch in NVUE's format: ``lldp`` is a mapping of neighbours, not a list."""
     found = [item["lldp"] for item in data.values() if isinstance(item, dict) and "lldp" in item]
     return any(isinstance(item, dict) and "neighbor" in item for item in found)
 
@@ -129,11 +129,11 @@ def _is_one_switch(data: dict[str, Any]) -> bool:
 def _add_json_neighbours(device: str, data: Any, file: Path, discovered: DiscoveredLinks) -> None:
     key = next((key for key in _PARSERS if isinstance(data, dict) and key in data), None)
     if key is None and not _is_nvue(data):
-        raise InputError(f"{file}:1: no LLDP neighbours in it (lldp, lldpNeighbors, interfaces with lldp)")
+        raise InputError(f"{file}:1: contains no LLDP neighbours (lldp, lldpNeighbors, interfaces with lldp)")
     try:
         _add_neighbours(device, _PARSERS[key](data[key]) if key else _parse_nvue(data), file, discovered)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, StopIteration):
-        raise InputError(f"{file}:1: the LLDP neighbours of {device} are not in a form that is known") from None
+        raise InputError(f"{file}:1: unknown format of the LLDP neighbours of {device}") from None
 
 
 def _add_neighbours(
@@ -150,7 +150,7 @@ def _add_neighbours(
 
 
 def _parse_lldpctl(data: Any) -> Iterator[tuple[str, str, str]]:
-    """lldpd's JSON: one mapping whose names are keys (json), or lists all the way down (json0)."""
+    """Parse lldpd's JSON: mappings with names as keys (json), or nested lists (json0)."""
     for whole in _to_list(data):
         for item in _to_list(whole.get("interface", [])):
             entries = [(item["name"], item)] if "name" in item and "port" in item else list(item.items())
@@ -164,7 +164,7 @@ def _to_list(data: Any) -> list[Any]:
 
 
 def _parse_chassis(data: Any) -> str:
-    """The name a neighbour gives itself, else the identifier of its chassis; a neighbour may give neither."""
+    """Return the system name of a neighbour, else its chassis identifier; it may have neither."""
     for item in _to_list(data):
         if not item:
             continue
@@ -177,12 +177,12 @@ def _parse_chassis(data: Any) -> str:
     return _UNKNOWN_PORT
 
 
-# What lldpd says of a chassis; a mapping of one other key is the name of a neighbour.
+# lldpd's keys of a chassis; a mapping with one other key has the name of a neighbour as key.
 _CHASSIS_KEYS = {"id", "name", "descr", "mgmt-ip", "mgmt-iface", "capability", "local"}
 
 
 def _parse_value(data: Any) -> str:
-    """A text, or the value of a mapping, or of the first of several."""
+    """Return a text, or the value of a mapping or of the first of several."""
     first = _to_list(data)[0]
     return str(first["value"] if isinstance(first, dict) else first)
 
@@ -201,7 +201,7 @@ def _is_nvue(data: Any) -> bool:
 
 
 def _parse_nvue(data: Any) -> Iterator[tuple[str, str, str]]:
-    """NVUE's JSON: interface -> lldp -> neighbor -> name -> chassis and port."""
+    """Parse NVUE's JSON: interface -> lldp -> neighbor -> name -> chassis and port."""
     for port, item in data.items():
         neighbours = (item.get("lldp") or {}).get("neighbor") if isinstance(item, dict) else None
         for name, neighbour in (neighbours or {}).items():
@@ -225,14 +225,14 @@ def _add_keyvalue(text: str, file: Path, discovered: DiscoveredLinks) -> None:
     found: dict[str, dict[str, str]] = {}
     if not text.endswith("\n"):
         count = text.count("\n") + 1
-        raise InputError(f"{file}:{count}: the last line has no end; the text was cut off")
+        raise InputError(f"{file}:{count}: the last line is incomplete; the text was truncated")
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         key, equals, value = line.partition("=")
         parts = key.split(".")
         if not equals or parts[0] != "lldp" or len(parts) < 3:
-            raise InputError(f"{file}:{number}: {line[:60]!r} is not what lldpctl -f keyvalue prints")
+            raise InputError(f"{file}:{number}: {line[:60]!r} is not output of lldpctl -f keyvalue")
         where = next((at for at, part in enumerate(parts) if part in ("chassis", "port")), None)
         if where is not None:
             found.setdefault(".".join(parts[1:where]), {})[".".join(parts[where:])] = value

@@ -1,4 +1,4 @@
-"""The list of cables that goes to the floor: one row a link, a label for each end."""
+"""The installers' list of cables: one row per link, a label for each end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ COLUMNS = (
 
 
 def render_table(plan: Plan, table: CableTable) -> str:
-    """CSV of one fabric. Links of one twin-port cable or splitter have the same number in the first column."""
+    """Render the CSV of one fabric. Links of one twin-port cable or splitter have the same number in the first
+    column."""
     racks = np.array([rack.name for rack in plan.layout.racks] + [""] if plan.layout else [""], dtype=object)
     name, width = table.fabric.name, max(5, len(str(table.cable_count)))
     kinds: list[tuple[str, str, dict[str, str]]] = [
@@ -104,8 +105,8 @@ def render_table(plan: Plan, table: CableTable) -> str:
 
 
 def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
-    """Both ends of every link as they are printed: the port as it stands on the device, and in brackets what the
-    operating system of a switch calls it, where that is another name."""
+    """Format the labels of both ends of every link: the port name printed on the device, and in brackets the name in
+    the switch's operating system if it differs."""
     found = []
     for side in ("source", "target"):
         printed = append_lanes(
@@ -120,9 +121,9 @@ def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
 
 
 def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
-    """What the system at one side calls each port: interface, number on InfiniBand, RDMA device of a machine."""
+    """Return the system's port names at one side: interface, number on InfiniBand, RDMA device of a machine."""
     names = table.select_column(side, lambda item: np.array(item.system_names or ("",) * len(item.ports), dtype=object))
-    if table.fabric.kind == "infiniband" and table.lane.any():  # halves of a port have numbers of their own
+    if table.fabric.kind == "infiniband" and table.lane.any():  # halves of a port have separate numbers
         numbers = getattr(build_numbered_links(table), f"{side}_port")
         switched = np.isin(
             getattr(table, f"{side}_set"), [at for at, item in enumerate(table.devices) if item.side == "switch"]
@@ -135,8 +136,8 @@ def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
 
 
 def iter_lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
-    """Ethernet: row of each link at an end of a port that is split, what the switch's system calls that end, and what
-    neighbours hear it called where that is another name."""
+    """Yield for Ethernet the row of each link at a part of a split port, its name in the switch's system, and its name
+    in LLDP if that differs."""
     splits = {service.name: service.split for service in table.fabric.services}
     for row in np.flatnonzero(table.lane > 0).tolist():
         run = table.devices[table.target_set[row]].switch_run
@@ -147,12 +148,12 @@ def iter_lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
 
 
 def list_end_names(table: CableTable, side: str) -> NDArray[Any]:
-    """Port names at one side; an end of a splitter has its number after the port's."""
+    """Return port names at one side; an end of a splitter has its number after the port's."""
     return append_lanes(table, side, table.get_port_names(side))
 
 
 def append_lanes(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[Any]:
-    """Names of ports at one side, with the number of the end of a splitter after them."""
+    """Return the names of ports at one side, with the number of the splitter's end appended."""
     if side == "source" or not table.lane.any():
         return ports
     split = table.lane > 0
@@ -162,13 +163,13 @@ def append_lanes(table: CableTable, side: str, ports: NDArray[Any]) -> NDArray[A
 
 
 def build_summary(table: CableTable) -> dict[str, object]:
-    """What one fabric needs, in a few words."""
+    """Build the summary row of one fabric."""
     unit = int((table.kind_index < 0).sum())
     known = table.length[~np.isnan(table.length)]
     return {
         "fabric": table.fabric.name,
         "links": table.count,
         "cables": table.cable_count,
-        "longest": f"{known.max():.1f} m" if len(known) else "not known",
+        "longest": f"{known.max():.1f} m" if len(known) else "unknown",
         "unknown": unit,
     }

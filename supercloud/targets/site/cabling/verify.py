@@ -1,4 +1,4 @@
-"""From an output to what is wrong with the cables."""
+"""Verification of the cabling with discovery output."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ __all__ = ["VerificationResult", "verify_output"]
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """What a comparison found."""
+    """The result of a comparison."""
 
     fabrics: tuple[str, ...]
     links: int
-    """Of the plan, in these fabrics."""
+    """Links of the plan in these fabrics."""
     checked: int
-    """Of them, those that the output would have shown."""
+    """The number of these that the output would include."""
     differences: tuple[Difference, ...]
 
 
 def verify_output(plan: Plan, output: Path) -> VerificationResult:
-    """Compare an output with the plan. Raises InputError where it cannot be read."""
+    """Compare discovery output with the plan. Raises InputError if it cannot be read."""
     if not output.exists():
-        raise InputError(f"{output}: there is no such file")
+        raise InputError(f"{output}: no such file or directory")
     seen = read_output(output)
     planned = build_planned_links(plan, seen)
     differences = compare(planned, seen)

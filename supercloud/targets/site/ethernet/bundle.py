@@ -1,4 +1,4 @@
-"""All files of the bundle: a folder a network, in it a folder a tier, and one for each group of hosts with bonds."""
+"""All files of the bundle: a folder per network, with a folder per tier and per group of hosts with bonds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DIALECTS: Mapping[str, Callable[[BridgeSwitch, BridgedNetwork], Files]] = {
 
 
 def render(plan: Plan) -> Bundle:
-    """Every bridged network of a plan: its switches, the bonds of its hosts, its VLANs, and how to load it all."""
+    """Render every bridged network of a plan: switches, bonds of hosts, VLANs, and instructions to load them."""
     assert plan.networks is not None
     networks = build_bridged_networks(plan)
     files: Files = {}

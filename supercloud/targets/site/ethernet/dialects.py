@@ -1,4 +1,4 @@
-"""What a switch of a bridged network says, in the words of each operating system."""
+"""Configuration of switches of bridged networks for each operating system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PAIR_MAC_FORMAT = "44:38:39:ff:{:02x}:{:02x}"
 
 
 def render_eos(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
-    """Arista EOS."""
+    """Render Arista EOS."""
     speed = network.fabric.speed
     text = render_template(
         "ethernet/eos.cfg.j2",
@@ -34,7 +34,7 @@ def render_eos(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
 
 
 def render_nvue(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
-    """Cumulus Linux."""
+    """Render Cumulus Linux."""
     mac = _PAIR_MAC_FORMAT.format(*divmod(switch.pair, 256))
     assert switch.run.network_os is not None, "a plan with errors is not rendered"
     first = format_release_header(switch.name, "#", switch.run.network_os)
@@ -43,13 +43,13 @@ def render_nvue(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
 
 
 def render_linux(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
-    """A bridge of the Linux kernel."""
+    """Render a bridge of the Linux kernel."""
     text = render_template("ethernet/linux.sh.j2", head=format_header(switch.name, "#"), view=switch)
     return {f"{switch.name}.sh": File(text, executable=True)}
 
 
 def render_sonic(switch: BridgeSwitch, network: BridgedNetwork) -> Files:
-    """A fragment of SONiC's config_db.json: values are strings, the parts of a key are joined by ``|``."""
+    """Render a fragment of SONiC's config_db.json: values are strings, the parts of a key are joined by ``|``."""
     length = switch.run.subnet.block.prefixlen
     tables: dict[str, dict[str, Any]] = {
         "DEVICE_METADATA": {"localhost": {"hostname": switch.name}},

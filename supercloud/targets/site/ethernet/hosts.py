@@ -1,4 +1,4 @@
-"""The hosts' side of a bridged network: links that act as one."""
+"""The hosts' side of a bridged network: bonds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["render_bond_script"]
 _LACP_OPTIONS = {"mode": "802.3ad", "miimon": "100", "lacp_rate": "fast", "xmit_hash_policy": "layer3+4"}
 _BACKUP_OPTIONS = {"mode": "active-backup", "miimon": "100"}
 _BOND_OPTIONS = {"802.3ad": _LACP_OPTIONS, "active-backup": _BACKUP_OPTIONS}
-# The same options as systemd.netdev(5) writes them.
+# The same options in the notation of systemd.netdev(5).
 _NETWORKD_FORMATS = {
     "mode": "Mode={}",
     "miimon": "MIIMonitorSec={}ms",
@@ -27,7 +27,7 @@ _NETWORKD_FORMATS = {
 
 
 def render_bond_script(plan: Plan, network: BridgedNetwork, bonds: Sequence[HostBond]) -> File:
-    """One script for a group: where its hosts differ, the mode that suits them all."""
+    """Render one script for a group: if its hosts differ, with the mode that suits all of them."""
     bond = next((item for item in bonds if item.mode == "active-backup"), bonds[0])
     options = _BOND_OPTIONS[bond.mode]
     devices = list_bond_devices(plan, network.fabric, bond.group, bond.ports)

@@ -22,7 +22,7 @@ _LEASE_SECONDS = 12 * 3600
 
 
 def render(plan: Plan) -> Bundle:
-    """Hosts file, DHCP and DNS for dnsmasq (and Kea where MAC addresses are known), inventory, subnets."""
+    """Render hosts file, DHCP and DNS for dnsmasq (and Kea if MAC addresses are known), inventory, subnets."""
     networks = plan.networks
     assert networks is not None
     files: dict[str, File | str] = {
@@ -47,7 +47,7 @@ def render(plan: Plan) -> Bundle:
 
 
 def _list_bridged_fabrics(plan: Plan) -> list[FabricPlan]:
-    """Fabrics whose hosts have ordinary addresses."""
+    """Return the fabrics whose hosts have in-band addresses."""
     joined = [item for item in plan.fabrics if item.tiers and item.kind != "infiniband"]
     return [item for item in joined if not is_routed(item.kind, item.role)]
 
@@ -59,7 +59,7 @@ def _render_hosts(plan: Plan) -> str:
 
 
 def _render_dhcp_hosts(plan: Plan) -> str:
-    """By MAC address where it is known, else by the name a host says when it asks."""
+    """Render reservations by MAC address if known, else by the host name in the DHCP request."""
     lines = (
         f"{mac},{item.address},{item.name}" if mac else f"{item.name},{item.address}"
         for item, mac in iter_dhcp_reservations(plan)
@@ -74,7 +74,7 @@ def _render_subnets(plan: Plan) -> str:
 
 
 def _render_kea(plan: Plan) -> str:
-    """Kea's DHCPv4 server, with every reservation whose MAC address is known."""
+    """Render the configuration of Kea's DHCPv4 server, with all reservations with a known MAC address."""
     known = [(item, mac) for item, mac in iter_dhcp_reservations(plan) if mac]
     subnets: list[dict[str, Any]] = []
     for number, subnet in enumerate(list_dhcp_subnets(plan), 1):

@@ -1,4 +1,4 @@
-"""An Ansible inventory in ranges: ``train-[0001:0127]``, so that it stays short whatever the number of nodes."""
+"""An Ansible inventory in ranges: ``train-[0001:0127]``, so that its length does not depend on the number of nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["render_inventory"]
 
 
 def render_inventory(plan: Plan, header: str) -> str:
-    """Groups by role, pool, rack and switch tier, with what tasks want to know as variables."""
+    """Render groups by role, pool, rack and switch tier, with variables for tasks."""
     networks = plan.networks
     assert networks is not None
     children: dict[str, Any] = {"controllers": _build_group(sorted({host.name for host in plan.scheduler.controllers}))}
@@ -94,7 +94,7 @@ def _build_group(hosts: Iterable[str], values: Mapping[str, Any] | None = None) 
 
 
 def _build_server_variables(networks: NetworksPlan, group: ServerGroup) -> dict[str, Any]:
-    """What it serves, and under which name and addresses it is reached on each fabric."""
+    """Build variables: the services of the group, and its name and addresses on each fabric."""
     values: dict[str, Any] = {"storage": group.storage, "role": group.role, "machine": group.machine.name}
     for item in networks.servers:
         if item.name == group.name:
@@ -106,7 +106,7 @@ def _build_server_variables(networks: NetworksPlan, group: ServerGroup) -> dict[
 
 
 def _format_range(hosts: HostRange) -> str:
-    """The range as Ansible writes it."""
+    """Format the range in Ansible's notation."""
     low, high = f"{hosts.first:0{hosts.width}d}", f"{hosts.last:0{hosts.width}d}"
     return f"{hosts.prefix}{low}" if hosts.first == hosts.last else f"{hosts.prefix}[{low}:{high}]"
 
@@ -119,5 +119,5 @@ def _iter_rack_ranges(plan: Plan, rack: RackPlan) -> Iterator[str]:
 
 
 def _to_group_name(name: str) -> str:
-    """A name of a group: Ansible wants letters, digits and underscores."""
+    """Convert to a group name: Ansible requires letters, digits and underscores."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name)

@@ -1,4 +1,4 @@
-"""Everything with a name and an ordinary address, run by run."""
+"""All names with in-band or management addresses, by runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class NamedAddress(NamedTuple):
     name: str
     address: str
     network: str
-    """in-band, bmc or switch, as in the user's list of MAC addresses; empty for what has a fixed address."""
+    """in-band, bmc or switch, as in the user's list of MAC addresses; empty for static addresses."""
     owner: str
-    """Whose MAC address counts: the machine of a BMC, else the thing itself."""
+    """Host in the list of MAC addresses: the machine of a BMC, else the host itself."""
 
 
 def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
-    """Service hosts, nodes, storage servers and service machines, ports on fabrics that have names, BMCs, switches."""
+    """Yield service hosts, nodes, storage servers and service machines, named ports on fabrics, BMCs, switches."""
     networks = plan.networks
     assert networks is not None
     seen: set[str] = set()
@@ -34,7 +34,7 @@ def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
     for host in (*plan.scheduler.controllers, *database):
         if host.name not in seen:
             seen.add(host.name)
-            # a service machine asks for its address, and is given that of the controller it is
+            # a service machine that is a controller gets the controller's address by DHCP
             yield NamedAddress(host.name, host.address, "in-band" if host.name in machines else "", host.name)
     for pool in plan.pools:
         for index, name in enumerate(pool.hosts):
@@ -44,7 +44,7 @@ def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
             yield NamedAddress(name, group.addresses[index], "in-band", name)
     for run in networks.machines:
         for index, name in enumerate(run.hosts if run.addresses else ()):
-            if run.addresses and name not in seen:  # a controller on one of them has the address it was given
+            if run.addresses and name not in seen:  # a controller on one of them has its assigned address
                 yield NamedAddress(name, run.addresses[index], "in-band", name)
     for fabric in plan.fabrics:
         for end in iter_server_ends(fabric, networks.list_servers(fabric.name)):
@@ -61,7 +61,7 @@ def iter_named_addresses(plan: Plan) -> Iterator[NamedAddress]:
 
 
 def list_dhcp_subnets(plan: Plan) -> list[Subnet]:
-    """Subnets whose hosts ask for their address."""
+    """Return the subnets whose hosts use DHCP."""
     assert plan.networks is not None
     roles = {"in-band", "storage", "bmc", "switch"}
     if any(item.addresses for item in plan.networks.machines):
@@ -70,7 +70,7 @@ def list_dhcp_subnets(plan: Plan) -> list[Subnet]:
 
 
 def iter_dhcp_reservations(plan: Plan) -> Iterator[tuple[NamedAddress, str | None]]:
-    """What DHCP knows: each with its MAC address where the user gave one."""
+    """Yield the reservations of DHCP, each with its MAC address if the user specified one."""
     assert plan.networks is not None
     macs = plan.networks.macs
     return ((item, macs.get((item.owner, item.network))) for item in iter_named_addresses(plan) if item.network)

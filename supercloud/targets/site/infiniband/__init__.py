@@ -1,7 +1,7 @@
-"""Plan -> what the subnet manager of each InfiniBand fabric is configured by.
+"""Plan -> the configuration of the subnet manager of each InfiniBand fabric.
 
-``engine`` decides how routes are computed, ``partitions`` who may talk to whom, ``bundle`` lists the files. What a
-subnet manager can do differs: the open OpenSM has no engines with adaptive routing and no SHARP.
+``engine`` selects the routing engine, ``partitions`` writes the partitions, ``bundle`` lists the files. Subnet managers
+differ: the open-source OpenSM has no routing engines with adaptive routing and no SHARP.
 """
 
 from __future__ import annotations

@@ -22,12 +22,12 @@ __all__ = ["render"]
 _OPENSM_DIRECTORY = "/etc/opensm"
 _HOST_DIRECTORY = "/etc/supercloud/infiniband"
 _UFM_DIRECTORY = "/opt/ufm/files/conf/opensm"
-# sm_priority, 0 to 15 (opensm(8)): the higher one is master. One that nobody set has 0: it takes over from neither.
+# sm_priority, 0 to 15 (opensm(8)): the highest is the master. The default is 0, lower than both values here.
 _MASTER, _STANDBY = 14, 7
 
 
 def render(plan: Plan) -> Bundle:
-    """A folder for each InfiniBand fabric with switches of our own."""
+    """Render a folder for each InfiniBand fabric with planned switches."""
     files: dict[str, File | str] = {}
     for fabric in plan.fabrics:
         if fabric.kind == "infiniband" and fabric.tiers:
@@ -45,7 +45,7 @@ def render(plan: Plan) -> Bundle:
 
 
 def _addressed(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
-    """The hosts that have addresses on a fabric, which the script of IPoIB sets."""
+    """Return the hosts with addresses on a fabric, which the IPoIB script sets."""
     networks = plan.networks
     if networks is None or all(item.fabric != fabric.name for item in networks.subnets):
         return []
@@ -57,7 +57,7 @@ def _addressed(plan: Plan, fabric: FabricPlan) -> list[HostRange]:
 
 @dataclass(frozen=True)
 class _Subnet:
-    """A fabric with what its files need."""
+    """A fabric with the values for its files."""
 
     plan: Plan
     fabric: FabricPlan
@@ -73,20 +73,20 @@ class _Subnet:
 
     @property
     def root_guids(self) -> list[str]:
-        """GUIDs of the topmost switches, where all of them are known."""
+        """GUIDs of the topmost switches, if all of them are known."""
         names = self.tiers[-1][1]
         known = [self.fabric.guids[name] for name in names if name in self.fabric.guids]
         return known if len(known) == len(names) else []
 
     @property
     def named_guids(self) -> list[tuple[str, str]]:
-        """GUID and name of each switch, as far as they are known."""
+        """GUID and name of each switch whose GUID is known."""
         guids = self.fabric.guids
         return [(guids[name], name) for _, names in self.tiers for name in names if name in guids]
 
     @property
     def standby_count(self) -> int:
-        """Hosts of the subnet manager beside the master."""
+        """Number of standby hosts of the subnet manager."""
         manager = self.declared.manager
         return max(0, (manager.appliances or manager.links) - 1) if manager else 0
 
@@ -95,7 +95,7 @@ class _Subnet:
 
 
 def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterator[tuple[str, File | str]]:
-    """Of the one subnet manager that is declared: nothing in them starts the other."""
+    """Yield the files of the declared subnet manager; they do not start the other kind."""
     subnet = _Subnet(plan, fabric, declared)
     nvidia = declared.subnet_manager == "nvidia"
     yield from (_render_ufm_files if nvidia else _render_opensm_files)(subnet)
@@ -125,7 +125,7 @@ def _render_files(plan: Plan, fabric: FabricPlan, declared: Declared) -> Iterato
 
 
 def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
-    """A folder for /etc/opensm; hosts differ in priority, and in the port that the script finds."""
+    """Yield a folder for /etc/opensm; hosts differ in priority, and in the port that the script detects."""
     folder = f"{_OPENSM_DIRECTORY}/{subnet.fabric.name}"
     priorities = {"opensm.conf": _MASTER} | ({"opensm-standby.conf": _STANDBY} if subnet.standby_count else {})
     for path, priority in priorities.items():
@@ -147,7 +147,7 @@ def _render_opensm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
 
 
 def _render_ufm_files(subnet: _Subnet) -> Iterator[tuple[str, File | str]]:
-    """What is put into UFM's own files: it writes opensm.conf and partitions.conf itself."""
+    """Yield additions to UFM's files: UFM generates opensm.conf and partitions.conf."""
     tiers, declared = subnet.tiers, subnet.declared
     yield (
         "ufm/opensm.conf",

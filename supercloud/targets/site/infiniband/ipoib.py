@@ -1,7 +1,7 @@
-"""Names and addresses of hosts' interfaces on an InfiniBand fabric (IPoIB): what file systems are addressed by.
+"""Names and addresses of hosts' interfaces on an InfiniBand fabric (IPoIB), which file systems use.
 
-One script for all hosts: each works its addresses out of its number, with the arithmetic of the plan. Interfaces are
-called after the fabric's role, so that those of storage and of compute cannot be taken for each other.
+One script for all hosts: each computes its addresses from its number, with the arithmetic of the plan. Interfaces are
+named after the fabric's role, so that those of storage and of compute cannot be confused.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ __all__ = ["render_ipoib_script"]
 
 class _IpoibPort(NamedTuple):
     interface: str
-    """What the plan calls it."""
+    """Name in the plan."""
     device: str
-    """RDMA device, ``-`` where the catalog does not know it."""
+    """RDMA device, ``-`` if it is not in the catalog."""
     base: int
-    """First address of the block it is in."""
+    """First address of its block."""
     first_host: int
     """Number of the first host within that block."""
     length: int
-    """Of the subnet's prefix."""
+    """Prefix length of the subnet."""
 
 
 class _HostGroup(NamedTuple):
@@ -40,7 +40,7 @@ class _HostGroup(NamedTuple):
 
 
 def render_ipoib_script(plan: Plan, fabric: FabricPlan) -> File:
-    """The script of a fabric: nodes of its pools, and its servers."""
+    """Render the script of a fabric, for the nodes of its pools and its servers."""
     assert plan.networks is not None
     rails = [item.block for item in plan.networks.subnets if item.fabric == fabric.name and item.role == "rail"]
     groups: list[_HostGroup] = []

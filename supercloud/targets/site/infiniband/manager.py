@@ -1,4 +1,4 @@
-"""How OpenSM is started: a script that finds this host's port on the fabric, and a systemd unit for the fabric."""
+"""Start of OpenSM: a script that detects the host's port on the fabric, and a systemd unit for the fabric."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ class _ManagerHost(NamedTuple):
 
     host: str
     port: str
-    """GUID of its port; empty where it is not known."""
+    """GUID of its port; empty if unknown."""
 
 
 class _CandidatePool(NamedTuple):
-    """Nodes, one of which may run the subnet manager where no machine is declared for it."""
+    """Nodes that may run the subnet manager if no machine is declared for it."""
 
     prefix: str
     device: str
 
 
 def count_subnets(fabric: FabricPlan) -> int:
-    """Subnets of a fabric that never meet: planes, and rails where nothing joins them."""
+    """Count the separate subnets of a fabric: planes, and rails that are not connected."""
     wiring = fabric.wiring
     apart = isinstance(wiring, Wiring) and wiring.has_disjoint_rails
     return fabric.planes * (fabric.rails if apart else 1)
 
 
 def format_manager_unit(fabric: FabricPlan) -> str:
-    """The unit without ``.service``; of several subnets it is a template whose instances are ports."""
+    """Format the unit name without ``.service``; with several subnets it is a template whose instances are ports."""
     return f"opensm-{fabric.name}{'@' if count_subnets(fabric) > 1 else ''}"
 
 
 def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: str) -> Iterator[tuple[str, File | str]]:
-    """The script and the unit; ``folder`` is where they are on a host."""
+    """Yield the script and the unit; ``folder`` is their directory on a host."""
     several = count_subnets(fabric) > 1
     yield (
         "start-opensm.sh",
@@ -70,7 +70,7 @@ def render_manager(plan: Plan, fabric: FabricPlan, m_key: str | None, folder: st
 
 
 def _list_managers(plan: Plan, fabric: FabricPlan, several: bool) -> list[_ManagerHost]:
-    """The declared hosts of the subnet manager, the master first."""
+    """Return the declared hosts of the subnet manager, the master first."""
     guids = PortGuids(plan, fabric)
     return [
         _ManagerHost(host, "" if several else next(iter(guids.list_guids(host)), "")) for host in manager_hosts(fabric)

@@ -1,4 +1,4 @@
-"""partitions.conf: the rules of the plan in the grammar of OpenSM, which UFM reads as well (opensm(8))."""
+"""partitions.conf: the rules of the plan in the grammar of OpenSM, which UFM reads too (opensm(8))."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["render_partitions"]
 
 
 def render_partitions(plan: Plan, fabric: FabricPlan, declared: Declared) -> str:
-    """The file. Raises InputError where the GUIDs of hosts in a partition are not known."""
+    """Render the file. Raises InputError if the GUIDs of hosts in a partition are unknown."""
     lacking = next(iter_missing_guids(plan, fabric, declared), None)
     if lacking:
         raise InputError(f"fabrics: {fabric.name}{lacking.path}: {lacking.problem}; {lacking.hint}")
@@ -33,7 +33,7 @@ def _render_rule(rule: PartitionRule, ports: PortGuids) -> Iterator[str]:
     elif rule.is_full:
         yield f"{flags}defmember=full : {'ALL' if rule.name == 'Default' else 'ALL_CAS'} ;"
     else:
-        yield "# Nodes are limited members: they reach the subnet manager and the machines of services, not each other."
+        yield "# Nodes are limited members: they can reach the subnet manager and service machines, not each other."
         full = "".join(f",\n    {guid}=full" for guid in _list_guids(rule.full_hosts, ports))
         yield f"{flags}defmember=limited : ALL, ALL_SWITCHES=full, SELF=full{full} ;"
 

@@ -1,4 +1,4 @@
-"""Racks as files: what stands where, on which circuit, in which cooling zone; elevations as text and SVG."""
+"""Racks as files: contents, circuits and cooling zones; elevations as text and SVG."""
 
 from .bundle import render
 

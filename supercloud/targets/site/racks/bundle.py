@@ -1,4 +1,4 @@
-"""Plan -> files for those who build the hall."""
+"""Plan -> files for the builders of the data hall."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["render"]
 
 
 def render(plan: Plan) -> Bundle:
-    """Racks, what is in them, circuits, cooling zones, and pictures."""
+    """Render racks, their contents, circuits, cooling zones, and pictures."""
     things = RackContents(plan)
     files: dict[str, File | str] = {
         "circuits.csv": format_csv(
@@ -56,7 +56,7 @@ def _format_kilowatts(power: Power | None) -> object:
 
 
 def _draw(power: Power, is_least: bool) -> tuple[object, str]:
-    """What is drawn and whether that is a lower bound: ``yes`` or empty. No number where nothing of it is known."""
+    """Return the power draw and whether it is a lower bound: ``yes`` or empty. No number if no part of it is known."""
     return "" if is_least and not power else _format_kilowatts(power), "yes" if is_least else ""
 
 
@@ -115,7 +115,8 @@ def _iter_contents(plan: Plan, contents: RackContents) -> Iterable[Sequence[obje
 
 
 def _iter_circuits(plan: Plan, contents: RackContents) -> Iterable[Sequence[object]]:
-    """One line a distribution unit, its load an even part of the rack's, and that after the loss of another feed."""
+    """Yield one line per distribution unit with its load, an equal share of the rack's, and its load after a feed
+    loss."""
     groups = plan.facility.racks if plan.facility else ()
     for rack in plan.layout.racks if plan.layout else ():
         group = groups[rack.group] if rack.group >= 0 else None

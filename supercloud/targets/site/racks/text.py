@@ -1,4 +1,4 @@
-"""Elevations as text: each kind of rack drawn once, with the racks that look like it."""
+"""Elevations as text: each kind of rack drawn once, with the list of equal racks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAX_NAMES = 6
 
 
 def render_elevations(plan: Plan, contents: RackContents) -> str:
-    """All shapes of racks from the top downwards."""
+    """Render all shapes of racks, from the top downwards."""
     lines: list[str] = []
     for racks in group_by_shape(plan):
         lines += [*_format_heading(racks), *_draw_rack(racks[0], contents), ""]

@@ -1,7 +1,7 @@
-"""RoCE fabrics, ready to route and to be lossless: files for every switch, and for the nodes that hang on them.
+"""RoCE fabrics with routing and lossless QoS: files for every switch, and for the connected nodes.
 
-A dialect is a module with ``render_switch`` (files of one switch) and ``render_tier`` (files that all switches of a
-tier have in common), and a line in ``bundle.DIALECTS``.
+A dialect is a module with ``render_switch`` (files of one switch) and ``render_tier`` (common files of all switches of
+a tier), and a line in ``bundle.DIALECTS``.
 """
 
 from .bundle import render

@@ -1,4 +1,4 @@
-"""All files of the bundle: a folder a fabric, in it a folder a tier, one for each pool and each group of servers."""
+"""All files of the bundle: a folder per fabric, with a folder per tier, pool and group of servers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DIALECTS: Mapping[str, tuple[SwitchRenderer, TierRenderer]] = {
 
 
 def render(plan: Plan) -> Bundle:
-    """Every Ethernet fabric of a plan: its switches, its nodes, and how to load it all."""
+    """Render every routed Ethernet fabric of a plan: switches, nodes, and instructions to load them."""
     files: Files = {}
     underlays = plan.networks.underlays if plan.networks else ()
     for underlay in underlays:
@@ -54,9 +54,9 @@ def render(plan: Plan) -> Bundle:
 
 
 def list_used_ports(plan: Plan, run: SwitchRun, underlay: Underlay) -> list[str]:
-    """The ports of a tier that carry the fabric: the first ones down, those of servers on leaves, the last ones up.
+    """Return the used ports of a tier: the first ones down, those of servers on leaves, the last ones up.
 
-    A port that is split on one leaf need not be on another: its ends are in the file of their switch.
+    Ports may be split on some leaves only: their parts are in the file of the switch.
     """
     tier = run.tier
     fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)

@@ -1,4 +1,4 @@
-"""Arista EOS: a configuration for each switch, and one of quality of service for each tier, to be loaded first."""
+"""Arista EOS: a configuration for each switch, and a QoS configuration for each tier, to be loaded first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["render_switch", "render_tier"]
 
 
 def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
-    """What differs from switch to switch."""
+    """Render the files of one switch."""
     return {
         f"{switch.name}.cfg": render_template(
             "roce/eos.cfg.j2",
@@ -27,7 +27,7 @@ def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | st
 
 
 def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
-    """What all switches of a tier have in common."""
+    """Render the common files of all switches of a tier."""
     tier = run.tier.name
     text = render_template(
         "roce/eos-qos.cfg.j2",

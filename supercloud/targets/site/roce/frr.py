@@ -1,7 +1,6 @@
 """FRR on Linux: routing in one file for each switch, quality of service in one script for each tier.
 
-What the other dialects say in their own words is said here in the words of the reference: its routing is what runs in
-the project's tests.
+This dialect is the reference for the others: the project's tests run its routing.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ __all__ = ["render_switch", "render_routing", "render_tier"]
 
 
 def render_routing(switch: SwitchView, underlay: Underlay, has_addresses: bool = True) -> str:
-    """frr.conf of a switch; ``has_addresses`` says whether FRR also gives the ports theirs."""
+    """Render frr.conf of a switch; ``has_addresses``: FRR also sets the ports' addresses."""
     return render_template(
         "roce/frr.conf.j2",
         head=format_header(switch.name, "!"),
@@ -29,12 +28,12 @@ def render_routing(switch: SwitchView, underlay: Underlay, has_addresses: bool =
 
 
 def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
-    """What differs from switch to switch."""
+    """Render the files of one switch."""
     return {f"{switch.name}/frr.conf": render_routing(switch, underlay)}
 
 
 def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
-    """What all switches of a tier have in common."""
+    """Render the common files of all switches of a tier."""
     tier = run.tier.name
     text = render_template(
         "roce/frr-qos.sh.j2",

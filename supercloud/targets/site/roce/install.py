@@ -1,4 +1,4 @@
-"""INSTALL.md: what is in the bundle, and in which order it is loaded."""
+"""INSTALL.md: the contents of the bundle, and the order in which they are loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["render_install_guide"]
 
 
 def render_install_guide(plan: Plan, underlays: Sequence[Underlay]) -> str:
-    """How to load what was rendered, and how to see that it works."""
+    """Render instructions to load the files and to verify the fabric."""
     systems = [run.network_os for underlay in underlays for run in underlay.switches if run.network_os]
     loads = {system.dialect: system for system in systems}
     return render_template(
@@ -32,7 +32,7 @@ def render_install_guide(plan: Plan, underlays: Sequence[Underlay]) -> str:
 
 
 def _list_folders_without_qos(plan: Plan, underlay: Underlay) -> list[str]:
-    """Folders of hosts that have no script for their adapters."""
+    """Return the folders of hosts that have no QoS script for their adapters."""
     keys = [format_nodes_key(pool.name) for pool in plan.pools if underlay.fabric in pool.fabrics]
     return [
         key
@@ -42,7 +42,7 @@ def _list_folders_without_qos(plan: Plan, underlay: Underlay) -> list[str]:
 
 
 def _group_software(underlay: Underlay) -> dict[str, list[str]]:
-    """What hosts have to have installed -> the folders of these hosts."""
+    """Required software on hosts -> the folders of these hosts."""
     found: dict[str, list[str]] = {}
     for key, tool in sorted(underlay.adapter_tools.items()):
         found.setdefault(tool.software, []).append(f"`{key}`")
@@ -50,11 +50,11 @@ def _group_software(underlay: Underlay) -> dict[str, list[str]]:
 
 
 def _list_driver_services(underlay: Underlay) -> list[str]:
-    """Units that load the drivers of its hosts."""
+    """Return the units that load the drivers on its hosts."""
     return sorted({tool.driver_service for tool in underlay.adapter_tools.values() if tool.driver_service})
 
 
 def _list_collective_files(plan: Plan, underlay: Underlay) -> list[str]:
-    """Files of the collective libraries of its nodes."""
+    """Return the configuration files of the collective libraries of its nodes."""
     pools = [pool for pool in plan.pools if underlay.fabric in pool.fabrics and underlay.role == "compute"]
     return sorted({file for pool in pools if (file := find_collectives_file(pool))})

@@ -1,6 +1,6 @@
 """The nodes' side of a RoCE fabric: addresses and policy routes of every rail, PFC and DSCP, settings for NCCL.
 
-Nothing is per node: a node works its addresses out of its own number, with the arithmetic of the plan.
+Nothing is per node: a node computes its addresses from its number, with the arithmetic of the plan.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ __all__ = [
     "list_reachable_blocks",
 ]
 
-# Route tables of a host, one a link: each fabric has so many, from the first one on.
+# Route tables of a host, one per link: the first number, and the count for each fabric.
 _TABLES, _LINKS = 100, 64
 
 
 def select_interface_prefix(underlay: Underlay) -> str:
-    """What interfaces of the fabric begin with, where the catalog does not know their RDMA devices."""
+    """Return the prefix of the fabric's interfaces if their RDMA devices are not in the catalog."""
     return "rail" if underlay.role == "compute" else underlay.role
 
 
 def format_interface_name(underlay: Underlay, nic: int, plane: int) -> str:
-    """What a node's link is called where the catalog does not know its RDMA device."""
+    """Return the name of a node's interface if its RDMA device is not in the catalog."""
     return f"{select_interface_prefix(underlay)}{nic}" + (
         f"p{plane + 1}" if underlay.rails.node_links.planes > 1 else ""
     )
 
 
 def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
-    """What the scripts of nodes and of servers say alike."""
+    """Build the common values of the scripts of nodes and of servers."""
     position = [fabric.name for fabric in plan.spec.fabrics].index(underlay.fabric)
     return {
         "underlay": underlay,
@@ -56,7 +56,7 @@ def build_common_values(plan: Plan, underlay: Underlay) -> dict[str, Any]:
 
 
 def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[str, File | str]:
-    """Scripts, units and environment of one pool's nodes."""
+    """Render scripts, units and environment of one pool's nodes."""
     hosts = underlay.rails.node_links
     title = f"{underlay.fabric} on {pool.name}"
     assert plan.networks is not None
@@ -80,7 +80,7 @@ def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[st
         **render_qos_files(underlay.adapter_tools.get(format_nodes_key(pool.name)), underlay, values),
     }
     file = find_collectives_file(pool)
-    if underlay.role == "compute" and file:  # collectives run over no other
+    if underlay.role == "compute" and file:  # collectives use this fabric only
         tool = underlay.adapter_tools.get(format_nodes_key(pool.name))
         files[file] = render_template(
             "roce/nccl.conf.j2", file=file, gid_index=tool.gid_index if tool else None, **values
@@ -89,12 +89,13 @@ def render_node_files(plan: Plan, underlay: Underlay, pool: PoolPlan) -> dict[st
 
 
 def are_rails_joined(underlay: Underlay) -> bool:
-    """Whether every link of a host reaches every rail of its plane, so that any of them will do."""
+    """Whether every link of a host reaches every rail of its plane, so that any of them can be used."""
     return underlay.rails.node_links.leaves_per_block == 1 or not underlay.wiring.has_disjoint_rails
 
 
 def _find_devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
-    """RDMA devices of the fabric's links, NIC by NIC and within it plane by plane; empty where nobody sourced them."""
+    """Return RDMA devices of the fabric's links, by NIC and within it by plane; empty if they are not in the
+    catalog."""
     hosts = underlay.rails.node_links
     for adapter in pool.machine.adapters:
         if (
@@ -107,7 +108,7 @@ def _find_devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
 
 
 def list_reachable_blocks(underlay: Underlay, plane: int) -> list[str]:
-    """What is reached over a plane: the rails of that plane and no others."""
+    """Return the blocks that a plane reaches: the rails of that plane only."""
     sides = underlay.rails.node_links.leaves_per_block
     blocks = underlay.rails.blocks[plane * sides : (plane + 1) * sides]
     return [str(block) for block in ipaddress.collapse_addresses(blocks)]

@@ -1,4 +1,4 @@
-"""Cumulus Linux: patches for ``nv config patch``, one of quality of service for each tier, one for each switch."""
+"""Cumulus Linux: patches for ``nv config patch``, a QoS patch for each tier, and one for each switch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["render_switch", "render_tier"]
 
 
 def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
-    """What differs from switch to switch."""
+    """Render the files of one switch."""
     assert switch.run.network_os is not None, "a plan with errors is not rendered"
     first = format_release_header(switch.name, "#", switch.run.network_os)
     text = render_template("roce/nvue.yaml.j2", head=first, view=switch, underlay=underlay, mtu=underlay.qos_policy.mtu)
@@ -22,7 +22,7 @@ def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | st
 
 
 def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
-    """What all switches of a tier have in common."""
+    """Render the common files of all switches of a tier."""
     assert run.network_os is not None, "a plan with errors is not rendered"
     tier, contract = run.tier.name, underlay.qos_policy
     text = render_template(

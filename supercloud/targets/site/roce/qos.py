@@ -1,4 +1,4 @@
-"""The script that sets the lossless contract on a host's adapters, in the words of their maker's tool."""
+"""The script that configures lossless QoS on a host's adapters, with their vendor's tool."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ....primitives.templates import render_template
 __all__ = ["render_qos_files"]
 
 _TRAFFIC_CLASSES = 8
-# Values of the field of six bits (RFC 2474, 3).
+# Number of values of the 6-bit field (RFC 2474, 3).
 _DSCP_VALUES = 64
 
 
 def render_qos_files(tool: AdapterQos | None, underlay: Underlay, values: Mapping[str, Any]) -> dict[str, File | str]:
-    """The unit that configures a host's links, and the script of the ``tool`` that it runs, where one is known."""
+    """Render the unit that configures a host's links, and the script for the ``tool`` that it runs, if known."""
     files: dict[str, File | str] = {
         f"roce-{underlay.fabric}.service": render_template(
             "roce/roce.service.j2",
@@ -35,7 +35,7 @@ def render_qos_files(tool: AdapterQos | None, underlay: Underlay, values: Mappin
 
 
 def _build_tool_values(tool: AdapterQos, qos_policy: QosPolicy) -> dict[str, Any]:
-    """What the commands of some tool need beside the contract: tables of all priorities or of all DSCPs."""
+    """Build further values for a tool's commands: tables of all priorities or of all DSCPs."""
     dscps = [item for item in range(_DSCP_VALUES) if item not in (qos_policy.dscp, qos_policy.cnp_dscp)]
     return {
         "tool": tool.tool,
@@ -50,12 +50,12 @@ def _build_tool_values(tool: AdapterQos, qos_policy: QosPolicy) -> dict[str, Any
 
 
 def _list_other_priorities(qos_policy: QosPolicy) -> list[int]:
-    """Priorities of neither data nor notifications."""
+    """Return the priorities of neither data nor notifications."""
     return [item for item in range(_TRAFFIC_CLASSES) if item not in (qos_policy.priority, qos_policy.cnp_priority)]
 
 
 def _compute_class_shares(qos_policy: QosPolicy) -> list[int]:
-    """Percent of each traffic class: the data's, nothing for the strict one, the rest shared out evenly."""
+    """Compute the percentage of each traffic class: data, none for the strict one, the rest evenly."""
     others = _list_other_priorities(qos_policy)
     left = 100 - qos_policy.weight
     found = [left // len(others) if item in others else 0 for item in range(_TRAFFIC_CLASSES)]
@@ -65,6 +65,6 @@ def _compute_class_shares(qos_policy: QosPolicy) -> list[int]:
 
 
 def _format_ranges(numbers: list[int]) -> list[str]:
-    """Runs of consecutive numbers: 0-25, 27."""
+    """Format runs of consecutive numbers: 0-25, 27."""
     runs = [list(run) for _, run in groupby(numbers, key=lambda item: item - numbers.index(item))]
     return [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]

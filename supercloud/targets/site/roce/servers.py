@@ -1,6 +1,6 @@
 """The servers' side of a RoCE fabric: storage servers and services, with an address on every port.
 
-There are few of them and their cables are spread over leaves and planes, so the script lists them.
+They are few, and their cables are spread over leaves and planes, so that the script lists them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["render_server_files", "format_server_interface"]
 
 
 def format_server_interface(underlay: Underlay, port: int) -> str:
-    """What a server's port is called where the catalog does not know its RDMA device."""
+    """Return the name of a server's interface if its RDMA device is not in the catalog."""
     return f"{select_interface_prefix(underlay)}{port}"
 
 
 def render_server_files(plan: Plan, underlay: Underlay, group: ServerLinks) -> dict[str, File | str]:
-    """Scripts and unit of one group's machines."""
+    """Render scripts and unit of one group's machines."""
     fabric = next(item for item in plan.fabrics if item.name == underlay.fabric)
     devices = fabric.services[group.service].devices
     ends: dict[str, list[str]] = {}

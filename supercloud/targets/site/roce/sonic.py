@@ -1,7 +1,7 @@
-"""SONiC: fragments of config_db.json, one of quality of service for each tier, one for each switch, and FRR's file.
+"""SONiC: fragments of config_db.json, a QoS fragment for each tier, one for each switch, and FRR's file.
 
-``config load`` merges them into what the switch came with: the lanes of its ports and the pools of its buffers are
-facts of the box. Values are strings, the parts of a key are joined by ``|``.
+``config load`` merges them into the switch's initial configuration: the lanes of its ports and its buffer pools depend
+on the hardware. Values are strings, the parts of a key are joined by ``|``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAP_NAME = "ROCE"
 
 
 def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | str]:
-    """What differs from switch to switch."""
+    """Render the files of one switch."""
     interfaces: dict[str, dict[str, str]] = {}
     ports: dict[str, dict[str, str]] = {}
     for node in switch.host_ports:
@@ -73,7 +73,7 @@ def render_switch(switch: SwitchView, underlay: Underlay) -> dict[str, File | st
 
 
 def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dict[str, File | str]:
-    """What all switches of a tier have in common."""
+    """Render the common files of all switches of a tier."""
     contract, ecn = underlay.qos_policy, underlay.qos_policy.ecn[run.tier.name]
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     classes = [str(number) for number in range(8)]
@@ -86,7 +86,7 @@ def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dic
             f"{colour}_max_threshold": str(ecn.max),
             f"{colour}_drop_probability": str(ecn.probability),
         }
-    # the map that comes with SONiC sends DSCP 26 to a lossy class: every value is said here
+    # SONiC's default map assigns DSCP 26 to a lossy class: every value is set here
     dscp = {str(value): "0" for value in range(64)} | {str(contract.dscp): data, str(contract.cnp_dscp): cnp}
     of_ports = _build_port_tables(ports, contract)
     tables: dict[str, dict[str, Any]] = {
@@ -110,7 +110,7 @@ def render_tier(run: SwitchRun, underlay: Underlay, ports: Sequence[str]) -> dic
 
 
 def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, dict[str, Any]]:
-    """What the contract says of each port, table by table."""
+    """Build the QoS settings of each port, by table."""
     data, cnp = str(contract.priority), str(contract.cnp_priority)
     queues: dict[str, dict[str, str]] = {}
     for port in ports:
@@ -137,7 +137,7 @@ def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, d
 
 
 def _format_tables(tables: dict[str, dict[str, Any]]) -> str:
-    """A line an entry: readable, and quick to write for a thousand switches."""
+    """Format one line per entry: readable, and fast for a thousand switches."""
     parts = []
     for name, entries in tables.items():
         lines = ",\n".join(f'  "{key}": {json.dumps(value)}' for key, value in entries.items())

@@ -1,4 +1,4 @@
-"""A switch as its configuration sees it: its ports, who is at the other end, what it announces."""
+"""The data of a switch configuration: its ports, their peers, and the announced prefixes."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class HostPort(NamedTuple):
     host: str
     nic: int
     split_count: int = 1
-    """Of how many ends of one port it is one."""
+    """Number of parts of its split port."""
     speed: Rate | None = None
-    """Where it is another one than the fabric's."""
+    """Set if it differs from the fabric's speed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ class SwitchView:
     peer_ports: list[PeerPort]
     host_ports: list[HostPort]
     prefix: Block | None
-    """What it announces for its nodes; leaves only."""
+    """Announced prefix of its nodes; leaves only."""
     servers: Block | None
-    """Where the addresses of its servers are, which it announces one by one; None where it has none."""
+    """Block of the addresses of its servers, which it announces individually; None without servers."""
     paths: int
-    """Equal-cost paths of a route at most."""
+    """Maximum number of equal-cost paths of a route."""
     breakouts: dict[str, int]
-    """Cages that are split, by name, and into how many parts."""
+    """Split cages by name, with the number of parts."""
 
     def count_lanes(self, split: int = 1) -> int:
-        """Electrical lanes of a port, or of one of ``split`` ends of it; 0 where its cage is whole."""
+        """Return the electrical lanes of a port, or of one of its ``split`` parts; 0 if its cage is not split."""
         parts = self.run.ports_per_cage * split
         return (
             max(1, self.run.network_os.count_lanes(self.run.switch) // parts)
@@ -70,7 +70,7 @@ class SwitchView:
 
 
 def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
-    """Every switch of a fabric, tier by tier."""
+    """Yield every switch of a fabric, by tier."""
     runs = {run.tier.name: run for run in underlay.switches}
     names = {tier: [run.format_name(index) for index in range(run.tier.count)] for tier, run in runs.items()}
     numbers = {tier: [run.get_as_number(index) for index in range(run.tier.count)] for tier, run in runs.items()}
@@ -141,7 +141,7 @@ def iter_switches(plan: Plan, underlay: Underlay) -> Iterator[SwitchView]:
 
 
 def _compute_breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[ServerEnd]) -> dict[str, int]:
-    """How the cages in use are split: all alike, unless a splitter asks for more parts."""
+    """Return the split of the used cages: the same for all, unless a splitter needs more parts."""
     if not run.switch.cages or run.network_os is None:
         return {}
     found = {run.format_cage_name(index): run.ports_per_cage for index in used if run.ports_per_cage > 1}
@@ -152,7 +152,7 @@ def _compute_breakouts(run: SwitchRun, used: Sequence[int], served: Sequence[Ser
 
 
 def _count_parallel_links(peers: list[PeerPort]) -> int:
-    """The most links to one neighbour."""
+    """Return the maximum number of links to one neighbour."""
     counts: dict[str, int] = {}
     for peer in peers:
         counts[peer.switch] = counts.get(peer.switch, 0) + 1

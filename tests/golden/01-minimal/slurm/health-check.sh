@@ -1,12 +1,12 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec minimal; edits are lost
 #
-# health-check.sh [quick]: looks at this node, and drains it with a reason when something is missing or broken.
+# health-check.sh [quick]: checks this node, and drains it with a reason if hardware is missing or faulty.
 #
 # slurmd runs it at every HealthCheckInterval and kills it after 60 s; prolog and epilog run it with "quick", which only
-# counts accelerators. It runs beside jobs too, and only looks. By hand: exit 0 means well. A node that was drained stays so
+# counts accelerators. It also runs while jobs run, and only reads. Exit status 0 means healthy. A drained node stays drained
 # until an operator resumes it.
-# HEALTH_ROOT is another root for /dev, /proc, /run and /sys: for tests.
+# HEALTH_ROOT: alternative root of /dev, /proc, /run and /sys, for tests.
 set -u
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 here=$(dirname "$(readlink -f "$0")")
@@ -15,7 +15,7 @@ node=${SLURMD_NODENAME:-$(hostname -s)}
 problems=()
 problem() { problems+=("$*"); }
 
-# The row of node-facts.txt that this host is one of; /etc/slurm/pool names the pool where host names do not.
+# The row of node-facts.txt for this host; /etc/slurm/pool has the pool where it does not follow from the host name.
 count=0 devices=- first=0 step=1 adapters=- imex=-
 find_facts() {
     local pool prefix digits own
@@ -36,7 +36,7 @@ check_devices() {
     [ "$seen" -eq "$count" ] || problem "$seen of $count accelerators: no ${missing[*]}"
 }
 
-# The driver forgets a device that fell off the bus. Where no driver is loaded there is nothing to ask.
+# The driver no longer lists a device that fell off the bus. Skipped if no driver is loaded.
 check_driver() {
     local seen
     [ "$devices" = /dev/nvidia ] && [ -d "$root/proc/driver/nvidia/gpus" ] || return
@@ -60,7 +60,7 @@ check_nvidia_smi() {
         --format=csv,noheader,nounits 2>/dev/null)
 }
 
-# Errors of NVIDIA's driver (Xid) after which a device takes no work until it is reset or looked at. Each is reported
+# Errors of NVIDIA's driver (Xid) after which a device is unusable until it is reset or inspected. Each is reported
 # once, so that a node resumed by hand stays resumed.
 fatal_xids=" 46 48 54 62 64 79 95 109 110 119 120 136 140 142 143 151 155 156 158 "
 xid_seen=$root/run/supercloud-xid-seen
@@ -83,13 +83,13 @@ check_links() {
         state=$(cat "$root/sys/class/infiniband/$device/ports/1/state" 2>/dev/null)
         case $state in
         *ACTIVE*) ;;
-        "") problem "adapter $device is gone" ;;
+        "") problem "adapter $device is missing" ;;
         *) problem "adapter $device: link is ${state##*: }" ;;
         esac
     done
 }
 
-# Without the service programs fail that share memory over NVLink between nodes; Slurm hands out its channels.
+# Programs that share memory over NVLink between nodes fail without this service; Slurm assigns its channels.
 check_imex() {
     local state
     [ "$imex" = imex ] && [ -d "$root/proc/driver/nvidia/gpus" ] || return
@@ -97,11 +97,11 @@ check_imex() {
     [ "$state" = READY ] || problem "nvidia-imex is ${state:-not running}"
 }
 
-# Processes of slurmstepd are called after their step; the one of slurmd's scope, "slurmstepd infinity", has no job.
-# Read from /proc: pgrep is a package of its own (procps), which not every host has.
+# Processes of slurmstepd are named after their step; the one of slurmd's scope, "slurmstepd infinity", has no job.
+# Read from /proc: pgrep is in a separate package (procps) that some hosts lack.
 runs_jobs() { grep -qsa '^slurmstepd: \[' "$root"/proc/[0-9]*/cmdline; }
 
-# Not beside a job, which may fill a disk and take its files away again.
+# Skipped while a job runs, which may fill a disk temporarily.
 check_disks() {
     local used place
     ! runs_jobs || return

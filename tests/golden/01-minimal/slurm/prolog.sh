@@ -3,8 +3,8 @@
 #
 # prolog.sh: runs as root on every node of a job before its first process.
 #
-# Gives the job a folder of its own, and refuses a node that lost an accelerator: Slurm then drains the node and puts
-# the job back into the queue.
+# Creates the job's directory, and fails on a node that lost an accelerator: Slurm then drains the node and requeues
+# the job.
 set -u
 PATH=$PATH:/usr/sbin:/usr/bin:/sbin:/bin
 here=$(dirname "$(readlink -f "$0")")

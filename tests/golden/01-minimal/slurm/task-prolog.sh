@@ -1,6 +1,6 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec minimal; edits are lost
 #
-# task-prolog.sh: runs as the user before each task; what it prints as "export NAME=value" the task gets.
+# task-prolog.sh: runs as the user before each task; its lines "export NAME=value" set the task's environment.
 scratch=/var/spool/slurmd/scratch/${SLURM_JOB_ID:-none}
 [ ! -w "$scratch" ] || echo "export TMPDIR=$scratch"

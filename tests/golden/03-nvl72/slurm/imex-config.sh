@@ -9,14 +9,14 @@ shopt -s extglob
 
 how=${1:-show}
 name=${2:-$(hostname -s)}
-# first, last: numbers of the pool's hosts; nodes: of a domain; base, turn: its block of addresses and where it begins there
+# first, last: numbers of the pool's hosts; nodes: of a domain; base, turn: its block of addresses and the offset in it
 case $name in
 train-+([0-9])) prefix=train- first=1 last=72 nodes=18 base=167837696 turn=0 ;;
-*) echo "$name is in no NVLink domain of several nodes" >&2; exit 2 ;;
+*) echo "$name is not in a multi-node NVLink domain" >&2; exit 2 ;;
 esac
 number=$((10#${name#"$prefix"}))
 if ((number < first || number > last)); then
-    echo "$name is no node of the plan: they end at $prefix$last" >&2
+    echo "$name is not a node of the plan: the last one is $prefix$last" >&2
     exit 2
 fi
 
@@ -39,5 +39,5 @@ install)
     show >"$folder/nodes_config.cfg.new"
     mv "$folder/nodes_config.cfg.new" "$folder/nodes_config.cfg"
     ;;
-*) echo "show or install, not '$how'" >&2; exit 2 ;;
+*) echo "unknown command '$how': use show or install" >&2; exit 2 ;;
 esac

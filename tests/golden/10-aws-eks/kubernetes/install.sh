@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # made by supercloud VERSION from the spec block; edits are lost
-# Installs the locked charts, then applies the objects, folder by folder. It can be run again at any time.
-# Needs helm 3.8 or later and kubectl with rights of an administrator on the cluster.
+# Installs the locked charts, then applies the objects, folder by folder. It is idempotent.
+# Requires helm 3.8 or later and kubectl with administrator permissions on the cluster.
 set -euo pipefail
 cd "$(dirname "$0")"
 

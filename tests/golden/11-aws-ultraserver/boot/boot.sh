@@ -1,12 +1,12 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# boot.sh [STEP...]: makes a machine of the cluster out of an instance, at its first start and at every later one; only some
-# steps where they are named ("boot.sh bundle control" takes over a configuration that was published anew).
+# boot.sh [STEP...]: configures an instance as a machine of the cluster, at its first and at every later start; runs only the
+# given steps if there are any ("boot.sh bundle control" applies a configuration that was published again).
 #
 # Reads /etc/supercloud/env (role, group, names of secrets) and the provider's functions in /opt/supercloud/cloud.sh. Each
-# step says its name in /var/log/supercloud/boot.log; one that fails ends everything with "FAILED <step>: <why>" and a code
-# other than 0. A second run changes nothing that is right already. BOOT_ROOT is another root for files: for tests.
+# step logs its name to /var/log/supercloud/boot.log; a failed step ends the run with "FAILED <step>: <reason>" and a nonzero
+# status. The run is idempotent. BOOT_ROOT: alternative root of files, for tests.
 set -euo pipefail
 umask 022
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -27,25 +27,25 @@ source "$here/install.sh"
 
 log() { echo "$(date -u +%FT%TZ) $step: $*"; }
 die() { died=yes; echo "$(date -u +%FT%TZ) FAILED $step: $*" >&2; exit 1; }
-trap 'die "line $LINENO: $BASH_COMMAND gave $?"' ERR
+trap 'die "line $LINENO: $BASH_COMMAND exited with $?"' ERR
 died='' secret_folder=''
-ended() { # what the shell itself ends with, an unset variable, is no failed command
+ended() { # errors of the shell itself, such as an unset variable, do not trigger ERR
     local code=$?
     [ -z "$secret_folder" ] || rm -rf "$secret_folder"
-    [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: ended with code $code, see the line before" >&2
+    [ "$code" -eq 0 ] || [ -n "$died" ] || echo "$(date -u +%FT%TZ) FAILED $step: exited with $code, see the line above" >&2
 }
 trap ended EXIT
 set -E
-run() { step=$1; log begins; "step_$1"; log ended; }
+run() { step=$1; log started; "step_$1"; log finished; }
 
 case $ROLE in
 compute)    steps=(identity names slurm_user release auth bundle sackd mounts users devices ssh join place restart) ;;
 controller) steps=(identity names slurm_user state release auth keys bundle database mounts accounts control scaler accounts restart) ;;
 database)   steps=(identity names slurm_user state release auth bundle database restart) ;;
 login)      steps=(identity names slurm_user release auth bundle sackd mounts users restart) ;;
-storage)    steps=(identity names restart install) ;;   # a program that fails, or restarts the machine, is run again
+storage)    steps=(identity names restart install) ;;   # the program runs again if it failed or restarted the machine
 system)     steps=(identity names restart) ;;
-*)          die "there is no role $ROLE" ;;
+*)          die "unknown role '$ROLE'" ;;
 esac
 
 log "role $ROLE of $CLUSTER${GROUP:+, group $GROUP}"

@@ -1,11 +1,11 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# credentials.sh [TENANT]: credentials of the cloud for the user who calls it through sudo, as a member of a tenant: the one
-# named, else the user's own. Users reach no metadata service: the machine's role is not theirs. What these credentials allow
-# is the data of the tenant in the cluster's buckets, for an hour; SDKs ask again.
+# credentials.sh [TENANT]: cloud credentials for the user who calls it through sudo, as a member of TENANT or of the user's
+# default tenant. Users cannot reach the metadata service, so that they cannot use the machine's role. The credentials allow
+# access to the tenant's data in the cluster's buckets for an hour; SDKs renew them.
 #
-# Everybody may call it (/etc/sudoers.d/supercloud): nothing of the caller is believed but the number of the user, from sudo.
+# All users may call it (/etc/sudoers.d/supercloud): of the caller's environment only the UID set by sudo is trusted.
 set -euo pipefail
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
@@ -17,13 +17,13 @@ source "$root/opt/supercloud/cloud.sh"
 die() { echo "$*" >&2; exit 1; }
 export SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf
 
-[[ ${SUDO_UID:-} =~ ^[0-9]+$ ]] || die "this is called with sudo, by a user of the cluster"
-user=$(id -un "$SUDO_UID") || die "there is no user $SUDO_UID"
+[[ ${SUDO_UID:-} =~ ^[0-9]+$ ]] || die "call this with sudo, as a user of the cluster"
+user=$(id -un "$SUDO_UID") || die "unknown user $SUDO_UID"
 tenant=
 if [ "$TENANTS" = yes ]; then
-    tenant=${1:-$(sacctmgr -n -P show user "$user" format=DefaultAccount)} || die "the accounts of $user are not known: slurmdbd does not answer"
-    [[ $tenant =~ ^[A-Za-z0-9_-]+$ ]] || die "$user has no tenant: sacctmgr knows no account of this user"
-    own=$(sacctmgr -n -P show associations user="$user" format=Account) || die "the accounts of $user are not known: slurmdbd does not answer"
-    grep -qxF -- "$tenant" <<<"$own" || die "$user is no member of the tenant $tenant"
+    tenant=${1:-$(sacctmgr -n -P show user "$user" format=DefaultAccount)} || die "the accounts of $user cannot be read: slurmdbd does not respond"
+    [[ $tenant =~ ^[A-Za-z0-9_-]+$ ]] || die "$user has no tenant: sacctmgr lists no account of this user"
+    own=$(sacctmgr -n -P show associations user="$user" format=Account) || die "the accounts of $user cannot be read: slurmdbd does not respond"
+    grep -qxF -- "$tenant" <<<"$own" || die "$user is not a member of the tenant $tenant"
 fi
 cloud_credentials "$tenant" "$user"

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# Storage servers: the program that brings the software which only its maker gives. Sourced by boot.sh.
+# Storage servers: run the program that installs software which only its vendor distributes. Sourced by boot.sh.
 
 # shellcheck disable=SC2154  # root: set by boot.sh; names in capitals: by /etc/supercloud/env
 
-step_install() { # fetched and run once as root; a source of another name is another program
+step_install() { # fetched and run once as root; a changed source is run again
     local program=$root/opt/supercloud/install marker=$root/etc/supercloud/installed why=$root/run/supercloud/why token='' code said
-    [ -n "${INSTALL_SOURCE:-}" ] || { log "nothing to install: the image has the software"; return; }
-    if cmp -s - "$marker" <<<"$INSTALL_SOURCE"; then log "done before, from $INSTALL_SOURCE"; return; fi
+    [ -n "${INSTALL_SOURCE:-}" ] || { log "nothing to install: the software is in the image"; return; }
+    if cmp -s - "$marker" <<<"$INSTALL_SOURCE"; then log "already installed from $INSTALL_SOURCE"; return; fi
     mkdir -p "$root/run/supercloud"
     log "fetching $INSTALL_SOURCE"
     again "${BOOT_TRIES:-20}" fetch_program "$INSTALL_SOURCE" "$program" || die "$INSTALL_SOURCE cannot be fetched: $said"
@@ -20,9 +20,9 @@ step_install() { # fetched and run once as root; a source of another name is ano
             die "the secret $INSTALL_TOKEN cannot be read: $(grep . "$why" | tail -n 1 || echo 'it has no value')"
         [ -n "$token" ] || die "the secret $INSTALL_TOKEN is empty"
     fi
-    log "running it for the file system $FILE_SYSTEM on $SERVERS servers"
+    log "running the program for the file system $FILE_SYSTEM on $SERVERS servers"
     watched "$program" "$token"
-    [ "$code" -eq 0 ] || die "the program of $INSTALL_SOURCE ended with code $code: ${said:-it said nothing}"
+    [ "$code" -eq 0 ] || die "the program of $INSTALL_SOURCE exited with $code: ${said:-no output}"
     rm -f "$program"
     echo "$INSTALL_SOURCE" >"$marker"
 }
@@ -33,15 +33,15 @@ fetch_program() { # SOURCE FILE
     case $1 in
     s3://*) BUCKET=${place%%/*} cloud_fetch "${place#*/}" "$2" ;;
     https://*) curl --fail --silent --show-error --location --proto '=https' --output "$2" "$1" ;;
-    *) echo "it is neither https:// nor s3://"; return 1 ;;
+    *) echo "the source is neither https:// nor s3://"; return 1 ;;
     esac
 }
 
-watched() { # PROGRAM TOKEN: runs it, its lines go to the log without the token; the last one is in $said, its code in $code
+watched() { # PROGRAM TOKEN: run it and log its lines without the token; sets $said to the last line, $code to the exit status
     local line piece end="-- $BASHPID $RANDOM ended with" pieces=()
     mapfile -t pieces <<<"$2"
     code=1 said=''
-    # its end is a line, not the end of the pipe: servers that it starts may keep that open
+    # a line marks its end, not the end of the pipe, which servers that it starts may keep open
     while IFS= read -r line; do
         if [[ $line == "$end "* ]]; then code=${line##* }; break; fi
         for piece in "${pieces[@]}"; do [ -z "$piece" ] || line=${line//"$piece"/***}; done
@@ -55,7 +55,7 @@ watched() { # PROGRAM TOKEN: runs it, its lines go to the log without the token;
     )
 }
 
-with_token() { # TOKEN PROGRAM: no argument, for others see those
+with_token() { # TOKEN PROGRAM: in the environment, as other users can see arguments
     (
         [ -z "$1" ] || export SUPERCLOUD_TOKEN=$1
         export SUPERCLOUD_STORAGE=$STORAGE_NAME SUPERCLOUD_TAG=supercloud:storage=$STORAGE_NAME SUPERCLOUD_COUNT=$SERVERS

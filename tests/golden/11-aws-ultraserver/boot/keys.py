@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # made by supercloud VERSION from the spec ultra; edits are lost
 
-"""keys.py PORT KEY GIVEN: gives every machine of the cluster the key of all daemons, once, when it joins.
+"""keys.py PORT KEY GIVEN: gives every machine of the cluster the daemons' shared key, once, when it joins.
 
-Runs as root on the controller, the only machine whose role may read the key from the secret store. A standing right of
-nodes and logins would be one of every user who becomes able to speak for the machine; this is what they have instead.
+Runs as root on the controller, the only machine whose role can read the key from the secret store. If nodes and login hosts
+had that permission, so would every user who can act as the machine.
 
-Whoever asks has to
-1. use a port below 1024: on the machine that asks, only root may open such a port;
-2. have the address of a running instance of the cluster's groups (members.txt): the cloud itself is asked which instance
-   that is, and a cloud delivers no packet with another's source address, so the answer comes to that instance;
-3. not have had the key: the instance confirms that it has it, before it runs anything of a user, and is never given it again.
+A client must
+1. use a port below 1024, which only root can open;
+2. have the address of a running instance of the cluster's groups (members.txt): the cloud is queried for the instance, and
+   it does not deliver packets with a forged source address, so that the response reaches that instance;
+3. not have received the key before: an instance confirms the receipt before it runs user processes, and never gets it again.
 
-So a user with a shell or a job on a node gets nothing: without root neither the port is there nor the key's file readable,
-and when the first user comes, the instance has confirmed. The key is encrypted for a private key that the asking machine has
-just made: whoever records packets has nothing either. Root of a node has the key already; nothing protects a cluster from it.
+So a user with a shell or a job on a node cannot get the key: both the port and the key file need root, and the instance has
+confirmed before the first user process. The key is encrypted for a private key that the client has just created, so that
+recorded packets do not reveal it. Root of a node already has the key; a cluster cannot be protected against that.
 
-POST /key with a certificate (PEM) -> the key as CMS (DER); POST /confirm -> it is there. An answer other than 200 says why.
-GIVEN has a line an instance that has it: take a line out to let an instance ask again, one whose disk was replaced.
+POST /key with a certificate (PEM) -> the key as CMS (DER); POST /confirm -> received. A status other than 200 has the reason
+in its body. GIVEN has a line for each instance that has the key: remove the line of an instance whose disk was replaced.
 """
 
 import http.server
@@ -31,13 +31,13 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.environ.get("BOOT_ROOT", "")
 FRESH = 5
-"""Seconds for which what the cloud said of its instances is believed."""
+"""Seconds for which the cloud's list of instances is cached."""
 ASK_AGAIN = 1
-"""Seconds after which it is asked again for an address that it did not know: instances come one after the other."""
+"""Seconds after which the list is queried again for an unknown address: instances start one after the other."""
 LARGEST = 16384
-"""Bytes of a certificate."""
+"""Maximum size of a certificate in bytes."""
 PRIVILEGED = 1024
-"""Ports below are root's."""
+"""Ports below this one are reserved for root."""
 LIST = 'set -euo pipefail; source "$1/etc/supercloud/env"; source "$1/opt/supercloud/cloud.sh"; cloud_instances "$2"'
 
 
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 
 class Members:
-    """Instances by address, and those that have the key."""
+    """Instances by address, and the instances that have the key."""
 
     def __init__(self, given):
         self._file, self._lock, self._at, self._known = given, threading.Lock(), None, {}
@@ -62,7 +62,7 @@ class Members:
             if self._at is None or time.monotonic() - self._at > limit:
                 self._known, self._at = self._ask(), time.monotonic()
         if address not in self._known:
-            raise Refused(403, "the cloud knows no instance of this cluster at %s yet" % address)
+            raise Refused(403, "no instance of this cluster has the address %s yet" % address)
         return self._known[address]
 
     def has_key(self, instance):
@@ -71,7 +71,7 @@ class Members:
             return instance in self._given
 
     def confirm(self, instance):
-        """Remember, for good, that the instance has the key."""
+        """Record permanently that the instance has the key."""
         with self._lock:
             if instance in self._given:
                 return
@@ -88,7 +88,7 @@ class Members:
         for group in groups:
             done = subprocess.run(["/bin/bash", "-c", LIST, "list", ROOT, group], stdout=subprocess.PIPE, timeout=300)
             if done.returncode:
-                raise Refused(503, "the cloud does not say which instances %s has" % group)
+                raise Refused(503, "the instances of %s cannot be listed" % group)
             for line in done.stdout.decode().splitlines():
                 words = line.split()
                 if len(words) >= 2 and words[1] != "-":
@@ -97,7 +97,7 @@ class Members:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Hangs up, unread, on whoever uses a port that is not root's."""
+    """Closes connections from ports that are not reserved for root, without reading."""
 
     daemon_threads = True
 
@@ -116,13 +116,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             size = int(self.headers.get("Content-Length") or 0)
             if not 0 <= size <= LARGEST:
-                raise Refused(413, "a certificate has at most %d bytes" % LARGEST)
+                raise Refused(413, "certificate larger than %d bytes" % LARGEST)
             answer, status = self._answer(self.rfile.read(size)), 200
         except Refused as refused:
             status, answer = refused.args[0], refused.args[1].encode()
             say("%s: refused: %s" % (self.client_address[0], refused.args[1]))
         except (OSError, ValueError, subprocess.SubprocessError) as error:
-            status, answer = 503, b"the controller has a problem: see the journal of supercloud-keys there"
+            status, answer = 503, b"internal error: see the journal of supercloud-keys on the controller"
             say("%s: %s" % (self.client_address[0], error))
         self.send_response(status)
         self.send_header("Content-Length", str(len(answer)))
@@ -137,17 +137,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             say("%s: %s has the key" % (address, instance))
             return b""
         if self.path != "/key":
-            raise Refused(404, "there is /key and /confirm")
+            raise Refused(404, "unknown path: use /key or /confirm")
         if members.has_key(instance):
-            raise Refused(409, "%s has confirmed before that it has the key, and is given it once" % instance)
+            raise Refused(409, "%s has already confirmed that it has the key, which is given only once" % instance)
         return encrypt(self.server.key, body)
 
     def log_message(self, *words):
-        """Nothing: what matters is said above."""
+        """Does nothing: the requests that matter are logged above."""
 
 
 def encrypt(key, certificate):
-    """The key's file for the owner of the certificate alone."""
+    """Return the key file, encrypted for the owner of the certificate."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(certificate)
         file.flush()

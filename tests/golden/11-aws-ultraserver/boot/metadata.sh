@@ -1,17 +1,17 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# metadata.sh [install]: closes the metadata service of the cloud to everybody but root, on the controller also but the user
-# of the scaler: whoever reaches it has the rights of the machine's role. "install" makes it so at every start, before sessions
-# of users and jobs; where it fails, neither begins. Packets of containers, which the machine forwards, are refused too.
+# metadata.sh [install]: blocks the cloud's metadata service for all users except root and, on the controller, the scaler's
+# user: access to it grants the permissions of the machine's role. "install" applies this at every start, before user sessions
+# and jobs; if it fails, neither starts. Packets forwarded for containers are rejected too.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 root=${BOOT_ROOT:-}
-# address, and the TCP ports that are closed: - closes all
+# address, and the TCP ports to block: - blocks all
 services='169.254.169.254 -
 fd00:ec2::254 -'
 
-owners() { # user numbers that may ask
+owners() { # UIDs that have access
     echo 0
     # shellcheck source=/dev/null
     [ "$(source "$root/etc/supercloud/env" && echo "$ROLE")" != controller ] || id -u slurm 2>/dev/null || true
@@ -27,7 +27,7 @@ nft_rules() { # VERDICT: a line an address
     done <<<"$services"
 }
 
-with_nft() { # one transaction: at no moment is there no rule. A packet of no socket has no owner, and is refused
+with_nft() { # one transaction, so that the rules are never absent. A packet without a socket has no owner and is rejected
     nft -f - <<NFT
 table inet supercloud_metadata
 delete table inet supercloud_metadata
@@ -71,9 +71,9 @@ guard() {
     [ ! -e /proc/net/if_inet6 ] || with_iptables ip6tables "$six"
 }
 
-persist() { # before names are known and anybody may log in; again after whatever loads other rules
+persist() { # before name resolution and logins; again after any service that loads other rules
     local units=$root/etc/systemd/system
-    # these replace whole rule sets. PartOf= is limited to stop and restart: a reload (Debian's of nftables begins with "flush
+    # these services replace whole rule sets. PartOf= is limited to stop and restart: a reload (Debian's of nftables begins with "flush
     # ruleset") and a start after a stop need ReloadPropagatedFrom= and WantedBy=
     local loaders="nftables.service iptables.service ip6tables.service netfilter-persistent.service"
     mkdir -p "$units"
@@ -97,7 +97,7 @@ RequiredBy=systemd-user-sessions.service slurmd.service
 UNIT
     systemctl daemon-reload
     systemctl enable -q supercloud-metadata
-    # a start, restart or reload of other rule sets runs it again; waiting for those could hold up the boot that this is part of
+    # a start, restart or reload of other rule sets runs this again; waiting for them could block the boot
     systemctl start --no-block supercloud-metadata
 }
 

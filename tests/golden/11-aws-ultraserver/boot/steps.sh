@@ -1,46 +1,46 @@
 # shellcheck shell=bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# The steps of boot.sh, each a function that can be run again. Sourced by it, after the environment and the provider.
+# The steps of boot.sh, each an idempotent function. Sourced by boot.sh, after the environment and the provider's functions.
 
 # shellcheck disable=SC2154  # root, here, etc: set by boot.sh; names in capitals: by /etc/supercloud/env
 
 declare -A own=()
 
-step_identity() { # what the instance says of itself: id, type, zone, address, node, network, domain
+step_identity() { # metadata of the instance: id, type, zone, address, node, network, domain
     local key value
     declare -gA own=()
     mkdir -p "$root/run/supercloud"
-    cloud_metadata >"$root/run/supercloud/metadata" || die "the metadata service does not answer"
+    cloud_metadata >"$root/run/supercloud/metadata" || die "the metadata service does not respond"
     while IFS='=' read -r key value; do [ -z "$key" ] || own[$key]=$value; done <"$root/run/supercloud/metadata"
-    [ -n "${own[id]:-}" ] || die "the metadata service gives no id"
+    [ -n "${own[id]:-}" ] || die "the metadata service returned no instance id"
     log "instance ${own[id]}, ${own[type]:-unknown type}, zone ${own[zone]:-unknown}, address ${own[address]:-unknown}"
 }
 
-step_names() { # a service host is called what Slurm calls it
-    [ -z "$HOST" ] || [ "$(hostname)" = "$HOST" ] || hostnamectl set-hostname "$HOST" || die "cannot be called $HOST"
+step_names() { # service hosts have the host name that Slurm uses
+    [ -z "$HOST" ] || [ "$(hostname)" = "$HOST" ] || hostnamectl set-hostname "$HOST" || die "the host name cannot be set to $HOST"
 }
 
-step_slurm_user() { # the user of the daemons, before a package or a file of it: under the same number on every machine
+step_slurm_user() { # the daemons' user, created before packages and files: with the same UID on every machine
     local number=${SLURM_USER:-} has
-    [ -n "$number" ] || { id slurm >/dev/null 2>&1 || useradd --system --no-create-home slurm || die "no user slurm"; return; }
-    getent group slurm >/dev/null || groupadd --system --gid "$number" slurm || die "no group slurm with the number $number"
+    [ -n "$number" ] || { id slurm >/dev/null 2>&1 || useradd --system --no-create-home slurm || die "user slurm cannot be created"; return; }
+    getent group slurm >/dev/null || groupadd --system --gid "$number" slurm || die "group slurm with GID $number cannot be created"
     getent passwd slurm >/dev/null || useradd --system --uid "$number" --gid "$number" --no-create-home \
-        --home-dir /nonexistent --shell /usr/sbin/nologin slurm || die "no user slurm with the number $number"
+        --home-dir /nonexistent --shell /usr/sbin/nologin slurm || die "user slurm with UID $number cannot be created"
     has=$(getent passwd slurm | cut -d: -f3,4)
     [ "$has" = "$number:$number" ] ||
-        die "user and group slurm have the numbers $has, on the other machines $number:$number: daemons refuse requests of" \
-            "another number; in the image run: groupmod -g $number slurm && usermod -u $number -g $number slurm"
+        die "UID:GID of slurm is $has, on the other machines $number:$number: daemons reject requests from" \
+            "a different UID; run in the image: groupmod -g $number slurm && usermod -u $number -g $number slurm"
 }
 
-step_state() { # the disk that outlives the machine: found by its label, formatted only if nothing at all is on it
+step_state() { # the disk that outlives the machine: identified by its label, formatted only if it is blank
     local device found where=$root/srv/supercloud
-    [ -n "$STATE_DISK" ] || { log "no disk of its own"; return; }
+    [ -n "$STATE_DISK" ] || { log "no state disk"; return; }
     if ! device=$(blkid -L "$STATE_LABEL"); then
         attempt "${BOOT_TRIES:-300}" cloud_disk "$STATE_DISK" || die "the disk $STATE_DISK is not attached"
         device=$(cloud_disk "$STATE_DISK")
-        # wipefs names every signature it knows; a disk that cannot be read must never look blank
-        found=$(wipefs --no-act --noheadings "$device") || die "$device cannot be read"
+        # wipefs lists every known signature; an unreadable disk must not be treated as blank
+        found=$(wipefs --no-act --noheadings "$device") || die "cannot read $device"
         [ -z "$found" ] || die "$device has no label $STATE_LABEL but is not blank: $found"
         log "formatting $device: it is blank"
         mkfs.ext4 -q -L "$STATE_LABEL" "$device" || die "$device cannot be formatted"
@@ -52,17 +52,17 @@ step_state() { # the disk that outlives the machine: found by its label, formatt
     [ "$DATABASE" != here ] || share mysql "$root/var/lib/mysql" mysql 700
 }
 
-share() { # NAME PLACE OWNER MODE: a folder of the state disk seen where its daemon looks for it
-    id "$3" >/dev/null 2>&1 || useradd --system --no-create-home "$3" || die "no user $3"
+share() { # NAME PLACE OWNER MODE: mount a directory of the state disk where its daemon expects it
+    id "$3" >/dev/null 2>&1 || useradd --system --no-create-home "$3" || die "user $3 cannot be created"
     mkdir -p "$root/srv/supercloud/$1" "$2"
-    # the disk may come from a machine on which the user had another number
+    # the disk may come from a machine on which the user had a different UID
     [ "$(stat -c %U "$root/srv/supercloud/$1")" = "$3" ] || chown -R "$3:" "$root/srv/supercloud/$1"
     chmod "$4" "$root/srv/supercloud/$1"
     mountpoint -q "$2" || mount --bind "$root/srv/supercloud/$1" "$2" || die "$2 cannot be mounted"
 }
 
-slurm_version() { # PROGRAM: its release. Commands say it only where they find a slurm.conf, whatever it says; for slurmdbd,
-    # which would need a database too, sacctmgr of the same packages is asked
+slurm_version() { # PROGRAM: its release. Commands print it only if they find any slurm.conf; slurmdbd would also need
+    # a database, so that sacctmgr of the same packages is queried instead
     local asked=$1 conf
     [ "$1" != slurmdbd ] || { command -v slurmdbd >/dev/null || return 0; asked=sacctmgr; }
     conf=$(mktemp)
@@ -71,42 +71,42 @@ slurm_version() { # PROGRAM: its release. Commands say it only where they find a
     rm -f "$conf"
 }
 
-step_release() { # the release of Slurm that the configuration was written for: from the image, the bucket or the system
+step_release() { # the Slurm release of the configuration: from the image, the bucket or the distribution
     local program daemons found packages=$root/opt/supercloud/packages
     case $ROLE in compute) program=slurmd ;; controller) program=slurmctld ;; database) program=slurmdbd ;; *) program=sinfo ;; esac
     if [ "$(slurm_version $program)" != "$RELEASE" ]; then
         if fetch_folder packages "$packages"; then
-            log "installing the packages of the bucket"
+            log "installing packages from the bucket"
             if command -v apt-get >/dev/null; then
                 DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$packages"/*.deb || die "packages cannot be installed"
             else
                 dnf install -y -q "$packages"/*.rpm || die "packages cannot be installed"
             fi
         elif [ -z "$(slurm_version $program)" ] && command -v apt-get >/dev/null; then
-            log "installing Slurm of the distribution"
+            log "installing Slurm from the distribution"
             [ "$AUTH" = munge ] && daemons=munge || daemons=sackd
             { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q slurmd slurmctld slurm-client slurmdbd libpam-slurm-adopt "$daemons"; } ||
-                die "Slurm cannot be installed: use an image that has it"
+                die "Slurm cannot be installed: use an image that includes it"
         fi
     fi
     found=$(slurm_version $program)
     [ "$found" = "$RELEASE" ] ||
-        die "$program is ${found:-missing}, the cluster has $RELEASE: use an image with it, or put packages/packages.tar.gz into the bucket"
-    # the scaler's user may be new, and has to reach the metadata service
-    [ "$ROLE" != controller ] || "$root/opt/supercloud/metadata.sh" || die "the metadata service cannot be closed to users"
+        die "$program is ${found:-missing}, the cluster has $RELEASE: use an image with it, or upload packages/packages.tar.gz to the bucket"
+    # the scaler's user may have just been created, and needs the metadata service
+    [ "$ROLE" != controller ] || "$root/opt/supercloud/metadata.sh" || die "the metadata service cannot be blocked for users"
 }
 
 random_key() { head -c 1024 /dev/urandom | base64 -w 0; }
 random_password() { head -c 24 /dev/urandom | base64 -w 0 | tr -dc A-Za-z0-9; }
 
-secret() { # NAME MAKE: a value from the secret store; the first controller (of the database its host) makes it, others wait for it
+secret() { # NAME MAKE: a value from the secret store; the first controller (for the database its host) creates it, others wait for it
     local value code tries=0
     while :; do
         code=0
         value=$(cloud_secret "$1") || code=$?
         [ $code -ne 0 ] || break
         if [ $code -eq 3 ] && { [ "${CONTROLLERS%%,*}" = "$HOST.$DOMAIN" ] || [[ $ROLE == database && $1 == "$SECRET_DATABASE" ]]; }; then
-            log "the secret $1 has no value yet: making one" >&2
+            log "the secret $1 has no value yet: creating one" >&2
             "$2" | cloud_fill "$1" || return 1
             continue
         fi
@@ -117,33 +117,33 @@ secret() { # NAME MAKE: a value from the secret store; the first controller (of 
     printf %s "$value"
 }
 
-key_file() { # where the daemons look for the key that all of them share
+key_file() { # path of the daemons' shared key
     if [ "$AUTH" = munge ]; then echo "$root/etc/munge/munge.key"; else echo "$etc/slurm.key"; fi
 }
 
-step_auth() { # that key: the controller has it from the secret store, every other machine gets it from the controller, once
+step_auth() { # the shared key: the controller reads it from the secret store, every other machine gets it from the controller, once
     local file owner=munge folder='' had=$root/etc/supercloud/key-of
     file=$(key_file)
     [ "$AUTH" = munge ] || owner=slurm
     [ -n "${own[id]:-}" ] || step_identity
-    # an image that was made of such a machine has the mark of another instance
+    # an image made of such a machine has the mark of another instance
     if [ "$ROLE" = controller ] || [ ! -s "$file" ] || ! grep -qxE "${own[id]}( unconfirmed)?" "$had" 2>/dev/null; then
         mkdir -p "$(dirname "$file")"
-        # boot.sh removes it at the end, whatever happens
+        # boot.sh always removes it at exit
         secret_folder=$(umask 077 && mktemp -d "$(dirname "$file")/.fresh.XXXXXX")
         folder=$secret_folder
         if [ "$ROLE" = controller ]; then
             (umask 077 && secret "$SECRET_AUTH" random_key | base64 -d >"$folder/key") || die "the secret $SECRET_AUTH cannot be read"
         else
-            log "asking the controller for the key"
+            log "requesting the key from the controller"
             openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=join -keyout "$folder/private" -out "$folder/certificate" \
-                2>/dev/null || die "openssl makes no certificate"
-            again "${BOOT_TRIES:-60}" from_controller key "$folder" || die "the controller does not give the key: $said"
-            [ ! -e "$folder/refused" ] || die "the controller does not give the key: $(cat "$folder/answer"); if the disk of this instance is new, take its line out of /var/lib/supercloud/keys-given there"
+                2>/dev/null || die "openssl cannot create a certificate"
+            again "${BOOT_TRIES:-60}" from_controller key "$folder" || die "the controller did not send the key: $said"
+            [ ! -e "$folder/refused" ] || die "the controller did not send the key: $(cat "$folder/answer"); if the disk of this instance is new, remove its line from /var/lib/supercloud/keys-given there"
             openssl cms -decrypt -binary -inform DER -in "$folder/answer" -recip "$folder/certificate" -inkey "$folder/private" \
-                -out "$folder/key" || die "the controller's answer cannot be decrypted"
+                -out "$folder/key" || die "the controller's response cannot be decrypted"
         fi
-        # munge takes no key of less than 32 bytes
+        # munge rejects keys of less than 32 bytes
         [ "$(stat -c %s "$folder/key")" -ge 32 ] || die "the key is shorter than 32 bytes"
         if ! cmp -s "$folder/key" "$file"; then
             chown "$owner:" "$folder/key"
@@ -155,24 +155,24 @@ step_auth() { # that key: the controller has it from the secret store, every oth
         [ "$ROLE" = controller ] || echo "${own[id]} unconfirmed" >"$had"
     fi
     if [ "$ROLE" != controller ] && ! grep -qx "${own[id]}" "$had"; then
-        # from now on nobody gets it in the name of this machine
-        again "${BOOT_TRIES:-60}" from_controller confirm || die "the controller does not hear that the key is here: $said"
+        # from now on the controller sends it to this machine no more
+        again "${BOOT_TRIES:-60}" from_controller confirm || die "the key cannot be confirmed to the controller: $said"
         echo "${own[id]}" >"$had"
     fi
     [ "$AUTH" != munge ] || service munge
 }
 
-from_controller() { # key FOLDER | confirm: asked from a port that is root's; keys.py there says what else it looks at
+from_controller() { # key FOLDER | confirm: request from a port reserved for root; see keys.py for the other conditions
     local body=() code
     [ "$1" = confirm ] || body=(--data-binary "@$2/certificate" -o "$2/answer")
     [ "$1" = key ] || body=(-d '' -o /dev/null)
     code=$(curl -sS --noproxy '*' --local-port 600-1023 --max-time 330 -w '%{http_code}' "${body[@]}" \
-        "http://${CONTROLLERS%%,*}:$KEY_PORT/$1") || { echo "it does not answer at ${CONTROLLERS%%,*}, port $KEY_PORT"; return 1; }
-    [ "$code" != 409 ] || { touch "$2/refused"; return 0; }   # trying again would not help
+        "http://${CONTROLLERS%%,*}:$KEY_PORT/$1") || { echo "no response from ${CONTROLLERS%%,*}, port $KEY_PORT"; return 1; }
+    [ "$code" != 409 ] || { touch "$2/refused"; return 0; }   # a further attempt would fail too
     [ "$code" = 200 ] || { [ "$1" = confirm ] || cat "$2/answer"; echo " ($code)"; return 1; }
 }
 
-step_keys() { # the controller gives the key to the others; which ones have it stays on the disk that outlives the machine
+step_keys() { # the controller sends the key to the other machines; the list of those that have it is on the state disk
     local given=$root/var/lib/supercloud
     mkdir -p "$given" "$root/etc/systemd/system"
     chmod 700 "$given"
@@ -192,7 +192,7 @@ UNIT
     service supercloud-keys
 }
 
-fetch_folder() { # NAME FOLDER: an archive of the bucket, unpacked; false when there is none, an end when it is damaged
+fetch_folder() { # NAME FOLDER: fetch and unpack an archive of the bucket; returns 1 if there is none, ends if it is damaged
     local fresh=$2.fresh
     rm -rf "$fresh"
     mkdir -p "$fresh"
@@ -200,19 +200,19 @@ fetch_folder() { # NAME FOLDER: an archive of the bucket, unpacked; false when t
     tar -xzf "$fresh.tar.gz" --no-same-owner -C "$fresh" || die "$1/$1.tar.gz is damaged"
     rm -f "$fresh.tar.gz"
     [ -f "$fresh/SHA256SUMS" ] || die "$1/$1.tar.gz has no SHA256SUMS"
-    (cd "$fresh" && sha256sum --quiet --strict -c SHA256SUMS) || die "files of $1/$1.tar.gz have other checksums than its SHA256SUMS says"
+    (cd "$fresh" && sha256sum --quiet --strict -c SHA256SUMS) || die "files of $1/$1.tar.gz do not match its SHA256SUMS"
     rm -rf "$2"
     mv "$fresh" "$2"
 }
 
-step_bundle() { # configuration and programs of Slurm, as the role needs them
+step_bundle() { # configuration and programs of Slurm for this role
     local from=$root/opt/supercloud/slurm path
     fetch_folder slurm "$from" || die "slurm/slurm.tar.gz cannot be fetched"
     mkdir -p "$etc" "$root/var/log/slurm" "$root/var/spool/slurmctld" "$root/var/spool/slurmd"
     chown slurm: "$root/var/log/slurm" "$root/var/spool/slurmctld"
     while read -r _ path; do
         case $ROLE/$path in
-        compute/*.sh | compute/node-facts.txt) ;;   # the rest comes from the controller, so that one copy is the truth
+        compute/*.sh | compute/node-facts.txt) ;;   # the rest is fetched from the controller (configless mode)
         compute/*) continue ;;
         login/slurmdbd.conf | controller/slurmdbd.conf | database/slurmdbd.conf) continue ;;   # step_database
         esac
@@ -222,13 +222,13 @@ step_bundle() { # configuration and programs of Slurm, as the role needs them
     [ -z "$POOL" ] || echo "$POOL" >"$etc/pool"
 }
 
-step_sackd() { # with auth/slurm commands are signed by a daemon of their host; until there is another one, this is sackd
+step_sackd() { # with auth/slurm a daemon of the host signs commands: sackd, until another daemon runs
     local options=$root/etc/supercloud/sackd unit=$root/etc/systemd/system/sackd.service.d
-    [ "$AUTH" = slurm ] || { log "not needed: commands ask munge"; return; }
-    if [ "$ROLE" = compute ] && systemctl is-active -q slurmd; then log "slurmd runs, and signs"; return; fi
+    [ "$AUTH" = slurm ] || { log "not needed: commands use munge"; return; }
+    if [ "$ROLE" = compute ] && systemctl is-active -q slurmd; then log "not needed: slurmd runs"; return; fi
     command -v sackd >/dev/null ||
-        die "sackd is missing, without which no command reaches the controller: use an image with it (package sackd of Debian, slurm-smd-sackd of SchedMD), put it into packages/packages.tar.gz of the bucket, or set scheduler.auth: munge"
-    if [ "$ROLE" = compute ]; then   # it has no slurm.conf of its own
+        die "sackd is missing, without which commands cannot reach the controller: use an image with it (package sackd of Debian, slurm-smd-sackd of SchedMD), add it to packages/packages.tar.gz in the bucket, or set scheduler.auth: munge"
+    if [ "$ROLE" = compute ]; then   # it has no slurm.conf
         mkdir -p "$unit"
         echo "SACKD_OPTIONS='--conf-server $CONTROLLERS'" >"$options"
         printf '[Service]\nEnvironmentFile=%s\n' "$options" >"$unit/supercloud.conf"
@@ -237,12 +237,12 @@ step_sackd() { # with auth/slurm commands are signed by a daemon of their host; 
     service sackd
 }
 
-step_database() { # MariaDB and slurmdbd, with the password of the secret store and nowhere else
+step_database() { # MariaDB and slurmdbd; the password is in the secret store only
     local password user=slurm file=$etc/slurmdbd.conf fresh from=$root/opt/supercloud/slurm/slurmdbd.conf
-    [ "$DATABASE" != no ] || { log "runs elsewhere, or not at all"; return; }
+    [ "$DATABASE" != no ] || { log "no database on this host"; return; }
     password=$(secret "$SECRET_DATABASE" random_password) || die "the secret $SECRET_DATABASE cannot be read"
-    if [[ $password == \{* ]]; then   # a database of the cloud keeps both in one secret
-        user=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["username"])' <<<"$password") || die "the secret $SECRET_DATABASE names no user"
+    if [[ $password == \{* ]]; then   # a managed database has user and password in one secret
+        user=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["username"])' <<<"$password") || die "the secret $SECRET_DATABASE has no user name"
         password=$(python3 -c 'import json, sys; print(json.load(sys.stdin)["password"])' <<<"$password") || die "the secret $SECRET_DATABASE has no password"
     fi
     [ -n "$password" ] || die "the secret $SECRET_DATABASE is empty"
@@ -251,7 +251,7 @@ step_database() { # MariaDB and slurmdbd, with the password of the secret store 
         grep -vE '^Storage(Host|User)=' "$from"
         echo "StorageHost=${DATABASE_HOST:-localhost}"
         echo "StorageUser=$user"
-        echo "StoragePass=${password//#/\\#}"   # a bare # begins a comment
+        echo "StoragePass=${password//#/\\#}"   # an unescaped # starts a comment
     } >"$fresh"
     chown slurm: "$fresh"
     chmod 600 "$fresh"
@@ -259,9 +259,9 @@ step_database() { # MariaDB and slurmdbd, with the password of the secret store 
     if [ "$DATABASE" = managed ]; then start_slurmdbd; return; fi
     command -v mariadbd >/dev/null || command -v apt-get >/dev/null && { command -v mariadbd >/dev/null ||
         DEBIAN_FRONTEND=noninteractive apt-get install -y -q mariadb-server; } || dnf install -y -q mariadb-server ||
-        die "MariaDB cannot be installed: use an image that has it"
+        die "MariaDB cannot be installed: use an image that includes it"
     service mariadb
-    attempt 30 mariadb -e 'select 1' || die "MariaDB does not answer"
+    attempt 30 mariadb -e 'select 1' || die "MariaDB does not respond"
     mariadb <<SQL || die "the database cannot be prepared"
 create database if not exists slurm_acct_db;
 create user if not exists slurm@localhost identified by '$password';
@@ -273,40 +273,40 @@ SQL
 
 start_slurmdbd() {
     service slurmdbd
-    attempt 60 sacctmgr -n show cluster || die "slurmdbd does not answer"
+    attempt 60 sacctmgr -n show cluster || die "slurmdbd does not respond"
 }
 
-step_mounts() { # file systems of the plan; mounts.txt says how and where to, the environment where each is
+step_mounts() { # file systems of the plan; mounts.txt has options and mount points, the environment has the sources
     local name kind place type port options source server client tries said
     while read -r name kind place type port options; do
         [[ $name != \#* ]] || continue
         source=$(sed -n "s/^$name=//p" <<<"$STORAGE")
-        [ -n "$source" ] || die "nobody said where the storage $name is"
+        [ -n "$source" ] || die "no source is specified for the storage $name"
         mkdir -p "$root$place"
-        if mountpoint -q "$root$place"; then log "$place is mounted"; continue; fi
+        if mountpoint -q "$root$place"; then log "$place is already mounted"; continue; fi
         log "mounting $name at $place"
         tries=1
         case $kind in
-        lustre) modprobe lustre || die "this image has no Lustre client for its kernel: use one that has, or put its packages into the bucket" ;;
+        lustre) modprobe lustre || die "this image has no Lustre client for its kernel: use an image that has one, or upload its packages to the bucket" ;;
         nfs) ;;
-        weka)   # every backend has the client's installer once it has the software itself, and later the file system
+        weka)   # every backend serves the client's installer once its software is installed; the file system exists later
             server=${source%%[,/]*}:$port tries=${BOOT_TRIES:-180} client=$root/opt/supercloud/weka-client
             command -v weka >/dev/null || { again "$tries" curl -sSf "http://$server/dist/v1/install" -o "$client" &&
                 sh "$client" </dev/null; } || die "the client of $server cannot be installed: $said"
             ;;
-        *) die "no way to mount storage of kind $kind" ;;
+        *) die "mounting storage of kind $kind is not supported" ;;
         esac
         again "$tries" mount -t "$type" -o "$options" "$source" "$root$place" || die "$source cannot be mounted at $place: $said"
     done <"$here/mounts.txt"
 }
 
-step_users() { # what users may have of the cloud, they get from a program that knows who they are, not from the machine's role
+step_users() { # users get cloud credentials from a program that identifies them, not from the machine's role
     local rule=$root/etc/sudoers.d/supercloud program=/opt/supercloud/boot/credentials.sh
-    [ -n "${USERS:-}" ] || { log "the cloud gives users nothing"; return; }
-    command -v visudo >/dev/null || { log "this image has no sudo: users get no credentials of the cloud"; return; }
+    [ -n "${USERS:-}" ] || { log "users get no credentials on this cloud"; return; }
+    command -v visudo >/dev/null || { log "this image has no sudo: users get no cloud credentials"; return; }
     mkdir -p "$root/etc/sudoers.d" "$root/etc/profile.d"
     (umask 337 && printf 'Defaults!%s env_reset, !env_keep, !requiretty\nALL ALL=(root:root) NOPASSWD: %s\n' "$program" "$program" >"$rule.fresh")
-    visudo -cqf "$rule.fresh" || die "sudo refuses $rule.fresh"
+    visudo -cqf "$rule.fresh" || die "sudo rejects $rule.fresh"
     mv -f "$rule.fresh" "$rule"
     cloud_users "$program"
 }
@@ -316,14 +316,14 @@ step_devices() { # an instance that lacks an accelerator must not join
     while read -r pool prefix digits count devices first _adapters; do [ "$pool" = "$POOL" ] && break; done <"$etc/node-facts.txt"
     [ "$pool" = "$POOL" ] || die "node-facts.txt has no pool $POOL"
     log "host names are ${prefix} and $digits digits"
-    if [ "$devices" = /dev/nvidia ] && command -v nvidia-smi >/dev/null; then nvidia-smi >/dev/null || true; fi   # makes the files
+    if [ "$devices" = /dev/nvidia ] && command -v nvidia-smi >/dev/null; then nvidia-smi >/dev/null || true; fi   # creates the device files
     for ((number = first; number < first + count; number++)); do
         [ -e "$root$devices$number" ] || missing+=("$devices$number")
     done
-    [ -z "${missing[*]}" ] || die "of $count accelerators, these have no device: ${missing[*]}"
+    [ -z "${missing[*]}" ] || die "missing devices of $count accelerators: ${missing[*]}"
 }
 
-step_ssh() { # users reach a node only where a job of theirs runs; without the module for that, only who may become root does
+step_ssh() { # users can log in only to nodes where one of their jobs runs; without the module for that, only administrators can
     local module='' directory before pam=$root/etc/pam.d/sshd conf=$root/etc/ssh/sshd_config.d/00-supercloud.conf setting
     local settings
     command -v sshd >/dev/null || { log "this image has no sshd"; return; }
@@ -332,15 +332,15 @@ step_ssh() { # users reach a node only where a job of theirs runs; without the m
     for directory in "$root"/{lib,lib64,usr/lib,usr/lib64}/{,*-linux-gnu/}security; do
         [ ! -e "$directory/pam_slurm_adopt.so" ] || module=$directory/pam_slurm_adopt.so
     done
-    # read whole before it is matched: with pipefail, a command that `grep -q` leaves behind fails
+    # read completely before matching: with pipefail, a command whose output `grep -q` no longer reads fails
     settings=$(sshd -T 2>/dev/null) || settings=''
     if [ -n "$module" ] && [ -e "$pam" ] && grep -qix 'usepam yes' <<<"$settings"; then
-        log "sshd asks $module"
-        # pam_systemd takes processes out of the job again
-        if command -v pam-auth-update >/dev/null; then pam-auth-update --package --remove systemd || die "pam_systemd cannot be removed"; fi
+        log "sshd uses $module"
+        # pam_systemd would move processes out of the job's cgroup
+        if command -v pam-auth-update >/dev/null; then pam-auth-update --package --remove systemd || die "pam_systemd cannot be disabled"; fi
         [ ! -e "$root/etc/pam.d/password-auth" ] || sed -i '/pam_systemd/d' "$root/etc/pam.d/password-auth"
         sed -i '/pam_slurm_adopt\|# supercloud/d' "$pam"
-        # the last of the account rules; groups are those that may become root in Debian and Red Hat
+        # the last account rules; these groups may use sudo in Debian and Red Hat
         printf '%s\n' 'account sufficient pam_succeed_if.so quiet user ingroup sudo # supercloud' \
             'account sufficient pam_succeed_if.so quiet user ingroup wheel # supercloud' \
             'account required pam_slurm_adopt.so # supercloud' >>"$pam"
@@ -349,33 +349,33 @@ step_ssh() { # users reach a node only where a job of theirs runs; without the m
         log "this image has no pam_slurm_adopt, or sshd does not use PAM: only root and members of sudo and wheel may log in"
         mkdir -p "$(dirname "$conf")"
         echo 'AllowGroups root sudo wheel' >"$conf"
-        setting=$(sshd -T 2>/dev/null | grep -i '^allowgroups ') || die "sshd does not read $conf: put an Include of its folder into sshd_config in the image"
+        setting=$(sshd -T 2>/dev/null | grep -i '^allowgroups ') || die "sshd does not read $conf: add an Include of its folder to sshd_config in the image"
         log "sshd: $setting"
     fi
-    # it is called one or the other
+    # the unit has one of these names
     [ "$before" = "$(cat "$conf" 2>/dev/null || true)" ] || systemctl try-reload-or-restart ssh sshd 2>/dev/null || true
 }
 
 asked() { SLURM_CONF=$root/opt/supercloud/slurm/slurm.conf scontrol "$@"; }
 
-own_name() { # the node that the controller says has this instance's address
+own_name() { # the node that has this instance's address, according to the controller
     awk -v mine="NodeAddr=${own[address]}" '
         / State=[^ ]*POWER(ED|ING)_DOWN/ { next }
         { for (word = 2; word <= NF; word++) if ($word == mine) { sub("NodeName=", "", $1); print $1; exit } }' < <(asked -o show nodes 2>/dev/null)
 }
 
-step_join() { # wait for a name, then slurmd as a dynamic node under it
+step_join() { # wait for a node name, then start slurmd as a dynamic node
     local node='' line
     for ((second = 0; second < ${BOOT_WAIT:-1800}; second += 5)); do
         node=$(own_name)
         [ -z "$node" ] || break
-        [ $second -gt 0 ] || log "waiting until the controller gives this instance a name"
+        [ $second -gt 0 ] || log "waiting for the controller to assign a node name"
         sleep 5
     done
-    [ -n "$node" ] || die "the controller gave this instance no name within ${BOOT_WAIT:-1800} s: see scale.log there"
-    line=$(grep -v '^#' "$root/opt/supercloud/slurm/join-$POOL.conf") || die "there is no join-$POOL.conf"
+    [ -n "$node" ] || die "the controller assigned no node name within ${BOOT_WAIT:-1800} s: see scale.log there"
+    line=$(grep -v '^#' "$root/opt/supercloud/slurm/join-$POOL.conf") || die "join-$POOL.conf is missing"
     log "this is node $node"
-    [ "$(hostname)" = "$node" ] || hostnamectl set-hostname "$node" || die "cannot be called $node"
+    [ "$(hostname)" = "$node" ] || hostnamectl set-hostname "$node" || die "the host name cannot be set to $node"
     {
         echo "NODE='$node'"
         echo "SERVERS='$CONTROLLERS'"
@@ -386,65 +386,65 @@ step_join() { # wait for a name, then slurmd as a dynamic node under it
     mkdir -p "$root/etc/systemd/system/slurmd.service.d"
     printf '[Service]\nExecStart=\nExecStart=%s/slurmd.sh\n' "$here" >"$root/etc/systemd/system/slurmd.service.d/supercloud.conf"
     systemctl daemon-reload
-    # both would listen to the same socket, and the end of sackd would remove the folder with that of slurmd
+    # both would listen on the same socket, and stopping sackd would remove its directory
     [ "$AUTH" != slurm ] || systemctl is-active -q slurmd || systemctl stop sackd
     service slurmd
     attempt "${BOOT_JOIN:-120}" joined "$node" || die "slurmd runs, but $node is $(asked -o show node "$node" 2>&1 | sed -n 's/.*\(State=[^ ]*\).*/\1/p')"
 }
 
-joined() { # slurmctld has heard of this start of slurmd and finds nothing wrong with it
+joined() { # slurmctld has registered this start of slurmd without errors
     local state
     state=$(asked -o show node "$1" 2>/dev/null | sed -n 's/.* State=\([^ ]*\).*/\1/p')
     [[ -n $state && ! $state =~ POWERING_UP|POWERED_DOWN|NOT_RESPONDING|INVAL|UNKNOWN ]]
 }
 
-step_place() { # where the node is: Slurm's own topology in releases that can be told, a feature a level in older ones
+step_place() { # location of the node: in Slurm's topology if the release can update it, else a feature for each level
     local node line level features tree=network:root
     # shellcheck source=/dev/null
     source "$root/etc/supercloud/node"
     # shellcheck disable=SC2153  # NODE and LINE are in that file
     node=$NODE line=$LINE
     local levels=()
-    # a cloud does not know at once where a new instance is
+    # the location of a new instance is available only after a while
     [ -n "${own[network]:-}" ] || step_identity
     for level in ${own[network]:-}; do levels+=("${level//[^A-Za-z0-9_-]/-}"); done
     if [ -z "$TOPOLOGY" ]; then
         features=$(sed -n 's/.*Features=\([^ ]*\).*/\1/p' <<<"$line")
         for level in "${levels[@]}"; do features+=,net-$level; done
         [ -z "${own[zone]:-}" ] || features+=,zone-${own[zone]}
-        asked update NodeName="$node" AvailableFeatures="$features" ActiveFeatures="$features" || die "features are refused"
+        asked update NodeName="$node" AvailableFeatures="$features" ActiveFeatures="$features" || die "the features were rejected"
         return
     fi
-    # Not as features too: before 26.11 a node whose features are changed alone loses its place when it is switched off,
-    # and a job of several nodes is refused when too few of them are in the tree (SchedMD's issue 51012).
+    # Not as features too: before 26.11 a node whose features alone are changed loses its place when it is powered off,
+    # and a multi-node job is rejected when too few of them are in the tree (SchedMD's issue 51012).
     if [ -z "${levels[*]}" ]; then
-        log "the cloud does not say where the instance is${own[zone]:+, but for its zone}"
+        log "the cloud reports no network location of the instance${own[zone]:+, only its zone}"
         levels=("${own[zone]:+zone-${own[zone]//[^A-Za-z0-9_-]/-}}")
     fi
     for level in "${levels[@]}"; do tree+=:${level:-unknown}; done
-    # what else it is in, a scale-up domain, stays
+    # keep its other topologies (scale-up domain)
     tree+=$(asked -o show node "$node" | sed -n 's/.* Topology=network:[^, ]*\(,[^ ]*\).*/\1/p')
-    asked update NodeName="$node" Topology="$tree" || die "the topology $tree is refused"
+    asked update NodeName="$node" Topology="$tree" || die "the topology $tree was rejected"
     log "topology $tree"
 }
 
 step_control() { # the controller
     local answer
     service slurmctld
-    attempt 60 scontrol ping || die "slurmctld does not answer"
+    attempt 60 scontrol ping || die "slurmctld does not respond"
     answer=$(scontrol ping) || true
     grep -qw "$HOST.*UP" <<<"$answer" || die "slurmctld of $HOST is not up: ${answer//$'\n'/ }"
 }
 
-step_scaler() { # what gives names to instances and sizes to groups, for as long as the machine lives
+step_scaler() { # the service that assigns node names to instances and sizes to groups
     mkdir -p "$root/etc/systemd/system"
     cat >"$root/etc/systemd/system/supercloud-scaler.service" <<UNIT
 [Unit]
-Description=Slurm's wishes become sizes of cloud groups
+Description=Scale cloud instance groups for Slurm
 After=slurmctld.service
 [Service]
 User=slurm
-ExecStart=$here/scale.sh loop
+ExecStart=/usr/bin/env python3 $here/scaler loop
 Restart=always
 RestartSec=10
 [Install]
@@ -452,8 +452,8 @@ WantedBy=multi-user.target
 UNIT
     systemctl daemon-reload
     service supercloud-scaler
-    # before, jobs would be refused
-    attempt 120 known_nodes || die "Slurm was not told of its nodes: see scale.log"
+    # earlier, jobs would be rejected
+    attempt 120 known_nodes || die "the nodes are not registered with Slurm: see scale.log"
 }
 
 known_nodes() {
@@ -463,14 +463,14 @@ known_nodes() {
     done < <(sed -n 's/^NodeName=\([^ ]*\).*/\1/p' "$etc/cloud-nodes.conf")
 }
 
-step_accounts() { # tenants and their limits, before and after the controller's start: those on accelerators need one that has run
-    [ "$ACCOUNTING" = yes ] || { log "there are none"; return; }
-    # slurmctld does not start without an answer
-    attempt 600 sacctmgr -n show cluster || die "slurmdbd does not answer"
+step_accounts() { # tenants and limits, before and after the start of the controller: limits on accelerators need one that has run
+    [ "$ACCOUNTING" = yes ] || { log "no accounting"; return; }
+    # slurmctld does not start without a response
+    attempt 600 sacctmgr -n show cluster || die "slurmdbd does not respond"
     [ ! -x "$etc/accounts.sh" ] || "$etc/accounts.sh" || die "accounts.sh failed"
 }
 
-step_restart() { # the same at every later start
+step_restart() { # run boot.sh at every later start
     mkdir -p "$root/etc/systemd/system"
     cat >"$root/etc/systemd/system/supercloud-boot.service" <<UNIT
 [Unit]
@@ -490,17 +490,17 @@ UNIT
 declare -A stale=()
 changed() { stale[$1]=yes; }
 
-service() { # NAME: running, and begun anew where what it reads has changed
+service() { # NAME: start it, or restart it if its configuration has changed
     local name=$1 unit=$1 needs=$1
     case $name in slurmctld | sackd) needs=slurm ;; esac
-    # no daemon starts by itself at a later start: before the state disk is mounted it would begin with no state
+    # boot.sh starts all daemons: one that systemd starts before the state disk is mounted would have no state
     systemctl disable -q "$unit" 2>/dev/null || true
     if [ -n "${stale[$needs]:-}${stale[$name]:-}" ] || ! systemctl is-active -q "$unit"; then
-        systemctl restart "$unit" || die "$name does not start: $(journalctl -u "$unit" -n 5 --no-pager 2>/dev/null | tail -n 3)"
+        systemctl restart "$unit" || die "$name failed to start: $(journalctl -u "$unit" -n 5 --no-pager 2>/dev/null | tail -n 3)"
     fi
 }
 
-attempt() { # SECONDS COMMAND...: again and again until it succeeds
+attempt() { # SECONDS COMMAND...: repeat until it succeeds
     local left=$1
     shift
     until "$@" >/dev/null 2>&1; do
@@ -510,7 +510,7 @@ attempt() { # SECONDS COMMAND...: again and again until it succeeds
     done
 }
 
-again() { # TRIES COMMAND...: with pauses until it succeeds; what it said last is in $said
+again() { # TRIES COMMAND...: repeat with pauses until it succeeds; $said has its last output
     local left=$1
     shift
     until said=$("$@" 2>&1); do

@@ -61,7 +61,7 @@ restart)
         command=($(sed -n 's/^ExecStart=\(..*\)/\1/p' /etc/systemd/system/supercloud-keys.service))
         ;;
     supercloud-scaler)
-        command=(setpriv --reuid=slurm --regid=slurm --clear-groups /opt/supercloud/boot/scale.sh loop)
+        command=(setpriv --reuid=slurm --regid=slurm --clear-groups python3 /opt/supercloud/boot/scaler loop)
         ;;
     *) exit 5 ;;
     esac

@@ -95,6 +95,7 @@ def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
     assert (infiniband, ethernet, managers) == (64, 8, 8)
 
 
+@pytest.mark.slow
 def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
     """254 + 2 x 240 straight fibres need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
     52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves."""

@@ -20,6 +20,7 @@ from supercloud.targets.report.glance import render_overview
 from supercloud.targets.site.bom.items import build_items
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["01-minimal", "05-superpod-networks", "07-storage"])
 def test_everything_has_the_same_numbers_of_links_and_cables(name: str) -> None:
     path: Path = next(item for item in EXAMPLES if item.parent.name == name)

@@ -264,6 +264,7 @@ def _same(plan: Plan, one: str, other: str) -> bool:
     return numbers[one] == numbers[other]
 
 
+@pytest.mark.slow
 def test_labels_have_the_name_on_the_switch_and_that_of_its_system() -> None:
     """Mellanox-SN5600-O128/port_config.ini of SONiC: cage 1 is Ethernet0 and Ethernet4, cage 64 Ethernet504 and 508."""
     text = render(plan_with("sonic"), "cabling")["compute.csv"]
@@ -301,20 +302,21 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
     assert found.differences == () and found.checked == found.links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         (
             sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0]
             + "Total entries displayed:  9\n",
-            r"6: 9 entries are announced, 1 are there; the text was cut off",
+            r"6: 9 entries are announced, 1 found; the text was truncated",
         ),
-        (nvue([("swp1s0", "compute-le…", "swp1")]), r"4: 'compute-le…' was cut by a narrow terminal"),
-        ("Interface  Speed  Type  Remote Host  Remote Port\n", r"2: no line under the titles"),
-        ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns do not stand under"),
-        (nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line has no end"),
-        ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: the LLDP neighbours of found"),
-        ('{"swp1": {"type": "swp"}}', "1: no LLDP neighbours in it"),
+        (nvue([("swp1s0", "compute-le…", "swp1")]), r"4: 'compute-le…' was truncated by a narrow terminal"),
+        ("Interface  Speed  Type  Remote Host  Remote Port\n", r"2: no line under the column titles"),
+        ("Interface  Speed  Remote Host  Remote Port\n-----  ------  -----\n", "1: the columns are not aligned with"),
+        (nvue([("swp1s0", "compute-leaf-002", "swp1")])[:-9], "4: the last line is incomplete"),
+        ('{"lldp": [{"interface": [{"name": "swp1", "chassis": [], "port": 7}]}]}', "1: unknown format of the LLDP"),
+        ('{"swp1": {"type": "swp"}}', "1: contains no LLDP neighbours"),
     ],
 )
 def test_tables_that_were_cut(text: str, said: str, tmp_path: Path) -> None:

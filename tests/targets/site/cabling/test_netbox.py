@@ -85,6 +85,7 @@ def types_of(files: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {item["model"]: item for item in found}
 
 
+@pytest.mark.slow
 def test_device_types_are_as_the_library_wants_them(files: dict[str, Any]) -> None:
     types = types_of(files)
     check = jsonschema.Draft202012Validator(DEVICE_TYPE)
@@ -97,6 +98,7 @@ def test_device_types_are_as_the_library_wants_them(files: dict[str, Any]) -> No
     assert len(slugs) == len(set(slugs))
 
 
+@pytest.mark.slow
 def test_devices_stand_within_their_racks_and_not_in_each_other(files: dict[str, Any], plan: Plan) -> None:
     types, racks = types_of(files), {row["name"]: int(row["u_height"]) for row in rows(files, "4-racks.csv")}
     held: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
@@ -117,6 +119,7 @@ def test_devices_stand_within_their_racks_and_not_in_each_other(files: dict[str,
             assert one[1] <= other[0], (rack, one, other)
 
 
+@pytest.mark.slow
 def test_cables_have_fields_that_netbox_knows(files: dict[str, Any]) -> None:
     types = {model: {port["name"] for port in item["interfaces"]} for model, item in types_of(files).items()}
     devices = {row["name"]: row["device_type"] for row in rows(files, "6-devices.csv")}
@@ -131,6 +134,7 @@ def test_cables_have_fields_that_netbox_knows(files: dict[str, Any]) -> None:
             used.add(end)
 
 
+@pytest.mark.slow
 def test_interfaces_have_the_name_of_the_system_and_the_label_of_the_box() -> None:
     path = next(path for path in EXAMPLES if path.parent.name == "06-roce-small")
     from supercloud.spec.loader import loads

@@ -9,6 +9,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import pytest
 from discovery import End, Net
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +20,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.targets import render
 from supercloud.targets.site.cabling.netlist import build_numbered_links
 from supercloud.targets.site.cabling.verify import VerificationResult, verify_output
+
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[4] / "examples"
 KINDS = ("cut", "swap", "move", "extra")

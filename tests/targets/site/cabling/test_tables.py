@@ -45,6 +45,7 @@ def superpod() -> list[dict[str, str]]:
     return rows(render(plan_of(), "cabling")["compute.csv"])
 
 
+@pytest.mark.slow
 def test_every_link_once_with_vendor_names(superpod: list[dict[str, str]]) -> None:
     assert len(superpod) == 1016 + 4 + 1024
     ends = [end for row in superpod for end in row["label_a"].split(" > ")]
@@ -101,6 +102,7 @@ def test_copper_only_where_both_ports_of_a_cage_go_to_one_cage() -> None:
     assert set(Counter(table.cable_number[twin].tolist()).values()) == {2}
 
 
+@pytest.mark.slow
 def test_media_are_obeyed_and_what_is_too_far_is_a_finding() -> None:
     fibre = table_of(plan_of(SUPERPOD, ("manager: {links: 4}", "cabling: {media: [fibre]}\n    manager: {links: 4}")))
     assert {item.medium for item in fibre.kinds} == {"fibre"}
@@ -115,7 +117,7 @@ def test_more_nodes_than_ports_is_a_finding_with_numbers() -> None:
     plan = plan_of(SUPERPOD, ("nodes: 127", "nodes: 128"), ("manager: {links: 4}", "su: 32\n    manager: {links: 4}"))
     (found,) = [item for item in plan.errors if item.check == "fabric-fit"]
     assert "128 nodes" in found.problem and "4 reserved links need 4 free leaf ports" in found.problem
-    assert found.hint == "set su: 26, or take 127 nodes"
+    assert found.hint == "set su: 26, or use 127 nodes"
 
 
 def test_two_cables_in_one_port_are_refused() -> None:
@@ -124,12 +126,14 @@ def test_two_cables_in_one_port_are_refused() -> None:
     assert "43 ports down, 4 up and 20 to the other leaf of its pair" in found.problem and "(leaf_down)" in found.hint
 
 
+@pytest.mark.slow
 def test_unknown_names_are_numbers_and_unknown_kinds_are_left_out() -> None:
     table = table_of(plan_of(EXAMPLES / "04-roce-24k" / "cluster.yaml"))
     assert table.count == 56184 and (table.kind_index < 0).all()
     assert table.get_port_names("target")[0] == "1"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", sorted(item.name for item in EXAMPLES.iterdir() if item.is_dir()))
 def test_every_example_is_cabled_without_conflicts(example: str) -> None:
     plan = plan_of(EXAMPLES / example / "cluster.yaml")
@@ -150,6 +154,7 @@ def test_every_example_is_cabled_without_conflicts(example: str) -> None:
         )
 
 
+@pytest.mark.slow
 def test_netbox_files_hang_together() -> None:
     import yaml
 

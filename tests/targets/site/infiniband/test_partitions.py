@@ -142,6 +142,7 @@ def test_a_storage_fabric_without_a_server_is_said(tmp_path: Path) -> None:
     assert "no server is on compute" in findings_of(plan, "subnet-reach")[0]
 
 
+@pytest.mark.slow
 def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
     plan = plan_of(guided(LLM), folder)
     assert findings_of(plan, "subnet-reach") == [
@@ -154,11 +155,12 @@ def test_nodes_of_no_tenant_are_said(folder: Path) -> None:
     assert find_key_match(keys["train-0001"], keys["train-0004"]) == (False, frozenset({compute_pkey("vision")}))
 
 
+@pytest.mark.slow
 def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folder: Path) -> None:
     both = 'tenant: vision, hosts: "train-[0003-0008]"'
     plans = [plan_of(guided(*order), folder) for order in ((LLM, both), (both, LLM))]
     (problem,) = findings_of(plans[0], "subnet-reach")
-    assert "1 nodes of vision are also of llm, whose key is at index 0 on them: train-0003" in problem
+    assert "1 nodes of vision are also belong to llm, whose key is at index 0 on them: train-0003" in problem
     assert (
         render(plans[0], "infiniband")["compute/partitions.conf"]
         == (render(plans[1], "infiniband")["compute/partitions.conf"])
@@ -168,6 +170,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
     assert 0x8000 | compute_pkey("vision") in keys["train-0003"].other_keys
 
 
+@pytest.mark.slow
 def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
     """They were numbered in the order of the spec: without llm, vision had the key that llm's nodes still had."""
     three = guided(LLM, VISION, "tenant: audio", tenants="llm, vision, audio")
@@ -178,6 +181,7 @@ def test_keys_stay_when_tenants_come_go_or_change_order(folder: Path) -> None:
         assert not any(item.path.endswith(".pkey") for item in diff_plans(plan_of(three, folder), fewer))
 
 
+@pytest.mark.slow
 def test_a_changed_key_is_in_the_diff(folder: Path) -> None:
     one, other = (plan_of(guided(LLM, f"{VISION}, pkey: {key}"), folder) for key in (7, 8))
     (change,) = diff_plans(one, other)
@@ -198,6 +202,7 @@ def test_tenants_with_one_key_are_told_which_one_to_declare(folder: Path) -> Non
     assert found.path == "fabrics[0].partitions[1].pkey" and f"set pkey: {compute_pkey('vision')}" in found.hint
 
 
+@pytest.mark.slow
 def test_colliding_names_are_found_and_the_advice_is_free() -> None:
     seen: dict[int, str] = {}
     first, second = next(
@@ -226,7 +231,7 @@ def test_slurm_partitions_over_tenants_that_do_not_reach_each_other_are_said(fol
 def test_machines_of_services_need_their_guids_before_anything_is_rendered(folder: Path) -> None:
     fabric = "guids: guids.txt\n    services: [{name: mgmt, count: 2, links: 1}]"
     plan = plan_of(spec_of(LLM, VISION, fabric=fabric), folder)
-    assert findings_of(plan, "subnet-guids") == ["the GUIDs of 2 of 2 ports are not known, the first is 'mgmt-01'"]
+    assert findings_of(plan, "subnet-guids") == ["the GUIDs of 2 of 2 ports are unknown, the first is 'mgmt-01'"]
     with pytest.raises(InputError, match="cannot be rendered"):
         render(plan, "infiniband")
 

@@ -30,6 +30,7 @@ def test_the_open_manager_has_the_fat_tree_and_no_further_fallback() -> None:
     assert "=" not in conf and "root_guid_file" not in conf and "sharp" not in conf
 
 
+@pytest.mark.slow
 def test_licensed_things_need_the_manager_that_has_them() -> None:
     found = [item.problem for item in plan_of("adaptive_routing: true\n    sharp: true").errors]
     assert found == [
@@ -43,6 +44,7 @@ def test_licensed_things_need_the_manager_that_has_them() -> None:
     assert "high_ber_ports_auto_isolation" in bundle["compute/ufm/gv.cfg"]
 
 
+@pytest.mark.slow
 def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     names = [f"compute-spine-{number:03d}" for number in range(1, 17)]
     names += [f"train-0001 mlx5_{port}" for port in (11, 6, 10, 9, 4, 3, 5, 0)]
@@ -55,7 +57,7 @@ def test_roots_and_partitions_from_a_file_of_guids(tmp_path: Path) -> None:
     assert '0x000000000000b8ce "compute-spine-001"' in bundle["compute/node-name-map"]
     lacking = [item for item in plan_of(more, tmp_path).errors if item.check == "subnet-guids"]
     assert [(item.path, item.problem) for item in lacking] == [
-        ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are not known, the first is 'train-0002 mlx5_11'"),
+        ("fabrics[0].partitions[1]", "the GUIDs of 8 of 1008 ports are unknown, the first is 'train-0002 mlx5_11'"),
     ]
 
 
@@ -72,16 +74,17 @@ def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\n", "a 0x12345678901234567\n", "a b c 0x1\n"])
-def test_what_is_no_guid_is_an_error_with_its_line(text: str) -> None:
+def test_an_invalid_guid_is_an_error_with_its_line(text: str) -> None:
     with pytest.raises(InputError, match="guids:1: this line is not a name and a GUID"):
         parse_guids(text, "guids")
 
 
 def test_a_missing_file_is_a_finding(tmp_path: Path) -> None:
     (found,) = [item for item in plan_of("guids: none.txt", tmp_path).errors if item.check == "guids-file"]
-    assert "'none.txt': there is no such file" in found.problem
+    assert "'none.txt': file not found" in found.problem
 
 
+@pytest.mark.slow
 def test_servers_of_storage_are_reached_by_every_tenant(tmp_path: Path) -> None:
     """They are in the simulated network and in the list of cables too, with the adapters that their machine has."""
     spec = SPEC.parents[1] / "07-storage" / "cluster.yaml"

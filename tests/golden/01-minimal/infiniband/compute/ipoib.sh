@@ -2,15 +2,15 @@
 # minimal, compute: made from the spec; edits are lost
 # Names and addresses of this host's interfaces on compute (IPoIB): file systems are addressed by them.
 #   ipoib.sh show [HOST]   print them
-#   ipoib.sh networkd      at boot, as root: name the interfaces, write them for systemd-networkd, and load them
+#   ipoib.sh networkd      at boot, as root: name the interfaces, write their files for systemd-networkd, and reload
 set -euo pipefail
 shopt -s extglob
 
 how=${1:-show}
 name=${2:-$(hostname -s)}
 system=${DESTDIR:-}
-# A port a line: interface, RDMA device, first address of its block, hosts of the block before the first of these, prefix
-# length. "-" is a device that the catalog does not know: then the interface must have its name already.
+# One port per line: interface, RDMA device, first address of its block, hosts of the block before the first of these, prefix
+# length. "-": the device is not in the catalog; then the interface must already have its name.
 case $name in
 train-+([0-9]))
     prefix=train- first=1 last=16
@@ -25,15 +25,15 @@ train-+([0-9]))
         "rail6 mlx5_5 2886828032 0 18"
         "rail7 mlx5_0 2886844416 0 18"
     ) ;;
-*) echo "$name is no host of compute" >&2; exit 2 ;;
+*) echo "$name is not a host of compute" >&2; exit 2 ;;
 esac
 number=$((10#${name#"$prefix"}))
 if ((number < first || number > last)); then
-    echo "$name is no host of compute: they end at $prefix$last" >&2
+    echo "$name is not a host of compute: the last one is $prefix$last" >&2
     exit 2
 fi
 
-found_of() { # interface of the plan, RDMA device: what the interface is called now; nothing where it is not there
+find_interface() { # interface of the plan, RDMA device: current name of the interface; empty if it does not exist
     local found
     if [ "$2" = - ] && [ -e "$system/sys/class/net/$1" ]; then
         echo "$1"
@@ -46,19 +46,19 @@ found_of() { # interface of the plan, RDMA device: what the interface is called 
     done
 }
 
-if [ "$how" = networkd ]; then # nothing is changed unless all of them are known
+if [ "$how" = networkd ]; then # no changes unless all interfaces are found
     lacking=0
     for line in "${ports[@]}"; do
         read -r interface device _ <<<"$line"
-        if [ -n "$(found_of "$interface" "$device")" ]; then
+        if [ -n "$(find_interface "$interface" "$device")" ]; then
             continue
         fi
         lacking=1
         if [ "$device" = - ]; then
-            echo "no interface is called $interface, and the catalog does not know the RDMA devices of $machine on compute:" \
-                "name it (systemd.link), or give adapters.devices in an overlay" >&2
+            echo "unknown interface $interface, and the catalog has no RDMA devices of $machine on compute:" \
+                "name it (systemd.link), or set adapters.devices in a catalog overlay" >&2
         else
-            echo "$device has no interface: load ib_ipoib, and see ibstat $device" >&2
+            echo "$device has no interface: load ib_ipoib and check ibstat $device" >&2
         fi
     done
     if ((lacking)); then
@@ -77,7 +77,7 @@ for line in "${ports[@]}"; do
     case $how in
     show) echo "$addressed $device $text" ;;
     networkd)
-        current=$(found_of "$interface" "$device")
+        current=$(find_interface "$interface" "$device")
         if [ "$current" != "$interface" ]; then
             ip link set dev "$current" down
             ip link set dev "$current" name "$interface"
@@ -85,11 +85,11 @@ for line in "${ports[@]}"; do
         printf '[Match]\nName=%s\n\n[Network]\nAddress=%s\nIPv6AcceptRA=no\n' "$addressed" "$text" >"$folder/50-ipoib-$addressed.network"
         ip link set dev "$interface" up
         ;;
-    *) echo "show or networkd, not '$how'" >&2; exit 2 ;;
+    *) echo "unknown command '$how': use show or networkd" >&2; exit 2 ;;
     esac
 done
 if [ "$how" = networkd ]; then
-    # several interfaces, one kernel: each answers for its own addresses only
+    # several interfaces on one host: each must answer ARP for its own addresses only
     settings=$system/etc/sysctl.d/90-ipoib-compute.conf
     for line in "${ports[@]}"; do
         read -r interface _ <<<"$line"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # minimal, compute: made from the spec; edits are lost
-# Starts the subnet manager of compute on the port by which this host is on compute. OpenSM binds to one port, and
-# without a GUID to the first active one, which may be on another fabric: then that one has two managers, and this one none.
-# /etc/default/opensm-compute may say what the plan does not know of a host:
+# Starts the subnet manager of compute on this host's port on compute. OpenSM binds to one port; without a GUID to
+# the first active one, which may be on another fabric: that one would then have two managers, and this one none.
+# /etc/default/opensm-compute may set what is not in the plan:
 #   OPENSM_PORT=     an RDMA device (mlx5_0), a device and the number of its port (mlx5_0/2), or the GUID of a port
-#   OPENSM_HOST=     the name of this host in the plan, where it has another
+#   OPENSM_HOST=     the name of this host in the plan, if it differs
 #   OPENSM_CONFIG=   opensm.conf on the master, opensm-standby.conf on others
 set -euo pipefail
 shopt -s nullglob extglob
@@ -21,7 +21,7 @@ refuse() {
     exit 1
 }
 
-# What the plan knows of a host: a port by its GUID where GUIDs are known, else by its RDMA device.
+# The planned port of a host: by its GUID if GUIDs are known, else by its RDMA device.
 planned=
 case $host in
 train-+([0-9])) planned=mlx5_11 ;;
@@ -46,7 +46,7 @@ done
 
 wanted=${port:-$planned}
 if [ -z "$wanted" ]; then
-    ((count == 1)) || refuse "$host has $count InfiniBand ports, and the plan does not know which is on compute:" \
+    ((count == 1)) || refuse "$host has $count InfiniBand ports, and the plan does not specify which one is on compute:" \
         "set OPENSM_PORT in /etc/default/opensm-compute to one of ${names[*]}"
     wanted=${guids[0]}
 fi
@@ -60,7 +60,7 @@ done
 [ -n "$guid" ] || refuse "$host has no InfiniBand port $wanted on compute; it has ${names[*]} (${guids[*]}):" \
     "set OPENSM_PORT in /etc/default/opensm-compute"
 
-# managers of several fabrics on one host must not read each other's LIDs, which opensm keeps
+# managers of several fabrics on one host must not share the LIDs that opensm caches
 export OSM_CACHE_DIR=$system/var/cache/opensm/$name OSM_TMP_DIR=$system/var/log/opensm/$name
 mkdir -p "$system/run/opensm" "$OSM_CACHE_DIR" "$OSM_TMP_DIR"
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # made by supercloud VERSION from storage; edits are lost
-# clients.sh: once, on the first server: the nodes join as clients, by their names on storage as the servers did:
-# a node is known by the name that its daemon is reached by. Values to begin with, not measured here.
+# clients.sh: run once, on the first server: adds the nodes as clients, by their names on storage, like the servers:
+# a node is identified by the name of its daemon's address. Initial values, not measured.
 set -euo pipefail
 
 printf '%s\n' train-{0001..0031}-storage >train.clients

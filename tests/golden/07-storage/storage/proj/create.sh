@@ -1,12 +1,12 @@
 #!/bin/bash
 # made by supercloud VERSION from storage; edits are lost
-# create.sh: once, on the first server, with Storage Scale installed on all and ssh between them.
+# create.sh: run once, on the first server, with Storage Scale installed on all servers and ssh between them.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 mmcrcluster -N nodes.txt -C proj.storage.internal -r /usr/bin/ssh -R /usr/bin/scp
 mmchlicense server --accept -N all
-mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N all # a value to begin with, not measured here
+mmchconfig pagepool=16G,verbsRdma=enable,verbsRdmaSend=yes -N all # initial value, not measured
 mmstartup -a
 mmcrnsd -F disks.stanza
 mmcrfs proj -F disks.stanza -B 4M -m 2 -M 2 -r 2 -R 2 -n 34 -T /proj -A yes

@@ -1,18 +1,18 @@
 #!/bin/bash
 # made by supercloud VERSION from storage; edits are lost
-# client-tuning.sh: after the mount, on every client. Values to begin with, not measured here: change them by what you measure.
+# client-tuning.sh: run after the mount, on every client. Initial values, not measured: adjust them to your measurements.
 set -uo pipefail
 
 failed=0
-set_parameter() { # a value that is refused does not keep the others from being set
+set_parameter() { # a rejected value does not prevent the others from being set
     lctl set_param "$1" || failed=1
 }
 
 set_parameter 'osc.scratch-OST*.max_rpcs_in_flight=64'
-# no larger than brw_size of the targets, which a client reads when it connects
+# not larger than brw_size of the targets, which a client reads when it connects
 if ! lctl set_param 'osc.scratch-OST*.max_pages_per_rpc=16M'; then
     failed=1
-    echo "the object targets take smaller requests: set obdfilter.scratch-OST*.brw_size=16 on the object servers" \
+    echo "the object targets accept only smaller requests: set obdfilter.scratch-OST*.brw_size=16 on the object servers" \
         "(mount-targets.sh), and mount /scratch again" >&2
 fi
 set_parameter 'llite.scratch-*.max_read_ahead_mb=1024'

@@ -1,7 +1,7 @@
 #!/bin/bash
 # made by supercloud VERSION from storage; edits are lost
-# format.sh: formats the targets of this server of scratch; run once on each. A device that holds a target is left alone.
-# Devices are found under one name: /dev/mapper/scratch-mgt, -mdt0000, -ost0000 (multipath aliases or volumes),
+# format.sh: formats the targets of this server of scratch; run it once on each. A device that holds a target is left unchanged.
+# Device names: /dev/mapper/scratch-mgt, -mdt0000, -ost0000 (multipath aliases or volumes),
 # seen by both servers of a pair.
 # An object target is 8 + 2 drives of 15.36 TB; a metadata target has at least 6524 GiB.
 set -euo pipefail
@@ -17,7 +17,7 @@ make_target() { # device, arguments of mkfs.lustre
     local device=$1
     shift
     if tunefs.lustre --dryrun "$device" >/dev/null 2>&1; then
-        echo "$device is formatted"
+        echo "$device is already formatted"
         return
     fi
     mkfs.lustre "$@" --backfstype=ldiskfs "$device"
@@ -45,7 +45,7 @@ scratch-oss-*)
     done
     ;;
 *)
-    echo "$host is no server of scratch" >&2
+    echo "$host is not a server of scratch" >&2
     exit 1
     ;;
 esac

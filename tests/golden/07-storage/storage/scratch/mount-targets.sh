@@ -20,7 +20,7 @@ scratch-oss-*)
     for target in 0 1; do
         start "$(printf 'scratch-ost%04x' $(((number - 1) * 2 + target)))"
     done
-    # MiB of a request; clients read it when they connect, so it is set before they mount
+    # request size in MiB; clients read it when they connect, so that it is set before they mount
     lctl set_param 'obdfilter.scratch-OST*.brw_size=16'
     ;;
 esac

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # made by supercloud VERSION from the spec k8s; edits are lost
-# Gives the interfaces of a node's compute adapters the names of their rails, before the kubelet starts: the device
-# plugins tell the rails apart by them. Run it at boot as root.
+# Renames the interfaces of a node's compute adapters to the names of their rails, before the kubelet starts: the device
+# plugins identify the rails by these names. Run it at boot as root.
 set -euo pipefail
 
 while read -r device name; do
     folder=/sys/class/infiniband/$device/device/net
-    [ -d "$folder" ] || { echo "$device is not there: $name is missing" >&2; continue; }
+    [ -d "$folder" ] || { echo "$device does not exist: $name is missing" >&2; continue; }
     current=$(ls "$folder")
     [ "$current" = "$name" ] && continue
     ip link set "$current" down

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # made by supercloud VERSION from the spec ultra; edits are lost
-# Amazon Web Services: all that is different from other clouds.
+# Functions for Amazon Web Services.
 # docs.aws.amazon.com: EC2 user guide (instance metadata, instance topology), Auto Scaling and Secrets Manager references.
 PATH=$PATH:/snap/bin
-cloud_ready() { # Amazon's images have it, Canonical's do not
+cloud_ready() { # Amazon's images include the AWS CLI, Canonical's do not
     command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli || apt-get install -y -q awscli
 }
 cloud_imds() { # PATH
@@ -12,14 +12,14 @@ cloud_imds() { # PATH
         curl -sf --retry 2 -H "X-aws-ec2-metadata-token: $token" "http://169.254.169.254/latest/meta-data/$1"
 }
 cloud_fetch() { aws s3 cp --only-show-errors --region "$REGION" "s3://$BUCKET/$1" "$2"; }
-cloud_secret() { # 3: there is no value yet
+cloud_secret() { # returns 3 if there is no value yet
     local said
     if said=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
         printf '%s\n' "$said"
     elif [[ $said == *ResourceNotFoundException* && $said == *AWSCURRENT* ]]; then return 3
     else printf '%s\n' "$said" >&2; return 1; fi
 }
-cloud_fill() { # the value comes in on stdin
+cloud_fill() { # the value is read from stdin
     local file
     file=$(umask 077 && mktemp) && cat >"$file" &&
         aws secretsmanager put-secret-value --region "$REGION" --secret-id "$1" --secret-string "file://$file" >/dev/null
@@ -34,11 +34,11 @@ cloud_metadata() {
     echo "type=$(cloud_imds instance-type)"
     echo "zone=$(cloud_imds placement/availability-zone)"
     echo "address=$(cloud_imds local-ipv4)"
-    # nearest last; not every type of instance has it, and a new instance not at once
+    # nearest last; some instance types have none, and new instances have it only after a while
     echo "network=$(aws ec2 describe-instance-topology --region "$REGION" --instance-ids "$id" \
         --query 'Instances[0].NetworkNodes' --output text 2>/dev/null | sed '/^None$/d' | tr '\t' ' ')"
 }
-cloud_disk() { # DEVICE it was attached as; Nitro shows it as an NVMe device of another name
+cloud_disk() { # DEVICE it was attached as; on Nitro it appears as an NVMe device with a different name
     local link disk system found=()
     [ ! -b "$1" ] || { readlink -f "$1"; return; }
     system=$(lsblk -nso KNAME,TYPE "$(findmnt -no SOURCE /)" | awk '$2 == "disk" { print "/dev/" $1 }')
@@ -72,7 +72,7 @@ cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API,
     local ids
     ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
     [ -n "$ids" ] || return 0
-    # the service takes 100 at a time
+    # the service accepts 100 at a time
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }
@@ -84,19 +84,19 @@ cloud_refused() { # GROUP SINCE
         if [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
     done | sed -n 1p | grep .
 }
-cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
+cloud_terminate() { # GROUP INSTANCE: shrinks the group too, so that it is not replaced; at the minimum size it is replaced
     local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
     said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
     if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }
-cloud_credentials() { # TENANT USER: as the SDKs take them from a program; the tag says whose data (sts:TagSession)
+cloud_credentials() { # TENANT USER: in the format of credential_process; the tag selects the data (sts:TagSession)
     local tags=() form='AccessKeyId: AccessKeyId, SecretAccessKey: SecretAccessKey, SessionToken: SessionToken, Expiration: Expiration'
     [ -z "$1" ] || tags=(--tags "Key=tenant,Value=$1")
     aws sts assume-role --region "$REGION" --role-arn "$USERS" --role-session-name "$2" "${tags[@]}" --output json \
         --query "Credentials.{Version: to_number('1'), $form}"
 }
-cloud_users() { # PROGRAM: what SDKs and the command line of users read, unless they have their own
+cloud_users() { # PROGRAM: configuration of users' SDKs and AWS CLI, unless they have their own
     printf '[default]\nregion = %s\ncredential_process = sudo -n %s\n' "$REGION" "$1" >"${root:-}/etc/supercloud/aws-config"
     echo '[ -e ~/.aws/config ] || export AWS_CONFIG_FILE=/etc/supercloud/aws-config' >"${root:-}/etc/profile.d/supercloud.sh"
 }

@@ -1,9 +1,9 @@
 #!/bin/bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# First program of a machine, and of every later start: closes the metadata service to users, fetches boot/ from the bucket
-# unless this very version is here, compares it with the digest below, and becomes boot.sh. "guard" ends after the first of
-# these: clouds that can run a program before anybody may log in call it so.
+# First program at every start of a machine: blocks the metadata service for users, fetches boot/ from the bucket unless this
+# version is present, verifies the digest below, and executes boot.sh. "guard" stops after the first of these, for clouds
+# that can run a program before logins are possible.
 set -euo pipefail
 umask 022
 root=${BOOT_ROOT:-}
@@ -34,15 +34,15 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=9786811d56b15d69410f3da94563b04980436a23e8f963f2198c81f863b06e30
+DIGEST=df6bf0fef676b1a1c82477050601aafcfbe636022397a11e5b2c0d62d3105550
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
 # made by supercloud VERSION from the spec ultra; edits are lost
-# Amazon Web Services: all that is different from other clouds.
+# Functions for Amazon Web Services.
 # docs.aws.amazon.com: EC2 user guide (instance metadata, instance topology), Auto Scaling and Secrets Manager references.
 PATH=$PATH:/snap/bin
-cloud_ready() { # Amazon's images have it, Canonical's do not
+cloud_ready() { # Amazon's images include the AWS CLI, Canonical's do not
     command -v aws >/dev/null || snap install aws-cli --classic || dnf install -y -q awscli || apt-get install -y -q awscli
 }
 cloud_imds() { # PATH
@@ -51,14 +51,14 @@ cloud_imds() { # PATH
         curl -sf --retry 2 -H "X-aws-ec2-metadata-token: $token" "http://169.254.169.254/latest/meta-data/$1"
 }
 cloud_fetch() { aws s3 cp --only-show-errors --region "$REGION" "s3://$BUCKET/$1" "$2"; }
-cloud_secret() { # 3: there is no value yet
+cloud_secret() { # returns 3 if there is no value yet
     local said
     if said=$(aws secretsmanager get-secret-value --region "$REGION" --secret-id "$1" --query SecretString --output text 2>&1); then
         printf '%s\n' "$said"
     elif [[ $said == *ResourceNotFoundException* && $said == *AWSCURRENT* ]]; then return 3
     else printf '%s\n' "$said" >&2; return 1; fi
 }
-cloud_fill() { # the value comes in on stdin
+cloud_fill() { # the value is read from stdin
     local file
     file=$(umask 077 && mktemp) && cat >"$file" &&
         aws secretsmanager put-secret-value --region "$REGION" --secret-id "$1" --secret-string "file://$file" >/dev/null
@@ -73,11 +73,11 @@ cloud_metadata() {
     echo "type=$(cloud_imds instance-type)"
     echo "zone=$(cloud_imds placement/availability-zone)"
     echo "address=$(cloud_imds local-ipv4)"
-    # nearest last; not every type of instance has it, and a new instance not at once
+    # nearest last; some instance types have none, and new instances have it only after a while
     echo "network=$(aws ec2 describe-instance-topology --region "$REGION" --instance-ids "$id" \
         --query 'Instances[0].NetworkNodes' --output text 2>/dev/null | sed '/^None$/d' | tr '\t' ' ')"
 }
-cloud_disk() { # DEVICE it was attached as; Nitro shows it as an NVMe device of another name
+cloud_disk() { # DEVICE it was attached as; on Nitro it appears as an NVMe device with a different name
     local link disk system found=()
     [ ! -b "$1" ] || { readlink -f "$1"; return; }
     system=$(lsblk -nso KNAME,TYPE "$(findmnt -no SOURCE /)" | awk '$2 == "disk" { print "/dev/" $1 }')
@@ -111,7 +111,7 @@ cloud_domains() { # machines of an UltraServer share a CapacityBlockId (EC2 API,
     local ids
     ids=$(cloud_instances "$1" | cut -d' ' -f1) || return 1
     [ -n "$ids" ] || return 0
-    # the service takes 100 at a time
+    # the service accepts 100 at a time
     xargs -n 100 aws ec2 describe-instance-topology --region "$REGION" --output text \
         --query 'Instances[?CapacityBlockId].[InstanceId,CapacityBlockId]' --instance-ids <<<"$ids" | tr '\t' ' '
 }
@@ -123,19 +123,19 @@ cloud_refused() { # GROUP SINCE
         if [[ $message =~ [Cc]apacity|LimitExceeded|Unsupported ]] && [ "$(date -d "$began" +%s)" -ge "$2" ]; then echo "$message"; fi
     done | sed -n 1p | grep .
 }
-cloud_terminate() { # GROUP INSTANCE: the group shrinks with it, so nothing takes its place; where it has its least, a new one does
+cloud_terminate() { # GROUP INSTANCE: shrinks the group too, so that it is not replaced; at the minimum size it is replaced
     local said end=(aws autoscaling terminate-instance-in-auto-scaling-group --region "$REGION" --instance-id "$2")
     said=$("${end[@]}" --should-decrement-desired-capacity 2>&1) && return
     if [[ $said == *"min size"* ]] && said=$("${end[@]}" --no-should-decrement-desired-capacity 2>&1); then return; fi
     [[ $said == *"not found"* ]] || { echo "$said" >&2; return 1; }
 }
-cloud_credentials() { # TENANT USER: as the SDKs take them from a program; the tag says whose data (sts:TagSession)
+cloud_credentials() { # TENANT USER: in the format of credential_process; the tag selects the data (sts:TagSession)
     local tags=() form='AccessKeyId: AccessKeyId, SecretAccessKey: SecretAccessKey, SessionToken: SessionToken, Expiration: Expiration'
     [ -z "$1" ] || tags=(--tags "Key=tenant,Value=$1")
     aws sts assume-role --region "$REGION" --role-arn "$USERS" --role-session-name "$2" "${tags[@]}" --output json \
         --query "Credentials.{Version: to_number('1'), $form}"
 }
-cloud_users() { # PROGRAM: what SDKs and the command line of users read, unless they have their own
+cloud_users() { # PROGRAM: configuration of users' SDKs and AWS CLI, unless they have their own
     printf '[default]\nregion = %s\ncredential_process = sudo -n %s\n' "$REGION" "$1" >"${root:-}/etc/supercloud/aws-config"
     echo '[ -e ~/.aws/config ] || export AWS_CONFIG_FILE=/etc/supercloud/aws-config' >"${root:-}/etc/profile.d/supercloud.sh"
 }
@@ -144,17 +144,17 @@ cat >"$root/opt/supercloud/metadata.sh" <<'METADATA'
 #!/bin/bash
 # made by supercloud VERSION from the spec ultra; edits are lost
 #
-# metadata.sh [install]: closes the metadata service of the cloud to everybody but root, on the controller also but the user
-# of the scaler: whoever reaches it has the rights of the machine's role. "install" makes it so at every start, before sessions
-# of users and jobs; where it fails, neither begins. Packets of containers, which the machine forwards, are refused too.
+# metadata.sh [install]: blocks the cloud's metadata service for all users except root and, on the controller, the scaler's
+# user: access to it grants the permissions of the machine's role. "install" applies this at every start, before user sessions
+# and jobs; if it fails, neither starts. Packets forwarded for containers are rejected too.
 set -euo pipefail
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 root=${BOOT_ROOT:-}
-# address, and the TCP ports that are closed: - closes all
+# address, and the TCP ports to block: - blocks all
 services='169.254.169.254 -
 fd00:ec2::254 -'
 
-owners() { # user numbers that may ask
+owners() { # UIDs that have access
     echo 0
     # shellcheck source=/dev/null
     [ "$(source "$root/etc/supercloud/env" && echo "$ROLE")" != controller ] || id -u slurm 2>/dev/null || true
@@ -170,7 +170,7 @@ nft_rules() { # VERDICT: a line an address
     done <<<"$services"
 }
 
-with_nft() { # one transaction: at no moment is there no rule. A packet of no socket has no owner, and is refused
+with_nft() { # one transaction, so that the rules are never absent. A packet without a socket has no owner and is rejected
     nft -f - <<NFT
 table inet supercloud_metadata
 delete table inet supercloud_metadata
@@ -214,9 +214,9 @@ guard() {
     [ ! -e /proc/net/if_inet6 ] || with_iptables ip6tables "$six"
 }
 
-persist() { # before names are known and anybody may log in; again after whatever loads other rules
+persist() { # before name resolution and logins; again after any service that loads other rules
     local units=$root/etc/systemd/system
-    # these replace whole rule sets. PartOf= is limited to stop and restart: a reload (Debian's of nftables begins with "flush
+    # these services replace whole rule sets. PartOf= is limited to stop and restart: a reload (Debian's of nftables begins with "flush
     # ruleset") and a start after a stop need ReloadPropagatedFrom= and WantedBy=
     local loaders="nftables.service iptables.service ip6tables.service netfilter-persistent.service"
     mkdir -p "$units"
@@ -240,7 +240,7 @@ RequiredBy=systemd-user-sessions.service slurmd.service
 UNIT
     systemctl daemon-reload
     systemctl enable -q supercloud-metadata
-    # a start, restart or reload of other rule sets runs it again; waiting for those could hold up the boot that this is part of
+    # a start, restart or reload of other rule sets runs this again; waiting for them could block the boot
     systemctl start --no-block supercloud-metadata
 }
 
@@ -250,7 +250,7 @@ METADATA
 
 chmod 755 "$root/opt/supercloud/metadata.sh"
 if ! "$root/opt/supercloud/metadata.sh" install; then
-    echo "$(date -u +%FT%TZ) FAILED start: users can reach the metadata service of the cloud, and with it the rights of this machine"
+    echo "$(date -u +%FT%TZ) FAILED start: users can reach the metadata service of the cloud, and with it the permissions of this machine's role"
     exit 1
 fi
 [ "${1:-}" != guard ] || exit 0
@@ -258,12 +258,12 @@ fi
 source "$root/etc/supercloud/env"
 # shellcheck source=/dev/null
 source "$root/opt/supercloud/cloud.sh"
-# the program itself stays for later starts
+# keep this program for later starts
 self=$root/opt/supercloud/start.sh
 [ "$0" -ef "$self" ] || install -m 755 "$0" "$self"
 here=$root/opt/supercloud/boot
 
-whole() { # is FOLDER the version this machine was told of, and undamaged?
+whole() { # is FOLDER the expected version, and undamaged?
     [ -f "$1/SHA256SUMS" ] && echo "$DIGEST  $1/SHA256SUMS" | sha256sum --status -c - &&
         (cd "$1" && sha256sum --status --strict -c SHA256SUMS)
 }
@@ -277,7 +277,7 @@ fetch() {
     tar -xzf "$fresh.tar.gz" --no-same-owner -C "$fresh" || { problem='boot/boot.tar.gz is damaged'; return 1; }
     rm -f "$fresh.tar.gz"
     whole "$fresh" ||
-        { problem="boot/boot.tar.gz is not the version with the checksum $DIGEST: changed since this machine was declared, or damaged"; return 1; }
+        { problem="boot/boot.tar.gz is not the version with the checksum $DIGEST: changed since this machine was created, or damaged"; return 1; }
     find "$fresh" -name '*.sh' -exec chmod 755 {} +
     rm -rf "$here"
     mv "$fresh" "$here"

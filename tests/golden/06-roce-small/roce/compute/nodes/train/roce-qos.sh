@@ -1,10 +1,10 @@
 #!/bin/bash
 # compute on train: made by supercloud VERSION; edits are lost
-# What the switches expect of a node: DSCP 26 on priority 3, paused by PFC; DSCP 48 on priority 6 for
+# QoS settings that match those of the switches: DSCP 26 on priority 3, paused by PFC; DSCP 48 on priority 6 for
 # congestion notifications. Needs mlnx_qos and cma_roce_mode of DOCA-OFED (profile doca-ofed of DOCA-Host).
 set -euo pipefail
 
-# the catalog does not know the machine's RDMA devices: those whose interface is called rail…
+# the catalog has no RDMA devices of this machine: use those whose interface is named rail…
 devices=()
 for found in /sys/class/infiniband/*/device/net/rail*; do
     if [ -e "$found" ]; then
@@ -12,12 +12,12 @@ for found in /sys/class/infiniband/*/device/net/rail*; do
     fi
 done
 if [ -z "${devices[*]}" ]; then
-    echo "no RDMA device has an interface called rail…: name them (systemd.link), or give adapters.devices in an overlay" >&2
+    echo "no RDMA device has an interface named rail…: name them (systemd.link), or set adapters.devices in a catalog overlay" >&2
     exit 1
 fi
 
 if systemctl is-active --quiet lldpad; then
-    systemctl disable --now lldpad  # it would take DCB over
+    systemctl disable --now lldpad  # it would override DCB settings
 fi
 for device in "${devices[@]}"; do
     for found in /sys/class/infiniband/"$device"/device/net/*; do

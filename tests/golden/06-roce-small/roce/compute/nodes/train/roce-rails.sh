@@ -1,12 +1,12 @@
 #!/bin/bash
 # compute on train: made by supercloud VERSION; edits are lost
-# Addresses and routes of this node's links to compute, worked out of its number.
+# Addresses and routes of this node's links to compute, computed from its number.
 #   roce-rails.sh show       print them
-#   roce-rails.sh networkd   write them for systemd-networkd, and load them
+#   roce-rails.sh networkd   write them for systemd-networkd and reload
 #   roce-rails.sh ip         set them now, until the next boot
-# Each link has a route table of its own: what leaves from its address leaves over it, to the rails of its plane, and
-# over no other where it does not work.
-# What leaves from no address in particular is spread over all links of the plane, by the main table.
+# Each link has its own route table: packets from its address are sent only over it, to the rails of its plane, and
+# never over another link, also if it is down.
+# Packets of programs that bind no address are spread over all links of the plane by the main table.
 set -euo pipefail
 shopt -s extglob
 
@@ -14,15 +14,15 @@ how=${1:-show}
 name=${2:-$(hostname -s)}
 case $name in
 train-+([0-9])) number=$((10#${name#train-})) ;;
-*) echo "$name is no node of train: they are called train-[0001-0016]" >&2; exit 2 ;;
+*) echo "$name is not a node of train (train-[0001-0016])" >&2; exit 2 ;;
 esac
 if ((number < 1 || number > 16)); then
-    echo "$name is no node of train: they are called train-[0001-0016]" >&2
+    echo "$name is not a node of train (train-[0001-0016])" >&2
     exit 2
 fi
 node=$((number - 1 + 0))
 
-# A link a line: plane, NIC, interface, RDMA device. The interface is that of the device, where there is one.
+# One link per line: plane, NIC, interface, RDMA device. The interface is that of the device, if present.
 links=(
     "0 0 rail0p1 -"
     "0 1 rail1p1 -"
@@ -48,7 +48,7 @@ dotted() { echo "$(($1 >> 24 & 255)).$(($1 >> 16 & 255)).$(($1 >> 8 & 255)).$(($
 
 system=${DESTDIR:-}
 
-interface_of() { # planned name, RDMA device: the interface of the device, the planned name where the device has none
+interface_of() { # planned name, RDMA device: the device's interface, or the planned name if it has none
     local found
     for found in "$system/sys/class/infiniband/$2"/device/net/*; do
         if [ -e "$found" ]; then
@@ -59,7 +59,7 @@ interface_of() { # planned name, RDMA device: the interface of the device, the p
     echo "$1"
 }
 
-check_interfaces() { # lines of planned name and RDMA device: 1, and what to do, where an interface is not on this host
+check_interfaces() { # lines of planned name and RDMA device: returns 1 and prints the fix if an interface is missing
     local name device lacking=0
     while read -r name device; do
         if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
@@ -67,21 +67,21 @@ check_interfaces() { # lines of planned name and RDMA device: 1, and what to do,
         fi
         lacking=1
         if [ "$device" = - ]; then
-            echo "no interface is called $name, and the catalog does not know the RDMA devices of dgx-b300:" \
+            echo "unknown interface $name, and the catalog has no RDMA devices of dgx-b300:" \
                 "name it (systemd.link), or set adapters[].devices in a catalog overlay" >&2
         else
-            echo "$device has no interface, and none is called $name: load the driver, and see 'rdma link'" >&2
+            echo "$device has no interface, and $name does not exist: load the driver and check 'rdma link'" >&2
         fi
     done
     return $lacking
 }
 
-if [ "$how" != show ]; then # nothing is changed unless all of them are here
+if [ "$how" != show ]; then # no changes unless all interfaces exist
     for link in "${links[@]}"; do
         read -r _ _ name device _ <<<"$link"
         echo "$name $device"
     done | check_interfaces
-    for link in "${links[@]}"; do # names that the kernel does not change, by which file systems are told where to go
+    for link in "${links[@]}"; do # stable names, which the configuration of file systems uses
         read -r _ _ name device _ <<<"$link"
         interface=$(interface_of "$name" "$device")
         if [ "$interface" != "$name" ]; then
@@ -124,12 +124,12 @@ for link in "${links[@]}"; do
             printf '\n[Route]\nType=unreachable\nDestination=172.16.0.0/15\nTable=%s\nMetric=1\n' $table
             for block in ${reached[$plane]}; do
                 printf '\n[Route]\nDestination=%s\nGateway=%s\nPreferredSource=%s\nTable=%s\n' "$block" "$gateway" "$address" $table
-                # systemd-networkd sets the route over all links only while all of them work
+                # systemd-networkd sets a multipath route only while all its links are up
                 printf '\n[Route]\nDestination=%s\nGateway=%s\nPreferredSource=%s\nMetric=%s\n' "$block" "$gateway" "$address" $table
             done
         } >"$folder/50-roce-$interface.network"
         ;;
-    *) echo "show, networkd or ip, not '$how'" >&2; exit 2 ;;
+    *) echo "unknown command '$how': use show, networkd or ip" >&2; exit 2 ;;
     esac
     case $how in
     ip) hops[plane]+="nexthop via $gateway dev $interface " ;;
@@ -137,8 +137,8 @@ for link in "${links[@]}"; do
     esac
     used[plane]+="$interface "
     if [ "$how" != show ]; then
-        # several interfaces, one kernel: each answers for its own addresses only, routes need not be symmetric, and a
-        # link without a carrier carries no share of a route over several
+        # several interfaces on one host: each answers ARP for its own addresses only, routes may be asymmetric, and a
+        # link without a carrier is not used in multipath routes
         echo 1 >"$system"/proc/sys/net/ipv4/conf/"$interface"/arp_ignore
         echo 2 >"$system"/proc/sys/net/ipv4/conf/"$interface"/arp_announce
         echo 2 >"$system"/proc/sys/net/ipv4/conf/"$interface"/rp_filter
@@ -146,13 +146,13 @@ for link in "${links[@]}"; do
     fi
     table=$((table + 1))
 done
-# Programs that bind no address, such as clients of storage, look in the main table: a route over all links of a plane.
+# Programs that bind no address, such as storage clients, use the main table: a route over all links of a plane.
 for plane in "${!hops[@]}"; do
     read -ra words <<<"${hops[$plane]}"
     for block in ${reached[$plane]}; do
         case $how in
         ip) ip route replace "$block" "${words[@]}" ;;
-        networkd) # in the file of each link: the route goes with any of them, and comes back with it
+        networkd) # in the file of each link: the route is removed and restored together with the link
             for interface in ${used[$plane]}; do
                 {
                     printf '\n[Route]\nDestination=%s\n' "$block"

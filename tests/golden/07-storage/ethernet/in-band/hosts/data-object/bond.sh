@@ -1,16 +1,16 @@
 #!/bin/bash
 # in-band on data-object: made by supercloud VERSION; edits are lost
 # 2 links to in-band as one (active-backup).
-# The address comes by DHCP, as of one link.
+# The address comes from DHCP, as with a single link.
 #   bond.sh show       print it
-#   bond.sh networkd   write it for systemd-networkd, and load it
+#   bond.sh networkd   write it for systemd-networkd and reload
 #   bond.sh ip         set it now, until the next boot
 set -euo pipefail
 
 how=${1:-show}
 bond=bond2
-# A link a line: interface, RDMA device. The interface is that of the device, where there is one; where the catalog does not
-# know the device ("-"), the interface must have this name already (systemd.link).
+# One link per line: interface, RDMA device. The interface is that of the device, if present; if the device is not in the
+# catalog ("-"), the interface must already have this name (systemd.link).
 links=(
     "in-band0 -"
     "in-band1 -"
@@ -18,7 +18,7 @@ links=(
 
 system=${DESTDIR:-}
 
-interface_of() { # planned name, RDMA device: the interface of the device, the planned name where the device has none
+interface_of() { # planned name, RDMA device: the device's interface, or the planned name if it has none
     local found
     for found in "$system/sys/class/infiniband/$2"/device/net/*; do
         if [ -e "$found" ]; then
@@ -29,7 +29,7 @@ interface_of() { # planned name, RDMA device: the interface of the device, the p
     echo "$1"
 }
 
-check_interfaces() { # lines of planned name and RDMA device: 1, and what to do, where an interface is not on this host
+check_interfaces() { # lines of planned name and RDMA device: returns 1 and prints the fix if an interface is missing
     local name device lacking=0
     while read -r name device; do
         if [ -e "$system/sys/class/net/$(interface_of "$name" "$device")" ]; then
@@ -37,16 +37,16 @@ check_interfaces() { # lines of planned name and RDMA device: 1, and what to do,
         fi
         lacking=1
         if [ "$device" = - ]; then
-            echo "no interface is called $name, and the catalog does not know the RDMA devices of flash-24:" \
+            echo "unknown interface $name, and the catalog has no RDMA devices of flash-24:" \
                 "name it (systemd.link), or set adapters[].devices in a catalog overlay" >&2
         else
-            echo "$device has no interface, and none is called $name: load the driver, and see 'rdma link'" >&2
+            echo "$device has no interface, and $name does not exist: load the driver and check 'rdma link'" >&2
         fi
     done
     return $lacking
 }
 
-if [ "$how" != show ]; then # nothing is changed unless all of them are here
+if [ "$how" != show ]; then # no changes unless all interfaces exist
     printf '%s\n' "${links[@]}" | check_interfaces
 fi
 folder=${NETWORKD_FOLDER:-$system/etc/systemd/network}
@@ -76,5 +76,5 @@ networkd)
     chmod 0644 "$folder/40-$bond.netdev" "$folder/40-$bond-links.network" "$folder/40-$bond.network"
     [ "$folder" != /etc/systemd/network ] || networkctl reload
     ;;
-*) echo "show, networkd or ip, not '$how'" >&2; exit 2 ;;
+*) echo "unknown command '$how': use show, networkd or ip" >&2; exit 2 ;;
 esac

@@ -1,0 +1,112 @@
+"""The cloud, as the provider's functions reach it.
+
+``cloud.sh`` is the only part that differs between clouds. The boot script is in shell and calls the same functions, so
+they stay in shell, one file for each cloud; ``supercloud/targets/boot`` documents each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .commands import Output, UnavailableError, run_command
+
+__all__ = ["Cloud", "Instance", "NoCapacityError", "ResizeError"]
+
+_NO_CAPACITY = 3
+"""Exit code of ``cloud_resize`` where the cloud has no more instances of this kind."""
+_CALL = """
+set -euo pipefail
+root=$1
+shift
+source "$root/etc/supercloud/env"
+source "$root/opt/supercloud/cloud.sh"
+"$@" || exit $?
+"""
+"""Arguments come as arguments: none becomes a part of the program. ``||`` because the provider's functions test the
+exit codes that matter themselves, and were written for a caller that tests theirs (``set -e`` has no effect there)."""
+
+
+class Instance(NamedTuple):
+    """An instance that starts or runs."""
+
+    id: str
+    address: str
+    """Empty while it has none."""
+
+
+class ResizeError(Exception):
+    """The size of a group could not be changed; the text is the reason."""
+
+
+class NoCapacityError(ResizeError):
+    """The cloud has no instances of this kind now."""
+
+
+class Cloud:
+    """Calls of the provider's functions."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+
+    def list_instances(self, group: str) -> list[Instance]:
+        """Instances of a group that start or run.
+
+        Raises:
+            UnavailableError: The cloud does not answer. A group without instances is not the same.
+        """
+        rows = [line.split() for line in self._ask(group, "cloud_instances").splitlines() if line.strip()]
+        return [Instance(row[0], row[1] if len(row) > 1 and row[1] != "-" else "") for row in rows]
+
+    def get_size(self, group: str) -> int:
+        """How many instances a group is to have; 0 where the cloud does not have the group.
+
+        Raises:
+            UnavailableError: The cloud does not answer, or not with a number.
+        """
+        text = self._ask(group, "cloud_size").strip()
+        if text and not text.isdecimal():
+            raise UnavailableError(f"{group}: the cloud answers with the size {text!r}")
+        return int(text or 0)
+
+    def get_domains(self, group: str) -> dict[str, str] | None:
+        """The scale-up domain of each instance whose domain is known; None where the cloud does not answer."""
+        done = self._call("cloud_domains", group)
+        if done.code != 0:
+            return None
+        rows = [line.split() for line in done.text.splitlines()]
+        return {row[0]: row[1] for row in rows if len(row) > 1}
+
+    def find_refusal(self, group: str, since: int) -> str | None:
+        """Why the cloud could not start instances of a group; None where it could.
+
+        Args:
+            group: Key of the group.
+            since: Seconds since the epoch: what the cloud refused before does not count.
+        """
+        done = self._call("cloud_refused", group, str(since))
+        return done.text if done.code == 0 else None
+
+    def resize(self, group: str, size: int) -> None:
+        """Give a group another size.
+
+        Raises:
+            NoCapacityError: The cloud has no more instances of this kind.
+            ResizeError: It was refused for another reason, or the cloud does not answer.
+        """
+        done = self._call("cloud_resize", group, str(size), with_errors=True)
+        if done.code != 0:
+            raise (NoCapacityError if done.code == _NO_CAPACITY else ResizeError)(done.text)
+
+    def terminate(self, group: str, instance: str) -> bool:
+        """End an instance, so that nothing takes its place; false where that failed."""
+        return self._call("cloud_terminate", group, instance).code == 0
+
+    def _ask(self, group: str, function: str) -> str:
+        done = self._call(function, group)
+        if done.code != 0:
+            raise UnavailableError(f"{group}: the cloud does not answer")
+        return done.text
+
+    def _call(self, function: str, *arguments: str, with_errors: bool = False) -> Output:
+        command = ("/bin/bash", "-c", _CALL, "scaler", self._root, function, *arguments)
+        return run_command(command, with_errors=with_errors)

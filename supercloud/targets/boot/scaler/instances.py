@@ -1,0 +1,83 @@
+"""Steps of a pass that end instances: of nodes that are off, and what to do where an instance has ended by itself."""
+
+from __future__ import annotations
+
+from .cloud import Cloud
+from .commands import Journal
+from .memory import Memory
+from .nodes import reset_node
+from .slurm import update_node
+from .view import ClusterView
+
+__all__ = ["end_instances", "is_leaving", "mark_failed", "mark_vanished"]
+
+
+def mark_vanished(view: ClusterView, memory: Memory, journal: Journal) -> None:
+    """Free the names of instances that are gone although Slurm did not ask: reclaimed, replaced, ended by hand."""
+    present = {item.id for group in view.instances.values() for item in group}
+    for node, record in list(view.records.items()):
+        if record.instance in present:
+            continue
+        del view.records[node]
+        memory.forget_record(node)
+        state = view.get_state(node)
+        if "POWERING_UP" in state:
+            # Slurm still waits for the node: this or a later pass gives it another instance
+            journal.write(f"{node}: its instance {record.instance} is gone before it joined")
+        elif "POWERED_DOWN" in state or "POWERING_DOWN" in state:
+            reset_node(view, node, journal)
+        elif state:
+            _power_down(view, node, record.instance, journal)
+
+
+def _power_down(view: ClusterView, node: str, instance: str, journal: Journal) -> None:
+    """Set down a node whose instance is gone, so that Slurm requeues what ran there and does not wait for it."""
+    journal.write(f"{node}: its instance {instance} is gone; its jobs are requeued")
+    if not update_node(node, "State=DOWN", f"Reason=instance {instance} is gone"):
+        return
+    # a node that is down is not powered down by itself
+    update_node(node, "State=POWER_DOWN_FORCE")
+    view.set_slurm(node, "DOWN+POWERED_DOWN", view.slurm[node].topology)
+    reset_node(view, node, journal)
+
+
+def is_leaving(state: str) -> bool:
+    """Whether the instance of a node in this state is to end: Slurm powers the node down, or no longer has it.
+
+    A node that is powered up again at once is in both states.
+    """
+    return not state or (("POWERED_DOWN" in state or "POWERING_DOWN" in state) and "POWERING_UP" not in state)
+
+
+def end_instances(view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> None:
+    """End exactly the instances of nodes that Slurm has powered down, or that did not join.
+
+    The record of an instance that cannot be ended stays, so that the next pass tries again.
+    """
+    for node, record in list(view.records.items()):
+        state = view.get_state(node)
+        if not is_leaving(state):
+            continue
+        if state.startswith("DOWN") and not memory.has_failed(node):
+            # Slurm sets a node down that did not join, then calls this program with "fail". Where a pass is first, what
+            # it leaves here is all that "fail" can say of the instance.
+            memory.write_failed(node, f"{record.instance} of {record.group}")
+        if not cloud.terminate(record.group, record.instance):
+            journal.write(f"{node}: instance {record.instance} of {record.group} cannot be ended; trying again")
+            continue
+        journal.write(f"{node}: instance {record.instance} of {record.group} ended")
+        del view.records[node]
+        memory.forget_record(node)
+        view.remove_instance(record.group, record.instance)
+        reset_node(view, node, journal)
+
+
+def mark_failed(node: str, memory: Memory, journal: Journal) -> None:
+    """Say why a node is down that did not join in time; Slurm itself says "ResumeTimeout reached" only."""
+    instance = memory.describe_instance(node)
+    reason = "the cloud gave no instance in time"
+    if instance:
+        reason = f"instance {instance} did not join in time: see its boot.log"
+    journal.write(f"{node}: {reason}")
+    update_node(node, "State=DOWN", f"Reason={reason}")
+    memory.write_failed(node)

@@ -1,0 +1,127 @@
+"""The step of a pass that gives each instance that runs the name of a node."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from .cloud import Cloud, Instance
+from .commands import Journal
+from .memory import Memory, Record
+from .settings import Group
+from .slurm import update_node
+from .view import ClusterView, PlannedNode
+
+__all__ = ["NameGiver"]
+
+_Slot = tuple[str, str]
+"""A pool and a block of its names; an empty block where domains do not matter."""
+
+
+class NameGiver:
+    """Makes instances nodes that Slurm waits for; where none waits, one that is off is powered up.
+
+    The instance finds its name by its address: it asks slurmctld for the node that has it.
+    """
+
+    def __init__(self, view: ClusterView, memory: Memory, cloud: Cloud, journal: Journal) -> None:
+        self._view, self._memory, self._cloud, self._journal = view, memory, cloud, journal
+        self._named = {record.instance for record in view.records.values()}
+        self._domains: dict[str, str] = {}
+        self._blocks: dict[str, str] = {}
+        # names that are left of each pool and block, listed once: a pool may have thousands
+        self._waiting: dict[_Slot, deque[str]] = {}
+        self._off: dict[_Slot, deque[str]] = {}
+
+    def run(self) -> None:
+        """Name the instances of all groups. Those that have no address yet are for a later pass."""
+        for group in self._view.settings.groups:
+            if self._read_domains(group):
+                for instance in self._view.instances[group.key]:
+                    if instance.address and instance.id not in self._named:
+                        self._name(group, instance)
+
+    def _name(self, group: Group, instance: Instance) -> None:
+        block = self._select_block(group, instance.id)
+        if block is None:
+            return
+        slot = (group.pool, block)
+        node = _take(self._waiting, slot, self._view.list_waiting)
+        if node:
+            self._give(node, group, instance)
+            return
+        node = _take(self._off, slot, self._view.list_off)
+        if not node:
+            self._journal.write(f"{group.key}: no name is left for instance {instance.id}: ended")
+            self._cloud.terminate(group.key, instance.id)
+            return
+        # Slurm calls this program for the node, and that pass gives the name
+        self._journal.write(f"{node}: powered up for instance {instance.id} of {group.key}, which no node waits for")
+        update_node(node, "State=POWER_UP")
+
+    def _give(self, node: str, group: Group, instance: Instance) -> None:
+        """From now on the instance is this node.
+
+        The record comes first: cut short between both, the next pass sees an instance that never joins and not two
+        instances with one name.
+        """
+        record = Record(group.key, instance.id)
+        self._memory.write_record(node, record)
+        self._memory.forget_failed(node)
+        if update_node(node, f"NodeAddr={instance.address}"):
+            self._view.records[node] = record
+            self._named.add(instance.id)
+            self._journal.write(f"{node}: is instance {instance.id} of {group.key} at {instance.address}")
+        else:
+            self._memory.forget_record(node)
+            self._journal.write(f"{node}: Slurm refuses the address {instance.address}")
+
+    def _read_domains(self, group: Group) -> bool:
+        """Ask which domain the instances of a group are in; false where the cloud does not say, and none is named."""
+        if group.domain_instances <= 1:
+            return True
+        found = self._cloud.get_domains(group.key)
+        if found is None:
+            self._journal.write(f"{group.key}: the cloud does not say which domain instances are in")
+            return False
+        self._domains.update(found)
+        for node, record in self._view.records.items():
+            domain, planned = self._domains.get(record.instance, ""), self._view.planned.get(node)
+            if domain and planned:
+                self._blocks[domain] = planned.block
+        return True
+
+    def _select_block(self, group: Group, instance: str) -> str | None:
+        """The block of names for an instance: those of one block are for the instances of one domain.
+
+        Returns:
+            An empty text where domains do not matter, None where no name can be given now.
+        """
+        if group.domain_instances <= 1:
+            return ""
+        domain = self._domains.get(instance)
+        if domain is None:
+            self._journal.write(f"{group.key}: the domain of instance {instance} is not known yet")
+            return None
+        if not self._blocks.get(domain):
+            block = self._find_free_block(group.pool)
+            if not block:
+                self._journal.write(f"{group.key}: no block of names is left for the domain {domain}")
+                return None
+            self._blocks[domain] = block
+        return self._blocks[domain]
+
+    def _find_free_block(self, pool: str) -> str:
+        """A block of which no node has an instance, first those that Slurm waits for; empty where none is left."""
+        planned = self._view.planned
+        used = {*self._blocks.values(), *(planned[node].block for node in self._view.records if node in planned)}
+        candidates = [*self._view.list_waiting(pool), *(node for node in planned.values() if node.pool == pool)]
+        return next((node.block for node in candidates if node.block and node.block not in used), "")
+
+
+def _take(lists: dict[_Slot, deque[str]], slot: _Slot, find: Callable[[str], list[PlannedNode]]) -> str:
+    """The next name of a slot, which nobody else gets in this pass; empty where none is left."""
+    if slot not in lists:
+        pool, block = slot
+        lists[slot] = deque(node.name for node in find(pool) if node.block == block)
+    return lists[slot].popleft() if lists[slot] else ""

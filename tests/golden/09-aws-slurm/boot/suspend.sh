@@ -1,3 +1,0 @@
-#!/bin/bash
-# made by supercloud VERSION from the spec trainer; edits are lost
-exec "$(dirname "$(readlink -f "$0")")/scale.sh" suspend "${1:?nodes}"

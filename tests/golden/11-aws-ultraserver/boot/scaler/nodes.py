@@ -1,0 +1,150 @@
+"""Steps of a pass that keep Slurm's list of nodes as the plan has it: names, places, nodes that stay on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from .commands import Journal, UnavailableError
+from .memory import Memory
+from .settings import Settings
+from .slurm import (
+    SlurmNode,
+    expand_hosts,
+    fold_hosts,
+    list_nodes,
+    read_always_on,
+    run_scontrol,
+    update_node,
+)
+from .view import ClusterView, NodeLine, PlannedNode, parse_node_lines
+
+__all__ = [
+    "keep_nodes_on",
+    "observe_nodes",
+    "reset_node",
+    "restore_topologies",
+    "retry_failed_nodes",
+    "select_always_on",
+]
+
+_NEW_STATE = "IDLE+CLOUD+POWERED_DOWN"
+"""Of a node that Slurm has just been told of."""
+
+
+def observe_nodes(settings: Settings, path: Path, journal: Journal) -> ClusterView:
+    """Ask Slurm for its nodes, and make the list of them what the plan has.
+
+    Slurm may know less than the plan, as after the loss of its state or with a larger pool: what is missing is created.
+    Nodes that are no longer in the plan are deleted as soon as they are off.
+
+    Args:
+        settings: Values of this cluster.
+        path: ``cloud-nodes.conf``.
+        journal: The log.
+
+    Raises:
+        UnavailableError: slurmctld does not answer, or the file cannot be read. Without it, every node would look like
+            one that has left the plan.
+    """
+    view = ClusterView(settings, {}, list_nodes())
+    try:
+        lines = parse_node_lines(path.read_text(encoding="utf-8", errors="surrogateescape"))
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be read: {error}") from error
+    for line in lines:
+        names = expand_hosts(line.hosts)
+        for name in names:
+            view.planned[name] = PlannedNode(name, line.get_value("Features"), line.get_value("Topology"))
+        missing = [name for name in names if not view.get_state(name)]
+        if missing:
+            _create_nodes(view, line, missing, journal)
+    for name in [name for name in view.slurm if name not in view.planned and view.is_powered_down(name)]:
+        if run_scontrol("delete", f"NodeName={name}").code == 0:
+            journal.write(f"{name}: not in the spec any more, deleted from Slurm")
+    return view
+
+
+def _create_nodes(view: ClusterView, line: NodeLine, names: Sequence[str], journal: Journal) -> None:
+    """Tell Slurm of nodes. One that it refuses is in the log, and the pass goes on with the others."""
+    journal.write(f"creating {len(names)} nodes in Slurm, from {names[0]} on")
+    for hosts in fold_hosts(names):
+        done = run_scontrol("create", f"NodeName={hosts}", *line.values, with_errors=True)
+        journal.append(done.text)
+        if done.code != 0:
+            journal.write(f"Slurm refuses nodes {hosts}")
+    for name in names:
+        view.set_slurm(name, _NEW_STATE, line.get_value("Topology"))
+
+
+def reset_node(view: ClusterView, node: str, journal: Journal) -> None:
+    """Give a node that is off its own name as address, and the place that it has while it is off.
+
+    Its last address may soon be that of another instance, and a job would be sent there.
+    """
+    values = [f"NodeAddr={node}"]
+    planned = view.planned.get(node)
+    if planned and planned.topology:
+        values.append(f"Topology={planned.topology}")
+        view.set_slurm(node, view.get_state(node), planned.topology)
+    elif planned and planned.features:
+        # in older releases the place is among the features
+        values += [f"AvailableFeatures={planned.features}", f"ActiveFeatures={planned.features}"]
+    if not update_node(node, *values):
+        journal.write(f"{node}: Slurm refuses its old address and place")
+
+
+def restore_topologies(view: ClusterView, journal: Journal) -> None:
+    """Put nodes that are off and have lost their place back to it.
+
+    Slurm before 26.11 takes the place of a node whose features are changed by hand when it powers the node down; where
+    too few nodes of a pool have one, jobs of several nodes are refused. A node that is on has said its place itself.
+    """
+    lost: dict[str, list[str]] = {}
+    for node in view.planned.values():
+        found = view.slurm.get(node.name, SlurmNode("", ""))
+        if node.topology and found.topology != node.topology and view.is_powered_down(node.name):
+            lost.setdefault(node.topology, []).append(node.name)
+    for topology, names in lost.items():
+        for hosts in fold_hosts(names):
+            done = update_node(hosts, f"Topology={topology}")
+            journal.write(
+                f"{hosts}: put back to {topology}" if done else f"{hosts}: Slurm refuses the place {topology}"
+            )
+
+
+def select_always_on(view: ClusterView) -> list[str]:
+    """The first nodes of each pool whose groups always have some instances."""
+    found: list[str] = []
+    for pool in view.settings.list_pools():
+        least = sum(group.min_instances for group in view.settings.list_groups(pool))
+        found += [node.name for node in view.planned.values() if node.pool == pool][:least]
+    return found
+
+
+def keep_nodes_on(view: ClusterView, memory: Memory, journal: Journal) -> None:
+    """Tell Slurm which nodes it is not to power down.
+
+    In every pass, because a slurmctld that was restarted has forgotten it. A release that cannot be told is named in
+    the log, once for the same nodes.
+    """
+    names = select_always_on(view)
+    wanted = ",".join(fold_hosts(names)) if names else ""
+    known = read_always_on()
+    if known is None or known == wanted:
+        return
+    if run_scontrol("update", f"SuspendExcNodes={wanted}", with_errors=True).code == 0:
+        journal.write(f"never powered down: {wanted or 'none'}")
+    elif memory.read_kept() != wanted:
+        journal.write(f"this release of Slurm powers down {wanted} too: it takes no SuspendExcNodes while it runs")
+        memory.write_kept(wanted)
+
+
+def retry_failed_nodes(view: ClusterView, memory: Memory, journal: Journal) -> None:
+    """Let Slurm try nodes again that did not join and have been down with a reason for a while."""
+    for node in memory.list_failed(view.settings.node_retry):
+        memory.forget_failed(node)
+        # no longer down where an administrator was quicker, or still with its instance
+        if "DOWN+" in view.get_state(node).partition("POWERED_DOWN")[0] and view.is_powered_down(node):
+            if update_node(node, "State=RESUME"):
+                journal.write(f"{node}: may be tried again")
