@@ -59,8 +59,7 @@ def test_unknown_names_are_attribute_errors() -> None:
     [
         (
             lambda: supercloud.load({"name": "pod1"}),
-            "load requires the path of a file, not the dict; what is in memory "
-            "becomes a ClusterSpec by ClusterSpec.model_validate",
+            "load requires the path of a file, not the dict; for data in memory use ClusterSpec.model_validate",
         ),
         (lambda: supercloud.load_job(None), "load_job requires the path of a file, not the NoneType"),
         (lambda: supercloud.load_fleet([]), "load_fleet requires the path of a file, not the list"),
@@ -76,13 +75,13 @@ def test_unknown_names_are_attribute_errors() -> None:
         (
             lambda: supercloud.place(JOB, "cluster.yaml"),
             "place takes a job and a plan, a cluster or a fleet, not the str "
-            "'cluster.yaml'; make a plan: resolve(load(\"cluster.yaml\"))",
+            "'cluster.yaml'; create a plan: resolve(load(\"cluster.yaml\"))",
         ),
-        (lambda: supercloud.why_not(JOB, Path("cluster.yaml")), "a cluster or a fleet, not the PosixPath; make a plan"),
-        (lambda: supercloud.place({"name": "job"}, "cluster.yaml"), "not the dict; make a job: JobSpec"),
-        (lambda: prepare(JOB, "cluster.yaml"), "prepare takes a job and a plan, not the str 'cluster.yaml'"),
-        (lambda: supercloud.submit(JOB, "cluster.yaml"), "submit takes a job and a plan or a fleet, not the str"),
-        (lambda: supercloud.Executor("cluster.yaml"), "Executor takes a plan or a fleet, not the str 'cluster.yaml'"),
+        (lambda: supercloud.why_not(JOB, Path("cluster.yaml")), "a cluster or a fleet, not the PosixPath; create"),
+        (lambda: supercloud.place({"name": "job"}, "cluster.yaml"), "not the dict; create a job: JobSpec"),
+        (lambda: prepare(JOB, "cluster.yaml"), "prepare requires a job and a plan, not the str 'cluster.yaml'"),
+        (lambda: supercloud.submit(JOB, "cluster.yaml"), "submit requires a job and a plan or a fleet, not the str"),
+        (lambda: supercloud.Executor("cluster.yaml"), "Executor requires a plan or a fleet, not the str"),
     ],
 )
 def test_an_argument_of_another_kind_is_told_what_the_function_takes(call: Callable[[], object], says: str) -> None:

@@ -26,7 +26,8 @@ def _iter_texts(path: Path) -> Iterator[tuple[int, str]]:
         return
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in _PYTHON_TEXT:
-            yield token.start[0], token.string
+            is_fstring = re.match(r"[rR]?[fF]", token.string)  # one token with its expressions before Python 3.12
+            yield token.start[0], re.sub(r"\{[^{}\n]*\}", "{}", token.string) if is_fstring else token.string
 
 
 def _find_forbidden(path: Path) -> list[str]:

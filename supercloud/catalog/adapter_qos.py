@@ -1,4 +1,4 @@
-"""What hosts have to know of a maker's network adapters on a RoCE fabric: the tool of its own, the RoCEv2 address."""
+"""What hosts have to know of a vendor's network adapters on a RoCE fabric: the tool of its own, the RoCEv2 address."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AdapterQos(CatalogEntry):
     models: tuple[Text, ...]
     """What the names of the models begin with, as machines have them."""
     devices: tuple[Text, ...] = ()
-    """What the maker's driver begins the names of RDMA devices with."""
+    """What the vendor's driver begins the names of RDMA devices with."""
     kinds: tuple[Literal["vpi"], ...] = ()
     """Kinds of adapters that nobody else makes."""
     strict_limit: Natural | None = None

@@ -56,4 +56,4 @@ class Ups(CatalogEntry):
     efficiency_from: Ratio
     """The worst of the printed range: plans count with it."""
     points: tuple[LoadPoint, ...] = ()
-    """Efficiency by load, rising, as its maker prints or measures it; empty means that only the range is known."""
+    """Efficiency by load, rising, as its vendor prints or measures it; empty means that only the range is known."""

@@ -141,7 +141,7 @@ class XidClass(CatalogModel):
     """Errors that ask for the same action."""
 
     action: Text
-    """As the maker calls it."""
+    """The name that the vendor gives it."""
     severity: Literal["critical", "warning", "info"]
     codes: tuple[Natural, ...]
     remedy: Text
@@ -153,7 +153,7 @@ class XidTable(CatalogEntry):
     classes: tuple[XidClass, ...]
 
     def list_codes(self, severity: str) -> tuple[int, ...]:
-        """All of a severity, sorted; ``critical`` are those after which a node takes no work."""
+        """All of a severity, sorted; ``critical`` are those after which a node is unusable."""
         return tuple(sorted(code for item in self.classes if item.severity == severity for code in item.codes))
 
 

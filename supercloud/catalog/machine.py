@@ -106,7 +106,7 @@ class MachineCooling(CatalogModel):
     max_air: Temperature | None = None
     """Highest air temperature at the inlet."""
     flow_per_kw: Flow | None = None
-    """Coolant its maker asks for, for each kilowatt in the liquid."""
+    """Coolant its vendor asks for, for each kilowatt in the liquid."""
 
 
 class Chassis(CatalogModel):
@@ -119,7 +119,7 @@ class Chassis(CatalogModel):
     depth: Length | None = None
     mount: Mount | None = None
     feed: Feed | None = None
-    """How it is fed; absent where nobody knows, or it has supplies of its own."""
+    """How it is fed; absent if unknown, or it has supplies of its own."""
     supplies: PowerSupplies | None = None
 
     @property
@@ -129,7 +129,7 @@ class Chassis(CatalogModel):
 
 
 class ScalableUnit(CatalogModel):
-    """The block the maker's reference architecture builds clusters of."""
+    """The block the vendor's reference architecture builds clusters of."""
 
     nodes: Count
     radix: Count | None = None

@@ -24,7 +24,7 @@ class CageLanes(CatalogModel):
 
 
 class PortAlias(CatalogModel):
-    """What LLDP calls the ports of some makers' switches, where that is not their name."""
+    """What LLDP calls the ports of some vendors' switches, where that is not their name."""
 
     vendors: tuple[Text, ...]
     port: _NamePattern
@@ -37,9 +37,9 @@ class NetworkOs(CatalogEntry):
     dialect: Literal["sonic", "eos", "nvue", "frr"]
     """The language of its files."""
     since: ReleaseText | None = None
-    """The first release that knows the words of the files: its maker renamed some in it. Absent: none is known."""
+    """The first release that knows the words of the files: its vendor renamed some in it. Absent: none is known."""
     vendors: tuple[Text, ...] = ()
-    """Makers whose switches come with it; ``*``: those of all others, too; empty: it comes with none, and runs on any
+    """Vendors whose switches come with it; ``*``: those of all others, too; empty: it comes with none, and runs on any
     that lets the buyer choose."""
     port: _NamePattern
     """Name of a whole cage: {cage} counts from 1, {cage0} from 0, {lane0} is the first lane over all cages."""
@@ -54,12 +54,12 @@ class NetworkOs(CatalogEntry):
     unnumbered: Flag
     """Whether BGP runs over link-local addresses."""
     mlag: Flag
-    """Whether two switches act as one towards a bond (multi-chassis link aggregation), as its maker builds it."""
+    """Whether two switches act as one towards a bond (multi-chassis link aggregation), as its vendor builds it."""
     spanning_tree: Literal["rstp", "stp"] | None = None
-    """The spanning tree that cuts loops of bridged networks; none: its maker's build has no such daemon."""
+    """The spanning tree that cuts loops of bridged networks; none: its vendor's build has no such daemon."""
 
     def is_for(self, switch: Switch) -> bool:
-        """Whether it runs on a switch, as far as its makers say."""
+        """Whether it runs on a switch, as far as its vendors say."""
         return not self.vendors or "*" in self.vendors or switch.vendor is None or switch.vendor in self.vendors
 
     def format_port_name(self, switch: Switch, radix: int, index: int) -> str:

@@ -99,7 +99,7 @@ class MachineImage(CatalogModel):
     scheduler: Literal["slurm", "kubernetes"]
     arch: Literal["x86_64", "aarch64"]
     accelerator: Literal["none", "nvidia", "amd", "aws"]
-    """Maker of the accelerators it has the driver for."""
+    """Vendor of the accelerators it has the driver for."""
     reference: Text
     """What the provider knows it by; ``{version}`` is that of Kubernetes."""
     root: Text
@@ -208,7 +208,7 @@ class Provider(CatalogEntry):
     """The first whose regions match counts."""
     addons: tuple[Addon, ...] = ()
     kubernetes_local: Text | None = None
-    """Where nodes of its managed Kubernetes mount the disks inside them, which nobody can change."""
+    """Where nodes of its managed Kubernetes mount the disks inside them; not configurable."""
     cannot: dict[Text, Text] = {}
     """What it cannot do -> why (``storage-scale``, ``capacity:flex-start`` …)."""
     unlisted: dict[Text, Text] = {}

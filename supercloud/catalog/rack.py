@@ -33,9 +33,9 @@ class Rack(CatalogEntry):
     """Power its distribution carries."""
     busbar: Literal["none", "48V", "54V", "800V"] = "none"
     mounts: tuple[Mount, ...] = ()
-    """What is screwed into it; empty where nobody knows."""
+    """What is screwed into it; empty if unknown."""
     feeds: tuple[Feed, ...] = ()
-    """How what is in it is fed; empty where nobody knows."""
+    """How what is in it is fed; empty if unknown."""
     complete: Flag = False
     """Sold with all that is in it: nothing else is put into one."""
 

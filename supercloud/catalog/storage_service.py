@@ -82,7 +82,7 @@ class MountRule(CatalogModel):
 
 
 class SoftwareSource(CatalogModel):
-    """How software that only its maker gives comes onto servers of our own: two options of the spec."""
+    """Where servers get software that only its vendor provides: two options of the spec."""
 
     source: Text
     """Option with the program that installs it: an ``https://`` address or an ``s3://bucket/key``."""

@@ -41,7 +41,7 @@ class Switch(CatalogEntry):
     units: Count | None = None
     mount: Mount | None = None
     feed: Feed | None = None
-    """How it is fed; absent where nobody knows."""
+    """How it is fed; absent if unknown."""
     power_typical: Power | None = None
     power_max: Power | None = None
     weight: Mass | None = None

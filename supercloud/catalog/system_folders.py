@@ -1,4 +1,4 @@
-"""Folders that software of a maker keeps for itself on a node, so that nothing is mounted there."""
+"""Folders that software of a vendor keeps for itself on a node, so that nothing is mounted there."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Cdu(CatalogEntry):
     units: Natural = 0
     width: Length | None = None
     serves: Count | None = None
-    """Racks its maker draws on one unit."""
+    """Racks its vendor draws on one unit."""
 
 
 class HeatRejection(CatalogEntry):

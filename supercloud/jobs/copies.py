@@ -15,7 +15,7 @@ from .store.store import Store
 __all__ = ["build_identity", "describe_copies", "describe_others", "find_copies", "select_resubmitted"]
 
 
-_MAX_NAMED = 5  # jobs in one message, the latest: a key may have been used every night
+_MAX_NAMED = 5  # jobs in one message, the latest: a key may have been used many times
 
 
 def select_resubmitted(store: Store, records: Collection[JobRecord]) -> list[JobRecord]:
@@ -41,7 +41,7 @@ def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, Job
 
 
 def build_identity(record: JobRecord) -> JobIdentity:
-    """What the engine keeps with the job of a record."""
+    """The identity that the engine keeps with the job of a record."""
     return JobIdentity(record.engine_key, compute_spec_digest(record.spec), compute_record_digest(record.recorded))
 
 
@@ -60,14 +60,14 @@ def describe_copies(record: JobRecord, copies: JobCopies, is_started_again: bool
 
 
 def describe_others(record: JobRecord, refs: Sequence[str]) -> str:
-    """What is said of jobs that an engine has under the key of a record which it did not submit; empty without any."""
+    """Message about jobs with the key of a record that were not submitted for this record; empty if there are none."""
     if not refs:
         return ""
     is_one = len(refs) == 1
     return (
-        f"{record.engine} has {_format_refs(refs[-_MAX_NAMED:])} of the key {record.engine_key}, "
-        f"{'which was' if is_one else 'which were'} submitted for another record (of another store, or forgotten by "
-        f"this one) or by an earlier version: {'it is' if is_one else 'they are'} left alone"
+        f"{record.engine} has {_format_refs(refs[-_MAX_NAMED:])} with key {record.engine_key}, "
+        f"{'which was' if is_one else 'which were'} submitted for another record (of another store, or deleted from "
+        f"this one) or by an earlier version; {'it is' if is_one else 'they are'} not changed"
     )
 
 

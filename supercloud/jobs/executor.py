@@ -71,10 +71,10 @@ class FunctionJob(Job):
         data = self.read_output() if state in (State.COMPLETED, State.FAILED) and self.record.connection else b""
         if not data:
             return self._build_failure()
-        sys.modules.setdefault(SCRIPT_MODULE, sys.modules["__main__"])  # what its classes are called in an answer
+        sys.modules.setdefault(SCRIPT_MODULE, sys.modules["__main__"])  # the module name of its classes in an answer
         try:
             kind, value, text = _parse_answer(data)
-        except Exception as problem:  # whatever the classes of the result do when they are read
+        except Exception as problem:  # loading runs code of the classes of the result
             return self._build_unreadable_error(problem)
         if kind == "returned":
             self._value = value
@@ -163,15 +163,16 @@ class Executor:
 
 
 def _parse_answer(data: bytes) -> tuple[str, Any, str]:
-    """``returned`` with the value, or ``raised`` with the exception, or None where it cannot be pickled, and the
-    traceback. Raises whatever the pickle does, :class:`ValueError` where it holds something else.
+    """``returned`` with the value, or ``raised`` with the exception (None if it cannot be pickled) and the traceback.
+
+    Raises the errors of the pickle, and :class:`ValueError` if it contains something else.
     """
     match pickle.loads(data):
         case ("returned", value):
             return "returned", value, ""
         case ("raised", (BaseException() | None) as error, str(text)):
             return "raised", error, text
-    raise ValueError("it is not what a function left")
+    raise ValueError("it is not the result of a function")
 
 
 def pack_call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The former place of :mod:`supercloud.jobs.runtime.fencing`, which training scripts import; its former names, too."""
+"""Former module and names of :mod:`supercloud.jobs.runtime.fencing`, which training scripts import."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Fenced = FencedError
 latest = find_latest
 
 warnings.warn(
-    "supercloud.jobs.fencing is now supercloud.jobs.runtime.fencing; there Fenced is called FencedError, and latest "
-    "find_latest",
+    "supercloud.jobs.fencing is deprecated; use supercloud.jobs.runtime.fencing, with FencedError instead of Fenced, "
+    "and find_latest instead of latest",
     DeprecationWarning,
     stacklevel=2,
 )

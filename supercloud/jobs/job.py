@@ -157,11 +157,11 @@ class Job:
     def cancel(self) -> State:
         """Cancel it, and every copy of it on its engine; returns its state.
 
-        Copies are there where an engine took a job again whose first submission got no answer. A job that has ended
-        stays as it is, and so does one of the same key that was submitted for another record, say of another store.
+        Copies exist if an engine accepted a job again whose first submission got no answer. A job that has ended is not
+        changed, nor is a job with the same key that was submitted for another record, for example of another store.
 
-        Where the store cannot be written (a full disk) the engine is asked all the same; :class:`StoreError` then says
-        that it was, and what is not recorded.
+        If the store cannot be written (a full disk), cancellation is still requested from the engine;
+        :class:`StoreError` then states this, and what is not recorded.
         """
         unrecorded = self._refresh_for_cancel()
         if self.record.state.is_final:
@@ -183,26 +183,26 @@ class Job:
                 f"{f'later: {self.record.reason}' if self.record.reason else 'in a moment'}"
             )
         try:
-            self.store.disable_requeue(self.id, "cancel was asked for")
+            self.store.disable_requeue(self.id, "cancellation requested")
         except StoreError as error:
             unrecorded = error
         try:
             self._open_engine().cancel(self.record.ref)
         except StoreError as error:  # the queue of this machine, which is on the same disk
-            raise StoreError(f"job {self.id} ({self.record.name}) is not asked to end: {error}") from error
+            raise StoreError(f"job {self.id} ({self.record.name}) was not cancelled: {error}") from error
         self._cancel_copies()
         unrecorded = unrecorded or self._refresh_for_cancel()
         if unrecorded:
             again = ", or its broker may start it again" if self.record.fleet else ""
             raise StoreError(
-                f"job {self.id} ({self.record.name}) was asked to end: {self.record.engine} has taken the request for "
-                f"{self.record.ref}; that is not recorded: {strip_advice(unrecorded)}. When the store can be written, "
-                f"run supercloud cancel {self.id} again{again}"
+                f"job {self.id} ({self.record.name}): cancellation of {self.record.ref} was requested from "
+                f"{self.record.engine}, but is not recorded: {strip_advice(unrecorded)}. When the store can be "
+                f"written, run supercloud cancel {self.id} again{again}"
             ) from unrecorded
         return self.record.state
 
     def _refresh_for_cancel(self) -> StoreError | None:
-        """Look how it is; returns why that cannot be written down. Raises what else is wrong."""
+        """Update the status; returns the error if it cannot be recorded. Raises other problems."""
         problems = [] if self.record.state.is_final else self._refresh()
         for problem in problems:
             if not isinstance(problem, StoreError):

@@ -147,8 +147,8 @@ def _late_arrival(engine: Engine) -> float:
 
 
 def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float], others: str = "") -> bool:
-    """Whether the scheduler may still take a submission that has ended and that it does not know yet; the record then
-    says so, and which ``others`` of its key are there.
+    """Whether the scheduler may still accept a submission that has ended and that it does not have yet; the record then
+    has a reason, with the ``others`` that have its key.
     """
     if record.state is not State.SUBMITTING or not (seconds := _late_arrival(engine)):
         return False
@@ -160,7 +160,7 @@ def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[
             store.explain_submission(
                 record.id,
                 record.owner,
-                f"{_LOOKED_FOR} {until}, and then handed over again unless {record.engine} has it"
+                f"{_LOOKED_FOR} {until}, and then submitted again unless {record.engine} has it"
                 f"{'; ' if others else ''}{others}",
             )
     except StoreError:  # the watch starts as soon as the store can be written
@@ -206,7 +206,7 @@ def _recover_submissions(
                     except EngineError as error:
                         problems.append(error)
         elif not isinstance(engine, FindsSubmitted | FindsByKey):
-            said = "its submitter died, and this engine cannot say whether it has the job"
+            said = "its submitter died, and this engine cannot look up whether it has the job"
             store.record_statuses({record.id: Status(State.UNKNOWN, reason=said)})
         elif record.engine_key in busy:
             end_watch(store, record, LATE_ARRIVAL_WATCH)  # the watch starts at the end of the submission
@@ -232,15 +232,15 @@ def _explain(store: Store, record: JobRecord, reason: str) -> None:
 
 
 def _find_submitted(engine: Engine, records: Sequence[JobRecord]) -> Mapping[str, SubmittedJob]:
-    """What the engine has of jobs, by their keys. A job that was submitted for another record or spec is not theirs:
-    the engine refuses to take the key again, or takes it for a second job.
+    """Look up jobs at the engine, by their keys. A job that was submitted for another record or spec does not match:
+    the engine refuses the key, or accepts it for a second job.
     """
     since = min(record.recorded for record in records)
     if isinstance(engine, FindsSubmitted):
         return engine.find_submitted([build_identity(record) for record in records], since)
     if not isinstance(engine, FindsByKey):
         return {}
-    # an engine of another distribution that keeps no digests of records
+    # an engine of another package, without digests of records
     found = engine.find([record.engine_key for record in records], since)
     refs = [ref for ref in found.values() if ref is not None]
     digests = find_digests(engine, refs, since)

@@ -50,7 +50,7 @@ class NameRule:
         strange = sorted(set(re.sub(f"[{self.characters}]", "", name)))
         if strange:
             return f"{name!r} contains {', '.join(map(repr, strange))}: allowed are {self.characters}"
-        for place, char, allowed in (("begins", name[0], self.starts), ("ends", name[-1], self.ends)):
+        for place, char, allowed in (("starts", name[0], self.starts), ("ends", name[-1], self.ends)):
             if not re.fullmatch(f"[{allowed}]", char):
                 return f"{name!r} {place} with {char!r}: allowed are {allowed}"
         if not self.doubled and self.separator * 2 in name:

@@ -201,9 +201,9 @@ def _explain(error: Any, path: DocumentPath, data: Any, model: type[BaseModel]) 
         )
         return f"{is_one} is not {_TYPE_NAMES[kind]}", _suggest_value(_TYPE_NAMES[kind], value, path, data, model)
     if kind in _BOUND_TEXTS:
-        bound, words, cure = _BOUND_TEXTS[kind]
+        bound, words, suggestion = _BOUND_TEXTS[kind]
         limit = str(context[bound]) if isinstance(context[bound], int) else f"{context[bound]:g}"
-        return f"{_format_value(value)} {words} {limit}", cure.format(limit)
+        return f"{_format_value(value)} {words} {limit}", suggestion.format(limit)
     if kind == "string_pattern_mismatch":
         pattern = str(context.get("pattern"))
         words, hint = find_pattern_hint(pattern, str(value))

@@ -69,7 +69,7 @@ def test_names_in_a_folder_that_is_no_overlay_are_not_shown(tmp_path: Path) -> N
         Catalog([tmp_path])
     assert "acme" not in str(caught.value) and "ssh" not in str(caught.value)
     (tmp_path / "machine").rmdir()
-    with pytest.raises(CatalogError, match="2 folders here are of no kind; kinds are") as caught:
+    with pytest.raises(CatalogError, match="2 directories are not of a known kind; kinds are") as caught:
         Catalog([tmp_path])
     assert "acme" not in str(caught.value) and "ssh" not in str(caught.value)
 

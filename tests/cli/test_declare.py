@@ -63,7 +63,7 @@ def test_a_wrong_spec_is_exit_code_2_with_everything_said(cli: Cli, tmp_path: Pa
 def test_findings_that_forbid_rendering(cli: Cli, tmp_path: Path, verb: str) -> None:
     file = spoil(tmp_path, pools=[{"name": "train", "machine": "dgx-h10", "nodes": 3}])
     code, out, _ = cli(verb, file)
-    assert code == 2 and "no machine is called 'dgx-h10'" in out and "did you mean dgx-h100" in out
+    assert code == 2 and "unknown machine 'dgx-h10'" in out and "did you mean dgx-h100" in out
     line = next(number for number, text in enumerate(file.read_text().splitlines(), 1) if "dgx-h10" in text)
     assert f"{file}:{line}: pools[0].machine" in out
     code, out, _ = cli(verb, file, "--json")

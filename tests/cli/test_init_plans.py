@@ -149,4 +149,4 @@ def test_a_subnet_manager_has_ports_where_they_take_no_switch(
     assert ("manager: {links: 2}" in file.read_text()) is has_ports
     said = "".join(map(str, cli("plan", file)))
     assert ("subnet-manager-port" in said) is not has_ports
-    assert has_ports or "takes" in said and "switches in place of" in said, "the price of the ports is told"
+    assert has_ports or "requires" in said and "switches instead of" in said, "the price of the ports is told"

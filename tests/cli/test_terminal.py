@@ -71,4 +71,4 @@ def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: P
             env={**os.environ, "SUPERCLOUD_STATE": str(tmp_path / "state")},
         )
         assert not set(done.stdout + done.stderr) & set(OBEYED), ascii(done.stdout + done.stderr)
-    assert done.stderr.count("key lost) is UNKNOWN: fake knows nothing of it") == 1
+    assert done.stderr.count("key lost) is UNKNOWN: job not found by fake") == 1

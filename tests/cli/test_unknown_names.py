@@ -15,13 +15,13 @@ Cli = Callable[..., tuple[int, str, str]]
 
 def test_the_kind_is_named_as_people_call_it(cli: Cli) -> None:
     code, out, err = cli("catalog", "ups", "foo")
-    assert code == 2 and not out and "no UPS is called 'foo'; known: double-conversion" in err
+    assert code == 2 and not out and "unknown UPS 'foo'; known: double-conversion" in err
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_kind_has_a_word_for_one(cli: Cli, kind: str) -> None:
     _, _, err = cli("catalog", kind, "foo")
-    word = err.partition(" is called 'foo'")[0].rpartition("no ")[2]
+    word = err.partition(" 'foo'")[0].rpartition("unknown ")[2]
     assert len(word) > 2 and word != kind, err
 
 
@@ -29,7 +29,7 @@ def test_every_kind_has_a_word_for_one(cli: Cli, kind: str) -> None:
 def test_init_refuses_a_region_that_the_cloud_does_not_have(cli: Cli, tmp_path: Path, region: str, near: str) -> None:
     file = tmp_path / "cluster.yaml"
     code, _, err = cli("init", file, "--machine", "p5.48xlarge", "--region", region)
-    assert code == 2 and f"no region of aws is called {region!r}" in err and near in err
+    assert code == 2 and f"unknown region of aws {region!r}" in err and near in err
     assert not file.exists()
 
 
@@ -65,7 +65,7 @@ def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
     else:
         assert code == 2 and not out
     for index, name in ((0, "prepared"), (2, "77")):
-        assert f"after[{index}]: no job has the ID {name!r}, by number, key or name" in err, err
+        assert f"after[{index}]: no job has the ID, key or name {name!r}" in err, err
     assert "after[1]" not in err and "did you mean prepare" in err
     with Store(tmp_path / "state") as store:
         assert len(store.select()) == 1

@@ -195,7 +195,7 @@ def test_a_fleet_from_its_file(files: Path, job: Make) -> None:
 @pytest.mark.parametrize(
     "change, said",
     [
-        (("b.yaml", "a2.yaml"), "duplicate cluster name 'a' in a2.yaml and a.yaml (line"),
+        (("b.yaml", "a2.yaml"), "duplicate cluster name 'a' in a2.yaml and a.yaml \\(line"),
         (("name: all", "name: all\npolicy: {failures: meta-rsc}"), "meta-rsc-1"),
         (("a/scratch", "a/scrtch"), "not a storage of the fleet"),
         (("name: all", "name: all\nbudgets: [{tenant: lmm, limit: 1 USD}]"), "budgets: unknown tenant 'lmm'"),

@@ -88,7 +88,7 @@ def test_the_time_of_a_late_arrival_counts_from_the_end_of_the_submission(
     scheduler.goes_on = False
     for seconds in (171, 290):
         assert look(store, start, seconds) is State.SUBMITTING and scheduler.submissions == 1
-        assert "submission unknown, looked for again until 20" in store.get(1).reason
+        assert "submission unknown, looked up again until 20" in store.get(1).reason
     look(store, start, 292)
     assert (store.get(1).ref, scheduler.submissions) == ("102", 2)
 

@@ -45,7 +45,7 @@ def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> Non
     "wanted, reason, remedy",
     [
         ({"solver": 4}, "the job needs 4 of licence solver, the cluster has 3", "request at most 3"),
-        ({"mesher": 2}, "there are 1", "request at most 1"),
+        ({"mesher": 2}, "the cluster has 1", "request at most 1"),
         ({"solvr": 1}, "unknown licence 'solvr'", "solver"),
         ({"xyz": 5}, "unknown licence 'xyz'", "Licenses: xyz:5"),
     ],

@@ -107,7 +107,7 @@ def test_shapes(
             "'x-1' is not a node",
             "train-[0001-0127]",
         ),
-        ({"accelerators": {"count": 16}, "place": {"nodes": ["x-[1"]}}, "no list of hosts", "gpu-["),
+        ({"accelerators": {"count": 16}, "place": {"nodes": ["x-[1"]}}, "not a valid list of hosts", "gpu-["),
         ({"accelerators": {"count": 16}, "place": {"data": ["scrtch"]}}, "not a storage", "scratch"),
     ],
 )

@@ -134,7 +134,7 @@ def test_an_engine_with_a_defect_keeps_no_other_from_being_looked_at(
     good = api.submit(job(["fake", "RUNNING"]), plan, engine="fake", store=store, key="good")
     silent: dict[str, EngineError] = {}
     [problem] = reconcile(store, unresponsive=silent)
-    assert "(fake) is left out: its engine failed with OverflowError: ? is too large" in str(problem)
+    assert "(fake) is skipped: its engine failed with OverflowError: ? is too large" in str(problem)
     assert list(silent) == [there] and store.get(good.id).state is State.RUNNING
 
 

@@ -166,7 +166,7 @@ def test_a_key_that_another_job_had_after_the_backup_is_not_that_job(
     with restored(tmp_path, used, lambda store: None) as store:
         if stripped:
             strip_digests(here, store)
-        why = "with an unknown spec" if stripped else "for something else .spec digest"
+        why = "with an unknown spec" if stripped else "with a different spec .digest"
         with pytest.raises(InputError, match=f"pod has job fake-direct under the key 'direct'.*{why}.*'now'"):
             api.submit(job(1, name="now"), plan, engine="fake", store=store, key="direct")
         assert store.find_by_key("direct") is None, "nothing is recorded"

@@ -68,7 +68,7 @@ def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
     ("said", "code", "problem"),
     [
         ("error: no stack named 'prod' found", "255", "no stack named"),
-        ("{}", "0", "name the engine"),
+        ("{}", "0", "set the engine"),
         ("null", "0", "is not valid"),
         ('{"engine": "slurm", "via": "telnet:x"}', "0", "is not valid"),
         ("not json", "0", "is not valid"),
@@ -95,7 +95,7 @@ def test_without_pulumi(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_neither_engine_nor_stack(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text("name: f\nclusters:\n  - {spec: a.yaml, connect: {context: x}}\n")
-    with pytest.raises(SpecError, match="name the engine, or the stack"):
+    with pytest.raises(SpecError, match="set the engine, or a stack"):
         load_fleet_state(tmp_path / "fleet.yaml")
 
 
@@ -151,7 +151,7 @@ def test_an_unknown_engine_is_told_those_for_users(
     for engine in ("slrm", "No Engine", "fake"):
         assert call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--engine", engine) == 2
         said = capsys.readouterr().err
-        assert "slurm" in said and "fake" not in said.removeprefix("supercloud: no engine is called 'fake'")
+        assert "slurm" in said and "fake" not in said.removeprefix("supercloud: unknown engine 'fake'")
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_a_simulation_is_reached_by_nothing(
 ) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")
     assert call(monkeypatch, "submit", sbatch / "job.yaml", "--on", SPEC, "--engine", "local", "--via", via) == 2
-    assert "is not used by engine local: leave it out" in capsys.readouterr().err
+    assert "is not used by engine local: omit it" in capsys.readouterr().err
     assert not (sbatch / "state").exists()
     with pytest.raises(InputError, match="is not used by engine local"):
         api.submit(JobSpec(name="a", command=("true",)), plan, engine=Connection(engine="local", via="ssh:login"))

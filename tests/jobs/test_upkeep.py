@@ -120,7 +120,7 @@ def test_a_job_is_cancelled_where_the_store_cannot_be_written(tmp_path: Path, wh
     assert (tmp_path / "ended-5").exists(), done.stderr
     assert done.returncode == StoreError.exit_code and "Traceback" not in done.stderr
     said = " ".join(done.stderr.split())
-    assert "job 1 (job) was asked to end: slurm has taken the request for 5; that is not recorded: " in said, said
+    assert "job 1 (job): cancellation of 5 was requested from slurm, but is not recorded: " in said, said
     assert why in said and "run supercloud cancel 1 again" in said
 
 

@@ -408,7 +408,7 @@ def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("none.csv", None, "no such file"),
+        ("none.csv", None, "file not found"),
         ("bad.csv", "a,b\n1,2\n", "dry_bulb"),
         ("torn.csv", "dry_bulb\n1\nx\n", "line 3"),
     ],
@@ -430,7 +430,7 @@ def test_a_tower_needs_wet_bulbs_and_drinks(tmp_path: Path) -> None:
 
 def test_shares_that_are_more_than_all(tmp_path: Path) -> None:
     sources = [{"name": name, "kind": "contract", "share": 0.6} for name in ("a", "b")]
-    with pytest.raises(ValueError, match="more than all"):
+    with pytest.raises(ValueError, match="add up to 1.2: the maximum is 1"):
         hall(tmp_path, energy={"sources": sources})
 
 

@@ -221,6 +221,8 @@ def test_what_hangs_on_the_switches_of_a_rack_product_is_said() -> None:
     pool = {"name": "train", "machine": "dgx-gb200", "nodes": 36, "fabrics": ["management"]}
     plan = planned(pools=[pool], fabrics=[MANAGEMENT], facility={"cooling": {"kind": "direct-liquid"}})
     (said,) = (finding for finding in plan.findings if finding.check == "fabric-rack-management")
-    assert said.problem.startswith("18 NVLink switch trays and 16 power shelves of the 2 racks of train hang on the 2 ")
+    assert said.problem.startswith(
+        "18 NVLink switch trays and 16 power shelves of the 2 racks of train are connected to the 2 "
+    )
     assert said.hint == "join the 4 switches of the racks by hand"
     assert not [finding for finding in site().findings if finding.check == "fabric-rack-management"]

@@ -86,7 +86,7 @@ def test_machines_on_no_in_band_network_are_named_with_what_to_write() -> None:
     assert declared == {"name": "login", "count": 2, "links": 2}
     assert unjoined(with_networks(IN_BAND | {"services": [declared]}, MANAGEMENT)) == []
     (few,) = unjoined(with_networks(IN_BAND | {"services": [declared | {"count": 1}]}, MANAGEMENT))
-    assert few.problem.startswith("1 of the 2 machines of login hang on no in-band network")
+    assert few.problem.startswith("1 of the 2 machines of login are on no in-band network")
 
 
 def test_machines_of_scheduler_hosts_are_cabled_without_an_in_band_network() -> None:
@@ -114,7 +114,7 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
     plan = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
     (note,) = [item for item in plan.findings if item.check == "service-racks"]
     assert note.path == "fabrics[0].manager" and note.problem.startswith(
-        "compute-manager (2 machines) stand in no rack"
+        "compute-manager (2 machines) have no rack"
     )
     assert describe_open_points(plan) == (
         "2 service machines in no rack; 4 links have no cable length, so cable types that depend on it are undecided: "

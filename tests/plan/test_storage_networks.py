@@ -70,7 +70,7 @@ def test_servers_on_another_network_than_their_clients_are_an_error(kind: str) -
         plan = site(cured)
         assert not of_check(plan, "storage-disconnected") and not plan.errors
     alone = site(wrong, fabrics=(COMPUTE, STORAGE), pools=[NODES | {"fabrics": ["compute", "storage"]}])
-    assert [item.hint for item in of_check(alone, "storage-disconnected")] == ["take management-server"]
+    assert [item.hint for item in of_check(alone, "storage-disconnected")] == ["use management-server"]
 
 
 @pytest.mark.slow

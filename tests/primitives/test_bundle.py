@@ -124,7 +124,7 @@ def test_force_never_replaces_more_than_an_output_folder(
     place, spec = tmp_path / "work", tmp_path / "work" / "deep" / "cluster.yaml"
     spec.parent.mkdir(parents=True)
     spec.write_text("name: a")
-    if held == "the working folder":
+    if held == "the working directory":
         monkeypatch.chdir(spec.parent)
     elif held == "the home directory":
         monkeypatch.setenv("HOME", str(spec.parent))

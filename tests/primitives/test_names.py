@@ -61,8 +61,8 @@ def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
         ("abc-", "ends with '-'"),
         ("xn--abc", "xn--"),
         ("abc-s3alias", "-s3alias"),
-        ("10.0.0.1", "looks like"),
-        ("a..b", "looks like"),
+        ("10.0.0.1", "reserved pattern"),
+        ("a..b", "reserved pattern"),
     ],
 )
 def test_refused_with_the_reason(name: str, word: str) -> None:

@@ -56,7 +56,7 @@ def test_all_forms_of_a_field_are_told_with_what_selects_them(path, conditions):
 @pytest.mark.slow
 def test_defaults_that_depend_on_other_fields_are_described():
     """The printed default did not count: the fleet's policy and the redundancy decide."""
-    for path, words in (("job.place.minimize", "policy.minimize"), ("facility.power.feeds", "3 where the redundancy")):
+    for path, words in (("job.place.minimize", "policy.minimize"), ("facility.power.feeds", "3 with redundancy")):
         found = explain_field(path)
         assert not found.default and words in found.description
 

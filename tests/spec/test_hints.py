@@ -123,7 +123,7 @@ def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
         ("name: Über", "write uber"),
         ("gpus: 8", "write accelerators: {count: 8}"),
         ("gres: 'gpu:8'", "write accelerators:"),
-        ("cpus-per-task: 4", "omit it"),
+        ("cpus-per-task: 4", "leave it out"),
         ("ntasks: 16", "write tasks_per_node"),
         ("partition: batch", "write place:"),
         ("time: 24:00:00", "write time_limit"),

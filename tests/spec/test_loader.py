@@ -138,7 +138,7 @@ def test_anchors_and_merges() -> None:
     ("text", "said"),
     [
         ("a: [1,", "flow"),
-        ("a: 1\na: 2", "there twice"),
+        ("a: 1\na: 2", "duplicate key 'a'"),
         ("a: !!python/object:os.system x", "tag"),
         ("? [a]\n: 1", "a key must be a string"),
         ("a: {<<: 3}", "merges mappings only"),
@@ -413,7 +413,7 @@ A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
         (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
         (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
         (A_JOB, load, "is a job, not a cluster spec; .*supercloud place"),
-        (A_JOB, load_fleet, "is a job, not a fleet; give the spec of a cluster"),
+        (A_JOB, load_fleet, "is a job, not a fleet; pass the spec of a cluster"),
         (A_FLEET, load, "is a fleet, not a cluster spec; pass the spec of one of its clusters"),
     ],
 )
@@ -448,10 +448,10 @@ JOB_TEXT = "name: a\nscript: 'true'\n"
         ("name: \u00e4".encode("latin-1"), 0, "line 1, byte 6.*save it as UTF-8"),
         (b'name: a\nscript: "a\x1b"\n', 2, "#x001b is not allowed in YAML.*remove it"),
         (b"name: a\nplace:\n\tpools: [a]\n", 3, "starts with a tab.*replace the tab with spaces"),
-        (b"name: a\n---\nname: b\n", 3, "a second document begins here.*a file of its own"),
-        (b'name: "a\nscript: x\n', 3, "it begins at line 1.*correct the syntax"),
+        (b"name: a\n---\nname: b\n", 3, "a second document starts here.*to a separate file"),
+        (b'name: "a\nscript: x\n', 3, "it starts at line 1.*correct the syntax"),
         (b"name: a\nname: b\nscript: x\n", 2, "duplicate key 'name'.*remove one"),
-        (b"name: a\nscript: |\n" + b"  x\n" * 600_000, 2, "is longer than 1048576.*take 1048576 characters or fewer"),
+        (b"name: a\nscript: |\n" + b"  x\n" * 600_000, 2, "is longer than 1048576.*use 1048576 characters or fewer"),
     ],
     ids=range(11),
 )

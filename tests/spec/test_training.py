@@ -27,7 +27,7 @@ def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
     [
         ("8x7B", "write 70B, or 70e9"),
         ("70b", "write 70B"),
-        ("0B", "take more"),
+        ("0B", "use a greater value"),
         ("-7B", "write 70B"),
         ("900000T", "is more than 1e.15"),
     ],

@@ -34,7 +34,7 @@ class AbandonedLaunch:
     connection: str
     ref: str
     key: str
-    """The key of that start; empty where an earlier version gave it up."""
+    """The key of that launch; empty if an earlier version abandoned it."""
 
 
 def assign(
@@ -117,7 +117,7 @@ def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
 
 
 def list_abandoned(store: Store) -> list[AbandonedLaunch]:
-    """Starts that were given up and may still run."""
+    """Launches that were abandoned and may still run."""
     rows = store.read("SELECT id, job, connection, ref, key FROM abandoned ORDER BY id")
     return [AbandonedLaunch(row["id"], row["job"], row["connection"], row["ref"], row["key"]) for row in rows]
 

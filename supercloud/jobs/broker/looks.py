@@ -81,7 +81,7 @@ def _cancel_abandoned(store: Store, connection: str) -> None:
     """Cancel launches that were abandoned while their engine did not respond."""
     for item in ledger.list_abandoned(store):
         if item.connection == connection:
-            with contextlib.suppress(EngineError, StoreError):  # it is still silent, or its record cannot be read
+            with contextlib.suppress(EngineError, StoreError):  # it still does not respond, or the record is unreadable
                 engine = open_engine(Connection.model_validate_json(connection), store.folder)
                 if item.key and isinstance(engine, EndsStarts):
                     engine.end_start(item.ref, build_identity(store.get(item.job))._replace(key=item.key))

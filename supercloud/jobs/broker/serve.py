@@ -411,7 +411,7 @@ class Broker:
         """Submit jobs, in parallel for different connections; returns the number accepted in time."""
         specs = self.specs
         done, late = self.requests.run(
-            "hand over",
+            "submit",
             {
                 connection: partial(
                     self._run_until_timeout,

@@ -115,43 +115,43 @@ class FindsByKey(Protocol):
 
 @dataclass(frozen=True)
 class SubmittedJob:
-    """What an engine has of a job whose submission got no answer."""
+    """The result of looking up a job whose submission got no answer."""
 
     ref: str | None
-    """What it calls the job; None when it is certainly not there."""
+    """The reference of the job; None if it is certainly not present."""
     others: Sequence[str] = ()
-    """Other jobs of the key: they carry the digest of another record, say of another store or of a job that this store
-    has forgotten, or none, because an earlier version submitted them. Nobody takes them for this job.
+    """Other jobs with the key: they carry the digest of another record, for example of another store or of a job that
+    was deleted from this store, or no digest if an earlier version submitted them. They are never treated as this job.
     """
 
 
 @runtime_checkable
 class FindsSubmitted(Protocol):
-    """An engine that keeps the identity of a job with it, so that a job is found of which the store knows what it
-    submitted. :class:`FindsByKey` is for a store that has forgotten that.
+    """An engine that keeps the identity of a job with the job, so that a job with a record in the store can be found.
+    :class:`FindsByKey` is for a store that has lost the record.
     """
 
     def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
-        """For each of the jobs, which have different keys and were submitted after ``since``, what is there of it, by
-        its key; left out: who knows. A job is one of these only where key, spec and record are the same.
+        """Look up jobs that have different keys and were submitted after ``since``; returns the results by key, omitted
+        if unknown. A job of the engine matches only if key, spec and record are equal.
         """
 
 
 @runtime_checkable
 class EndsStarts(Protocol):
-    """An engine that can tell the job of a start from another one that has got its ref since."""
+    """An engine that can distinguish the job of a launch from a later job that has the same ref."""
 
     def end_start(self, ref: str, start: JobIdentity) -> None:
-        """End the job of a ref, and its copies, where they carry this identity. It is no error that the engine has
-        forgotten them, or that the ref is of another job by now, which is left alone.
+        """Cancel the job of a ref, and its copies, if they carry this identity. It is not an error if the engine has
+        purged them, or if the ref now belongs to another job, which is not changed.
         """
 
 
 @runtime_checkable
 class TakesLate(Protocol):
-    """An engine whose scheduler may still take a job some time after nobody waits for its answer any more, and which
-    may then have two jobs of one key: what :meth:`FindsSubmitted.find_submitted` does not see is submitted again only
-    after that time.
+    """An engine whose scheduler may still accept a job some time after its client has given up, and which
+    may then have two jobs with one key: a job that :meth:`FindsSubmitted.find_submitted` does not find is submitted
+    again only after that time.
     """
 
     late_arrival: float
@@ -223,10 +223,10 @@ class KeepsResults(Protocol):
 
 @runtime_checkable
 class LocatesResults(Protocol):
-    """An engine that can name the place of a result, for messages."""
+    """An engine that can return the location of a result, for messages."""
 
     def describe_result(self, key: str) -> str:
-        """The file that :meth:`KeepsResults.read_result` reads, with its host where that is another one."""
+        """The file that :meth:`KeepsResults.read_result` reads, with its host if it is on another host."""
 
 
 @runtime_checkable

@@ -86,7 +86,7 @@ class FakeEngine:
         return {key: f"fake-{key}" if self._build_path(key).exists() else None for key in keys}
 
     def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
-        """Those that were taken for the same record."""
+        """The jobs that were accepted for the same record."""
         found = {}
         for identity in jobs:
             ref = f"fake-{identity.key}"
@@ -96,7 +96,7 @@ class FakeEngine:
         return found
 
     def end_start(self, ref: str, start: JobIdentity) -> None:
-        """Let it end, if it is that of the same record."""
+        """Cancel it, if it was submitted for the same record."""
         there = self._read_identity(ref.removeprefix("fake-"))
         if there is not None and (there.is_same_record(start) or not there.record):
             self.cancel(ref)

@@ -22,7 +22,7 @@ class JobIdentity(NamedTuple):
     """:func:`compute_record_digest` of its record; empty if an earlier version submitted it."""
 
     def is_same_record(self, other: JobIdentity | None) -> bool:
-        """Whether both jobs were certainly submitted for one record: one of them is the copy of the other."""
+        """Whether both jobs were certainly submitted for one record: one of them is a copy of the other."""
         return bool(self.record) and self == other
 
     def may_be_same_job(self, other: JobIdentity) -> bool:

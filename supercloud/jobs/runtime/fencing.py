@@ -3,9 +3,9 @@
 A node that Slurm has marked as down may continue to run its tasks at the same time as their next attempt. Every attempt
 has a higher epoch (``SUPERCLOUD_EPOCH``); commits of an older one are refused, and late ones are never read.
 
-    checkpoint = fencing.find_latest()                # where to go on from; None at the first start
-    with fencing.commit("step-1000") as folder:       # a fresh folder beside the checkpoints
-        save(model, folder / "model.pt")              # renamed when the block has ended; FencedError if fenced off
+    checkpoint = fencing.find_latest()                # where to continue; None in the first attempt
+    with fencing.commit("step-1000") as folder:       # a new folder next to the checkpoints
+        save(model, folder / "model.pt")              # renamed at the end of the block; FencedError if superseded
 
 Files and rules are the same as in ``checkpoint.sh``, for programs in other languages: ``.epochs/EPOCH`` is created
 once, by link(2), with the name of the checkpoint that this attempt continues from; a checkpoint is

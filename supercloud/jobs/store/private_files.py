@@ -90,7 +90,7 @@ def read_own_file(path: Path, offset: int, size: int) -> bytes:
             file.seek(offset)
             return file.read(size)
         except OSError as error:
-            raise EngineError(f"{path} is not read: {error.strerror}") from None
+            raise EngineError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _describe_user(user: int) -> str:

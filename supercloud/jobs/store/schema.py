@@ -139,8 +139,8 @@ _DEPENDENCIES_MIGRATION = """
     )
     """
 
-# The key under which an abandoned start was submitted: the job's next start has another one, and engines use refs
-# again. It is empty for starts that an earlier version gave up.
+# The key under which an abandoned launch was submitted: the next launch of the job has another key, and engines reuse
+# refs. It is empty for launches that an earlier version abandoned.
 _ABANDONED_KEYS_MIGRATION = """
     ALTER TABLE abandoned ADD COLUMN key TEXT NOT NULL DEFAULT ''
     """

@@ -12,7 +12,7 @@ from ...facility import compute_flow, find_thermal_class
 from ...primitives.quantity import Flow, Power
 from ..build.facility.racking import compute_node_power, find_air_cooling_limit
 from ..model.plan import Plan, RackGroup
-from .cures import suggest_node_count
+from .rack_suggestions import suggest_node_count
 
 __all__ = ["CHECKS"]
 
@@ -171,12 +171,14 @@ def cooling_air_class(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             else (f"class {named.name.upper()} allows")
         )
         if high is not None and supply > high:
-            problem, cure = f"air of {supply} is {supply - high} above what {of} ({high})", f"supply at most {high}"
+            problem = f"air of {supply} is {supply - high} above what {of} ({high})"
+            suggestion = f"supply at most {high}"
         elif low is not None and supply < low:
-            problem, cure = f"air of {supply} is {low - supply} below what {of} ({low})", f"supply at least {low}"
+            problem = f"air of {supply} is {low - supply} below what {of} ({low})"
+            suggestion = f"supply at least {low}"
         else:
             continue
-        yield Finding("cooling-air-class", "error", "facility.cooling.supply", problem, cure)
+        yield Finding("cooling-air-class", "error", "facility.cooling.supply", problem, suggestion)
 
 
 def _list_machines(plan: Plan, *methods: str) -> list[Machine]:
@@ -338,9 +340,9 @@ def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     cdu = heat.loop.cdu if heat.loop else None
     if declared.supply is None:
-        what, cure = "temperature of the supply", "set facility.cooling.supply"
+        what, suggestion = "temperature of the supply", "set facility.cooling.supply"
     elif heat.outdoor_limit is None and cdu is not None and cdu.approach is None:
-        what, cure = f"approach of {cdu.name}", f"add it to cdus/{cdu.name}.yaml of a catalog overlay"
+        what, suggestion = f"approach of {cdu.name}", f"add it to cdus/{cdu.name}.yaml of a catalog overlay"
     else:
         return
     yield Finding(
@@ -349,7 +351,7 @@ def cooling_limit_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         "facility.cooling.rejection",
         f"unknown {what}: the maximum outdoor temperature for a {heat.rejection.name} cannot be computed"
         + (", nor the hours of free cooling" if declared.weather else ""),
-        cure,
+        suggestion,
     )
 
 

@@ -120,15 +120,15 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         found = compute_even_uplinks(fabric.wiring, declared.peer_links)
         if found is None:
             continue
-        cured = rebuild_fabric(plan, catalog, declared.model_copy(update={"leaf_up": found}))
-        if cured and len(cured.tiers) == len(fabric.tiers) and 2 * cured.tiers[1].count <= spine.count:
+        changed = rebuild_fabric(plan, catalog, declared.model_copy(update={"leaf_up": found}))
+        if changed and len(changed.tiers) == len(fabric.tiers) and 2 * changed.tiers[1].count <= spine.count:
             yield Finding(
                 "fabric-spines",
                 "warning",
                 f"fabrics[{index}]",
                 f"{leaf.up} uplinks of a leaf spread evenly over no fewer than {spine.count // fabric.planes} spines: "
                 f"each of them has {spine.down} of {spine.radix} ports in use",
-                f"set leaf_up: {found}, which takes {cured.tiers[1].count // fabric.planes} spines",
+                f"set leaf_up: {found}, which takes {changed.tiers[1].count // fabric.planes} spines",
             )
 
 

@@ -18,7 +18,7 @@ __all__ = ["CHECKS"]
 def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links with a separate cage whose modules are made for several links, although there are cages for one."""
     modules = cast(tuple[Transceiver, ...], tuple(catalog.iter_entries("transceivers")))
-    for place, name, cage, speed, fabric, cure in _single_links(plan):
+    for place, name, cage, speed, fabric, more in _single_links(plan):
         network = network_of(fabric)
         fitting = [
             item
@@ -40,7 +40,7 @@ def cable_twin_port(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 place,
                 f"each link of {name} to {fabric.name} has a separate {cage} cage, whose module ({own[0].name}) is "
                 f"made for {own[0].links} links: one module per link would be ordered",
-                f"set cage: {' or '.join(others)}, the form of adapters with one port{cure}, or suppress this with a "
+                f"set cage: {' or '.join(others)}, the form of adapters with one port{more}, or suppress this with a "
                 "reason",
             )
 

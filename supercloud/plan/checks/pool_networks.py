@@ -19,7 +19,7 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     A warning if the catalog has no port of the machine for it: the nodes may have one nevertheless.
     """
     apart = _iter_unattached_pools(plan, "in-band")
-    cures = _find_cures(plan, catalog, apart)
+    suggestions = _suggest_changes(plan, catalog, apart)
     for pool, networks in apart:
         known = any(item.role == "in-band" for item in pool.machine.adapters)
         yield Finding(
@@ -28,7 +28,7 @@ def pool_in_band(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: "
             f"their addresses ({pool.addresses}) are on it, and neither the scheduler nor users can reach them",
-            cures[pool.name],
+            suggestions[pool.name],
         )
 
 
@@ -36,7 +36,7 @@ def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Pools on no management network, though the plan has one: their management controllers have addresses there."""
     controllers = {run.group: run for run in plan.networks.bmcs} if plan.networks else {}
     apart = _iter_unattached_pools(plan, "management")
-    cures = _find_cures(plan, catalog, apart)
+    suggestions = _suggest_changes(plan, catalog, apart)
     for pool, networks in apart:
         run = controllers.get(pool.name)
         which = f" {run.names} ({run.addresses})" if run else ""
@@ -46,7 +46,7 @@ def pool_management(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             _format_path(plan, pool),
             f"no port of the {pool.nodes} nodes of {pool.name} is on {' or '.join(item.name for item in networks)}: no "
             f"cable leads to their management controllers{which}",
-            cures[pool.name],
+            suggestions[pool.name],
         )
 
 
@@ -61,7 +61,7 @@ def _format_path(plan: Plan, pool: PoolPlan) -> str:
     return f"pools[{[item.name for item in plan.spec.pools].index(pool.name)}].fabrics"
 
 
-def _find_cures(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
+def _suggest_changes(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
     """The hint for each pool, by its name. A network is tried for all pools of a machine at once, together with
     the networks found for other machines, and for fewer pools if that does not work."""
     alike: dict[str, list[PoolPlan]] = {}
@@ -71,12 +71,12 @@ def _find_cures(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[F
     hints: dict[str, str] = {}
     for pools in alike.values():
         hints.update(
-            (pool.name, hint) for pool, hint in _describe_cures(plan, catalog, pools, apart[0][1], budget, added)
+            (pool.name, hint) for pool, hint in _suggest_networks(plan, catalog, pools, apart[0][1], budget, added)
         )
     return hints
 
 
-def _describe_cures(
+def _suggest_networks(
     plan: Plan,
     catalog: Catalog,
     alike: list[PoolPlan],

@@ -10,7 +10,7 @@ from ...errors import Finding
 from ...facility import SCHEMES, compute_breaker_rating, count_remaining_supplies
 from ...primitives.quantity import Power
 from ..model.plan import FacilityPlan, Plan, RackGroup
-from .cures import count_needed_circuits, find_rack_path
+from .rack_suggestions import count_needed_circuits, find_rack_path
 
 __all__ = ["CHECKS"]
 

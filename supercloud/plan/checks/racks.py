@@ -12,7 +12,7 @@ from ...primitives.quantity import Length, Quantity
 from ...spec.facility import Facility
 from ..model.plan import Plan, RackGroup, RackPlan
 from ..model.racks import FacilityPlan
-from .cures import find_rack_path, suggest_node_count
+from .rack_suggestions import find_rack_path, suggest_node_count
 from .rebuild import explain_untried, find_working, replan
 
 __all__ = ["CHECKS"]
@@ -107,13 +107,13 @@ def rack_floor(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
         elif floor is not None and weight > floor:
             fewer = suggest_node_count(plan, group, weight, floor, own.base if own else Fraction(0))
-            cure = f"{fewer or 'spread its load'}, or reinforce the floor"
+            suggestion = f"{fewer or 'spread its load'}, or reinforce the floor"
             yield Finding(
                 "rack-floor",
                 "error",
                 "facility.floor",
                 f"a rack of {what} weighs {weight}, {weight - floor} over the floor limit of {floor}",
-                cure,
+                suggestion,
             )
 
 
@@ -176,9 +176,9 @@ def _shared_refusals(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
         return
     things = _list_shared(plan, hall)
     refused = {thing.name: reason for thing in things if (reason := _explain_refusal(rack, thing))}
-    cure = _shared_cure(plan, catalog, things) if refused else ""
+    suggestion = _suggest_shared_racks(plan, catalog, things) if refused else ""
     for reason in refused.values():
-        yield Finding("rack-compatibility", "warning", _shared_place(facility), reason, cure)
+        yield Finding("rack-compatibility", "warning", _shared_place(facility), reason, suggestion)
 
 
 def _shared_place(facility: Facility) -> str:
@@ -198,7 +198,7 @@ def _list_shared(plan: Plan, hall: FacilityPlan) -> list[Machine | Switch]:
     return [*switches, *(item.machine for item in hall.service_groups), *(item.machine for item in plan.servers)]
 
 
-def _shared_cure(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -> str:
+def _suggest_shared_racks(plan: Plan, catalog: Catalog, things: list[Machine | Switch]) -> str:
     """Racks that support all equipment outside the racks of nodes, each tried on a plan."""
     facility = plan.spec.facility
     assert facility is not None

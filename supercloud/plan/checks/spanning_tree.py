@@ -32,7 +32,7 @@ _SUGGESTIONS: tuple[dict[str, Any], ...] = (
 
 def network_blocked(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Links between switches of bridged networks that carry no traffic, which is not obvious from the spec."""
-    hints: dict[str, _Cure] = {}
+    hints: dict[str, _Change] = {}
     for index, item in enumerate(plan.spec.fabrics):
         found = _blocked(plan, item.name)
         if not found or not found.blocked.get(item.name):
@@ -112,7 +112,7 @@ def _build_domain(fabrics: dict[str, FabricPlan], declared: dict[str, Declared],
     return domain
 
 
-class _Cure(NamedTuple):
+class _Change(NamedTuple):
     """Settings of a network with which no link is blocked; None if none of the known ones can be planned."""
 
     settings: dict[str, Any] | None
@@ -133,7 +133,7 @@ class _Cure(NamedTuple):
         return f"set {text}{of}{alone}"
 
 
-def _suggest_change(plan: Plan, catalog: Catalog, name: str) -> _Cure:
+def _suggest_change(plan: Plan, catalog: Catalog, name: str) -> _Change:
     """Settings with which no link is blocked in the plan of the changed spec."""
     index = next(index for index, item in enumerate(plan.spec.fabrics) if item.name == name)
     declared = plan.spec.fabrics[index]
@@ -145,8 +145,8 @@ def _suggest_change(plan: Plan, catalog: Catalog, name: str) -> _Cure:
         found, errors = replan(plan, catalog, plan.spec.model_copy(update={"fabrics": fabrics}))
         blocked = None if errors else _blocked(found, name)
         if not errors and not (blocked and blocked.blocked):
-            return _Cure(settings, declared.spines is not None)
-    return _Cure(None, declared.spines is not None)
+            return _Change(settings, declared.spines is not None)
+    return _Change(None, declared.spines is not None)
 
 
 CHECKS = (network_blocked,)

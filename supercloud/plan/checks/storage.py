@@ -91,11 +91,11 @@ def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"storage[{stores[0]}]",
                     f"{accelerators} accelerators{where} get {total.bytes_text} to {side}, "
                     f"{(wanted - total).bytes_text} less than the {wanted.bytes_text} of the lowest tier ({lowest})",
-                    _rate_cure(plan, catalog, stores, side, lowest, wanted - total),
+                    _suggest_rate(plan, catalog, stores, side, lowest, wanted - total),
                 )
 
 
-def _rate_cure(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowest: str, lacking: Rate) -> str:
+def _suggest_rate(plan: Plan, catalog: Catalog, stores: list[int], side: str, lowest: str, lacking: Rate) -> str:
     """The throughput that the first of the stores needs so that all provide enough; its tier if that provides it."""
     store = plan.storage[stores[0]]
     needed = (getattr(store, side) or Rate(0, "b/s")) + lacking

@@ -75,11 +75,11 @@ def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: lis
         )
     path = f"storage[{index}].fabric" if item.fabric else f"storage[{index}].servers.machine"
     return Finding(
-        "storage-disconnected", "error", path, problem, _describe_wiring_cure(plan, catalog, index, declared, groups)
+        "storage-disconnected", "error", path, problem, _suggest_wiring(plan, catalog, index, declared, groups)
     )
 
 
-def _describe_wiring_cure(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
+def _suggest_wiring(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
     """Networks and machines with which the servers are connected, each tried on a plan; otherwise the required
     ports."""
     store = plan.spec.storage[index]
@@ -164,7 +164,7 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for index, item in enumerate(plan.storage):
         fabric = find_client_fabric(plan.spec, item.fabric)
         pools = list_unreached_pools(plan, index)
-        cures = _list_client_cures(plan, catalog, index, fabric, pools, known, budget) if fabric else {}
+        suggestions = _suggest_client_changes(plan, catalog, index, fabric, pools, known, budget) if fabric else {}
         for pool in pools if fabric else ():
             assert fabric is not None
             where = (
@@ -178,11 +178,11 @@ def storage_clients(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"pools[{places[pool.name]}].fabrics",
                 f"{pool.nodes} nodes of {pool.name} are not on {fabric.name}, {way}: {where}, and jobs that use it "
                 "do not run on them",
-                ", or ".join([*cures[pool.name], "suppress this with a reason if the pool does not need it"]),
+                ", or ".join([*suggestions[pool.name], "suppress this with a reason if the pool does not need it"]),
             )
 
 
-def _list_client_cures(
+def _suggest_client_changes(
     plan: Plan,
     catalog: Catalog,
     index: int,
@@ -222,15 +222,15 @@ def _list_client_cures(
         if left < before:
             changed[other.name] = store, left
     networks = find_working(plan, changed, lambda name: _is_wired(plan, catalog, index, changed[name][0]), len(changed))
-    cures: dict[str, list[str]] = {}
+    suggestions: dict[str, list[str]] = {}
     for pool in unreached:
         path = f"pools[{places[pool.name]}].fabrics"
         own = [f"add {fabric.name} to {path}"] if pool.name in added else []
         if pool.name in untried:
             own = [f"try {fabric.name} in {path} (not all were tested because the plan is large)"]
         own += [f"set storage[{index}].fabric: {name}" for name in networks if pool.name not in changed[name][1]]
-        cures[pool.name] = own[:_MAX_LISTED]
-    return cures
+        suggestions[pool.name] = own[:_MAX_LISTED]
+    return suggestions
 
 
 def _list_others(plan: Plan, fabric: Fabric) -> list[FabricPlan]:

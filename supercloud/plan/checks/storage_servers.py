@@ -52,7 +52,7 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"{format_size(design.target_size - limit)} over the maximum of {limit}",
                     f"set data: {max(1, _compute_max_data_parts(limit, design))}",
                 )
-        for what, number, most, cure in rows:
+        for what, number, most, suggestion in rows:
             if most is not None and number > most:
                 yield Finding(
                     "storage-limits",
@@ -60,7 +60,7 @@ def storage_limits(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                     f"storage[{index}]",
                     f"{number:.0f} {what} of {item.name}: {number - most:.0f} over the maximum of {most:.0f} of "
                     f"{item.kind}",
-                    f"{cure}, or declare two file systems",
+                    f"{suggestion}, or declare two file systems",
                 )
 
 

@@ -267,11 +267,11 @@ def subnet_isolation(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 f"{declared.partitions[index].tenant} has no hosts, so its key is on every port of {fabric.name}: "
                 f"the nodes of {', '.join(names[:4])}{' …' * (len(names) > 4)} reach all others with it, and no tenant "
                 "is isolated",
-                _apart_cure(plan, catalog, path, index, free, len(open_to_all)),
+                _suggest_separation(plan, catalog, path, index, free, len(open_to_all)),
             )
 
 
-def _apart_cure(plan: Plan, catalog: Catalog, path: str, index: int, free: list[str], shared_by: int) -> str:
+def _suggest_separation(plan: Plan, catalog: Catalog, path: str, index: int, free: list[str], shared_by: int) -> str:
     """Hosts for a partition that has none, tried on a plan; and further changes that it requires."""
     if not free:
         return "remove the partition, because every node belongs to another tenant, or add nodes for it"
@@ -330,7 +330,7 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
                 path,
                 f"no server is on {fabric.name}: nodes are limited members of its default partition and cannot reach "
                 "anything",
-                _server_cure(plan, declared),
+                _suggest_server_change(plan, declared),
             )
         if not is_default_first(fabric, declared) and _list_served_hosts(fabric):
             yield Finding(
@@ -344,7 +344,7 @@ def subnet_reach(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
             )
 
 
-def _server_cure(plan: Plan, declared: Declared) -> str:
+def _suggest_server_change(plan: Plan, declared: Declared) -> str:
     """How to connect servers to a fabric without servers: a store may use it already, but lack machines or ports."""
     services = f"declare the servers in the services of {declared.name}"
     for index, item in enumerate(plan.storage):

@@ -219,7 +219,7 @@ def test_the_command_after_the_unit_writes_that_very_unit(tmp_path: Path) -> Non
 # set by systemd itself, by the engine for a job or for a helper, or of one session only
 NOT_OF_A_SERVICE = set(
     """
-    HOME KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT LOGNAME NO_COLOR RANK SHELL SUPERCLOUD_CALL
+    BOOT_ROOT HOME KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT LOGNAME NO_COLOR RANK SHELL SUPERCLOUD_CALL
     SUPERCLOUD_CHECKPOINT SUPERCLOUD_EPOCH SUPERCLOUD_JOB_KEY SUPERCLOUD_READING SUPERCLOUD_RESULT
     SUPERCLOUD_RESULT_LOG SUPERCLOUD_STATE TMPDIR USER XDG_RUNTIME_DIR XDG_STATE_HOME
     """.split()
@@ -258,7 +258,7 @@ def test_the_unit_has_every_variable_that_the_code_reads_and_no_secret() -> None
     read = {name for name in variables_read() if re.fullmatch(r"[A-Z][A-Z_]+", name)}
     assert {"SUPERCLOUD_PROXY", "SUPERCLOUD_SECRETS", "SUPERCLOUD_ACCELERATORS", "SLURM_JWT", "KUBECONFIG"} <= read
     unknown = read - {*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES} - NOT_OF_A_SERVICE
-    assert not unknown, f"{unknown}: are they of the service, or not? say so"
+    assert not unknown, f"{unknown}: add them to the variables of the service, or to NOT_OF_A_SERVICE"
     given = {name: f"here/{name.lower()}" for name in (*PASSED_VARIABLES, *PATH_VARIABLES, *SECRET_VARIABLES)}
     passed, secret = select_environment(given | {"SUPERCLOUD_PROXY": "me:pass@proxy:3128", "PATH": "/bin:own"})
     assert passed["PATH"] == f"/bin:{os.getcwd()}/own" and passed["KUBECONFIG"] == f"{os.getcwd()}/here/kubeconfig"

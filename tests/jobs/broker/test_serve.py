@@ -278,7 +278,7 @@ def test_a_job_that_names_only_itself_is_refused(store: Store) -> None:
     with store.transaction() as database:  # as a version left it that resolved names at every step
         database.execute("UPDATE jobs SET spec = json_insert(spec, '$.after', json('[\"train\"]'))")
     Broker(store, here).step()
-    assert alone.reload().state is State.FAILED and "no earlier job is called 'train'" in alone.reload().reason
+    assert alone.reload().state is State.FAILED and "unknown earlier job 'train'" in alone.reload().reason
 
 
 @pytest.mark.slow
@@ -290,7 +290,7 @@ def test_a_number_to_wait_for_never_means_a_job_with_that_key(store: Store) -> N
         database.execute("DELETE FROM jobs WHERE id = ?", (first.id,))
     api.submit(job(1, ["COMPLETED"]), here, store=store, key=str(first.id))
     Broker(store, here).step()
-    assert waits.reload().state is State.FAILED and f"no job has the ID '{first.id}'" in waits.reload().reason
+    assert waits.reload().state is State.FAILED and f"unknown job '{first.id}'" in waits.reload().reason
 
 
 def test_a_refusal_is_no_end(store: Store, clock: Clock) -> None:

@@ -335,7 +335,7 @@ def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_
     for later in (0, 0, 60, SlurmEngine.late_arrival - 10):
         assert not reconcile(store, clock=lambda later=later: time.monotonic() + later)
         assert (store.get(1).state, Scheduler.jobs) == (State.SUBMITTING, [])
-        assert "submission unknown, looked for again until 20" in store.get(1).reason
+        assert "submission unknown, looked up again until 20" in store.get(1).reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert (store.get(1).ref, store.get(1).reason, len(Scheduler.jobs)) == ("1", "", 1)
 
@@ -400,7 +400,7 @@ def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngin
             )
 
     by_commands = SlurmEngine(Connection(engine="slurm"), tmp_path, Queue())
-    assert "as jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
+    assert "several copies of it: jobs 2 and 3" in by_commands.poll(["2"])["2"].reason
     by_commands.cancel("2")
     assert Queue.ran == ["2", "3"]
 
@@ -426,8 +426,8 @@ def test_a_job_whose_answer_was_lost_is_not_the_job_of_another_record(
     assert not reconcile(store)
     [record] = store.select()
     assert (record.ref, record.state) == (None, State.SUBMITTING)
-    said = "slurm has job 1 of the key k, which was submitted for another record"
-    assert said in record.reason and "it is left alone" in record.reason
+    said = "slurm has job 1 with key k, which was submitted for another record"
+    assert said in record.reason and "it is not changed" in record.reason
     assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
     assert (store.get(record.id).ref, len(Scheduler.jobs), Scheduler.ended) == ("2", 2, [])
     assert [event.note for event in store.list_events(record.id) if said in event.note]
@@ -498,7 +498,7 @@ def test_the_record_of_a_job_whose_submitter_was_killed_says_what_is_known_of_it
             assert not reconcile(store)
             assert "the submission to slurm has not" in store.get(1).reason
         futures.wait([api.get(1, store)], 0.0)
-        assert (said := store.get(1).reason).startswith("submission unknown, looked for again until 20")
+        assert (said := store.get(1).reason).startswith("submission unknown, looked up again until 20")
         assert [record.message for record in caplog.records] == [f"job 1 (job, key k) is SUBMITTING: {said}"]
         assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
         assert "slurm cannot determine whether it has the job, which" in store.get(1).reason
@@ -711,7 +711,7 @@ def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_ki
     again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}"))
     [found] = cluster.find_submitted([again.identity], time.time()).values()
     assert found.ref is None and len(found.others) == 1 and found.others[0].startswith("llm/job-")
-    with pytest.raises(EngineError, match="is there already, for another job"):
+    with pytest.raises(EngineError, match="already exists, for another job"):
         cluster.submit(again)
     assert len(Scheduler.objects) == 1
 

@@ -137,7 +137,7 @@ def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) ->
     said = ask(lambda: engine.list_nodes()), ask(lambda: engine.poll(["1"]))
     assert all(text and address in text for text in said)
     Server.short = True
-    assert "broke off" in ask(lambda: engine.list_nodes())
+    assert "closed the connection" in ask(lambda: engine.list_nodes())
 
 
 def test_an_odd_answer_names_address_field_and_value(address: str, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_numbers_and_texts_beyond_the_store_are_an_error_or_made_valid(
     }
     Server.body = json.dumps({"jobs": [fine | odd], "errors": []}).encode()
     problems = "".join(map(str, reconcile(store)))
-    assert not problems or (address in problems and "invalid answer" in problems) or "not a whole number" in problems
+    assert not problems or (address in problems and "invalid response" in problems) or "not a whole number" in problems
     record = store.get(held.id)
     "".join([problems, record.reason, *(event.note for event in held.list_events())]).encode()
     assert record.compute_run_time() < 1e12 and record.total_attempts < 2**33
@@ -253,7 +253,7 @@ def test_lines_of_commands_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) 
         nodes.parse_waiting_jobs,
         lambda text: [*nodes.parse_nodes(text, {})],
     ):
-        with pytest.raises(EngineError, match="its answer has more than 3 lines"):
+        with pytest.raises(EngineError, match="the response has more than 3 lines"):
             read("x\n" * 4)
 
 
@@ -306,7 +306,7 @@ def test_numbers_and_texts_of_kubernetes_are_an_error_or_made_valid(tmp_path: Pa
     try:
         found = engine.poll(["jobset/llm/a/1"])["jobset/llm/a/1"]
     except EngineError as error:
-        assert "invalid answer" in str(error)
+        assert "invalid response" in str(error)
     else:
         assert found.attempt < 2**33 and (found.exit_code or 0) < 2**32
         found.reason.encode()
@@ -336,7 +336,7 @@ def test_odd_answers_of_commands() -> None:
     with pytest.raises(EngineError, match="not a list of nodes"):
         nodes.parse_ends("5|a-[0-99999999999999999999]")
     for folded in ("a[1-99999999999999999]", "a[1-4194305]", "a[1-3],b[7,1-4194302]"):
-        with pytest.raises(EngineError, match="brings the nodes of jobs beyond 4,194,304"):
+        with pytest.raises(EngineError, match="exceeds the limit of 4,194,304 nodes"):
             collections.deque(nodes.expand_hosts(folded), maxlen=0)
     with pytest.raises(EngineError, match="exceeds the limit of"):
         nodes.parse_ends("5|a[1-3]\n5|b[1-4194302]\n")

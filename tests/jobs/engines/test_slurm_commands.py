@@ -79,7 +79,7 @@ def test_pinned_nodes(job: Make, plan: Plan) -> None:
 
 def test_accelerators_slurm_cannot_count(job: Make, tmp_path: Path) -> None:
     at = Placement("c", "p", 1, 8, 8, "cerebras-wse-3")
-    with pytest.raises(EngineError, match="no name for cerebras-wse-3"):
+    with pytest.raises(EngineError, match="no Slurm name for cerebras-wse-3"):
         SlurmEngine(Connection(engine="slurm"), tmp_path).prepare(job(), at, "k")
 
 

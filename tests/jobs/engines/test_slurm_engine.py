@@ -64,7 +64,7 @@ def test_the_queue_is_asked_first(tmp_path: Path) -> None:
 
 
 def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="does not answer.*Unable to contact"):
+    with pytest.raises(EngineError, match="does not respond.*Unable to contact"):
         engine(tmp_path, squeue=DOWN).poll(["4"])
 
 
@@ -77,11 +77,11 @@ def test_a_controller_that_is_down_is_an_error(tmp_path: Path) -> None:
             SubmissionUnknownError,
             "timed out",
         ),
-        (CommandResult(0, "welcome\n"), SubmissionUnknownError, "not known.*welcome"),
+        (CommandResult(0, "welcome\n"), SubmissionUnknownError, "unknown whether Slurm has the job.*welcome"),
         (
             CommandResult(1, "", f"{FAILED} Zero Bytes were transmitted or received\n"),
             SubmissionUnknownError,
-            "not known.*Zero Bytes",
+            "unknown whether Slurm has the job.*Zero Bytes",
         ),
         (
             CommandResult(1, "", f"{FAILED} Unable to contact slurm controller (receive failure)\n"),
@@ -143,7 +143,7 @@ def test_looking_for_a_key(tmp_path: Path) -> None:
 def test_a_job_that_the_controller_has_forgotten_is_ended(tmp_path: Path) -> None:
     gone = CommandResult(1, "", "scancel: error: Kill job error on job id 5: Invalid job id specified\n")
     engine(tmp_path, scancel=gone, squeue=CommandResult(0, "")).cancel("5")
-    with pytest.raises(EngineError, match="Slurm does not answer"):
+    with pytest.raises(EngineError, match="Slurm does not respond"):
         engine(tmp_path, scancel=DOWN).cancel("5")
 
 

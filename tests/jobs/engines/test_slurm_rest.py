@@ -83,7 +83,7 @@ def test_what_is_posted(job: Make) -> None:
     assert (body["tasks"], body["nodes"], body["tres_per_node"]) == (2, "2", "gres/gpu:h100:8")
     assert (body["array"], body["dependency"], body["requeue"]) == ("0-1", "afterok:7", True)
     assert (body["comment"], body["script"], body["open_mode"]) == ("supercloud:k", "#!/bin/bash\n", ["APPEND"])
-    with pytest.raises(EngineError, match="not told of --exotic"):
+    with pytest.raises(EngineError, match="--exotic is not supported"):
         bodies.build_submission(("sbatch", "--exotic=1"), "", "v0.0.45")
 
 
@@ -282,7 +282,7 @@ def test_a_job_without_the_name_of_its_user_is_told_by_the_number(engine: SlurmE
     Server.jobs = {1: {**ours, "job_id": 1, "user_id": os.getuid() + 1}, 2: {**ours, "job_id": 2}}
     assert engine.find(["k"], time.time()) == {"k": "2"}
     del Server.jobs[1]["user_id"]
-    with pytest.raises(EngineError, match="http://127.*does not say whose job 1 is"):
+    with pytest.raises(EngineError, match="http://127.*cannot determine the user of job 1"):
         engine.find(["k"], time.time())
 
 
@@ -306,7 +306,7 @@ def test_the_rest_of_an_array_that_has_begun_is_released(engine: SlurmEngine, co
 
 def test_what_is_not_released_is_an_error_with_what_to_do(engine: SlurmEngine) -> None:
     Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING")
-    with pytest.raises(EngineError, match="job 7 was held to take it back.*contact slurm.*scontrol release 7"):
+    with pytest.raises(EngineError, match="job 7 was held for a recall.*contact slurm.*scontrol release 7"):
         engine.recall("7/2")
 
 
@@ -317,7 +317,7 @@ def test_another_job_of_the_key_does_not_hide_that_a_job_is_held(engine: SlurmEn
     engine.controller.recall("7")
     assert Server.jobs[7]["job_state"] == ["CANCELLED"] and Server.held == [True]
     Server.stuck, Server.jobs = True, array_of("PENDING", "RUNNING") | {90: dict(other)}
-    with pytest.raises(EngineError, match="job 7 was held to take it back.*scontrol release 7"):
+    with pytest.raises(EngineError, match="job 7 was held for a recall.*scontrol release 7"):
         engine.controller.recall("7/2")
 
 
@@ -328,7 +328,7 @@ def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submit
     comment = f"supercloud:{':'.join(identity)}"
     one = {"comment": comment, "job_state": ["RUNNING"], "user_name": pwd.getpwuid(os.getuid()).pw_name}
     Server.jobs = {1: one | {"job_id": ""}, 2: one | {"job_id": 9}, 3: one | {"job_id": 10}}
-    assert engine.poll(["9"])["9"].reason.startswith("Slurm has it more than once, as jobs 9 and 10;")
+    assert engine.poll(["9"])["9"].reason.startswith("Slurm has several copies of it: jobs 9 and 10;")
     assert engine.find(["k"], time.time()) == {"k": "10"}
     assert engine.copies({"9": identity}) == {"9": JobCopies(certain=("10",))}
     Server.jobs = {1: one | {"job_id": ""}}

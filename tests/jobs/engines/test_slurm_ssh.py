@@ -115,7 +115,7 @@ def test_an_answer_that_is_kept_there_is_that_of_one_record(home: Path, tmp_path
     assert far.find_submitted([other.identity], time.time()) == {"k": SubmittedJob(None, ("41",))}
     (home / ".supercloud/slurm/k/digest").unlink()  # as an earlier version left it
     assert far.find_submitted([mine.identity], time.time()) == {"k": SubmittedJob(None, ("41",))}
-    with pytest.raises(EngineError, match="the key 'k' belongs to Slurm job 41 on login"):
+    with pytest.raises(EngineError, match="key 'k' is already used by Slurm job 41 on login"):
         far.submit(other)
 
 
@@ -149,7 +149,7 @@ def test_a_key_that_was_used_for_another_job_is_refused(home: Path, tmp_path: Pa
     later = replace(monday, recorded=1.7e9)  # the same job again, after its store had forgotten the first
     for other in (tuesday, longer, later):
         with pytest.raises(
-            EngineError, match="'nightly' belongs to Slurm job 41 on login.*another key.*remove"
+            EngineError, match="'nightly' is already used by Slurm job 41 on login.*another key.*remove"
         ) as caught:
             far.submit(other)
         assert not isinstance(caught.value, SubmissionUnknownError)

@@ -101,7 +101,7 @@ def test_the_accounts(release: str) -> None:
         "cancelled": ("CANCELLED", None),
     }
     assert {item.attempt for items in tasks.values() for item in items} == {0}
-    assert "longer than its time limit" in tasks["long"][0].reason
+    assert "exceeded its time limit" in tasks["long"][0].reason
 
 
 @RELEASES

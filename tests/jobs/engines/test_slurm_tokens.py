@@ -67,7 +67,7 @@ def test_each_host_has_a_secret_of_its_own(folder: Path, tmp_path: Path) -> None
 
 def test_a_token_without_a_host_goes_only_where_the_user_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "plain")
-    with pytest.raises(EngineError, match="SLURM_JWT is not used: nobody said that it is for this address"):
+    with pytest.raises(EngineError, match="SLURM_JWT is not used: it was not assigned to this address"):
         token(A, tmp_path)
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, A)
     assert token(A, tmp_path) == "plain"

@@ -401,8 +401,8 @@ def test_a_pod_of_no_job_is_held_to_the_limits_of_jobs(lab: Lab, limited: int) -
     for pod, reason in (
         (_bare(), "activeDeadlineSeconds"),
         (_bare(activeDeadlineSeconds=limited + 1), "activeDeadlineSeconds"),
-        (_bare({key: "high"}, **timed), "priority is higher"),
-        (_bare({key: "none-such"}, **timed), "priority is higher"),
+        (_bare({key: "high"}, **timed), "priority is unknown or higher"),
+        (_bare({key: "none-such"}, **timed), "priority is unknown or higher"),
     ):
         assert reason in _refused(lab, pod), pod
 

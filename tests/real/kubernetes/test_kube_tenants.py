@@ -123,7 +123,7 @@ def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -
         "priorityClassName": "system-node-critical",
     }
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "high"}, "spec": spec}
-    with pytest.raises(ApiStatusError, match="priorityClassName is not for"):
+    with pytest.raises(ApiStatusError, match="priorityClassName is not allowed for"):
         ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 

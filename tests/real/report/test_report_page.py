@@ -92,7 +92,7 @@ def test_search_finds_a_node_a_switch_a_port_a_cable_and_a_rack(
     said = browser.run(ASK, f"{fabric.name}:{group}:1")
     assert "cable" in said and f"{fabric.name}-{end}-" in said
     assert rack.name in browser.run(ASK, rack.name)
-    assert "Nothing is called" in browser.run(ASK, "nowhere<b>")
+    assert "No match for" in browser.run(ASK, "nowhere<b>")
     assert browser.run("return document.querySelectorAll('#answer b').length") == 0
     assert last in browser.run(ASK, last[:-1])
     assert browser.log() == []
@@ -108,7 +108,7 @@ def test_search_finds_cables_that_follow_from_no_rule(browser: Browser, pages: d
     assert "in-band-leaf-002 swp44" in browser.run(ASK, "in-band-leaf-001:44")
     assert "building port1" in browser.run(ASK, "in-band-spine-001:swp64")
     assert "in-band-spine-001" in browser.run(ASK, "management-leaf-001:swp49")
-    assert "nothing is plugged in here" in browser.run(ASK, "in-band-spine-001:swp40")
+    assert "no cable is connected here" in browser.run(ASK, "in-band-spine-001:swp40")
     assert "storage-manager-02" in browser.run(ASK, "storage-manager-01 peer1")
     browser.open(pages["07-storage"])
     said = browser.run(ASK, "scratch-oss-0002")

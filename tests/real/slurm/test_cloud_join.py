@@ -187,7 +187,7 @@ def test_jobs_are_accepted_while_nodes_come_and_go(lab: CloudLab) -> None:
     # and a place that was lost, as by a change of the node's features, is given back
     if grown(lab):
         lab.run("scontrol update NodeName=train-0002 Topology=")
-        said = "train-0002: put back to network:root:off"
+        said = "train-0002: restored to network:root:off"
         lab.wait_for("its place is given back", lambda: said in lab.scaled())
 
 
@@ -262,7 +262,7 @@ def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
     changed = Bundle({**lab.slurm.files, "slurm.conf": lab.slurm["slurm.conf"] + "#\n"})
     lab.put("/lab/cloud/bucket/slurm/slurm.tar.gz", archive(changed))
     code, said = boots(lab)
-    assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz have other checksums" in said
+    assert code == 1 and "FAILED bundle: files of slurm/slurm.tar.gz do not match its SHA256SUMS" in said
     lab.publish("slurm", lab.slurm)
 
     code, said = boots(lab, key=None)
@@ -277,7 +277,7 @@ def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
 def test_wrong_key_does_not_join(lab: CloudLab) -> None:
     """A machine with another key than the cluster's gets no name and no place in it."""
     code, said = boots(lab, "BOOT_WAIT=8", key="QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVoxMjM0NTY3ODkwQUJDREVG")
-    assert code == 1 and "FAILED join: the controller gave this instance no name" in said
+    assert code == 1 and "FAILED join: the controller assigned no node name" in said
 
 
 ASK = "curl -s -m 20 -o /tmp/answer -w '%{http_code}' --data-binary @/tmp/certificate"
@@ -308,10 +308,10 @@ def test_users_of_a_node_get_neither_the_key_nor_the_rights_of_the_machine(lab: 
     assert on_node(f"{as_user} {ASK} {url}/key") == "000"
     # root of a node that has it, of one that says it is there anew, and of a machine that is not of the cluster
     again = on_node(f"{ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer")
-    assert again.startswith("409") and f"{instance} has confirmed before" in again
+    assert again.startswith("409") and f"{instance} has already confirmed" in again
     assert on_node(f"{ASK} --local-port 600-1023 {url}/confirm") == "200"
     stranger = lab.run(f"{CERTIFICATE}; {ASK} --local-port 600-1023 {url}/key; echo; cat /tmp/answer").stdout
-    assert stranger.startswith("403") and "knows no instance of this cluster" in stranger
+    assert stranger.startswith("403") and "no instance of this cluster has the address" in stranger
 
     # the metadata service: on the node for root, on the controller for the scaler's user too
     lab.run("ip addr replace 169.254.169.254/32 dev lo")
@@ -331,6 +331,6 @@ def test_log_has_every_step(lab: CloudLab) -> None:
         "accounts restart"
     ).split()
     said = lab.run("cat /var/log/supercloud/boot.log").stdout
-    ends = [line.split()[1] for line in said.splitlines() if line.endswith(": ended")]
+    ends = [line.split()[1] for line in said.splitlines() if line.endswith(": finished")]
     assert [f"{step}:" for step in steps] == ends[: len(steps)]
     assert not records(lab.run("scontrol -o show reservation").stdout)

@@ -131,7 +131,7 @@ def test_a_job_that_may_not_be_put_back_ends_with_its_node(cluster: Declared, la
     lab.wait_for("its task runs", lambda: asleep(lab))
     (victim,) = asleep(lab)
     lab.kill_node(victim)
-    assert product_jobs.wait(lab, number, timeout=120) == (1, "NODE_FAIL: a node was lost under it")
+    assert product_jobs.wait(lab, number, timeout=120) == (1, "NODE_FAIL: a node of the job was lost")
     lab.start_nodes(victim, configless=True)
     lab.wait_nodes(victim, 1)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from boot_machines import plan
-from test_boot_scale import Scaler
+from scaler_machine import Scaler
 
 from supercloud.targets import render
 

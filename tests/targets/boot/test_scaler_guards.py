@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from scaler_machine import UP, Scaler, join_two
 
+pytestmark = pytest.mark.slow
+
 HANG = (
     'cloud_size() { : >"$CLOUD/hangs"; until [ -e "$CLOUD/go" ]; do command sleep 0.02; done; cat "$CLOUD/size-$1"; }\n'
 )

@@ -207,8 +207,8 @@ class KubernetesEngine:
 
     @_translate_errors
     def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
-        """By the annotations of the objects: what lies here under a key may be of a job that the store has forgotten,
-        and an object of the same name of another store.
+        """By the annotations of the objects: the ref stored for a key may belong to a job that was deleted from the
+        store, and an object with the same name may belong to another store.
         """
         found: dict[str, SubmittedJob] = {}
         for identity in jobs:
@@ -222,7 +222,7 @@ class KubernetesEngine:
 
     @_translate_errors
     def end_start(self, ref: str, start: JobIdentity) -> None:
-        """Delete the objects that carry its identity: another job of the same key has objects of the same names."""
+        """Delete the objects that carry its identity: another job with the same key has objects with the same names."""
         known = JobRef.parse(ref)
         for path, name in _iter_objects(ref):
             try:
@@ -359,7 +359,7 @@ class KubernetesEngine:
         return spool.read_result()[offset:]
 
     def describe_result(self, key: str) -> str:
-        """The file that holds what the pods printed of it."""
+        """The path of the file with the result lines from the output of the pods."""
         return str(LogSpool(self._refs.build_folder_path(key)).result_path)
 
     def _gather_logs(self, spool: LogSpool, ref: JobRef) -> None:
@@ -392,7 +392,7 @@ def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status]) -> Status | N
 
 
 def _is_kept_since(since: float) -> bool:
-    """Whether what was created after a date would still be there, even if it had ended."""
+    """Whether an object that was created after a date would still exist, even if its job had ended."""
     return -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
 
 

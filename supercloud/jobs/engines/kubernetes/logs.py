@@ -39,7 +39,7 @@ class LogSpool:
 
     @property
     def result_path(self) -> Path:
-        """The file of what jobs left, as lines."""
+        """The file with the result lines of the job."""
         return self._results
 
     def gather(self, api: ApiClient, pods: Iterable[Json]) -> None:

@@ -176,7 +176,7 @@ class LocalEngine:
         return {key: found.ref if found and not 0 < found.recorded < since else None for key, found in known.items()}
 
     def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
-        """Those in the queue that were submitted for the same record."""
+        """The jobs in the queue that were submitted for the same record."""
         found = {}
         for identity in jobs:
             there = self._queue.find(identity.key)
@@ -187,7 +187,7 @@ class LocalEngine:
         return found
 
     def end_start(self, ref: str, start: JobIdentity) -> None:
-        """Ask the agent to end it, where the queue has it under this key for the same record."""
+        """Request cancellation from the agent, if the queue has the job under this key for the same record."""
         there = self._queue.find(start.key)
         if there is None or there.ref != ref:
             return

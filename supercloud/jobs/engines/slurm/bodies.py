@@ -165,7 +165,7 @@ def parse_accounts(jobs: Iterable[Mapping[str, Any]]) -> dict[str, list[Status]]
 
 
 def parse_jobs(jobs: Iterable[Mapping[str, Any]]) -> list[copies.ListedJob]:
-    """The jobs that carry a key; the id is empty where the answer does not say it."""
+    """The jobs that carry a key; the ID is empty if the response lacks it."""
     return [(read_job_id(job), identity) for job in jobs if (identity := _parse_identity(job))]
 
 

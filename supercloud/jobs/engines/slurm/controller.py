@@ -14,7 +14,7 @@ from .runner import CommandResult, Runner
 
 __all__ = ["CommandController", "Controller"]
 
-_FORGOTTEN = "Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
+_PURGED = "Invalid job id specified"  # ESLURM_INVALID_JOB_ID, src/common/slurm_errno.c
 _TRANSIT_MARGIN = 60.0
 _MAX_IDS_PER_COMMAND = 8000  # IDs in one command: its text must stay below the system's limit of 128 KiB per argument
 
@@ -29,10 +29,10 @@ class Controller(Protocol):
         """Jobs that the controller has purged; empty without accounting."""
 
     def read_jobs(self) -> Sequence[copies.ListedJob]:
-        """The jobs the controller remembers, with what they carry."""
+        """The jobs that the controller has, with their identities."""
 
     def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
-        """The same from the accounts of the last seconds; None where nobody keeps any."""
+        """The same from the accounts of the last seconds; None without accounting."""
 
     def get_retention(self) -> float:
         """Seconds for which the controller certainly lists a job that has ended."""
@@ -90,9 +90,9 @@ class CommandController:
         return list(texts.iter_queue_rows(self._run(commands.build_squeue()).stdout))
 
     def cancel(self, ref: str) -> None:
-        """By scancel; a job that the controller has forgotten has ended."""
+        """By scancel; a job that the controller has purged has ended."""
         answer = self.runner.run(commands.build_cancel(ref))
-        if answer.exit_code and _FORGOTTEN not in answer.stderr:
+        if answer.exit_code and _PURGED not in answer.stderr:
             raise _build_error(answer)
 
     def recall(self, ref: str) -> None:
@@ -117,4 +117,4 @@ class CommandController:
 
 def _build_error(answer: CommandResult) -> EngineError:
     said = (answer.stderr or answer.stdout).strip().splitlines()
-    return EngineError(f"Slurm does not answer: {said[-1] if said else 'no reason given'}")
+    return EngineError(f"Slurm does not respond: {said[-1] if said else 'no reason given'}")

@@ -32,7 +32,7 @@ __all__ = [
 
 Row = tuple[str, Status, JobIdentity | None]
 ListedJob = tuple[str, JobIdentity]
-"""The id of a job, empty where an answer does not say it, and what the job carries."""
+"""The ID of a job, empty if the response lacks it, and the identity of the job."""
 
 
 def order_of(number: str) -> tuple[int, str]:
@@ -41,7 +41,7 @@ def order_of(number: str) -> tuple[int, str]:
 
 
 def select_latest(jobs: Iterable[ListedJob]) -> dict[str, str]:
-    """Key -> id, of several jobs of one key that of the latest; empty where none of them has an id."""
+    """Key -> ID of the latest job with the key; the ID is empty if the response lacks it for all of them."""
     refs: dict[str, str] = {}
     for number, identity in jobs:
         refs[identity.key] = max(refs.get(identity.key, number), number, key=order_of)
@@ -49,8 +49,8 @@ def select_latest(jobs: Iterable[ListedJob]) -> dict[str, str]:
 
 
 def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> list[str]:
-    """Ids of the jobs of one start that have not ended: the job of ``ref``, unless Slurm uses its id for another job by
-    now, and its copies. An earlier version wrote no digest of the record, so that the id and the key must do.
+    """IDs of the jobs of one launch that have not ended: the job of ``ref``, unless Slurm now uses its ID for another
+    job, and its copies. Jobs of an earlier version carry no digest of the record; they are matched by ID and key.
     """
     live = _collect_live(rows).get(start.key, {})
     is_start = {

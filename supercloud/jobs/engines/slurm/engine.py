@@ -103,7 +103,7 @@ class SlurmEngine:
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
-        """Look for jobs by the key in their comment: in the queue, then in the accounts."""
+        """Look up jobs by the key in their comment: in the queue, then in the accounts."""
         if not (settled := self._select_settled(keys)):
             return {}
         told, before = self._read_recorded_refs(settled, since)
@@ -114,7 +114,7 @@ class SlurmEngine:
         return self._look_up(settled, since, select, told)[0]
 
     def find_submitted(self, jobs: Sequence[JobIdentity], since: float) -> Mapping[str, SubmittedJob]:
-        """The same for jobs whose comments carry the same digests; others of their keys are named."""
+        """The same for jobs whose comments carry the same digests; others with their keys are returned too."""
         wanted = {identity.key: identity for identity in jobs}
         if not (settled := self._select_settled(list(wanted))):
             return {}
@@ -141,7 +141,7 @@ class SlurmEngine:
         }
 
     def _select_settled(self, keys: Sequence[str]) -> list[str]:
-        """Those of the keys that nobody is in the middle of submitting."""
+        """The keys for which no submission is in progress."""
         busy = self.spool.find_pending_keys(keys)
         return [key for key in keys if key not in busy]
 
@@ -152,24 +152,24 @@ class SlurmEngine:
         select: Callable[[Iterable[copies.ListedJob]], dict[str, str]],
         told: Mapping[str, str],
     ) -> tuple[dict[str, str | None], list[copies.ListedJob]]:
-        """Key -> id, None where no job of it is there, nothing where nobody knows; with all jobs that were listed.
+        """Key -> ID, None if no such job exists, omitted if unknown; also returns all jobs that were listed.
 
-        ``select`` takes the jobs that are meant from a listing, ``told`` has those that are known without one.
+        ``select`` returns the matching jobs of a listing, ``told`` has the IDs that are known without a listing.
         """
         listed = list(self.controller.read_jobs())
         refs = select(listed) | dict(told)
         certain = True
         if not refs.keys() >= set(keys):
-            # what the controller has forgotten is in the accounts; without any, a job that it does not list was never
-            # submitted only if it could not have forgotten it
+            # jobs that the controller has purged are in the accounts; without accounting, a job that it does not list
+            # was never submitted only if it cannot have been purged
             age = time.time() - since
             older = self.controller.read_older_jobs(max(0, int(age)) + 3600)
-            # where the date was set back since, nobody knows how long ago it was submitted
+            # if the clock was set back since, the age of the submission is unknown
             certain = age > -_MAX_CLOCK_SKEW and (older is not None or age < self.controller.get_retention())
             refs = select(older or ()) | refs
             listed += older or ()
         self.spool.discard([key for key in keys if key not in refs and certain])
-        # empty: a job of the key is there, and the answer does not say what Slurm calls it
+        # empty: a job with the key exists, but the response lacks its ID
         return {key: refs.get(key) for key in keys if refs.get(key) != "" and (key in refs or certain)}, listed
 
     def on_its_way(self, keys: Sequence[str]) -> set[str]:
@@ -222,7 +222,7 @@ class SlurmEngine:
             self.controller.cancel(copy)
 
     def end_start(self, ref: str, start: JobIdentity) -> None:
-        """From the comments in the queue: Slurm uses an id again when it has counted to MaxJobId, or lost its state."""
+        """From the comments in the queue: Slurm reuses an ID after MaxJobId is reached, or after it lost its state."""
         for number in copies.select_live_starts(self.controller.rows(), _parse_ref(ref)[0], start):
             self.controller.cancel(number)
 

@@ -160,7 +160,7 @@ class RestController:
         return bodies.parse_jobs(self._list_own_jobs())
 
     def read_older_jobs(self, seconds: int) -> Sequence[copies.ListedJob] | None:
-        """From comments and submission lines in the accounts; None where they do not answer."""
+        """From comments and submission lines in the accounts; None if accounting does not respond."""
         older = self._list_accounted_jobs(seconds)
         return None if older is None else bodies.parse_jobs(older)
 

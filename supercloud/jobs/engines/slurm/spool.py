@@ -57,7 +57,7 @@ class Spool(Protocol):
         """A chunk of a job's ``log`` or ``result``; empty at the end."""
 
     def describe_file(self, key: str, name: str) -> str:
-        """Where that file lies, for messages."""
+        """The path of that file, for messages."""
 
 
 class SharedSpool:
@@ -254,7 +254,7 @@ class RemoteSpool:
         return done.stdout
 
     def describe_file(self, key: str, name: str) -> str:
-        """Its path there, with the host."""
+        """The host and the path on it."""
         return f"{self.runner.host}: ~/.supercloud/slurm/{key}/{name}"
 
 

@@ -121,7 +121,7 @@ def parse_comment(text: str) -> JobIdentity | None:
 
 
 def parse_jobs(text: str) -> list[copies.ListedJob]:
-    """Jobs with what they carry, from any of the listings that hold comments or submission lines."""
+    """Jobs with their identities, from any of the listings with comments or submission lines."""
     found = []
     for line in iter_lines(text, "Slurm"):
         ref, _, rest = line.partition("|")

@@ -148,13 +148,13 @@ def _check_uplink_ports(plan: Plan, fabric: FabricPlan, upper: FabricPlan, radix
     if switch.uplink_ports >= links:
         return
     index = [item.name for item in plan.spec.fabrics].index(fabric.name)
-    cures = [f"set joins: {{fabric: {upper.name}, links: {switch.uplink_ports}}}"] if switch.uplink_ports else []
-    cures.append(f"use a switch with {links} of them (uplink_ports in the catalog)")
+    suggestions = [f"set joins: {{fabric: {upper.name}, links: {switch.uplink_ports}}}"] if switch.uplink_ports else []
+    suggestions.append(f"use a switch with {links} of them (uplink_ports in the catalog)")
     if fabric.role == upper.role:  # a network of another role has other adapters: it cannot be omitted
-        cures.append("connect the pools to the network that is joined")
+        suggestions.append("connect the pools to the network that is joined")
     raise InputError(
         f"fabrics[{index}]: each leaf of {fabric.name} joins by {links} links, and {switch.name} has "
-        f"{switch.uplink_ports or 'no'} uplink ports in addition to the {radix} for nodes; {', or '.join(cures)}"
+        f"{switch.uplink_ports or 'no'} uplink ports in addition to the {radix} for nodes; {', or '.join(suggestions)}"
     )
 
 

@@ -127,9 +127,9 @@ def _has_placement_group(
 def format_image_key(inputs: CloudInputs, machine: Machine, accelerator: Accelerator | None) -> str:
     """Key of the image for a machine: scheduler, vendor of the accelerator, instruction set."""
     arch = machine.instance.arch if machine.instance else inputs.arch
-    maker = _IMAGE_VENDORS.get(accelerator.vendor, accelerator.vendor.lower()) if accelerator else "none"
+    vendor = _IMAGE_VENDORS.get(accelerator.vendor, accelerator.vendor.lower()) if accelerator else "none"
     scheduler = inputs.spec.scheduler.kind
     for image in inputs.provider.images:
-        if (image.scheduler, image.arch, image.accelerator) == (scheduler, arch, maker):
+        if (image.scheduler, image.arch, image.accelerator) == (scheduler, arch, vendor):
             return image.key
-    return f"{scheduler}-{maker}-{'arm' if arch == 'aarch64' else 'x86'}"
+    return f"{scheduler}-{vendor}-{'arm' if arch == 'aarch64' else 'x86'}"

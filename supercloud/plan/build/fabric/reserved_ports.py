@@ -75,9 +75,9 @@ def build_with_reserved_ports(build: Callable[[Fabric, int], Wiring], fabric: Fa
     best = min(found, key=lambda item: (sum(item[1].switch_counts.values()), -item[0]), default=None)
     if best and not (fabric.su or fabric.leaf_down):
         return best[1]
-    cures = [f"set {given}: {best[0]}"] if best else []
-    cures += [f"use {fewer} nodes" for fewer in _iter_fewer_nodes(build, fabric, sizing, refusal)]
-    raise TopologyError(refusal.problem, ", or ".join(cures) or refusal.hint)
+    suggestions = [f"set {given}: {best[0]}"] if best else []
+    suggestions += [f"use {fewer} nodes" for fewer in _iter_fewer_nodes(build, fabric, sizing, refusal)]
+    raise TopologyError(refusal.problem, ", or ".join(suggestions) or refusal.hint)
 
 
 def _iter_smaller_units(

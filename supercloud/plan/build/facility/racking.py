@@ -177,13 +177,13 @@ def build_node_group(
         fits = min(
             most.count, max(0, (room - taken) // machine.body.units + per_rack if machine.body.units else per_rack)
         )
-        cure = f"set nodes: {fits}, or use another rack" if fits else "use another rack"
+        suggestion = f"set nodes: {fits}, or use another rack" if fits else "use another rack"
         context.problems.add_error(
             "rack-fit",
             f"{path}.nodes",
             f"{per_rack} × {machine.name} in a {rack.name}: only {fits} fit, limited by {most.limited_by}: "
             f"{_describe_excess(machine, per_rack, rack, room, limit, power)}",
-            cure,
+            suggestion,
         )
     weight = machine.body.weight
     return RackGroup(

@@ -82,7 +82,7 @@ def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
 
 def explain_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
     """The reason why a pool with cables and routers to the servers of a store is not a client of it: clients must be on
-    the fabric itself. Empty if there is no path at all."""
+    the fabric itself. Empty if they are not connected at all."""
     fabric = find_client_fabric(plan.spec, plan.storage[index].fabric)
     if fabric is None or not _has_switches(plan.spec, fabric) or not _has_route(plan.spec, fabric, pool.fabrics):
         return ""

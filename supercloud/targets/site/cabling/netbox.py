@@ -48,7 +48,7 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     """Path -> text; they are numbered in the order of import."""
     types: dict[str, dict[str, tuple[str, str]]] = {}
     devices: dict[str, Sequence[object]] = {}
-    makers = _build_manufacturers(plan)
+    vendors = _build_manufacturers(plan)
     for table in tables:
         for item in table.devices:
             if item.kind == "building":
@@ -58,7 +58,7 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
                 ports[name] = (_select_interface_type(table, item, form), "" if name == printed else str(printed))
                 if table.lane.any() and item.kind == "leaf" and not item.switch_run:
                     ports |= {f"{name}/{lane + 1}": ports[name] for lane in range(int(table.lane.max()))}
-            for row in _iter_devices(plan, item, makers):
+            for row in _iter_devices(plan, item, vendors):
                 devices.setdefault(row[0], row[1])
         for at, system, _ in iter_lane_names(table):
             leaf, port = table.devices[table.target_set[at]], int(table.target_port[at])
@@ -66,7 +66,7 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
             types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.form_factors[port]), label)
     files = {
         "1-sites.csv": _format_csv("name,slug,status", [(plan.name, plan.name, "planned")]),
-        "2-manufacturers.csv": _format_csv("name,slug", sorted(_build_slugs(m for m, _, _ in makers.values()).items())),
+        "2-manufacturers.csv": _format_csv("name,slug", sorted(_build_slugs(m for m, _, _ in vendors.values()).items())),
         "3-device-roles.csv": _format_csv(
             "name,slug,color",
             [("node", "node", "2196f3"), ("switch", "switch", "4caf50"), ("service", "service", "ff9800")],
@@ -89,7 +89,7 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
     slugs = _build_slugs(types)
     for model, ports in sorted(types.items()):
         files[f"5-device-types/{slugs[model]}.yaml"] = _render_device_type(
-            model, slugs[model], ports, *makers.get(model, ("generic", 1, ""))
+            model, slugs[model], ports, *vendors.get(model, ("generic", 1, ""))
         )
     return files
 
@@ -155,23 +155,23 @@ def _select_interface_type(table: CableTable, devices: DeviceSet, form: str) -> 
 
 
 def _iter_devices(
-    plan: Plan, devices: DeviceSet, makers: dict[str, tuple[str, int, str]]
+    plan: Plan, devices: DeviceSet, vendors: dict[str, tuple[str, int, str]]
 ) -> Iterator[tuple[str, Sequence[object]]]:
-    maker, units, _ = makers.get(devices.model, ("generic", 1, ""))
+    vendor, units, _ = vendors.get(devices.model, ("generic", 1, ""))
     role = "node" if devices.kind == "node" else "switch" if devices.side == "switch" else "service"
     racks = [rack.name for rack in plan.layout.racks] if plan.layout else []
     lowest = np.round(devices.heights / RACK_UNIT_HEIGHT - units / 2).astype(np.int64).tolist()
     for name, rack, unit in zip(devices.names, devices.racks.tolist(), lowest, strict=True):
         place = ("", "", "") if rack < 0 else (racks[rack], unit, "front") if units else (racks[rack], "", "")
-        yield name, (name, role, maker, devices.model, "planned", plan.name, *place)
+        yield name, (name, role, vendor, devices.model, "planned", plan.name, *place)
 
 
 def _render_device_type(
-    model: str, own_slug: str, ports: dict[str, tuple[str, str]], maker: str, units: int, part: str
+    model: str, own_slug: str, ports: dict[str, tuple[str, str]], vendor: str, units: int, part: str
 ) -> str:
-    slug = own_slug if own_slug.startswith(f"{_to_slug(maker)}-") else f"{_to_slug(maker)}-{own_slug}"
+    slug = own_slug if own_slug.startswith(f"{_to_slug(vendor)}-") else f"{_to_slug(vendor)}-{own_slug}"
     found: dict[str, Any] = {
-        "manufacturer": escape_cell(maker),
+        "manufacturer": escape_cell(vendor),
         "model": escape_cell(model),
         "slug": slug,
         "u_height": units,

@@ -1,4 +1,4 @@
-"""Fixes for a rack: the field of the spec that decides it, and a number that is enough."""
+"""Suggested changes for a rack: the field of the spec that decides it, and a number that is enough."""
 
 from __future__ import annotations
 
