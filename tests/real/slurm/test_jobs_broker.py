@@ -213,6 +213,6 @@ def test_the_broker_is_killed_and_another_goes_on(jobs: Jobs, lab: Lab) -> None:
         rows = {row["id"]: row["state"] for row in jobs.rows()}
         return all(rows[number] == "COMPLETED" for number in numbers)
 
-    # what a killed broker may have sent is handed over again only when it can no longer arrive
+    # what a killed broker may have sent is submitted again only when it can no longer arrive
     lab.wait_for("all are through", through, interval=1, timeout=SlurmEngine.late_arrival + 120)
     assert all(jobs.logs(number) == "epoch 1\n" for number in numbers), "each ran once"

@@ -234,7 +234,7 @@ def test_submissions_that_are_killed_are_neither_lost_nor_doubled(jobs: Jobs, la
         return mine and not left
 
     try:
-        # what a killed process may have sent is handed over again only when it can no longer arrive
+        # what a killed process may have sent is submitted again only when it can no longer arrive
         lab.wait_for("all that were recorded have run", settled, interval=1, timeout=SlurmEngine.late_arrival + 120)
     except LabError as error:
         raise LabError(f"{left}\n{error}") from None

@@ -5,7 +5,7 @@
 ``asked/GROUP``    its time is when the group was last given a size: refusals of the cloud count from then on
 ``full/GROUP``     its time is when the group had no capacity
 ``failed/NODE``    its time is when the node did not join; its text, until Slurm calls ``fail``, the instance it had
-``kept``           the nodes that a release of Slurm cannot be told to keep on, as said in the log
+``kept``           the nodes that a release of Slurm cannot keep running at run time, as reported in the log
 ``lock``           held by whoever runs a pass
 =================  ====================================================================================================
 """

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _NEW_STATE = "IDLE+CLOUD+POWERED_DOWN"
-"""Of a node that Slurm has just been told of."""
+"""State of a node that was just added to Slurm."""
 
 
 def observe_nodes(settings: Settings, path: Path, journal: Journal) -> ClusterView:
@@ -109,7 +109,7 @@ def restore_topologies(view: ClusterView, journal: Journal) -> None:
         for hosts in fold_hosts(names):
             done = update_node(hosts, f"Topology={topology}")
             journal.write(
-                f"{hosts}: put back to {topology}" if done else f"{hosts}: Slurm refuses the place {topology}"
+                f"{hosts}: restored to {topology}" if done else f"{hosts}: Slurm refuses the place {topology}"
             )
 
 

@@ -66,7 +66,7 @@ class Paths:
 
     @property
     def nodes(self) -> Path:
-        """The nodes that the plan has, as Slurm is told of them."""
+        """The nodes of the plan, as they are defined in Slurm."""
         return Path(f"{self.root}/etc/slurm/cloud-nodes.conf")
 
 

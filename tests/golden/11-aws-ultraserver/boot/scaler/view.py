@@ -34,7 +34,7 @@ class PlannedNode:
     name: str
     features: str
     topology: str
-    """Its place while it is off; empty in releases that cannot be told of places while they run."""
+    """Its place while it is off; empty in releases that cannot change locations at run time."""
 
     @property
     def pool(self) -> str:

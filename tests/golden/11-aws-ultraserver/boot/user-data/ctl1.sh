@@ -34,7 +34,7 @@ STATE_LABEL='sc-ctl1'
 TOPOLOGY='network'
 STORAGE='scratch=@{source_scratch}
 home=@{source_home}'
-DIGEST=df6bf0fef676b1a1c82477050601aafcfbe636022397a11e5b2c0d62d3105550
+DIGEST=1bb1f00f1a16bce909729aebf1cc8bd350bb94f0be00c195d06ae3ebb3c2d2a9
 ENV
 cat >"$root/opt/supercloud/cloud.sh" <<'CLOUD'
 # shellcheck shell=bash
