@@ -50,7 +50,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str, str]] = [
         p5(machine="p6-b200.48xlarge") | {"site": {"kind": "aws", "region": "eu-west-1", "zones": ["eu-west-1a"]}},
         "cloud-machine-region",
         "pools[0].machine",
-        "does not sell P6-B200",
+        "does not offer P6-B200",
     ),
     (
         "a reservation in another zone",

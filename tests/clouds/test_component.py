@@ -368,7 +368,7 @@ def test_a_stack_passes_on_existing_things() -> None:
         ({}, "no cluster is specified: pulumi config set supercloud:specFile"),
         ({"spec": small(), "specFile": "examples/09-aws-slurm/cluster.yaml"}, "are both set"),
         ({"spec": "cluster.yaml"}, "specify its file"),
-        ({"specFile": "examples/none.yaml"}, "there is no such file"),
+        ({"specFile": "examples/none.yaml"}, "file not found"),
         ({"spec": small(), "notify": "ops@example.com"}, "supercloud:notify is not a list"),
         ({"spec": small(), "admins": ["arn:aws:iam::1:role/ops"]}, "supercloud:admins is not a dict"),
         ({"specFile": "examples/01-minimal/cluster.yaml"}, "is on-prem"),

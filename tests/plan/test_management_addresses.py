@@ -224,5 +224,5 @@ def test_what_hangs_on_the_switches_of_a_rack_product_is_said() -> None:
     assert said.problem.startswith(
         "18 NVLink switch trays and 16 power shelves of the 2 racks of train are connected to the 2 "
     )
-    assert said.hint == "join the 4 switches of the racks by hand"
+    assert said.hint == "connect the 4 switches of the racks by hand"
     assert not [finding for finding in site().findings if finding.check == "fabric-rack-management"]

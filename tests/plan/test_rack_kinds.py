@@ -41,7 +41,7 @@ def test_a_complete_rack_takes_no_other_machine() -> None:
 @pytest.mark.parametrize(
     ("machine", "rack", "words"),
     [
-        ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u takes 21-inch equipment"),
+        ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u supports 21-inch equipment"),
         ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, a orv3-44ou supports a busbar"),
         ("mi300x-8gpu", "orv3-48u", "mi300x-8gpu is fed by cords"),
         ("dgx-h100", "eia-48u", ""),

@@ -113,9 +113,7 @@ COMPUTE = {
 def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_to_write() -> None:
     plan = with_networks(COMPUTE, MANAGEMENT, facility={"rack": {"type": "eia-48u"}})
     (note,) = [item for item in plan.findings if item.check == "service-racks"]
-    assert note.path == "fabrics[0].manager" and note.problem.startswith(
-        "compute-manager (2 machines) have no rack"
-    )
+    assert note.path == "fabrics[0].manager" and note.problem.startswith("compute-manager (2 machines) have no rack")
     assert describe_open_points(plan) == (
         "2 service machines in no rack; 4 links have no cable length, so cable types that depend on it are undecided: "
         "set facility.machines"
@@ -129,7 +127,7 @@ def test_hosts_of_the_subnet_manager_that_stand_in_no_rack_are_named_with_what_t
     assert "compute-manager-02" in render(cured, "racks")["contents.csv"]
     few = with_networks(COMPUTE, facility={"rack": {"type": "eia-48u"}, "machines": [written | {"count": 1}]})
     (note,) = [item for item in few.findings if item.check == "service-racks"]
-    assert note.problem.startswith("1 of the 2 machines of compute-manager stands in no rack")
+    assert note.problem.startswith("1 of the 2 machines of compute-manager has no rack")
     assert "count: 2" in note.hint and "1 link has no cable length" in note.problem
 
 

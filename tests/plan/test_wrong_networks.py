@@ -142,7 +142,12 @@ WRONG: dict[str, tuple[str, str, str, Any]] = {
         "",
         spec(COMPUTE | {"partitions": [{"tenant": "a", "hosts": "train-[60-"}]}, **TENANTS),
     ),
-    "no network of IPv4": ("addresses", "network.cidr", "hosts require IPv4", spec(ROCE, network={"cidr": "fd00::/64"})),
+    "no network of IPv4": (
+        "addresses",
+        "network.cidr",
+        "hosts require IPv4",
+        spec(ROCE, network={"cidr": "fd00::/64"}),
+    ),
     "a network too small": (
         "addresses",
         "network.cidr",

@@ -35,6 +35,6 @@ class Status:
         )
         for name, value, most in bounds:
             if value is not None and not is_number(value, -most, most):
-                raise EngineError(f"invalid answer: the {name} of a job is {value!r:.40}, not a number up to {most}")
+                raise EngineError(f"invalid response: the {name} of a job is {value!r:.40}, not a number up to {most}")
         if (text := replace_surrogates(self.reason)) != self.reason:
             object.__setattr__(self, "reason", text)

@@ -89,15 +89,15 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
         "pools[0].slicing.mig",
         "NVIDIA",
     ),
-    ("kubernetes-visible-devices", AWS | {"pools": [G5]}, "note", "pools[0].machine", "look for the line"),
-    ("kubernetes-visible-devices", VARIANTS["gaudi"], "warning", "pools[0].machine", "look for the line"),
-    ("kubernetes-levels", kubernetes(levels=["su", "rack"]), "error", "scheduler.levels[1]", "name one of those"),
+    ("kubernetes-visible-devices", AWS | {"pools": [G5]}, "note", "pools[0].machine", "check the line"),
+    ("kubernetes-visible-devices", VARIANTS["gaudi"], "warning", "pools[0].machine", "check the line"),
+    ("kubernetes-levels", kubernetes(levels=["su", "rack"]), "error", "scheduler.levels[1]", "use one of those"),
     (
         "kubernetes-levels",
         kubernetes(levels=["scale-up"]) | AWS | {"pools": [G5]},
         "error",
         "scheduler.levels[0]",
-        "leave 'levels' out",
+        "omit 'levels'",
     ),
     (
         "mig-profile",
@@ -106,7 +106,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
         "pools[0].slicing.mig.1g.18gb",
         "1g.10gb",
     ),
-    ("tenant-shares", {"tenants": [{"name": "a", "share": 0}]}, "error", "tenants", "give"),
+    ("tenant-shares", {"tenants": [{"name": "a", "share": 0}]}, "error", "tenants", "set the share"),
     ("kubernetes-tenant-name", {"tenants": [{"name": "kube-system"}]}, "error", "tenants[0].name", "another"),
     ("kubernetes-tenant-name", {"tenants": [{"name": "monitoring"}]}, "error", "tenants[0].name", "another"),
     (
@@ -130,7 +130,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
         {"pools": [H100 | {"nodes": 1}], "tenants": [{"name": "a", "share": 1000}, {"name": "b", "share": 1}]},
         "warning",
         "tenants[1].share",
-        "larger",
+        "increase its share",
     ),
     (
         "kubernetes-size",
@@ -228,7 +228,7 @@ def test_capacity_that_waits_is_for_gke() -> None:
 
 def test_a_level_says_which_there_are() -> None:
     [finding] = [item for item in planned(kubernetes(levels=["rack"])).findings if item.check == "kubernetes-levels"]
-    assert "there are fabric, su" in finding.problem
+    assert "available: fabric, su" in finding.problem
 
 
 def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_more_levels_than_the_queue_takes(tmp_path: Path) -> None:
     catalog = Catalog([tmp_path])
     whole = planned({"pools": [GB200]}, catalog)
     [finding] = [item for item in whole.findings if item.check == "kueue-limits"]
-    assert (finding.level, finding.path) == ("error", "pools[0]") and "name 2 of them" in finding.hint
+    assert (finding.level, finding.path) == ("error", "pools[0]") and "list 2 of them" in finding.hint
     chosen = planned({"pools": [GB200], **kubernetes(levels=["scale-up", "su"])}, catalog)
     assert not [item for item in chosen.findings if item.check == "kueue-limits"]
 
@@ -268,6 +268,6 @@ def test_the_hosts_network_for_pods_is_said() -> None:
     plan = planned(VARIANTS["roce"])
     [finding] = [item for item in plan.findings if item.check == "kubernetes-host-network"]
     assert (finding.level, finding.path) == ("warning", "fabrics[0].kind")
-    assert "no network policy holds" in finding.problem and finding.hint
+    assert "network policies do not apply" in finding.problem and finding.hint
     for changes in ({}, VARIANTS["roce"] | {"tenants": []}, VARIANTS["aws"]):
         assert not [item for item in planned(changes).findings if item.check == "kubernetes-host-network"]

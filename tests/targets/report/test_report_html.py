@@ -222,7 +222,7 @@ def test_the_verb(tmp_path: Path) -> None:
     Page((tmp_path / "r.html").read_text())
     assert (tmp_path / "svg" / "rows.svg").is_file() and (tmp_path / "svg" / "racks" / "r01-01.svg").is_file()
     ran = subprocess.run([*command, "-o", str(tmp_path), "--json"], capture_output=True, text=True)
-    assert ran.returncode == 2 and "is a folder" in ran.stderr and "Traceback" not in ran.stderr
+    assert ran.returncode == 2 and "is a directory" in ran.stderr and "Traceback" not in ran.stderr
     (tmp_path / "file").write_text("")
     ran = subprocess.run([*command, "-o", str(tmp_path / "file" / "r.html")], capture_output=True, text=True)
     assert ran.returncode == 1 and "cannot write" in ran.stderr and "Traceback" not in ran.stderr

@@ -257,7 +257,7 @@ def test_weka_over_routed_links_is_said_to_need_gateways(catalog: Catalog) -> No
     (warning,) = [item for item in routed.findings if item.check == "storage-gateway"]
     assert (warning.level, warning.path) == ("warning", "storage[1].fabric"), "the WEKA store, not Lustre"
     assert "net=<interface>/<address>/31/<gateway>" in warning.hint and "--gateway" in warning.hint
-    assert "take a fabric that is not routed" in warning.hint
+    assert "use a fabric that is not routed" in warning.hint
     for network, store in ((BRIDGED, {}), (STORAGE_FABRIC, {"fabric": "storage"})):
         plan, _ = made_over(catalog, network, **store)
         assert not [item for item in plan.findings if item.check == "storage-gateway"]

@@ -122,7 +122,7 @@ def test_a_known_device_without_an_interface_is_refused(host: Path) -> None:
 
 def test_what_is_not_known_is_said_in_the_plan() -> None:
     (found,) = [item for item in plan_of().findings if item.check == "storage-interfaces"]
-    assert found.path == "storage[0]" and "the RDMA devices of flash-24 on storage are not known" in found.problem
+    assert found.path == "storage[0]" and "the RDMA devices of flash-24 on storage are unknown" in found.problem
 
 
 def test_servers_on_the_compute_fabric_are_reached_over_child_interfaces(host: Path) -> None:

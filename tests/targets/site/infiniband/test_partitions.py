@@ -160,7 +160,7 @@ def test_a_node_of_two_tenants_has_one_key_at_index_0_whatever_their_order(folde
     both = 'tenant: vision, hosts: "train-[0003-0008]"'
     plans = [plan_of(guided(*order), folder) for order in ((LLM, both), (both, LLM))]
     (problem,) = findings_of(plans[0], "subnet-reach")
-    assert "1 nodes of vision are also belong to llm, whose key is at index 0 on them: train-0003" in problem
+    assert "1 nodes of vision also belong to llm, whose key is at index 0 on them: train-0003" in problem
     assert (
         render(plans[0], "infiniband")["compute/partitions.conf"]
         == (render(plans[1], "infiniband")["compute/partitions.conf"])
@@ -248,5 +248,5 @@ def test_ports_of_machines_without_known_devices_are_all_that_the_file_has_of_th
 
 def test_hosts_that_are_no_list_of_hosts_are_a_finding(folder: Path) -> None:
     plan = plan_of(guided('tenant: llm, hosts: "train-[0001"'), folder)
-    assert "is no list of hosts" in findings_of(plan, "subnet-partitions")[0]
+    assert "is not a valid list of hosts" in findings_of(plan, "subnet-partitions")[0]
     assert json.loads(sc.build_document(plan).model_dump_json())["fabrics"][0]["partitions"][0]["hosts"] == ""

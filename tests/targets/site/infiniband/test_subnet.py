@@ -67,7 +67,7 @@ def test_duplicates_are_findings_with_their_lines(tmp_path: Path) -> None:
     place = tmp_path / "guids.txt"
     assert [item.problem for item in found] == [
         f"{place}:3: 0x0000000000000001 of b is also that of a on line 2",
-        f"{place}:5: c d has 0x0000000000000004, and 0x0000000000000003 before",
+        f"{place}:5: c d has 0x0000000000000004, but 0x0000000000000003 on an earlier line",
         f"{place}:6: the GUID of e is 0",
     ]
     assert all(item.path == "fabrics[0].guids" and item.line for item in found)
