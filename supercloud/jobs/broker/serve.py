@@ -519,12 +519,10 @@ class Broker:
             open_engine(Connection.model_validate_json(record.connection), self.store.folder), RecallsJobs
         ):
             return False
-        to = f"{move.placement.cluster}: {move.placement}"
-        if not ledger.request_recall(
-            self.store, record, f"recall from {record.cluster} requested: {to} has free capacity"
-        ):
+        to = f"{move.placement.cluster} has free capacity ({move.placement})"
+        if not ledger.request_recall(self.store, record, f"recall from {record.cluster} requested: {to}"):
             return False
-        self.report(f"job {record.id} ({record.name}) still waits on {record.cluster}: {to} has free capacity")
+        self.report(f"job {record.id} ({record.name}) still waits on {record.cluster}: {to}")
         return True
 
     def _recall_all(self, records: Sequence[JobRecord]) -> None:

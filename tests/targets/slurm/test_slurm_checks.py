@@ -40,7 +40,13 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
     ("slurm-option-reserved", {"options": {"NodeName": "x"}}, "error", "scheduler.options.NodeName", "pools"),
     ("slurm-auth", {"auth": "slurm"}, "error", "scheduler.auth", "23.11"),
     ("slurm-topology", {"topology": "block"}, "error", "scheduler.topology", "23.11"),
-    ("slurm-topology", {"version": "26.05", "topology": "torus3d"}, "error", "scheduler.topology", "available: flat, tree"),
+    (
+        "slurm-topology",
+        {"version": "26.05", "topology": "torus3d"},
+        "error",
+        "scheduler.topology",
+        "available: flat, tree",
+    ),
     (
         "slurm-topology-choice",
         {"partitions": [{"name": "a", "pools": ["train"], "topology": "flat"}]},

@@ -66,7 +66,9 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
             types[leaf.model][system] = (_select_interface_type(table, leaf, leaf.form_factors[port]), label)
     files = {
         "1-sites.csv": _format_csv("name,slug,status", [(plan.name, plan.name, "planned")]),
-        "2-manufacturers.csv": _format_csv("name,slug", sorted(_build_slugs(m for m, _, _ in vendors.values()).items())),
+        "2-manufacturers.csv": _format_csv(
+            "name,slug", sorted(_build_slugs(m for m, _, _ in vendors.values()).items())
+        ),
         "3-device-roles.csv": _format_csv(
             "name,slug,color",
             [("node", "node", "2196f3"), ("switch", "switch", "4caf50"), ("service", "service", "ff9800")],

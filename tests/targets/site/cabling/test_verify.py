@@ -222,7 +222,10 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
     [
         ("", "1: the file is empty"),
         ("hello\n", "1: neither ibnetdiscover nor"),
-        ('Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n\x00rubbish\n', "3: '\\\\x00rubbish' is not valid output of ibnetdiscover"),
+        (
+            'Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n\x00rubbish\n',
+            "3: '\\\\x00rubbish' is not valid output of ibnetdiscover",
+        ),
         ('Switch 64 "S-1" # "a"\n[65]\t"H-1"[1]\n', "2: port 65 of a, which has 64"),
         ('Switch 64 "S-1" # "a"\n[1]\t"H-1"[1]\n[1]\t"H-2"[1]\n', "3: duplicate port 1 of a"),
         ('Switch 64 "S-1" # "a"\n\nSwitch 64 "S-2" # "a"\n', "3: duplicate name a"),
