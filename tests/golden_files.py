@@ -2,7 +2,8 @@
 
 ``tests/golden/<example>/MANIFEST`` lists all files of an example: digest, number of lines, path, and how much the file
 differs from the one of its kind that is kept. Names of the example's own things are in braces; a path with ``*`` for
-each pair of braces is the file's kind. The text of each kind is kept once, from the smallest example that has it.
+each pair of braces is the file's kind. The text of each kind is kept once, from the smallest example that has it; not
+that of files that are copied from the package.
 
     python tests/golden_files.py write [--base REVISION]    write them, and show by kind what differs from a revision
     python tests/golden_files.py full FOLDER                write every file of every example
@@ -23,6 +24,7 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from samples import EXAMPLES, ROOT
@@ -58,7 +60,7 @@ class Entry:
     lines: int
     files: int = 1
     text: str | None = None
-    """What is kept of it; None where another file shows this kind."""
+    """What is kept of it; None if another file, or the source of a copy, shows this kind."""
     note: str = ""
 
     @property
@@ -180,9 +182,18 @@ def _build_entry(rendering: Rendering, group: list[str], model: tuple[str, str, 
         more, fewer = count_changes(model_text, texts[0])
         note = f"+{more} -{fewer} lines to {example}" if more or fewer else f"as in {example}"
         return Entry(entry.marked, entry.digest, entry.lines, entry.files, None, note)
+    if source := _list_sources().get(compute_digest(texts[0])):
+        return Entry(entry.marked, entry.digest, entry.lines, entry.files, None, f"copy of {source}")
     text = shorten(entry.path, texts[0])
     note = "kept" if text == texts[0] else f"kept: the first {LINES_OF_DATA} lines"
     return Entry(entry.marked, entry.digest, entry.lines, entry.files, text, note)
+
+
+@cache
+def _list_sources() -> dict[str, str]:
+    """Digest -> path of the package's files that are rendered unchanged: their text is reviewed where it is."""
+    files = (path for path in (ROOT / "supercloud").rglob("*") if path.suffix in IN_FULL and path.stat().st_size)
+    return {compute_digest(path.read_text()): path.relative_to(ROOT).as_posix() for path in sorted(files)}
 
 
 def format_golden(golden: Mapping[str, list[Entry]]) -> dict[str, str]:

@@ -172,7 +172,7 @@ def _list_smaller_pools(
     smaller = [first - step * number for number in range(_MOST_FEWER + 1)]
     found = find_working(plan, [nodes for nodes in smaller if 0 < nodes < pool.nodes], works, 1)
     of_pool = f" in {pool.name}" if len(names) > 1 else ""
-    return [f"with {nodes} nodes{of_pool} {switches} are enough" for nodes in found]
+    return [f"with {nodes} nodes{of_pool} {switches} {'is' if switches == 1 else 'are'} enough" for nodes in found]
 
 
 def _with_manager_ports(fabric: Declared) -> Declared:
