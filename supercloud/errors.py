@@ -140,7 +140,8 @@ class EngineError(OperationError):
 
 class UnusableEngine(EngineError):
     """An engine is unavailable until a user fixes the reported problem, such as its connection: waiting does not
-    help."""
+    help.
+    """
 
 
 class JobFailedError(OperationError):

@@ -406,12 +406,11 @@ def _declared(data: Any) -> dict[str, list[str]]:
     """Names in the lists of a document: pools, fabrics, tenants and so on."""
     if not isinstance(data, dict):
         return {}
-    found = {
+    return {
         key: [item["name"] for item in value if isinstance(item, dict) and isinstance(item.get("name"), str)]
         for key, value in data.items()
         if isinstance(value, list)
     }
-    return found
 
 
 def _of_site(data: Any, catalog: Catalog) -> list[str]:
@@ -456,7 +455,7 @@ _ODD = "aZ09 _-.,:;/\\'\"$`(){}[]<>|&!#%=+*?~^@äß中🖧\u00a0\u202e"
 
 def _of_set(members: Any, chance: random.Random) -> str:
     if str(members[0][0]) == "NEGATE":
-        refused = [member for member in members[1:]]
+        refused = list(members[1:])
         return chance.choice([item for item in _ODD if not any(_holds(member, item) for member in refused)] or ["a"])
     kind, part = chance.choice(members)
     match str(kind):

@@ -32,7 +32,7 @@ def test_whole_files_or_findings_and_many_are_rendered(part: int, tmp_path: Path
     assert found["rendered"] > found.total() / 3, found
 
 
-@pytest.mark.parametrize(("document", "read"), [("job", load_job), ("fleet", load_fleet)])
+@pytest.mark.parametrize("document, read", [("job", load_job), ("fleet", load_fleet)])
 def test_a_job_or_fleet_is_read_or_refused(document: str, read: Any, tmp_path: Path) -> None:
     accepted = 0
     for number in range(150):

@@ -55,7 +55,7 @@ def test_unknown_names_are_attribute_errors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "says"),
+    "call, says",
     [
         (
             lambda: supercloud.load({"name": "pod1"}),

@@ -117,16 +117,16 @@ def planted(data: Any, place: Path_, value: str) -> bool:
         if not isinstance(data, list):
             return False
         if rest:
-            return any([planted(item, rest, value) for item in data])
+            return any(planted(item, rest, value) for item in data)
         data[:] = [value if isinstance(item, str) else item for item in data] or [value]
         return True
     if not isinstance(data, dict):
         return False
     keys = [key] if key != "*" else list(data)
     if rest:
-        return any([planted(data[item], rest, value) for item in keys if item in data])
+        return any(planted(data[item], rest, value) for item in keys if item in data)
     if key == "*":
-        data.update({item: value for item in keys} or {"k": value})
+        data.update(dict.fromkeys(keys, value) or {"k": value})
     else:
         data[key] = value
     return True
@@ -151,7 +151,7 @@ class PlantedCatalog(Catalog):
         for (kind, name), source in sources.items():
             mine = [(place, value) for of, place, value in groups if of == kind]
             data = copy.deepcopy(source)
-            if any([planted(data, place, value) for place, value in mine]):
+            if any(planted(data, place, value) for place, value in mine):
                 self._read[kind, name] = KINDS[kind].model_validate(data)
 
 

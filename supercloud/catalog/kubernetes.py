@@ -1,5 +1,6 @@
 """Releases of Kubernetes and of the queues that batch work passes through: the versions of their APIs and what each
-can do; and how a control plane of one's own is set up. A new release is one new file of data."""
+can do; and how a control plane of one's own is set up. A new release is one new file of data.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,8 @@ for _verb, _panel in COMMANDS.items():
 
 def main() -> None:
     """Run the command line; errors of this package and of the system become a message and an exit code, never a
-    traceback."""
+    traceback.
+    """
     from . import output
 
     # large specs and plans are millions of objects without cycles, which the garbage collector would traverse

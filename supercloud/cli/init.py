@@ -80,7 +80,8 @@ def list_spec_options(
     catalog: Catalog, machine: Machine, location: str | None, region: str | None
 ) -> list[dict[str, Any]]:
     """The fields in addition to name and node count, one alternative per suitable switch. Raises InputError if no
-    region is known."""
+    region is known.
+    """
     return (
         _list_onprem_options(catalog, machine, location)
         if machine.provider == "onprem"
@@ -139,7 +140,8 @@ def _render_candidate(values: dict[str, Any], file: str, catalog: Catalog) -> _S
 
 def _reduce_nodes_per_rack(candidate: _SpecCandidate, file: str, catalog: Catalog) -> _SpecCandidate:
     """The same spec with the number of nodes per rack that has the fewest warnings, if there are warnings about the
-    hall."""
+    hall.
+    """
     groups = [group.nodes_per_rack for group in candidate.plan.facility.racks] if candidate.plan.facility else []
     if not candidate.values["rack"] or not any(
         item.path.startswith("facility") for item in _list_warnings(candidate.plan)
@@ -207,7 +209,8 @@ def _list_onprem_options(catalog: Catalog, machine: Machine, location: str | Non
 
 def _select_rack(catalog: Catalog, machine: Machine) -> str | None:
     """A rack for machines, switches and servers with power cords: vendor-neutral if available, and the smallest that
-    holds the nodes of the reference architecture. None if the machine's size is unknown."""
+    holds the nodes of the reference architecture. None if the machine's size is unknown.
+    """
     from ..catalog import Rack
 
     shown = machine.scalable_unit.nodes_per_rack if machine.scalable_unit else ()

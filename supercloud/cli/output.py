@@ -62,7 +62,8 @@ def escape_json_controls(text: str) -> str:
 
 def prepare_streams() -> None:
     """Make the standard streams accept every text: characters that the encoding lacks are escaped, output to a
-    closed stream is discarded."""
+    closed stream is discarded.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # occupy its descriptor too, or the next file that is opened would receive the output
@@ -90,7 +91,8 @@ def prepare_logging() -> None:
 @contextlib.contextmanager
 def fall_back_to_stderr(text: str) -> Iterator[None]:
     """Print the result of a completed action inside this context: if stdout cannot be written, ``text`` goes to
-    stderr."""
+    stderr.
+    """
     try:
         yield
         sys.stdout.flush()

@@ -49,7 +49,8 @@ def submit(
     as_json: JsonOption = False,
 ) -> None:
     """Place a job, record it, and submit it to an engine. A job for a fleet waits for the broker. Prints the job
-    number."""
+    number.
+    """
     from ..errors import InputError
     from ..jobs import api
     from ..jobs.fleet.state import Fleet

@@ -23,7 +23,8 @@ def verify_cabling(
     as_json: JsonOption = False,
 ) -> None:
     """Compare the installed cables with the plan. Exits 0 if they agree, 1 if they differ, 2 if the input is
-    invalid."""
+    invalid.
+    """
     from ..targets.site.cabling.verify import verify_output
 
     answer = verify_output(require_valid_plan(spec), output)

@@ -39,7 +39,8 @@ class SiteOverhead:
 
 def compute_chiller_power(heat: Power, cop: float, running_hours: float, total_hours: float) -> Power:
     """Average electric power of a chiller that runs ``running_hours`` of ``total_hours``: Q / COP · fraction of the
-    time."""
+    time.
+    """
     return Power.from_base(float(heat.base) / cop * running_hours / total_hours)
 
 

@@ -1,5 +1,6 @@
 """The liquid loop: distribution units, temperatures from the chips to the outdoor air, classes of supply
-temperature."""
+temperature.
+"""
 
 from __future__ import annotations
 

@@ -103,7 +103,8 @@ def distribute(
     runs: Sequence[EquipmentRun[Key]], racks: int, limits: RackLimits | None = None
 ) -> list[list[EquipmentRun[Key]]]:
     """Divide the items in their order among a number of racks: evenly by number if that is within the limits, else so
-    that the utilization of the fullest rack is minimal."""
+    that the utilization of the fullest rack is minimal.
+    """
     even = _distribute_evenly(runs, racks)
     if limits is None or all(map(limits.can_hold, even)):
         return even
@@ -142,7 +143,8 @@ def _fill_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[l
 
 def _pack_racks(runs: Sequence[EquipmentRun[Key]], limits: RackLimits) -> list[tuple[list[EquipmentRun[Key]], int]]:
     """Merge racks: neighbours with the same number of items of one run, and nothing else, are one entry with a count.
-    There may be tens of thousands of racks."""
+    There may be tens of thousands of racks.
+    """
     scale = lcm(*(run.power.base.denominator for run in runs))  # whole numbers are faster than fractions
     most = int(limits.power.base * scale) if limits.power else None
     result: list[tuple[list[EquipmentRun[Key]], int]] = []

@@ -73,7 +73,8 @@ class Feeds:
     @property
     def load_after_loss(self) -> Power | None:
         """Load of each remaining feed after the loss of one; None if none remains, or if the scheme does not allow a
-        loss."""
+        loss.
+        """
         if not SCHEMES[self.scheme].can_survive_loss or self.count < 2:
             return None
         lost = max(1, self.count // self.paths)

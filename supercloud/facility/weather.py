@@ -184,5 +184,6 @@ def _require_possible(humidity: float, number: int) -> None:
 
 def count_free_hours(temperatures: Sequence[float], max_temperature: float) -> int:
     """Hours at or below ``max_temperature`` °C, in which outdoor air alone cools to the supply temperature (see
-    ``loop.compute_outdoor_limit``)."""
+    ``loop.compute_outdoor_limit``).
+    """
     return sum(1 for value in temperatures if value <= max_temperature)

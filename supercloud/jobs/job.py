@@ -247,7 +247,8 @@ class Job:
 
     def _poll_until_done(self, end: float | None) -> Iterator[bool]:
         """Poll repeatedly, first often and then at the engine's poll interval; each poll yields whether it was the
-        last."""
+        last.
+        """
         silent_since: float | None = None
         while True:
             try:

@@ -197,7 +197,8 @@ def _refuse_protected(target: Path, source: str | os.PathLike[str] | None) -> No
 
 def _refuse_foreign(target: Path, origin: str, subfolders: Collection[str]) -> None:
     """Raise where writing (with ``subfolders``: these subfolders) would lose files that were not rendered or are of
-    another origin."""
+    another origin.
+    """
     if not target.exists() and not target.is_symlink():
         return
     if target.is_symlink():

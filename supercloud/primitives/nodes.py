@@ -84,7 +84,8 @@ _MAX_HOSTS = 100_000
 
 def _parse_node_set(text: str) -> Any:
     """A set of hosts: names and ranges only. ClusterShell's groups (``@all``) are not expanded, because a lookup may
-    run a command of this machine's configuration."""
+    run a command of this machine's configuration.
+    """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     if strange := re.search(r"[^A-Za-z0-9_.,/\[\]\s-]", text):

@@ -57,6 +57,11 @@ _MAX_LINES = 1_000_000
 _LINE_PATTERN = re.compile(r"[^\n]+")
 
 
+def is_number(value: Any, minimum: int = -MAX_INT64, maximum: int = MAX_INT64) -> bool:
+    """Whether it is a finite number between two bounds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum
+
+
 @dataclass(frozen=True)
 class ValueType:
     """One value."""
@@ -76,18 +81,13 @@ Shape = ValueType | Required | Mapping[str, Any] | list[Any]
 
 ANY = ValueType("anything", lambda value: True)
 BOOLEAN = ValueType("true or false", lambda value: isinstance(value, bool))
-NUMBER = ValueType("a number of 64 bits", lambda value: is_number(value))
+NUMBER = ValueType("a number of 64 bits", is_number)
 OBJECT = ValueType("an object", lambda value: isinstance(value, dict))
 TEXT = ValueType("a text", lambda value: isinstance(value, str) and replace_surrogates(value) == value)
 TEXT_MAP = ValueType(
     "an object of texts",
     lambda value: isinstance(value, dict) and all(isinstance(item, str) for item in value.values()),
 )
-
-
-def is_number(value: Any, minimum: int = -MAX_INT64, maximum: int = MAX_INT64) -> bool:
-    """Whether it is a finite number between two bounds."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
 def is_whole(value: Any, least: int = -MAX_INT64, most: int = MAX_INT64) -> bool:

@@ -167,7 +167,8 @@ class _Node:
 
 def _compose(text: str, file: str) -> _Node | None:
     """The root of a document. Events are processed one by one: the composer of libyaml's binding recurses in C for each
-    level of nesting, and thousands of levels crash the process."""
+    level of nesting, and thousands of levels crash the process.
+    """
     root = _Node("document", 1)
     open_nodes: list[_Node] = [root]
     anchors: dict[str, _Node] = {}

@@ -143,7 +143,8 @@ class SubnetManager(Model):
 
 class Service(Model):
     """Machines on a fabric that are not nodes of a pool: storage, management. The same name in several fabrics means
-    the same machines."""
+    the same machines.
+    """
 
     name: Name
     """Name of the group; host names are this name and a number (mgmt-01)."""

@@ -38,7 +38,8 @@ class Host(Model):
 
 class Partition(Model):
     """A Slurm partition over one or more pools. Without any, every pool gets a partition with its name, for
-    the tenants of its nodes in InfiniBand partitions."""
+    the tenants of its nodes in InfiniBand partitions.
+    """
 
     name: Name
     """Name of the partition."""

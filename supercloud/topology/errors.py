@@ -17,7 +17,8 @@ class TopologyError(ValueError):
 
 class NoFreePortsError(TopologyError):
     """Nodes and uplinks leave too few leaf ports for the reserved links: ``lacking`` of them have no port, and each
-    removed node would release ``per_node`` ports."""
+    removed node would release ``per_node`` ports.
+    """
 
     def __init__(self, problem: str, hint: str, missing_ports: int, ports_per_node: int) -> None:
         super().__init__(problem, hint)

@@ -51,7 +51,8 @@ class Grid:
 
     def compute_index(self, coordinates: Sequence[int]) -> int:
         """The node at given coordinates, taken modulo the length on axes that wrap. Raises IndexError outside the
-        grid."""
+        grid.
+        """
         node = 0
         for place, length, wraps in zip(coordinates, self.dims, self.wrap, strict=True):
             if not wraps and not 0 <= place < length:

@@ -169,7 +169,8 @@ class TierLinks(LinkGroup):
 @dataclass(frozen=True, slots=True)
 class RingLinks(LinkGroup):
     """Links between neighbours along an axis of a grid, from port `2*axis` (forward) to port `2*axis + 1`
-    (backward)."""
+    (backward).
+    """
 
     axis: int
     size: int  # nodes along the axis

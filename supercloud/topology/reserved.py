@@ -120,7 +120,8 @@ class ReservedLinks(LinkGroup):
     @property
     def leaf_ports(self) -> tuple[tuple[int, int], ...]:
         """A (leaf, port) of one plane for each link. They are selected on first use only: the search for a unit size
-        builds a network many times, and only counts its switches."""
+        builds a network many times, and only counts its switches.
+        """
         return assign_reserved_ports(self.ports)
 
     @property
@@ -157,7 +158,8 @@ def check_reserved(ports: ReservedPorts) -> None:
 
 def _count_taken_ports(request: PortRequest) -> int:
     """Number of ports blocked by a request: a cable that occupies a cage leaves none of its ports, though one may have
-    no link."""
+    no link.
+    """
     return -(-request.ports // request.ports_per_cage) * request.ports_per_cage
 
 

@@ -103,7 +103,8 @@ def _iter_two_tiers(
 
 def _compute_spines(leaves: int, links: int, down: int, ports: LeafRequirements) -> tuple[int, int] | None:
     """Minimum number of spines for leaves with these ports down, and the uplinks of a leaf; None if no number is
-    possible."""
+    possible.
+    """
     least = compute_uplinks(down, ports.oversubscription)
     radix = ports.leaf_radix - ports.peers
     most = min(radix - down, (leaves * radix - links - ports.reserved) // leaves)

@@ -23,7 +23,8 @@ Oversubscription: TypeAlias = float | tuple[float, float]  # ports down per port
 
 def compute_uplinks(down: int, oversubscription: float) -> int:
     """Number of uplinks for ports down: `ceil(down / oversubscription)`, also for ratios such as 4/3 that are not
-    exact."""
+    exact.
+    """
     return ceil(round(down / oversubscription, 9))
 
 
@@ -140,7 +141,8 @@ class UpperTiers:
 
     def _compute_max_pod_units(self, tiers: int, units: LeafUnits) -> int:
         """Maximum number of units that the spines of a pod have ports for: at least one link from every leaf to every
-        spine."""
+        spine.
+        """
         return self._count_ports_down(tiers) * (self.spines or units.uplinks) // units.uplinks // units.section_leaves
 
     def compute_max_units(self, tiers: int, units: LeafUnits) -> int:
@@ -193,7 +195,8 @@ class UpperTiers:
 
     def _cores(self, pods: int, down: int) -> tuple[int, int]:
         """Core switches of a group and uplinks of a spine: more uplinks than required if that reduces the core
-        switches."""
+        switches.
+        """
         up = compute_uplinks(down, self.oversubscription)
         found = spread_uplinks(pods, up, max(up, self.spine_radix - down), self.core_radix)
         return found or (find_least_divisor(up, -(-pods * up // self.core_radix)), up)

@@ -22,7 +22,7 @@ ACCOUNT = pathlib.Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def read_table(folder):
-    """prefix -> list of (first, last, width, labels, taints)."""
+    """Prefix -> list of (first, last, width, labels, taints)."""
     found = {}
     for file in sorted(folder.glob("*.txt")):
         for line in file.read_text().splitlines():

@@ -107,7 +107,7 @@ def test_disks_are_known_of_all_or_none_of_a_family(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "cards"),
+    "name, cards",
     [
         ("p4d.24xlarge", range(4)),
         ("p5.48xlarge", range(32)),
@@ -222,7 +222,7 @@ def test_images(aws: Provider) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "good"),
+    "kind, name, good",
     [
         ("bucket", "data--ol-s3", False),
         ("bucket", "data--x-s3", False),

@@ -78,7 +78,7 @@ def test_names_and_aliases_are_unique(catalog: Catalog) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "meant"), [("h100", "h100-sxm"), ("a100", "a100-80gb-sxm"), ("h200", "h200-sxm"), ("gh200", "gh200-96gb")]
+    "asked, meant", [("h100", "h100-sxm"), ("a100", "a100-80gb-sxm"), ("h200", "h200-sxm"), ("gh200", "gh200-96gb")]
 )
 def test_alias(catalog: Catalog, asked: str, meant: str) -> None:
     assert asked in catalog.get_accelerator(meant).aliases
@@ -273,7 +273,7 @@ def test_an_accelerator_that_offers_more_is_at_least_the_other(catalog: Catalog)
 def test_regions_with_a_price_sell_the_family(catalog: Catalog) -> None:
     """A price is proof that the machine is sold; families that no list has are named as such."""
     asked, unlisted = 0, cast(Provider, catalog.get("providers", "aws")).unlisted
-    for prices in map(lambda item: cast(Prices, item), catalog.iter_entries("prices")):
+    for prices in (cast(Prices, item) for item in catalog.iter_entries("prices")):
         machine = catalog.get_machine(prices.name) if prices.name in catalog.list_names("machines") else None
         if machine is None or machine.instance is None or machine.accelerators is None:
             continue

@@ -21,7 +21,7 @@ from supercloud.jobs.engines.slurm import tokens
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "words, said",
     [
         ("submit job.yaml --on c.yaml --gres gpu:8", "in the job file write accelerators:"),
         ("submit job.yaml --on c.yaml --partition=batch", "in the job file write place:"),

@@ -66,7 +66,7 @@ def test_a_switch_that_cannot_join_so_many_is_not_taken(cli: Cli, tmp_path: Path
     assert "64 racks of 18 nodes in gb300-nvl72" in out and " in no rack" not in out
 
 
-@pytest.mark.parametrize(("machine", "nodes"), [("dgx-gb300", 36), ("dgx-b300", 512)])
+@pytest.mark.parametrize("machine, nodes", [("dgx-gb300", 36), ("dgx-b300", 512)])
 def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, nodes: int) -> None:
     of = FACTS.get_machine(machine)
     fixed = {
@@ -89,7 +89,7 @@ def test_the_switch_that_takes_the_fewest_switches_is_written(machine: str, node
         assert count_switches(render_best_spec(order, "cluster.yaml", FACTS)[0]) == min(alone)
 
 
-@pytest.mark.parametrize(("machine", "switch"), [("dgx-a100", "nvidia-qm8700"), ("dgx-h100", "nvidia-qm9700")])
+@pytest.mark.parametrize("machine, switch", [("dgx-a100", "nvidia-qm8700"), ("dgx-h100", "nvidia-qm9700")])
 def test_a_switch_is_written_whose_links_have_a_cable(machine: str, switch: str, cli: Cli, tmp_path: Path) -> None:
     file = tmp_path / "cluster.yaml"
     assert cli("init", file, "--machine", machine, "--nodes", 140)[0] == 0
@@ -105,7 +105,7 @@ def test_where_no_switch_is_known_to_take_the_nodes_cables_the_fewest_are_writte
     assert sum(tier.count for tier in plan.fabrics[0].tiers) < 100
 
 
-@pytest.mark.parametrize(("machine", "per_rack"), [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 3)])
+@pytest.mark.parametrize("machine, per_rack", [("dgx-h100", 4), ("dgx-h200", 4), ("dgx-b200", 2), ("dgx-b300", 3)])
 def test_racks_are_filled_as_the_reference_architecture_shows_and_air_reaches(
     machine: str, per_rack: int, cli: Cli, tmp_path: Path
 ) -> None:
@@ -132,7 +132,7 @@ def test_a_network_of_a_cloud_is_called_as_specs_call_it(cli: Cli, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("machine", "nodes", "has_ports"),
+    "machine, nodes, has_ports",
     [
         ("dgx-h100", 7, True),
         ("dgx-a100", 18, True),

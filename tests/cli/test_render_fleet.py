@@ -96,7 +96,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(cli: Cli, folder: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("names", "target", "problem"),
+    "names, target, problem",
     [
         (("north", "north2"), "kubernetes", "cluster names must be unique"),
         (("west",), "kubernetes", "kubernetes: applies to no cluster of company"),

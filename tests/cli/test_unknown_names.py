@@ -25,7 +25,7 @@ def test_every_kind_has_a_word_for_one(cli: Cli, kind: str) -> None:
     assert len(word) > 2 and word != kind, err
 
 
-@pytest.mark.parametrize(("region", "near"), [("mars", "af-south-1"), ("us-est-1", "us-east-1")])
+@pytest.mark.parametrize("region, near", [("mars", "af-south-1"), ("us-est-1", "us-east-1")])
 def test_init_refuses_a_region_that_the_cloud_does_not_have(cli: Cli, tmp_path: Path, region: str, near: str) -> None:
     file = tmp_path / "cluster.yaml"
     code, _, err = cli("init", file, "--machine", "p5.48xlarge", "--region", region)

@@ -25,7 +25,7 @@ def cards(found: Graph, key: str) -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.parametrize(
-    ("region", "machines"),
+    "region, machines",
     [
         # (machine, its EFAs, all its interfaces); the first card of p6-b300 has no EFA
         (
@@ -120,7 +120,7 @@ def test_machines_have_encrypted_disks_and_sessions_for_their_metadata(name: str
     assert all(entry.inputs["encrypted"] is True for entry in found.of_type("aws:efs/fileSystem:FileSystem"))
 
 
-@pytest.mark.parametrize(("key", "readable"), [("team", "enabled"), ("cost center", "disabled"), ("a/b", "disabled")])
+@pytest.mark.parametrize("key, readable", [("team", "enabled"), ("cost center", "disabled"), ("a/b", "disabled")])
 def test_instances_start_whatever_the_keys_of_tags_are(key: str, readable: str) -> None:
     found = made(tags={key: "x"})
     assert launched(found, "cpu-on-demand")["metadataOptions"]["instanceMetadataTags"] == readable

@@ -23,7 +23,7 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("region", "partition", "who"),
+    "region, partition, who",
     [
         ("cn-north-1", "aws-cn", {"ec2.amazonaws.com.cn", "eks.amazonaws.com", "pods.eks.amazonaws.com"}),
         ("us-gov-west-1", "aws-us-gov", {"ec2.amazonaws.com", "eks.amazonaws.com", "pods.eks.amazonaws.com"}),
@@ -56,7 +56,7 @@ def test_the_buckets_of_a_closed_network_of_the_users_need_no_gateway() -> None:
     assert found.one("aws:ec2/instance:Instance", "prod-ctl1").inputs["subnetId"] == "subnet-1"
 
 
-@pytest.mark.parametrize(("options", "cache"), [({}, "NONE"), ({"drive-cache": "READ"}, "READ")])
+@pytest.mark.parametrize("options, cache", [({}, "NONE"), ({"drive-cache": "READ"}, "READ")])
 def test_hard_disks_of_lustre_say_what_caches_them(options: dict[str, str], cache: str) -> None:
     disks = {
         "name": "s",

@@ -134,7 +134,7 @@ def refused(spec: Any) -> tuple[sc.InputError, Graph]:
     return said[0], found
 
 
-@pytest.mark.parametrize(("what", "changes", "check", "path", "word"), WRONG, ids=[row[0] for row in WRONG])
+@pytest.mark.parametrize("what, changes, check, path, word", WRONG, ids=[row[0] for row in WRONG])
 def test_it_is_one_finding_and_no_resource(
     what: str, changes: dict[str, Any], check: str, path: str, word: str
 ) -> None:

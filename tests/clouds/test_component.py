@@ -85,7 +85,7 @@ def test_everything_wrong_is_said_before_anything_is_registered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    "spec, words",
     [
         (None, "'spec' is missing"),
         (7, "'spec' is a int"),
@@ -99,7 +99,7 @@ def test_what_is_no_spec_of_a_cloud_is_refused(spec: Any, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    "name, words",
     [("", "it is empty"), ("a'b, c", "rejects it as a tag"), ("größe €", "'€'"), ("n" * 300, "314 characters")],
 )
 def test_a_name_that_no_tag_can_have_is_refused(name: str, words: str) -> None:
@@ -114,7 +114,7 @@ def test_a_name_that_no_tag_can_have_is_refused(name: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    "args, words",
     [
         ({"admin": {}}, "unknown argument 'admin' of a cluster: did you mean admins"),
         ({"subnet_ids": "subnet-1"}, "'subnet_ids' is a str, not a list"),
@@ -363,7 +363,7 @@ def test_a_stack_passes_on_existing_things() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    "config, words",
     [
         ({}, "no cluster is specified: pulumi config set supercloud:specFile"),
         ({"spec": small(), "specFile": "examples/09-aws-slurm/cluster.yaml"}, "are both set"),

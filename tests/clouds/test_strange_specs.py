@@ -198,7 +198,7 @@ WRONG: list[tuple[str, dict[str, Any], set[str]]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "changes", "checks"), WRONG, ids=[row[0] for row in WRONG])
+@pytest.mark.parametrize("name, changes, checks", WRONG, ids=[row[0] for row in WRONG])
 def test_one_wrong_word_in_each_is_found(name: str, changes: dict[str, Any], checks: set[str]) -> None:
     spec = yaml.safe_load(SPECS[name].read_text()) | changes
     spec["scheduler"]["version"] = str(spec["scheduler"]["version"])

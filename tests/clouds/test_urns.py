@@ -56,7 +56,7 @@ def test_a_lost_urn_is_reported_unless_it_is_an_alias() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
+    "old, new",
     [
         ("aws:ec2/securityGroup:SecurityGroup::prod-cluster-walls", "prod-cluster-sg"),
         (

@@ -23,7 +23,7 @@ from supercloud.primitives.quantity import Current, Power, Voltage
 
 
 @pytest.mark.parametrize(
-    ("voltage", "current", "kw"),
+    "voltage, current, kw",
     [
         # √3 · 380 V · 32 A · 0.8 = 1.7320508 · 9728 W
         ("380 V", "32 A", 16.849),
@@ -78,7 +78,7 @@ def test_supplies_over_feeds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "count", "share", "after", "limit"),
+    "scheme, count, share, after, limit",
     [
         ("N", 2, 500, None, Fraction(1)),
         ("N+1", 4, 250, Fraction(1000, 3), Fraction(3, 4)),

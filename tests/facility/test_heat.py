@@ -31,7 +31,7 @@ def coolant(name: str) -> Flow:
 
 
 @pytest.mark.parametrize(
-    ("fluid", "kw", "step", "unit", "flow"),
+    "fluid, kw, step, unit, flow",
     [
         ("water", 1, 10, "L/min", 1.434),
         ("water", 100, 5, "L/min", 286.8),
@@ -114,7 +114,7 @@ def test_outdoor_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("supply", "name"),
+    "supply, name",
     [
         ("2 °C", "w17"),
         ("17 °C", "w17"),

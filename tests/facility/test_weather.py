@@ -27,7 +27,7 @@ def test_stulls_own_example() -> None:
     assert compute_wet_bulb(20, 50) == pytest.approx(13.7, abs=0.05)
 
 
-@pytest.mark.parametrize(("dry", "humidity", "wet"), [(30, 50, 22.3), (25, 80, 22.4), (35, 20, 19.2), (10, 90, 9.1)])
+@pytest.mark.parametrize("dry, humidity, wet", [(30, 50, 22.3), (25, 80, 22.4), (35, 20, 19.2), (10, 90, 9.1)])
 def test_wet_bulb_near_the_psychrometric_chart(dry: float, humidity: float, wet: float) -> None:
     assert compute_wet_bulb(dry, humidity) == pytest.approx(wet, abs=1)
 
@@ -72,7 +72,7 @@ def test_epw() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("", "dry_bulb"),
         ("time,heat\n0,1\n", "dry_bulb"),

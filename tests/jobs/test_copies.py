@@ -152,7 +152,7 @@ class Slurm:
 
 
 @pytest.mark.parametrize(
-    ("jobs", "ended"),
+    "jobs, ended",
     [
         ({}, []),  # Slurm has forgotten it
         ({"1": ("k", "")}, ["1"]),

@@ -214,7 +214,7 @@ def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("count", "near", "is_enough"),
+    "count, near, is_enough",
     [
         (80, "leaf", True),  # ten nodes: more than a leaf has, fewer than the pool
         (1000, "leaf", False),  # more than the pool has, however far apart

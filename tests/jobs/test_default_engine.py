@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     end_everything(tmp_path / "state")
 
 
-@pytest.mark.parametrize(("kind", "how"), [("slurm", "--via ssh:LOGIN_HOST"), ("kubernetes", "--via context:NAME")])
+@pytest.mark.parametrize("kind, how", [("slurm", "--via ssh:LOGIN_HOST"), ("kubernetes", "--via context:NAME")])
 def test_a_cluster_that_is_not_reached_is_an_error_that_says_how(run: Run, kind: str, how: str) -> None:
     refused = run("submit", "job.yaml", "--on", f"{kind}.yaml", "--key", "once")
     assert refused.returncode == 1 and how in refused.stderr and "--engine local" in refused.stderr

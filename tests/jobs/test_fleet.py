@@ -264,7 +264,7 @@ clusters:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("first", "second", "same"),
+    "first, second, same",
     [
         ("", ", context: here", True),
         (", context: admin", "", True),
@@ -300,7 +300,7 @@ def test_contexts_of_one_api_server_are_one_scheduler(
 
 
 @pytest.mark.parametrize(
-    ("error", "reason", "cure"),
+    "error, reason, cure",
     [
         (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (

@@ -59,7 +59,7 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"),
+    "data, reason",
     [
         (pickle.dumps(("returned", list(range(99))))[:-20], "pickle data was truncated"),
         (b"cmodule_of_there\nThing\n.", "No module named 'module_of_there'"),

@@ -159,7 +159,7 @@ def test_following_one_job_goes_on_while_its_end_cannot_be_written(
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    "spoil, said",
     [
         (lambda path: path.write_bytes(b"garbage" * 100), "is not a job store: damaged"),
         (lambda path: path.rename(path.with_name("elsewhere")), "was moved or replaced while it was open"),

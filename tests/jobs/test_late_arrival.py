@@ -78,7 +78,7 @@ def look(store: Store, start: float, seconds: float) -> State:
 def test_the_time_of_a_late_arrival_counts_from_the_end_of_the_submission(
     store: Store, scheduler: LateScheduler, looks: Sequence[float], is_silent: bool
 ) -> None:
-    """ssh broke off at 0 s, sbatch ends at 170 s: the controller may take the job until 290 s."""
+    """Ssh broke off at 0 s, sbatch ends at 170 s: the controller may take the job until 290 s."""
     start, scheduler.is_silent = time.monotonic(), is_silent
     submit_without_answer(store, scheduler)
     scheduler.is_silent = False

@@ -138,10 +138,7 @@ def value(
     levels = 2 if len(small.leaves) > 1 else 1
     spread = 0.0 if len(used) == 1 else (1 + (len(used) - 1) / len(small.leaves)) / levels
     left = sum(room[index] for index in used) - nodes
-    if dearest == 0:
-        cost = 0.0
-    else:
-        cost = 1.0 if small.price is None else small.price * nodes * HOURS / dearest
+    cost = 0.0 if dearest == 0 else 1.0 if small.price is None else small.price * nodes * HOURS / dearest
     return (
         known["cost"] * cost
         + known["wait"] * (0.0 if now else 1.0)  # nobody says when what runs will end

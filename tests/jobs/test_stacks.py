@@ -65,7 +65,7 @@ def test_what_stands_beside_the_stack_wins(pulumi: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "code", "problem"),
+    "said, code, problem",
     [
         ("error: no stack named 'prod' found", "255", "no stack named"),
         ("{}", "0", "set the engine"),

@@ -61,7 +61,7 @@ def _slow_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(ENGINES, "slow", f"{__name__}:SlowEngine")
     monkeypatch.setattr(leases, "LEASE_DURATION", 0.6)
     monkeypatch.setattr(leases, "RENEW_INTERVAL", 0.05)
-    yield
+    return
 
 
 def record(store: Store, key: str) -> int:

@@ -129,7 +129,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
 
 def _token(urn: str) -> str:
-    return urn.split("::")[2].split("$")[-1]
+    return urn.split("::")[2].rsplit("$", maxsplit=1)[-1]
 
 
 def _checked(token: str, news: Any) -> provider_pb2.CheckResponse:

@@ -54,7 +54,7 @@ def installed() -> Mapping[str, tuple[str, str]]:
 
 def package_of(token: str) -> str:
     """The Pulumi package of a token: ``aws`` of ``aws:ec2/vpc:Vpc`` and of ``pulumi:providers:aws``."""
-    return token.removeprefix(PROVIDER) if token.startswith(PROVIDER) else token.split(":")[0]
+    return token.removeprefix(PROVIDER) if token.startswith(PROVIDER) else token.split(":", maxsplit=1)[0]
 
 
 def version_of(package: str) -> str:

@@ -52,7 +52,7 @@ def test_links_to_spines_that_are_no_pair_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "declared", "cure"),
+    "nodes, declared, cure",
     [
         (127, {"leaf_up": 4, "spines": 2, "peer_links": 2}, {"spines": 1}),
         (40, {"spines": 4}, {"tiers": 1, "peer_links": 2}),

@@ -18,7 +18,7 @@ def fabric_row(plan: Plan) -> str:
     return next(text for what, _, text in build_rows(plan) if what == "fabric")
 
 
-@pytest.mark.parametrize(("nodes", "boxes"), [(72, "32 leaf + 18 spine in 25 boxes: 16 leaf + 9 spine"), (3, None)])
+@pytest.mark.parametrize("nodes, boxes", [(72, "32 leaf + 18 spine in 25 boxes: 16 leaf + 9 spine"), (3, None)])
 def test_boxes_are_those_of_the_bill(tmp_path: Path, nodes: int, boxes: str | None) -> None:
     plan = hall(tmp_path, "dgx-b300", nodes, fabrics=[QM9700 | {"switch": "nvidia-q3200-ra"}], rack=RACK)
     text = fabric_row(plan)

@@ -136,7 +136,7 @@ def test_names_are_unique_and_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "mig", "problems"),
+    "machine, mig, problems",
     [
         ("dgx-h100", {"3g.40gb": 1, "2g.20gb": 2}, []),
         ("dgx-h200", {"3g.71gb": 1, "1g.18gb": 4}, []),  # 143 GB by name, which is rounding

@@ -135,7 +135,7 @@ def test_a2_pcs() -> None:
     assert found.images["slurm-nvidia-x86"] == "/aws/service/pcs/ami/dlami-base-ubuntu2404/x86_64/latest/ami-id"
 
 
-@pytest.mark.parametrize(("machine", "cards"), [("p5.48xlarge", 32), ("p5e.48xlarge", 32), ("p5en.48xlarge", 16)])
+@pytest.mark.parametrize("machine, cards", [("p5.48xlarge", 32), ("p5e.48xlarge", 32), ("p5en.48xlarge", 16)])
 def test_a2_other_types(machine: str, cards: int) -> None:
     loaded = load(CASES / "a2.yaml")
     pools = (loaded.model.pools[0].model_copy(update={"machine": machine}), loaded.model.pools[1])

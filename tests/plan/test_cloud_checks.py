@@ -14,7 +14,7 @@ from supercloud.plan.checks import CHECKS, format_check_name
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("check", "level", "path", "word", "changes"), CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
+    "check, level, path, word, changes", CASES, ids=[f"{row[0]}-{i}" for i, row in enumerate(CASES)]
 )
 def test_found_once(check: str, level: str, path: str, word: str, changes: dict[str, Any]) -> None:
     findings = [item for item in on_aws(**changes).findings if item.check == check and item.path == path]

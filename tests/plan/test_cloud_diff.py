@@ -23,7 +23,7 @@ def test_nothing() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("new", "path", "impact", "word"),
+    "new, path, impact, word",
     [
         ({"network": {"cidr": "10.7.0.0/16"}}, "cloud.network.cidr", "replaces", "network"),
         ({"storage": [lustre(capacity="16800 GiB")]}, "cloud.storage[scratch].capacity_bytes", "replaces", "shrink"),

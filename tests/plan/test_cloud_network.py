@@ -55,7 +55,7 @@ def test_more_nodes_add_ranges_and_renumber_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "room"),
+    "first, room",
     [
         ("10.0.0.0/16", "10.0.0.0/8"),
         ("10.1.0.0/16", "10.0.0.0/8"),

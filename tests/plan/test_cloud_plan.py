@@ -21,7 +21,7 @@ AWS_EXAMPLES = [path for path in EXAMPLES if "aws" in path.parent.name]
 
 
 @pytest.mark.parametrize(
-    ("machine", "interfaces", "fast", "addresses"),
+    "machine, interfaces, fast, addresses",
     [
         ("p4d.24xlarge", 5, 4, 1),
         ("p5.48xlarge", 33, 32, 1),
@@ -95,7 +95,7 @@ def test_a_fabric_stays_in_one_zone() -> None:
     assert all(found.network.get_subnet(key).zone in group.zones for group in found.groups for key in group.subnets)
 
 
-@pytest.mark.parametrize(("nodes", "wanted", "domain"), [(18, None, 18), (27, None, 9), (18, 9, 9), (36, 18, 18)])
+@pytest.mark.parametrize("nodes, wanted, domain", [(18, None, 18), (27, None, 9), (18, 9, 9), (36, 18, 18)])
 def test_ultraservers(nodes: int, wanted: int | None, domain: int) -> None:
     gb200 = pool(machine="p6e-gb200.36xlarge", nodes=nodes, capacity=[BLOCK]) | ({"domain": wanted} if wanted else {})
     plan = on_aws(pools=[gb200])
@@ -161,7 +161,7 @@ def test_images_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "gib", "per_tib", "efa"),
+    "changes, gib, per_tib, efa",
     [
         ({}, 19200, 250, True),
         ({"capacity": "18000 GiB"}, 19200, 250, True),
@@ -178,7 +178,7 @@ def test_lustre_is_bought_in_steps(changes: dict[str, Any], gib: int, per_tib: i
 
 
 @pytest.mark.parametrize(
-    ("read", "gib", "per_tib"), [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500), ("60 GB/s", 62400, 1000)]
+    "read, gib, per_tib", [("2 GB/s", 19200, 125), ("9 GB/s", 19200, 500), ("60 GB/s", 62400, 1000)]
 )
 def test_lustre_by_throughput(read: str, gib: int, per_tib: int) -> None:
     storage = {"name": "s", "kind": "lustre", "capacity": "19200 GiB", "throughput": {"read": read}, "mount": "/fsx"}
@@ -285,7 +285,7 @@ def test_no_fabrics_declared_is_no_error() -> None:
     assert FABRICS and on_aws(pools=[pool(machine="g5.xlarge", fabrics=[])], fabrics=[]).errors == ()
 
 
-@pytest.mark.parametrize(("machine", "vcpus"), [("m6i.8xlarge", 32), ("p6e-gb200.36xlarge", 144), ("p5.48xlarge", 192)])
+@pytest.mark.parametrize("machine, vcpus", [("m6i.8xlarge", 32), ("p6e-gb200.36xlarge", 144), ("p5.48xlarge", 192)])
 def test_queues_count_processors_of_every_instance(machine: str, vcpus: int) -> None:
     nodes = pool(machine=machine, nodes=18, fabrics=[], capacity=[BLOCK] if machine.startswith("p") else [])
     plan = on_aws(scheduler=KUBERNETES, pools=[nodes], fabrics=[])

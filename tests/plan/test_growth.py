@@ -1,5 +1,6 @@
 """One node more in the first pool: whatever else is there keeps its name, its address and its place, or ``diff`` says
-that it does not."""
+that it does not.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +160,7 @@ def test_no_two_nodes_have_one_address(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "fabric", "script"),
+    "name, fabric, script",
     [
         ("rails", "compute", "infiniband:compute/ipoib.sh"),
         ("small-subnet", "storage", "infiniband:storage/ipoib.sh"),

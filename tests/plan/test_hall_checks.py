@@ -406,7 +406,7 @@ def test_a_limit_outdoors_that_is_not_known_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    "name, text, said",
     [
         ("none.csv", None, "file not found"),
         ("bad.csv", "a,b\n1,2\n", "dry_bulb"),

@@ -82,7 +82,7 @@ def test_what_the_rules_alone_give_for_management(tmp_path: Path) -> None:
     assert build_document(h100(tmp_path, power="16 kW")).model_dump()["facility"]["network_racks"] == 6
 
 
-@pytest.mark.parametrize(("nodes", "kw"), [(32, 326.4), (31, 316.2)])
+@pytest.mark.parametrize("nodes, kw", [(32, 326.4), (31, 316.2)])
 def test_one_scalable_unit_of_h100(tmp_path: Path, nodes: int, kw: float) -> None:
     facility = build_document(hall(tmp_path, nodes=nodes, rack=DGX)).model_dump()["facility"]
     assert (facility["racks"], facility["nodes_kw"]) == (8, kw)

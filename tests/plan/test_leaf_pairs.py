@@ -28,7 +28,7 @@ def planned(nodes: int, peers: int, shape: str = "rail-optimized", more: str = "
 
 @pytest.mark.parametrize("more", ["", ", exits: 4", ", services: [{name: nfs, count: 3, links: 2}]"])
 @pytest.mark.parametrize("shape", ["rail-optimized", "fat-tree"])
-@pytest.mark.parametrize(("nodes", "peers"), [(2, 2), (31, 1), (32, 4), (65, 2), (127, 40)])
+@pytest.mark.parametrize("nodes, peers", [(2, 2), (31, 1), (32, 4), (65, 2), (127, 40)])
 def test_pairs_without_leaf_up_are_planned(nodes: int, peers: int, shape: str, more: str) -> None:
     plan = planned(nodes, peers, shape, more)
     assert not plan.errors

@@ -229,7 +229,7 @@ def test_unknown_operating_system() -> None:
 
 
 @pytest.mark.parametrize(
-    ("qos", "place"),
+    "qos, place",
     [
         ({"dscp": 48}, "cnp_dscp"),
         ({"priority": 6}, "cnp_priority"),
@@ -294,7 +294,7 @@ def test_mac_addresses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    "line, said",
     [
         ("train-0001,in-band", "2 columns"),
         ("train-0065,in-band,02:00:00:00:00:02", "unknown node or server 'train-0065'"),
@@ -324,7 +324,7 @@ def test_a_list_of_mac_addresses_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("system", "switch", "fits"),
+    "system, switch, fits",
     [
         ("eos", "nvidia-sn5600", False),
         ("eos", "arista-7060x6-64pe", True),
@@ -347,7 +347,7 @@ JOINS = {"joins": {"fabric": "in-band", "links": 2}}
 
 
 @pytest.mark.parametrize(
-    ("in_band", "management", "islands"),
+    "in_band, management, islands",
     [
         ({}, {}, {"fabrics[0].exits": "in-band", "fabrics[1].exits": "management"}),
         ({}, JOINS, {"fabrics[0].exits": "in-band and management"}),
@@ -375,7 +375,7 @@ def test_bridged_networks_without_a_way_to_a_router_are_found(
 
 
 @pytest.mark.parametrize(
-    ("in_band", "management", "missed"),
+    "in_band, management, missed",
     [
         ({"exits": 1}, 1, {"fabrics[0].exits": "exits: 2", "fabrics[1].joins.links": "links: 2"}),
         ({"exits": 1}, 2, {"fabrics[0].exits": "exits: 2"}),

@@ -35,7 +35,7 @@ def full(found: FabricPlan) -> int:
 
 # By hand: 8 leaves, so many uplinks each, spines of 128 ports (SN5600) or 64 (QM9700), a number that divides both.
 @pytest.mark.parametrize(
-    ("machine", "nodes", "of", "spines", "links"),
+    "machine, nodes, of, spines, links",
     [
         ("dgx-h100", 17, ROCE | APART, 2, 8 * 18),
         ("dgx-h100", 31, ROCE, 2, 8 * 32),

@@ -18,7 +18,7 @@ def racks_row(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize(
-    ("machine", "nodes", "said"),
+    "machine, nodes, said",
     [
         ("dgx-h100", 1, "1 rack of 1 node in eia-48u, 10.2 kW"),
         ("dgx-h100", 4, "1 rack of 4 nodes in eia-48u, 40.8 kW"),

@@ -125,7 +125,7 @@ def test_a_network_that_was_not_tried_is_not_ruled_out(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("fabrics", "joined"),
+    "fabrics, joined",
     [
         ([COMPUTE], ["compute"]),
         ([COMPUTE, MANAGEMENT | {"joins": None}], ["compute", "management"]),

@@ -39,7 +39,7 @@ def test_a_complete_rack_takes_no_other_machine() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "rack", "words"),
+    "machine, rack, words",
     [
         ("dgx-h100", "orv3-48u", "dgx-h100 is 19-inch equipment (EIA-310), a orv3-48u supports 21-inch equipment"),
         ("dgx-h100", "orv3-44ou", "dgx-h100 is fed by cords to its own power supplies, a orv3-44ou supports a busbar"),
@@ -56,7 +56,7 @@ def test_width_and_feed_are_compared(machine: str, rack: str, words: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("rack", "management", "paths"),
+    "rack, management, paths",
     [
         ("orv3-48u", "orv3-44ou", ["facility.rack.type", "facility.management.type"]),
         ("orv3-48u", "eia-48u", ["facility.rack.type"]),
@@ -116,7 +116,7 @@ def test_every_rack_of_the_catalog_says_what_it_accepts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "rack", "per_rack", "by"),
+    "machine, rack, per_rack, by",
     [
         ("dgx-h100", {"type": "eia-48u"}, 4, "reference"),
         ("dgx-b200", {"type": "eia-48u"}, 2, "reference"),

@@ -43,7 +43,7 @@ def idle(wiring: Wiring) -> dict[str, int]:
 # By hand for DGX GB200: 4 leaves of 18 uplinks for each rack, all of them under the same 9 or 18 spines of 64 ports up
 # to 64 leaves; then pods of at most 8 racks (17 racks: 6, 6 and 5, each with 18 spines) and two cores in each group.
 @pytest.mark.parametrize(
-    ("machine", "nodes", "of", "switches"),
+    "machine, nodes, of, switches",
     [
         ("dgx-gb200", 144, NDR, (32, 9)),
         ("dgx-gb200", 145, NDR, (36, 18)),
@@ -70,7 +70,8 @@ def test_by_hand(machine: str, nodes: int, of: dict[str, Any], switches: tuple[i
 @pytest.mark.parametrize("shape", ["fat-tree", "rail-optimized"])
 def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, shape: str) -> None:
     """Machines with as many ports of a network on leaves of as many ports take equal switches there. By hand: 32 ports
-    of a leaf face down, and exits find ports on the spines."""
+    of a leaf face down, and exits find ports on the spines.
+    """
     network = {"name": "in-band", "kind": "ethernet", "shape": shape, "switch": "nvidia-sn4600c", "exits": 2}
     pools = [{"name": "train", "machine": machine, "nodes": 288, "fabrics": ["in-band"]}]
     wiring = wiring_of(planned(pools=pools, fabrics=[network]))
@@ -79,7 +80,7 @@ def test_units_and_domains_of_compute_do_not_shape_other_networks(machine: str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("machine", "of"),
+    "machine, of",
     [
         ("dgx-gb200", NDR),
         ("dgx-gb200", NDR | {"oversubscription": {"leaf": 2}}),
@@ -107,7 +108,7 @@ def test_another_rack_of_nvl72_takes_four_leaves(racks: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "nodes", "of", "switches"),
+    "machine, nodes, of, switches",
     [
         ("dgx-b300", 3672, XDR, (408, 408, 216)),  # 17 pods of three units; one unit a pod would take 288 cores
         ("dgx-b300", 3672, XDR | {"pod": "su"}, (408, 408, 288)),  # as declared
@@ -123,7 +124,7 @@ def test_pods_nobody_declared_have_the_size_that_takes_fewest_switches(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("machine", "nodes", "settings", "switches"),
+    "machine, nodes, settings, switches",
     [
         ("dgx-gb200", 271, {"pod": "su"}, (130, 82)),
         ("dgx-gb200", 288, {"pod": "su"}, (130, 82)),
@@ -180,7 +181,7 @@ def test_split_domains_are_told_what_makes_them_whole() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("one", "other"), [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
+@pytest.mark.parametrize("one, other", [(20, 31), (31, 20), (20, 22), (4, 36), (36, 4)])
 def test_an_advised_order_of_pools_splits_no_domain(one: int, other: int) -> None:
     """Each of two pools was told to be the first, in both orders."""
     pools = [

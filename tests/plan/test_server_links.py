@@ -283,9 +283,7 @@ def test_a_name_that_dns_does_not_take(tmp_path: Path) -> None:
     assert finding.path == "fabrics[0].name" and "DNS supports 63" in finding.problem
 
 
-@pytest.mark.parametrize(
-    ("subnet", "said"), [("172.20.0.0/24", "has space for 0 rails"), ("172.20.0.0/23", "rails of")]
-)
+@pytest.mark.parametrize("subnet, said", [("172.20.0.0/24", "has space for 0 rails"), ("172.20.0.0/23", "rails of")])
 def test_too_small_for_servers(tmp_path: Path, subnet: str, said: str) -> None:
     plan = planned(tmp_path, fabric={"subnet": subnet})
     (finding,) = [item for item in plan.errors if item.check == "network-size"]

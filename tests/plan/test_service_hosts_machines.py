@@ -42,7 +42,7 @@ def site(scheduler: dict[str, Any], **more: Any) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "names"),
+    "scheduler, names",
     [
         (SLURM, ["ctl-01", "ctl-02", "db-01"]),
         (KUBERNETES, ["cp-01", "cp-02", "cp-03"]),
@@ -86,7 +86,7 @@ def test_a_host_that_is_a_declared_machine_is_counted_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "path", "hint"),
+    "names, path, hint",
     [
         (["ctl1"], "scheduler.controllers[0].name", "name it ctl-01 and count upwards"),
         (["head"], "scheduler.controllers[0].name", "name it head-01 and count upwards"),
@@ -118,7 +118,8 @@ def test_hosts_have_their_ports_on_one_ordinary_network() -> None:
 @pytest.mark.parametrize("kind", ["slurm", "kubernetes"])
 def test_controllers_with_the_names_of_service_machines_are_these_machines(kind: str) -> None:
     """Machines on the management network only have their own names there, which was an error for the controllers that
-    the hint of service-machines tells to name so: a name belongs to one address."""
+    the hint of service-machines tells to name so: a name belongs to one address.
+    """
     scheduler = {"kind": kind, "version": "25.11" if kind == "slurm" else "1.36", "controllers": [{"name": "ctl-01"}]}
     machines = [{"name": "ctl", "machine": "management-server", "count": 2}]
     alone = site(scheduler, machines=machines)

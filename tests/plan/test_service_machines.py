@@ -39,7 +39,7 @@ MACHINES = {"rack": {"type": "eia-48u"}, "machines": [{"name": "mgmt", "machine"
 
 
 @pytest.mark.parametrize(
-    ("scheduler", "changes"),
+    "scheduler, changes",
     [
         ({"controllers": [{"name": "ctl-01"}], "machine": "management-server"}, {}),
         ({"controllers": [{"name": "mgmt-02"}]}, {"facility": MACHINES}),

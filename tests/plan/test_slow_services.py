@@ -10,7 +10,7 @@ from supercloud.targets import render
 STORAGE = {"name": "storage", "kind": "infiniband", "shape": "rail-optimized", "switch": "nvidia-qm9700"}
 
 
-@pytest.mark.parametrize(("speed", "split"), [("1 Mb/s", 1), ("40 Gb/s", 1), ("50 Gb/s", 8), ("200 Gb/s", 2)])
+@pytest.mark.parametrize("speed, split", [("1 Mb/s", 1), ("40 Gb/s", 1), ("50 Gb/s", 8), ("200 Gb/s", 2)])
 def test_slow_links_share_a_port_as_far_as_splitters_go(speed: str, split: int) -> None:
     service = {"name": "home", "count": 3, "links": 31, "speed": speed}
     pools = [{"name": "train", "machine": "dgx-h100", "nodes": 32, "fabrics": ["storage"]}]

@@ -29,7 +29,7 @@ def switches(plan: Plan) -> tuple[int, int]:
 
 # RA-11127-001 V5: up to eight systems at 400 Gb/s on QM9700 switches; earlier versions sixteen at 200 Gb/s.
 @pytest.mark.parametrize(
-    ("machine", "nodes", "speed"),
+    "machine, nodes, speed",
     [
         ("dgx-h100", 1, "400 Gb/s"),
         ("dgx-h100", 8, "400 Gb/s"),
@@ -45,7 +45,7 @@ def test_a_basepod_fits_one_switch(machine: str, nodes: int, speed: str) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nodes", "rails", "expected"), [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
+@pytest.mark.parametrize("nodes, rails, expected", [(8, 8, (1, 1)), (16, 4, (2, 1)), (32, 2, (4, 2))])
 def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
     nodes: int, rails: int, expected: tuple[int, int]
 ) -> None:
@@ -55,7 +55,7 @@ def test_designs_of_64_128_and_256_accelerators_on_64_ports_of_800g(
 
 
 @pytest.mark.parametrize(
-    ("more", "expected"),
+    "more, expected",
     [
         ({"leaf_rails": 1}, (8, 4)),  # as printed: a leaf a rail
         ({"leaf_rails": 8}, (5, 4)),

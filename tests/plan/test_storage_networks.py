@@ -245,7 +245,7 @@ ETHERNET = {"name": "storage", "kind": "ethernet", "shape": "fat-tree", "switch"
 
 
 @pytest.mark.parametrize(
-    ("kind", "fabric", "change", "unreached"),
+    "kind, fabric, change, unreached",
     [
         ("nfs", ETHERNET, {}, "nor on a network connected to it"),
         ("nfs", ETHERNET, {"joins": {"fabric": "in-band", "links": 2}}, ""),

@@ -30,7 +30,7 @@ def site(machine: str, clients: str, *more: str) -> Plan:
 
 # cpu-6740e has two ports, for in-band Ethernet; management-server has two for storage besides.
 @pytest.mark.parametrize(
-    ("machine", "clients", "has_port"),
+    "machine, clients, has_port",
     [
         ("cpu-6740e", "storage", False),
         ("cpu-6740e", "in-band", True),

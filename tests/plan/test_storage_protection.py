@@ -34,7 +34,7 @@ def errors(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "protection", "servers"),
+    "kind, protection, servers",
     [
         (
             "weka",
@@ -55,7 +55,7 @@ def test_as_many_servers_as_parts(tmp_path: Path, kind: str, protection: dict[st
 
 
 @pytest.mark.parametrize(
-    ("kind", "protection", "said", "cure"),
+    "kind, protection, said, cure",
     [
         ("weka", {"data": 20}, "20 data parts of a stripe: 4 more than the 16 of weka", {"data": 16}),
         ("weka", {"data": 2}, "2 data parts of a stripe: 1 fewer than the 3 of weka", {"data": 3}),
@@ -80,7 +80,7 @@ def test_what_the_product_does_not_make(
 
 
 @pytest.mark.parametrize(
-    ("kind", "count", "protection", "needed"),
+    "kind, count, protection, needed",
     [
         ("weka", 10, {"data": 16, "parity": 4}, 21),
         ("weka", 3, {}, 8),

@@ -81,7 +81,7 @@ TABLE_6 = {
 }
 
 
-@pytest.mark.parametrize(("tier", "units"), TABLE_6)
+@pytest.mark.parametrize("tier, units", TABLE_6)
 def test_tiers_are_those_of_the_table_and_the_servers_give_them(catalog: Catalog, tier: str, units: int) -> None:
     read, write = TABLE_6[tier, units]
     store = {"tier": tier, "servers": {"machine": "flash-24", "throughput": GIVES}}
@@ -381,7 +381,7 @@ def test_the_cure_cures(catalog: Catalog, check: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "capacity"),
+    "kind, capacity",
     [
         ("lustre", "10 PiB"),
         ("weka", "10 PiB"),

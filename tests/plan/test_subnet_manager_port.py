@@ -58,7 +58,7 @@ FULL = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("machine", "nodes", "changes"), FULL)
+@pytest.mark.parametrize("machine, nodes, changes", FULL)
 def test_what_the_warning_advises_plans_without_an_error(machine: str, nodes: int, changes: dict[str, Any]) -> None:
     warned = plan_of(machine, nodes, **changes)
     (finding,) = [item for item in warned.findings if item.check == "subnet-manager-port"]

@@ -1,5 +1,6 @@
 """Nodes that an InfiniBand partition gives to a tenant run the jobs of that tenant only: in Slurm, in Kueue and where
-jobs are placed."""
+jobs are placed.
+"""
 
 from __future__ import annotations
 

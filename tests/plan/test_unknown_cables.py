@@ -17,7 +17,7 @@ RACK = {"type": "eia-48u"}
 
 
 @pytest.mark.parametrize(
-    ("machine", "nodes", "switch"),
+    "machine, nodes, switch",
     [
         ("dgx-h100", 40, "nvidia-qm9700"),
         ("dgx-gb200", 36, "nvidia-qm9700"),

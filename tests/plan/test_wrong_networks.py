@@ -233,7 +233,7 @@ def test_one_finding_with_its_place(case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("joins", "cycle"),
+    "joins, cycle",
     [
         ({"a": "b", "b": "a"}, "ab"),
         ({"a": "b", "b": "c", "c": "b"}, "bc"),
@@ -270,7 +270,7 @@ def test_right_joins_and_partitions_say_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "shared"),
+    "one, other, shared",
     [
         (HostRange("a-", 1, 9, 2), HostRange("a-", 9, 20, 2), "09"),
         (HostRange("a-", 1, 9, 2), HostRange("a-", 10, 20, 2), None),

@@ -52,7 +52,7 @@ def test_other_parts_give_another_name(one: list[str], two: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "word"),
+    "name, word",
     [
         ("ab", "2 characters"),
         ("a" * 64, "64 characters"),

@@ -30,7 +30,7 @@ DIMENSIONS = [getattr(quantity, name) for name in quantity.__all__ if name != "Q
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "unit", "number"),
+    "kind, text, unit, number",
     [
         (Size, "2 PiB", "TiB", 2048),
         (Size, "80GiB", "MiB", 81920),

@@ -74,7 +74,7 @@ def test_a_name_like_a_number_is_quoted_for_readers_of_either_yaml(text: str) ->
 
 
 @pytest.mark.parametrize(
-    ("value", "cell"),
+    "value, cell",
     [
         ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
         ("+a", "'+a"),

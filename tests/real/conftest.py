@@ -84,7 +84,7 @@ class Recorder:
             self.repeated.discard(name)
 
     def _write(self, name: str) -> None:
-        part = part_of(str(self.root / name.split("::")[0]))
+        part = part_of(str(self.root / name.split("::", maxsplit=1)[0]))
         inputs, error = history.digest_of_inputs(part), self.errors.get(name, "")
         passed = name not in self.failed
         history.append(

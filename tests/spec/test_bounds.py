@@ -86,7 +86,7 @@ def test_more_than_can_be_planned_is_refused_by_the_language(case: str) -> None:
     assert path in [finding.path for finding in caught.value.findings], caught.value.findings
 
 
-@pytest.mark.parametrize(("pue", "is_possible"), [(0.3, False), (0.999, False), (1, True), (1.0, True), (1.2, True)])
+@pytest.mark.parametrize("pue, is_possible", [(0.3, False), (0.999, False), (1, True), (1.0, True), (1.2, True)])
 def test_a_facility_takes_at_least_the_energy_of_its_it(pue: float, is_possible: bool) -> None:
     text = yaml.safe_dump(yaml.safe_load(GOOD) | {"facility": {"rack": {"type": "eia-48u"}, "pue": pue}})
     if is_possible:

@@ -37,7 +37,7 @@ def test_forms_of_a_field_stand_apart():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("path", "conditions"),
+    "path, conditions",
     [
         ("scheduler.controllers", ["scheduler.kind: slurm", "scheduler.kind: kubernetes"]),
         ("scheduler.version", ["scheduler.kind: slurm", "scheduler.kind: kubernetes"]),

@@ -116,7 +116,7 @@ def test_what_a_hint_advises_is_accepted_whatever_the_value_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "hint"),
+    "line, hint",
     [
         ("name: Train_1", "write train-1"),
         ("name: 8 GPUs", "write n8-gpus"),
@@ -179,7 +179,7 @@ def test_a_mistake_in_a_job_is_answered_with_what_to_write(tmp_path: Path, line:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("#!/bin/bash\n#SBATCH --gres=gpu:8\nsrun python train.py\n", "a shell script becomes a job"),
         ("apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n", "is a Kubernetes object, not a job"),

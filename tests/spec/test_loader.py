@@ -108,7 +108,7 @@ def test_a_release_is_its_text_and_not_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    "text, value",
     [
         ("yes", "yes"),
         ("1:30", "1:30"),
@@ -135,7 +135,7 @@ def test_anchors_and_merges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("a: [1,", "flow"),
         ("a: 1\na: 2", "duplicate key 'a'"),
@@ -283,7 +283,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), [*SAME, *DIFFERENT])
+@pytest.mark.parametrize("first, second", [*SAME, *DIFFERENT])
 def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, first: str, second: str) -> None:
     """Its nodes would be given out twice: both lines are named, with what tells them apart."""
     file = tmp_path / "fleet.yaml"
@@ -302,7 +302,7 @@ def test_two_clusters_of_a_fleet_that_mean_the_same_scheduler(tmp_path: Path, fi
 
 
 @pytest.mark.parametrize(
-    ("connect", "field"),
+    "connect, field",
     [
         ("{engine: local, via: 'ssh:x'}", "via"),
         ("{engine: local, context: a}", "context"),
@@ -380,7 +380,7 @@ AFTER = "{{name: a, script: echo, after: {}}}"
 
 
 @pytest.mark.parametrize(
-    ("text", "reader", "value", "hint"),
+    "text, reader, value, hint",
     [
         (CONTROLLERS, load, "2", "write a list of mappings: [{name: …}]"),
         (CONTROLLERS, load, "ctl1 ctl2", "write [{name: ctl1}, {name: ctl2}]"),
@@ -408,7 +408,7 @@ A_FLEET = "{name: a, clusters: [{spec: a.yaml}]}"
 
 
 @pytest.mark.parametrize(
-    ("text", "reader", "said"),
+    "text, reader, said",
     [
         (A_CLUSTER, load_job, "is a cluster spec, not a job; .*--on"),
         (A_FLEET, load_job, "is a fleet, not a job; .*--on"),
@@ -439,7 +439,7 @@ JOB_TEXT = "name: a\nscript: 'true'\n"
 
 
 @pytest.mark.parametrize(
-    ("data", "line", "said"),
+    "data, line, said",
     [
         (JOB_TEXT.encode("utf-16"), 0, "line 1, byte 0.*it is UTF-16; save it as UTF-8"),
         (JOB_TEXT.encode("utf-16-le"), 1, "#x0000 is not allowed in YAML.*looks like UTF-16.*iconv"),
@@ -473,7 +473,7 @@ def test_a_mark_of_the_byte_order_and_line_ends_of_windows_are_read(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("read", "said"),
+    "read, said",
     [
         (load, "'supercloud init FILE'"),
         (load_fleet, "clusters: .*connect:"),

@@ -79,7 +79,7 @@ _GOOD = {"VERSION": '"25.11"', "NODES": "16", "VLAN": "12", "FABRIC": "planes: 1
 
 
 @pytest.mark.parametrize(
-    ("field", "text", "good"),
+    "field, text, good",
     [
         ("NODES", "1", True),
         ("NODES", "1000.0", True),

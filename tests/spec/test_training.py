@@ -13,7 +13,7 @@ JOB = "name: a\ncommand: [train]\naccelerators: {count: 8}\nmodel: {parameters: 
 
 
 @pytest.mark.parametrize(
-    ("said", "meant"), [("70B", 70e9), ("1.8T", 1.8e12), ("350 M", 350e6), ("405e9", 405e9), ("8.0e+9", 8e9)]
+    "said, meant", [("70B", 70e9), ("1.8T", 1.8e12), ("350 M", 350e6), ("405e9", 405e9), ("8.0e+9", 8e9)]
 )
 def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
     file = tmp_path / "job.yaml"
@@ -23,7 +23,7 @@ def test_parameters(tmp_path: Path, said: str, meant: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    "said, words",
     [
         ("8x7B", "write 70B, or 70e9"),
         ("70b", "write 70B"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import supercloud.topology as topology
+from supercloud import topology
 
 
 def test_exports_are_sorted_complete_and_documented():

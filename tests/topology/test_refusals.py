@@ -62,7 +62,7 @@ def test_what_the_hint_says_is_the_least(remedy):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    "call, said",
     [
         (lambda: build_rail_optimized(0, rails=8, radix=64), "nodes is 0"),
         (lambda: build_rail_optimized(8, rails=0, radix=64), "rails is 0"),

@@ -26,7 +26,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize(("nodes", "radix"), SMALL)
+@pytest.mark.parametrize("nodes, radix", SMALL)
 def test_small_designs_take_the_fewest_switches(nodes: int, radix: int) -> None:
     best = compute_arrangements(nodes, 8, LeafRequirements(radix, radix))[0]
     assert (best.rails_per_leaf, best.leaves, best.spines) == SMALL[nodes, radix]

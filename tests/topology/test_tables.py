@@ -59,7 +59,7 @@ def test_compute_fabric_with_ufm(su):
     assert fabric.link_counts["leaf-spine"] == leaf_spine
 
 
-@pytest.mark.parametrize(("su", "parallel", "spines"), [(1, 8, 4), (2, 4, 8), (3, 2, 16), (4, 2, 16), (8, 1, 32)])
+@pytest.mark.parametrize("su, parallel, spines", [(1, 8, 4), (2, 4, 8), (3, 2, 16), (4, 2, 16), (8, 1, 32)])
 def test_links_from_each_leaf_to_each_spine(su, parallel, spines):
     group = build_rail_optimized(32 * su, rails=8, radix=64).link_groups[-1]
     pairs = [(link.source, link.target) for link in group]

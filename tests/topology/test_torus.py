@@ -43,7 +43,7 @@ def test_links_neighbours_and_distances_agree(box):
 
 
 @pytest.mark.parametrize(
-    ("dims", "links"),
+    "dims, links",
     [
         ((16, 16), 2 * 256),  # TPU v5e and v6e
         ((16, 16, 16), 3 * 4096),  # TPU v4

@@ -27,7 +27,8 @@ __all__ = [
 @dataclass(frozen=True)
 class AbandonedLaunch:
     """A launch that was abandoned because its engine did not respond, or a copy of a launch whose job is restarted; it
-    is cancelled when the engine responds."""
+    is cancelled when the engine responds.
+    """
 
     id: int
     job: int
@@ -107,7 +108,8 @@ def record_hold_reason(store: Store, record: JobRecord, reason: str) -> None:
 
 def abandon_launch(store: Store, record: JobRecord, reason: str) -> None:
     """Abandon a launch whose engine does not respond: the job is restarted elsewhere, under a later epoch, if
-    allowed."""
+    allowed.
+    """
     with store.transaction():
         if store.get(record.id) != record:
             return

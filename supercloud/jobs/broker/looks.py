@@ -1,5 +1,6 @@
 """One poll of a connection: the statuses of its jobs, its free capacity, and jobs that a restored store does not
-have."""
+have.
+"""
 
 from __future__ import annotations
 

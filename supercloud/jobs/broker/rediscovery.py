@@ -1,5 +1,6 @@
 """Held jobs of a store that was restored: they may have been submitted after the backup, so engines are queried
-first."""
+first.
+"""
 
 from __future__ import annotations
 

@@ -336,7 +336,8 @@ class Broker:
 
     def _subtract_allocations(self, view: Fleet, live_jobs: list[JobRecord]) -> Fleet:
         """Subtract submitted jobs that are not yet visible: waiting ones, and all jobs if an engine does not list
-        nodes."""
+        nodes.
+        """
         blind = {
             cluster.plan.name for cluster in view.clusters if not isinstance(self._open_engine(cluster), ListsNodes)
         }
@@ -372,7 +373,8 @@ class Broker:
 
     def _is_ready(self, record: JobRecord) -> bool:
         """Whether the dependencies of a job have completed; one that cannot complete ends the job, and so does its
-        deadline."""
+        deadline.
+        """
         left = self.specs[record.id].deadline
         if left is not None and not left.base:
             self.store.record_statuses(

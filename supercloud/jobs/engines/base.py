@@ -215,7 +215,8 @@ class SupportsDependencies(Protocol):
 @runtime_checkable
 class KeepsResults(Protocol):
     """An engine that stores the result of a job (in the file SUPERCLOUD_RESULT, or printed as
-    :mod:`..runtime.remote_call` does), and can read it."""
+    :mod:`..runtime.remote_call` does), and can read it.
+    """
 
     def read_result(self, key: str, offset: int) -> bytes:
         """A chunk of it from a byte offset; empty if there is no more (yet)."""

@@ -112,7 +112,8 @@ class Deadline:
 
     def check_connection(self) -> None:
         """Raise :class:`TimeoutError` if it has passed: a reader cannot distinguish the shutdown from the end of the
-        answer."""
+        answer.
+        """
         if self.has_passed:
             raise TimeoutError(f"no connection after {self.seconds:g} s")
 
@@ -130,7 +131,8 @@ class Deadline:
 
 def read_bounded(read_chunk: Callable[[int], bytes], size: int, source: str) -> bytes:
     """All data of ``read_chunk`` (which takes a number of bytes); :class:`SubmissionUnknownError` for more than
-    ``size`` bytes."""
+    ``size`` bytes.
+    """
     found = bytearray()
     try:
         while data := read_chunk(min(_CHUNK_SIZE, size + 1 - len(found))):

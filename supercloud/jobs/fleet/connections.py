@@ -1,5 +1,6 @@
 """Checks that the connections of a fleet reach different schedulers, including addresses from stacks and the
-kubeconfig."""
+kubeconfig.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ __all__ = ["require_used_options", "require_distinct_schedulers"]
 
 def require_distinct_schedulers(members: Sequence[FleetMember], document: Document) -> None:
     """Raise :class:`SpecError` for members that reach one scheduler, or that specify options which their engine does
-    not use."""
+    not use.
+    """
     problems = [
         LocatedProblem(("clusters", index, "connect"), None, problem, hint)
         for index, member in enumerate(members)

@@ -211,7 +211,8 @@ def _select_fewest_domains(
 
 def _select_smallest_set(candidates: Sequence[int], free: Sequence[int], nodes: int) -> list[int]:
     """The fewest domains that hold ``nodes`` nodes; of equal sets small domains, as their remaining nodes are
-    fragmented."""
+    fragmented.
+    """
     by_size = sorted((index for index in candidates if free[index]), key=lambda index: (-free[index], index))
     taken: list[int] = []
     held = 0

@@ -66,7 +66,8 @@ class PoolState:
 
     def count_by_domain(self, per_node: int, free_now: bool) -> tuple[int, ...]:
         """For each innermost domain its nodes with ``per_node`` accelerators: free now, or after running jobs have
-        ended."""
+        ended.
+        """
         need = max(1, min(per_node, _MAX_ACCELERATORS))
         found = self._counts.get((free_now, need))
         if found is None:

@@ -12,7 +12,8 @@ def require_job_and_destination(
     job: object, destination: object, types: type | tuple[type, ...], requirement: str
 ) -> None:
     """Reject arguments of other types. Raises InputError; its message starts with ``requirement``, which states the
-    function and its arguments."""
+    function and its arguments.
+    """
     require_type(job, JobSpec, requirement, "create a job: JobSpec(…), or load_job(path).model")
     require_destination(destination, types, requirement)
 

@@ -60,7 +60,8 @@ def compute_effective_time(
 
 def compute_spare_nodes(nodes: int, failure_rate: float, repair_time: float, confidence: float) -> int:
     """Spare nodes such that, with this confidence, no more nodes are in repair at the same time (a Poisson
-    quantile)."""
+    quantile).
+    """
     expected = nodes * failure_rate * repair_time / _DAY
     chance = exp(-expected)
     reached, count = chance, 0

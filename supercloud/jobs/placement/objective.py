@@ -88,7 +88,7 @@ def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]
 
 
 def compute_energy(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> float | None:
-    """kWh of ``nodes`` nodes at full power, including the overhead of the building (PUE)."""
+    """KWh of ``nodes`` nodes at full power, including the overhead of the building (PUE)."""
     watts = _compute_node_power(pool)
     return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _get_pue(plan)
 

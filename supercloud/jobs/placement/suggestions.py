@@ -85,7 +85,8 @@ def _combine_fixes(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec]
 
 def _is_enough(job: JobSpec, steps: list[RefusalError], at: RefusalError, look: Callable[[JobSpec], object]) -> bool:
     """Whether the alternative of one step, together with all other steps, is sufficient. An alternative that does not
-    change the job is sufficient if the steps before it leave only its reason."""
+    change the job is sufficient if the steps before it leave only its reason.
+    """
     assert at.other is not None
     change = at.other[1]
     words = steps if change else steps[: steps.index(at)]

@@ -37,7 +37,8 @@ class FencedError(OperationError):
 
 def find_latest(path: str | os.PathLike[str] | None = None, epoch: int | None = None) -> Path | None:
     """The checkpoint to continue from, None if there is none. Claims the epoch: earlier attempts can no longer
-    commit."""
+    commit.
+    """
     folder, mine = _claim_epoch(path, epoch)
     name = _find_resume_checkpoint(folder)
     _require_current_epoch(folder, mine)
@@ -66,7 +67,8 @@ def commit(name: str, path: str | os.PathLike[str] | None = None, epoch: int | N
 
 def _claim_epoch(path: str | os.PathLike[str] | None, epoch: int | None) -> tuple[Path, int]:
     """The folder and the claimed epoch: the first task records the checkpoint that all tasks of this attempt continue
-    from."""
+    from.
+    """
     said = path or os.environ.get("SUPERCLOUD_CHECKPOINT")
     number = epoch if epoch is not None else int(os.environ.get("SUPERCLOUD_EPOCH") or 0)
     if not said or not number:
@@ -110,7 +112,8 @@ def _find_last_checkpoint(folder: Path, epoch: str) -> str:
 
 def _find_resume_checkpoint(folder: Path) -> str:
     """The last checkpoint of the current epoch, or the one it continued from: never one that an earlier epoch committed
-    later."""
+    later.
+    """
     now = _find_current_epoch(folder)
     return (_find_last_checkpoint(folder, now) or (folder / ".epochs" / now).read_text()) if now else ""
 

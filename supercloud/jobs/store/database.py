@@ -110,7 +110,8 @@ class Database:
 
     def _run(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Call ``work``, which reads, with the connection; for a file that cannot be written, with a separate
-        connection."""
+        connection.
+        """
         if self.write_error is None:
             return work(self._connection)
         self._require_file()

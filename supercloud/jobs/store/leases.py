@@ -65,7 +65,8 @@ def hold_lease(store: Store, job_id: int) -> Iterator[None]:
 
 def has_expired(store: Store, record: JobRecord, clock: Callable[[], float] = time.monotonic) -> bool:
     """Whether the owner of a submission, which cannot be looked up from here, has not renewed its lease for
-    ``LEASE_DURATION`` seconds."""
+    ``LEASE_DURATION`` seconds.
+    """
     return seconds_left(store, record, LEASE_DURATION, clock) <= 0
 
 

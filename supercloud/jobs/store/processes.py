@@ -51,7 +51,8 @@ def _read_namespace_cached(process_id: int) -> str:  # a forked process may be i
 
 def _has_own_proc() -> bool:
     """Whether the numbers in /proc are those of this PID namespace: a container may be started without a separate
-    /proc."""
+    /proc.
+    """
     try:
         return os.readlink(_PROC / "self") == str(os.getpid())
     except OSError:

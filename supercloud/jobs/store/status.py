@@ -14,7 +14,8 @@ __all__ = ["Status"]
 @dataclass(frozen=True)
 class Status:
     """The status of a job reported by an engine. Raises :class:`EngineError` for a number that the store cannot
-    hold."""
+    hold.
+    """
 
     state: State
     attempt: int = 0

@@ -77,7 +77,8 @@ def _build_partitions(
     spec: ClusterSpec, slurm: SlurmScheduler, pools: tuple[PoolPlan, ...], problems: Problems
 ) -> tuple[Partition, ...]:
     """Partitions as declared, or one per pool with the tenants of its nodes. The default is the one that is declared as
-    such, else the first; among partitions of pools, the first that is open to all tenants."""
+    such, else the first; among partitions of pools, the first that is open to all tenants.
+    """
     names = {pool.name for pool in spec.pools}
     tenants = {tenant.name for tenant in spec.tenants}
     for index, partition in enumerate(slurm.partitions):

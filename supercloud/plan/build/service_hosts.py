@@ -25,7 +25,8 @@ _NUMBERED_NAME = re.compile(r"(.+)-(\d{2,})")
 
 def with_service_hosts(spec: ClusterSpec, catalog: Catalog, problems: Problems) -> ClusterSpec:
     """The spec with the machines of controllers and database host added to its service machines and in-band networks.
-    Errors are problems at their path."""
+    Errors are problems at their path.
+    """
     name = spec.scheduler.machine
     if spec.site.kind != "onprem" or name is None:
         return spec
@@ -85,7 +86,8 @@ def _count_group_machines(spec: ClusterSpec, declared: dict[str, int], problems:
 
 def _with_hosts(fabrics: tuple[Fabric, ...], machine: Machine, groups: dict[str, int]) -> tuple[Fabric, ...]:
     """The fabrics, with ports for the groups on the first in-band network that they fit: a port is on one network.
-    Groups that such a network declares as services exist already."""
+    Groups that such a network declares as services exist already.
+    """
     ordinary = [index for index, fabric in enumerate(fabrics) if get_fabric_role(fabric) == "in-band"]
     known = {service.name for index in ordinary for service in fabrics[index].services}
     first = next((index for index in ordinary if find_adapter(machine, "in-band", fabrics[index].kind)), None)

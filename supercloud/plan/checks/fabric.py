@@ -134,7 +134,8 @@ def fabric_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def fabric_core_spines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A declared number of spines under core switches that requires more switches than the default; ``tiers: 3`` states
-    intended. If it requires more tiers too, ``fabric-tiers`` is the error."""
+    intended. If it requires more tiers too, ``fabric-tiers`` is the error.
+    """
     refused = {item.path for item in plan.findings if item.check == "fabric-tiers"}
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = next((item for item in plan.fabrics if item.name == declared.name), None)
@@ -210,7 +211,8 @@ def fabric_split_domain(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _split_domains(plan: Plan, fabric: FabricPlan) -> dict[str, tuple[int, int]]:
     """Pool -> its scale-up domains that are split over leaves, and all its domains; pools without a split domain
-    are omitted. Only leaves of compute fabrics keep domains together."""
+    are omitted. Only leaves of compute fabrics keep domains together.
+    """
     if not isinstance(fabric.wiring, Wiring) or fabric.role != "compute" or fabric.shape != "rail-optimized":
         return {}
     hosts = cast(NodeLinks, fabric.wiring.link_groups[0])
@@ -280,7 +282,8 @@ def _suggest_leaf_size(plan: Plan, catalog: Catalog, fabric: FabricPlan, pool: s
 
 def _is_split(node_links: NodeLinks, first: int, domain_nodes: int, stop: int) -> bool:
     """Whether a domain has nodes on several leaves, and does not fill them. Nodes are counted over all pools; the last
-    domain of a pool, which ends before ``stop``, may be short."""
+    domain of a pool, which ends before ``stop``, may be short.
+    """
 
     def find_leaf(node: int) -> tuple[int, int]:
         unit, place = divmod(node, node_links.unit_nodes)

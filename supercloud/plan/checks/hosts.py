@@ -46,7 +46,8 @@ def service_hosts(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def service_machines(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Hosts of the scheduler on-prem that are not machines of the plan, although it plans racks or an in-band
-    network."""
+    network.
+    """
     racked = plan.spec.facility is not None and plan.spec.facility.rack is not None
     joined = any(fabric.role == "in-band" for fabric in plan.fabrics)
     if plan.site.kind != "onprem" or not (racked or joined):

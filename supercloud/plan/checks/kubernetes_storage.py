@@ -16,7 +16,8 @@ __all__ = ["CHECKS"]
 
 def kubernetes_weka_driver(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """WEKA file systems without a pool that mounts all of them: one driver serves all, and mounts them where it
-    runs."""
+    runs.
+    """
     for _ in iter_kubernetes_plans(plan) if plan.site.kind == "onprem" else ():
         stores = weka_stores(plan)
         clients = {index: {pool.name for pool in list_client_pools(plan, index)} for index in stores}

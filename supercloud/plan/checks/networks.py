@@ -30,17 +30,16 @@ def network_overlap(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     for span in spans[1:]:
         assert widest is not None
         path, block, what = span
-        if block.overlaps(widest[1]):
-            if widest[0] != path and (path, widest[0]) not in said:
-                said.add((path, widest[0]))
-                place, other = (span, widest) if _get_path_rank(path) >= _get_path_rank(widest[0]) else (widest, span)
-                yield Finding(
-                    "network-overlap",
-                    "error",
-                    place[0],
-                    f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) overlap",
-                    f"change the network {place[1]}, or {other[0]}",
-                )
+        if block.overlaps(widest[1]) and widest[0] != path and (path, widest[0]) not in said:
+            said.add((path, widest[0]))
+            place, other = (span, widest) if _get_path_rank(path) >= _get_path_rank(widest[0]) else (widest, span)
+            yield Finding(
+                "network-overlap",
+                "error",
+                place[0],
+                f"{place[1]} ({place[2]}) and {other[1]} ({other[2]}) overlap",
+                f"change the network {place[1]}, or {other[0]}",
+            )
         if block.broadcast_address > widest[1].broadcast_address:
             widest = span
 
@@ -191,7 +190,8 @@ def _describe_least_exits(fabric: FabricPlan) -> str:
 
 def _iter_missed_planes(plan: Plan, bridged: dict[str, FabricPlan]) -> Iterator[Finding]:
     """Planes of bridged networks that have no exit, or no link of a network that joins. Nodes use one plane at a time,
-    and nothing but exits joins planes: a node whose link in another plane fails has no gateway there."""
+    and nothing but exits joins planes: a node whose link in another plane fails has no gateway there.
+    """
     for index, declared in enumerate(plan.spec.fabrics):
         fabric = bridged.get(declared.name)
         if fabric and declared.exits and (missed := _list_missed_planes(fabric, declared.exits)):

@@ -63,7 +63,8 @@ def _format_path(plan: Plan, pool: PoolPlan) -> str:
 
 def _suggest_changes(plan: Plan, catalog: Catalog, apart: list[tuple[PoolPlan, list[FabricPlan]]]) -> dict[str, str]:
     """The hint for each pool, by its name. A network is tried for all pools of a machine at once, together with
-    the networks found for other machines, and for fewer pools if that does not work."""
+    the networks found for other machines, and for fewer pools if that does not work.
+    """
     alike: dict[str, list[PoolPlan]] = {}
     for pool, _ in apart:
         alike.setdefault(pool.machine.name, []).append(pool)

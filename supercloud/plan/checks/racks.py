@@ -71,7 +71,8 @@ def rack_power(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def rack_weight(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Racks of switches or servers that are heavier than their frame supports; racks of nodes are never filled that
-    far."""
+    far.
+    """
     for group in plan.facility.racks if plan.facility else ():
         load = group.rack.max_load if group.rack and not group.pool else None
         if load and group.weight and group.weight > load:

@@ -142,7 +142,6 @@ def rebuild_fabric(plan: Plan, catalog: Catalog, fabric: Fabric) -> FabricPlan |
 
 def replan(plan: Plan, catalog: Catalog, spec: ClusterSpec) -> tuple[Plan, list[Finding]]:
     """The plan of another spec, and those of its errors that the current plan does not have: none if the spec works."""
-
     found = build_plan(spec, catalog, plan.folder)
     errors = _list_errors(found, catalog)
     known = {(item.check, item.path) for item in _list_errors(plan, catalog)} if errors else set()

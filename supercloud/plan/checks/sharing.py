@@ -47,7 +47,8 @@ def mig_profile(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _iter_excesses(used: dict[MigProfile, int], profiles: list[MigProfile]) -> Iterator[str]:
     """The excesses of instances of several profiles: compute slices (the number before the g) and memory. The largest
-    of profile is the whole of both."""
+    of profile is the whole of both.
+    """
     slices = sum(count * _count_slices(profile) for profile, count in used.items())
     whole = max(map(_count_slices, profiles), default=0)
     if slices > whole:

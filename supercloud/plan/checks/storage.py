@@ -74,7 +74,8 @@ def storage_throughput_unknown(plan: Plan, catalog: Catalog) -> Iterator[Finding
 
 def storage_throughput_low(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """File systems that provide less to the accelerators of their clients than the lowest tier of the reference
-    architecture."""
+    architecture.
+    """
     for stores, pools in _list_feeding(plan):
         wants = dict(zip(("read", "write"), lowest_rates(pools, catalog), strict=True))
         lowest = next(iter(tier_names(pools, catalog)), "")
@@ -112,7 +113,8 @@ def _suggest_rate(plan: Plan, catalog: Catalog, stores: list[int], side: str, lo
 
 def _list_feeding(plan: Plan) -> list[tuple[list[int], tuple[PoolPlan, ...]]]:
     """Parallel file systems with the pools that use only these: those of each pool, and those that are
-    connected by common pools."""
+    connected by common pools.
+    """
     feeding = [index for index, item in enumerate(plan.storage) if item.kind in PARALLEL_KINDS]
     fed = {pool.name: frozenset(index for index in feeding if is_client(plan, index, pool)) for pool in plan.pools}
     connected: list[frozenset[int]] = []

@@ -38,7 +38,8 @@ def storage_disconnected(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _list_unwired(plan: Plan, index: int) -> list[ServerGroup]:
     """The servers of a store without a port on the network that clients come over. On the in-band network, used if no
-    other network is set, servers with unknown ports are reported by ``storage-in-band``."""
+    other network is set, servers with unknown ports are reported by ``storage-in-band``.
+    """
     item = plan.storage[index]
     declared = find_client_fabric(plan.spec, item.fabric)
     fabric = next((one for one in plan.fabrics if declared and one.name == declared.name), None)
@@ -81,7 +82,8 @@ def _build_unwired_finding(plan: Plan, catalog: Catalog, index: int, groups: lis
 
 def _suggest_wiring(plan: Plan, catalog: Catalog, index: int, declared: Fabric, groups: list[ServerGroup]) -> str:
     """Networks and machines with which the servers are connected, each tried on a plan; otherwise the required
-    ports."""
+    ports.
+    """
     store = plan.spec.storage[index]
 
     def is_wired_with(changed: Storage) -> bool:

@@ -153,7 +153,8 @@ def _list_smaller_pools(
     plan: Plan, catalog: Catalog, path: str, fabrics: tuple[Declared, ...], switches: int
 ) -> list[str]:
     """The number of nodes of the largest pool with which no further switches are required, tried on a plan; empty if
-    there is none."""
+    there is none.
+    """
     names = next((fabric.pools for at, fabric, _ in _iter_subnets(plan) if at == path), ())
     pool = max((plan.get_pool(name) for name in names), key=lambda item: item.nodes, default=None)
     if pool is None:
@@ -201,7 +202,8 @@ def _find_appliance_manager(plan: Plan, catalog: Catalog, name: str) -> str | No
 
 def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Partitions of unknown tenants, of hosts that are not on the fabric, or with the key of another
-    partition."""
+    partition.
+    """
     tenants = {tenant.name for tenant in plan.spec.tenants}
     for path, fabric, declared in _iter_subnets(plan):
         yield from _check_keys(path, declared)
@@ -230,7 +232,8 @@ def subnet_partitions(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def _check_keys(path: str, declared: Declared) -> Iterator[Finding]:
     """Two tenants with one key. Keys are derived from names, so none is reassigned here: one tenant
-    added or removed would change the key of the other."""
+    added or removed would change the key of the other.
+    """
     keys = [compute_pkey(item.tenant) if item.pkey is None else item.pkey for item in declared.partitions]
     taken = set(keys)
     owners: dict[int, str] = {}

@@ -61,7 +61,8 @@ class DeviceSet:
     @property
     def port_labels(self) -> tuple[str, ...]:
         """Format each port for a label: its name on the device, and its name in the switch's operating system if that
-        differs."""
+        differs.
+        """
         if self.side == "machine" or not self.system_names:
             return tuple(self.ports)
         return tuple(

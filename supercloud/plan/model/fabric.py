@@ -83,7 +83,8 @@ class Service:
 @dataclass(frozen=True)
 class FabricPlan:
     """A network with its numbers of switches and cables; ``wiring`` enumerates the links, unless a provider owns
-    them."""
+    them.
+    """
 
     name: str
     kind: str

@@ -62,7 +62,8 @@ class Change:
 
 def diff_plans(old: Plan, new: Plan) -> list[Change]:
     """List all differences between two plans, in the order of the published document; then equal parts with other
-    numbers or positions, and the cables that move."""
+    numbers or positions, and the cables that move.
+    """
     changes: list[Change] = []
     _collect_changes("", build_document(old).model_dump(), build_document(new).model_dump(), changes)
     changes += [

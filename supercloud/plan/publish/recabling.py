@@ -139,7 +139,8 @@ def _leaf_place(hosts: NodeLinks, leaf: int) -> tuple[int, int, int]:
 
 def _compare_uplinks(old_fabric: FabricPlan, new_fabric: FabricPlan) -> tuple[int, int]:
     """Uplinks of leaves that exist in both, and the number of those that move; with three tiers spines are not
-    compared."""
+    compared.
+    """
     if _count_spine_tiers(old_fabric) > 1 and _count_spine_tiers(new_fabric) > 1:
         return 0, 0
     one, two = _find_leaf_uplinks(old_fabric), _find_leaf_uplinks(new_fabric)

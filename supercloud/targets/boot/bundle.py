@@ -38,7 +38,8 @@ def render(plan: Plan) -> Bundle:
 
 def render_boot_bundle(plan: Plan, provider_functions: str) -> Bundle:
     """Render the bundle with a provider's functions as shell text; ``templates/boot/clouds`` has those of each
-    cloud."""
+    cloud.
+    """
     assert plan.cloud is not None, "a plan without a cloud"
     head = f"# made by supercloud {__version__} from the spec {plan.name}; edits are lost"
     cloud = f"# shellcheck shell=bash\n{head}\n{provider_functions.strip()}\n"

@@ -60,7 +60,8 @@ def render_key_recipient_lines(plan: Plan) -> Iterator[str]:
 
 def render_metadata_lines(plan: Plan) -> Iterator[str]:
     """Yield one row per address of the cloud's metadata service: the address, and its blocked TCP ports, ``-`` for
-    all."""
+    all.
+    """
     assert plan.cloud is not None
     for item in plan.cloud.metadata_addresses:
         yield f"{item.address} {','.join(map(str, item.ports)) or '-'}"

@@ -53,7 +53,8 @@ def with_dependencies(
     dependencies: Sequence[pulumi.Resource], values: Mapping[str, pulumi.Input[str]]
 ) -> Mapping[str, pulumi.Input[str]]:
     """Return the values, with the bucket depending on ``dependencies``: a machine that starts earlier would find no
-    bundle."""
+    bundle.
+    """
     done = pulumi.Output.all(*(item.urn for item in dependencies))
     bucket = pulumi.Output.all(done, values["bucket"]).apply(lambda known: str(known[1]))
     return {**values, "bucket": bucket}

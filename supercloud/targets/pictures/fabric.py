@@ -29,7 +29,8 @@ _MAX_BOX_WIDTH = 130
 
 def draw_fabric(plan: Plan, fabric: FabricPlan) -> str:
     """Draw a fabric as SVG, from two switches to thousands, for light and dark mode. Empty if a cloud owns the
-    cables."""
+    cables.
+    """
     wiring = fabric.wiring
     if not isinstance(wiring, Fabric):
         return ""

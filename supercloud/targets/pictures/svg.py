@@ -49,7 +49,8 @@ class Picture:
         opacity: float = 1,
     ) -> None:
         """Draw a box; ``css_class`` is its colour, ``tooltip`` its tooltip, ``attributes`` are further
-        attributes."""
+        attributes.
+        """
         faint = f' fill-opacity="{opacity:.2f}"' if opacity < 1 else ""
         head = (
             f'<rect class="{css_class}" x="{_format_number(x)}" y="{_format_number(y)}" width="{_format_number(width)}"'

@@ -1,5 +1,6 @@
 """Port names of devices, and the cables that no rule describes: those of services, of pairs of leaves, to the building
-and to other networks. The page's search needs both."""
+and to other networks. The page's search needs both.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ def render_files(storage: StorageSystem) -> dict[str, File | str]:
 
 def _iter_client_blocks(storage: StorageSystem) -> Iterator[Block]:
     """Yield the addresses of clients: nodes, and service hosts, as controllers and login hosts have the same home
-    directories; over a fabric with separate addresses, the nodes' addresses there."""
+    directories; over a fabric with separate addresses, the nodes' addresses there.
+    """
     plan = storage.plan
     yield from (pool.addresses.block for pool in storage.clients)
     yield plan.network.management

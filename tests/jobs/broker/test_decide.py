@@ -166,7 +166,7 @@ def test_nothing_to_do(count: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("wants", "said", "unsaid"),
+    "wants, said, unsaid",
     [
         (
             {"clusters": ["far"]},

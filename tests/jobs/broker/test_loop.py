@@ -217,13 +217,28 @@ def test_the_command_after_the_unit_writes_that_very_unit(tmp_path: Path) -> Non
 
 
 # set by systemd itself, by the engine for a job or for a helper, or of one session only
-NOT_OF_A_SERVICE = set(
-    """
-    BOOT_ROOT HOME KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT LOGNAME NO_COLOR RANK SHELL SUPERCLOUD_CALL
-    SUPERCLOUD_CHECKPOINT SUPERCLOUD_EPOCH SUPERCLOUD_JOB_KEY SUPERCLOUD_READING SUPERCLOUD_RESULT
-    SUPERCLOUD_RESULT_LOG SUPERCLOUD_STATE TMPDIR USER XDG_RUNTIME_DIR XDG_STATE_HOME
-    """.split()
-)
+NOT_OF_A_SERVICE = {
+    "BOOT_ROOT",
+    "HOME",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+    "LOGNAME",
+    "NO_COLOR",
+    "RANK",
+    "SHELL",
+    "SUPERCLOUD_CALL",
+    "SUPERCLOUD_CHECKPOINT",
+    "SUPERCLOUD_EPOCH",
+    "SUPERCLOUD_JOB_KEY",
+    "SUPERCLOUD_READING",
+    "SUPERCLOUD_RESULT",
+    "SUPERCLOUD_RESULT_LOG",
+    "SUPERCLOUD_STATE",
+    "TMPDIR",
+    "USER",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+}
 
 
 def variables_read() -> set[str]:

@@ -76,7 +76,7 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
         (programs / name).chmod(0o755)
 
     def run(argv: list[str], stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-        slurm = {name: "0" for name in ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")}
+        slurm = dict.fromkeys(("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID"), "0")
         slurm |= {"SLURM_NTASKS": "1", "SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "n1"}
         given = slurm | {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": str(home)} | env
         done = subprocess.run(argv, input=stdin, cwd=home, env=given, capture_output=True, text=True, timeout=60)

@@ -51,7 +51,7 @@ def test_a_program_gets_its_words_as_they_are() -> None:
     assert (done.returncode, done.stdout) == (0, f"1 0 10003 {said}\n")
 
 
-@pytest.mark.parametrize(("starts", "epoch"), [("", "10003"), ("1", "10003"), ("4", "10006")])
+@pytest.mark.parametrize("starts, epoch", [("", "10003"), ("1", "10003"), ("4", "10006")])
 def test_an_epoch_counts_launches_restarts_and_what_its_queue_resumed(starts: str, epoch: str) -> None:
     done = run(_START_SCRIPT + _SINGLE_TASK_SCRIPT, ["sh", "-c", "echo $SUPERCLOUD_EPOCH"], SUPERCLOUD_STARTS=starts)
     assert done.stdout == f"{epoch}\n"

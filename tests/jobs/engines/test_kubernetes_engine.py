@@ -126,7 +126,7 @@ def test_an_array_is_an_object_a_task(engine: KubernetesEngine, server: Memory) 
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    "code, said",
     [
         (403, "kubectl auth can-i create jobsets --namespace llm"),
         (404, "check that namespace llm exists"),

@@ -263,7 +263,7 @@ def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    "fields, said",
     [
         ({"image": None}, "has no image"),
         ({"image": "/images/a.sqsh"}, "is a file"),

@@ -57,7 +57,7 @@ TAKEN = "preempted by a job of higher priority, or by one whose quota it had bor
 
 
 @pytest.mark.parametrize(
-    ("name", "state", "attempt", "code", "reason"),
+    "name, state, attempt, code, reason",
     [
         ("fine", State.COMPLETED, 1, 0, ""),
         ("bad", State.FAILED, 1, 3, "ended with exit code 3"),
@@ -80,7 +80,7 @@ def test_every_end_and_every_wait(
 
 
 @pytest.mark.parametrize(
-    ("name", "counted", "attempt"),
+    "name, counted, attempt",
     [
         ("low", "1", 2),
         ("low", "4", 5),
@@ -161,7 +161,7 @@ class Volcano:
 
 
 @pytest.mark.parametrize(
-    ("cluster", "state", "attempt", "code", "reason"),
+    "cluster, state, attempt, code, reason",
     [
         (Volcano(vcjob("Pending"), said="4/4 tasks in gang unschedulable"), State.QUEUED, 1, None, "4/4 tasks"),
         (Volcano(vcjob("Restarting", 2, 1)), State.QUEUED, 2, None, "restarting"),
@@ -220,7 +220,7 @@ PREFIX = "couldn't assign flavors to pod set workers: "
 
 
 @pytest.mark.parametrize(
-    ("message", "sentence"),
+    "message, sentence",
     [
         (
             f'{PREFIX}topology "fabric" allows to fit only 4 out of 5 pod(s)',

@@ -253,7 +253,7 @@ def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngin
     assert rest.find(["k"], time.time()) == {"k": "1"}
 
 
-@pytest.mark.parametrize(("code", "body", "text"), REFUSED, ids=range(len(REFUSED)))
+@pytest.mark.parametrize("code, body, text", REFUSED, ids=range(len(REFUSED)))
 def test_a_refusal_of_slurmrestd_stays_one(rest: SlurmEngine, code: int, body: Any, text: str) -> None:
     Scheduler.refusing, Scheduler.said = True, [(code, body)]
     with pytest.raises(EngineError, match=text) as caught:
@@ -262,7 +262,7 @@ def test_a_refusal_of_slurmrestd_stays_one(rest: SlurmEngine, code: int, body: A
 
 
 def test_a_job_that_was_taken_and_has_to_wait_is_no_refusal(rest: SlurmEngine) -> None:
-    """slurmctld gives the number of the job and an error that says why it cannot begin."""
+    """Slurmctld gives the number of the job and an error that says why it cannot begin."""
     body = slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
     for code in (200, 500):
         Scheduler.said = [(code, body)]
@@ -570,7 +570,7 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
 
 
 @pytest.mark.parametrize(
-    ("jobs", "begins", "left"),
+    "jobs, begins, left",
     [
         ({100: "PENDING", 101: "PENDING"}, set(), {100: "CANCELLED", 101: "CANCELLED"}),
         ({100: "RUNNING", 101: "PENDING"}, set(), {100: "RUNNING", 101: "PENDING"}),
@@ -807,7 +807,7 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
 def test_a_token_goes_to_no_address_whose_host_is_not_certain(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
+    """Urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
     write_kubeconfig(tmp_path / "kubeconfig", address.replace("127.0.0.1", "localhost\\@127.0.0.1"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="plain http to an ambiguous host"):
@@ -832,7 +832,7 @@ def test_a_token_goes_to_no_address_without_https(
 
 
 @pytest.mark.parametrize(
-    ("there", "proxy", "plain"),
+    "there, proxy, plain",
     [
         ("https://a:1", "", False),
         ("HTTPS://a", "http://p", False),

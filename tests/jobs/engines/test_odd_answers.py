@@ -134,10 +134,10 @@ def test_odd_answers_of_slurmrestd(address: str, body: bytes, tmp_path: Path) ->
         for question in questions(engine):
             ask(question)
     Server.code = 200
-    said = ask(lambda: engine.list_nodes()), ask(lambda: engine.poll(["1"]))
+    said = ask(engine.list_nodes), ask(lambda: engine.poll(["1"]))
     assert all(text and address in text for text in said)
     Server.short = True
-    assert "closed the connection" in ask(lambda: engine.list_nodes())
+    assert "closed the connection" in ask(engine.list_nodes)
 
 
 def test_an_odd_answer_names_address_field_and_value(address: str, tmp_path: Path) -> None:

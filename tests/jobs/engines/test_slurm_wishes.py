@@ -90,9 +90,7 @@ srun() {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("first", "told"), [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)]
-)
+@pytest.mark.parametrize("first, told", [("exit 42", 42), ("exit 7", 7), ("kill -9 $$", 137), ("kill -USR1 $$", 138)])
 def test_the_code_of_the_task_that_failed_first_is_told(job: Make, tmp_path: Path, first: str, told: int) -> None:
     """Slurm ends the others, and srun tells the highest code: that of those it ended."""
     program = ["sh", "-c", f'[ "$RANK" = 1 ] || {{ {first}; }}; sleep 20']

@@ -104,7 +104,7 @@ class Running:
 
 @contextmanager
 def simulated(folder: Path, network: str, host: str) -> Iterator[Running]:
-    """ibsim over a network file; it is stopped by its process id."""
+    """Ibsim over a network file; it is stopped by its process id."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "fabric.net").write_text(network)
     with (folder / "ibsim.log").open("w") as log:

@@ -78,7 +78,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(site: Path) -> Iterator[str]:
-    """dnsmasq in a namespace of its own, and a client's namespace on the same wire."""
+    """Dnsmasq in a namespace of its own, and a client's namespace on the same wire."""
     name = f"scd{os.getpid()}"
     for end in ("s", "c"):
         run("ip", "netns", "add", name + end)

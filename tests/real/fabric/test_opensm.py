@@ -104,7 +104,8 @@ def test_with_roots_and_partitions_by_guid(running: Running, tmp_path: Path) -> 
 
 def matches_the_model(spec: Path, fabric: int, tables: dict[str, list[int]], manager: str) -> None:
     """What OpenSM programmed is what ``build_port_keys`` says of every port, and the keys by which two ports match, at
-    index 0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on."""
+    index 0 and at all, are those that ``find_key_match`` says. ``manager``: the port that OpenSM ran on.
+    """
     plan = sc.resolve(sc.load(spec))
     rules = build_partition_rules(plan, plan.fabrics[fabric], plan.spec.fabrics[fabric])
     model = {device: build_port_keys(rules, device.split()[0], runs_manager=device == manager) for device in tables}
@@ -146,7 +147,8 @@ def test_p_key_tables_are_what_the_plan_says(tmp_path: Path) -> None:
 
 def test_the_manager_comes_up_with_an_m_key(tmp_path: Path) -> None:
     """start-opensm.sh with the real OpenSM, which takes every key of the file and binds to the port that was found
-    among several; ports of ibsim keep no M_Key."""
+    among several; ports of ibsim keep no M_Key.
+    """
     spec = tmp_path / "cluster.yaml"
     line = "    switch: nvidia-qm9700\n"
     source = (SPEC.parents[1] / "01-minimal" / "cluster.yaml").read_text()
@@ -195,7 +197,7 @@ def test_injected_faults_are_found_and_nothing_else(network: str, tmp_path: Path
     assert missing == "compute-leaf-010:1/20/2 > compute-spine-004:1/10/2 is missing"
 
 
-@pytest.mark.parametrize(("fabric", "host"), [("compute", "mlx5_11"), ("storage", "mlx5_7")])
+@pytest.mark.parametrize("fabric, host", [("compute", "mlx5_11"), ("storage", "mlx5_7")])
 def test_networks_with_splitters_come_up_too(fabric: str, host: str, tmp_path: Path) -> None:
     source = SPEC.parents[1] / "05-superpod-networks" / "cluster.yaml"
     spec = tmp_path / "cluster.yaml"  # the open manager in place of NVIDIA's, which cannot be had here

@@ -21,4 +21,4 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def cluster(world: World) -> Iterator[World]:
     """The same, with nothing on it."""
     world.clear()
-    yield world
+    return world

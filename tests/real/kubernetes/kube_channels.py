@@ -1,5 +1,6 @@
 """What NVIDIA's driver of dynamic resource allocation would make: a channel on every node that shares memory, its
-class, and the template by which pods of a ComputeDomain claim one."""
+class, and the template by which pods of a ComputeDomain claim one.
+"""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ JOBS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "pods", "template", "status", "said"), JOBS, ids=[job[0] for job in JOBS])
+@pytest.mark.parametrize("name, pods, template, status, said", JOBS, ids=[job[0] for job in JOBS])
 def test_jobs_with_claims(domains: Lab, name: str, pods: int, template: str, status: str, said: str) -> None:
     """A whole domain is admitted, more than a domain waits, and what nobody counts is not let in."""
     domains.api.post("/apis/batch/v1/namespaces/llm/jobs", _job(name, pods, template))

@@ -339,7 +339,7 @@ PODS: list[tuple[str, Json, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "more", "refusal"), PODS, ids=[item[0] for item in PODS])
+@pytest.mark.parametrize("name, more, refusal", PODS, ids=[item[0] for item in PODS])
 def test_pods_of_tenants_are_held_to_the_baseline(lab: Lab, name: str, more: Json, refusal: str | None) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": POD | more}
     try:
@@ -427,7 +427,7 @@ def test_pods_of_an_admitted_job_need_no_limit_of_their_own(lab: Lab, labelled: 
 
 
 def test_folders_build(lab: Lab, tmp_path: Path) -> None:
-    """kubectl's own kustomize takes the tree and finds every object in it."""
+    """Kubectl's own kustomize takes the tree and finds every object in it."""
     for name, (_, bundle) in BUNDLES.items():
         bundle.write(tmp_path / name)
         done = subprocess.run(["kubectl", "kustomize", tmp_path / name], capture_output=True, text=True, timeout=120)

@@ -18,7 +18,7 @@ from supercloud.primitives.bundle import Bundle
 from supercloud.targets.schedulers.kubernetes.rules import compute_power_limit
 
 Json = dict[str, Any]
-each = pytest.mark.parametrize(("plan", "bundle"), list(BUNDLES.values()), ids=list(BUNDLES))
+each = pytest.mark.parametrize("plan, bundle", list(BUNDLES.values()), ids=list(BUNDLES))
 
 
 def ran(*words: object, cwd: Path | None = None) -> str:
@@ -47,7 +47,7 @@ def gpu(metric: str, **labels: str) -> str:
 
 
 def fired(tmp_path: Path, bundle: Bundle, series: list[tuple[str, str]], at: str, wanted: list[str]) -> None:
-    """promtool's own unit test: these samples fire exactly these alerts, and no other."""
+    """Promtool's own unit test: these samples fire exactly these alerts, and no other."""
     path, rules = rules_of(bundle, tmp_path)
     promtool = built("tools") / "bin" / "promtool"
     # ALERTS has one series for each alert that is pending or firing
@@ -167,7 +167,7 @@ QUIET: list[tuple[str, str]] = [
 """Just below what fires, for every rule that has a limit."""
 
 
-@pytest.mark.parametrize(("series", "alerts"), [item[1:] for item in SAMPLES], ids=[item[0] for item in SAMPLES])
+@pytest.mark.parametrize("series, alerts", [item[1:] for item in SAMPLES], ids=[item[0] for item in SAMPLES])
 def test_samples_fire_the_alert_that_is_meant(series: list[tuple[str, str]], alerts: list[str], tmp_path: Path) -> None:
     fired(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
 
@@ -187,7 +187,7 @@ def test_every_rule_has_a_sample_that_fires_it(tmp_path: Path) -> None:
     fired(tmp_path, bundle, BUSY + series, "30m", numbers)
 
 
-@pytest.mark.parametrize(("watts", "alerts"), [(600, []), (5000, ["SitePower"])])
+@pytest.mark.parametrize("watts, alerts", [(600, []), (5000, ["SitePower"])])
 def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -> None:
     plan, bundle = BUNDLES["powered"]
     series = [
@@ -198,7 +198,7 @@ def test_a_site_over_its_budget(watts: int, alerts: list[str], tmp_path: Path) -
     fired(tmp_path, bundle, series, "30m", alerts)
 
 
-@pytest.mark.parametrize(("watts", "alerts"), [(600, []), (900, ["RackPowerTrain"])])
+@pytest.mark.parametrize("watts, alerts", [(600, []), (900, ["RackPowerTrain"])])
 def test_a_rack_over_its_limit(watts: int, alerts: list[str], tmp_path: Path) -> None:
     """Four nodes of eight GPUs: their measured power and the rest of the nodes, against the rack's own limit."""
     plan, bundle = BUNDLES["powered"]

@@ -205,7 +205,7 @@ def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    "more, message",
     [
         ({"hostNetwork": True}, "hostNetwork"),
         ({"hostIPC": True}, "hostIPC"),
@@ -257,7 +257,7 @@ def _limited(rails: str) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    "spec, message",
     [
         (_pod(RAILED, hostNetwork=True), ""),
         (_pod(RAILED, MAIN | {"name": "log"} | HELD, hostNetwork=True), ""),
@@ -317,7 +317,7 @@ EVERY = {f"rail{rail}": 1 for rail in range(8)}
 
 
 @pytest.mark.parametrize(
-    ("spec", "admitted"),
+    "spec, admitted",
     [
         (_pod(_asking(gpus=8, **EVERY)), True),
         (_pod(_asking(gpus=8)), True),
@@ -353,7 +353,7 @@ def test_controllers_make_no_claims_for_tenants(judge: Judge) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    "more, message",
     [
         ({}, ""),
         ({"clusterIP": "None"}, ""),

@@ -52,7 +52,7 @@ def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     at = place(a_job(None, "fine"), cluster.plan)
     monkeypatch.setattr(contract, "AT", at)
     monkeypatch.setattr(contract.submitted, "__defaults__", (at,))
-    yield KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
+    return KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
 
 
 def test_a_job_is_taken_back_only_before_it_begins(engine: KubernetesEngine, cluster: World) -> None:

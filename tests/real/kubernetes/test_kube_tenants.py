@@ -54,7 +54,7 @@ def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str)
 
 
 @pytest.mark.parametrize(
-    ("path", "body"),
+    "path, body",
     [
         ("/api/v1/namespaces/llm/pods/any/exec", {}),
         ("/api/v1/namespaces/llm/pods/any/portforward", {}),

@@ -38,7 +38,7 @@ def volcano(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def cluster(volcano: World) -> Iterator[World]:
     """The same, with nothing on it."""
     volcano.clear()
-    yield volcano
+    return volcano
 
 
 def test_a_gang_lies_in_one_unit(cluster: World) -> None:
@@ -178,7 +178,7 @@ ROADS = [
 ]
 
 
-@pytest.mark.parametrize(("notes", "spec", "refusal"), [road[1:] for road in ROADS], ids=[road[0] for road in ROADS])
+@pytest.mark.parametrize("notes, spec, refusal", [road[1:] for road in ROADS], ids=[road[0] for road in ROADS])
 def test_a_pod_reaches_its_own_queue_only(
     cluster: World, notes: dict[str, str], spec: dict[str, object], refusal: str
 ) -> None:
@@ -216,7 +216,8 @@ pools: [{name: train, machine: p5.48xlarge, nodes: 4}]
 
 def test_levels_of_a_cloud_are_found_by_its_labels(volcano: World) -> None:
     """The rendered configuration of its controllers, read by them; tiers are counted as jobs count them. The last test,
-    as these levels are no part of the cluster of the others."""
+    as these levels are no part of the cluster of the others.
+    """
     plan = resolve(loads(CLOUD))
     values = yaml.safe_load(render(plan, "kubernetes")["charts/volcano.yaml"])["custom"]["controller_config_override"]
     labels, tiers = build_topology_labels(plan, plan.pools[0]).labels[:-1], compute_label_tiers(plan)

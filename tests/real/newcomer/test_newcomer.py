@@ -1,5 +1,6 @@
 """The README's two commands as a new user runs them: a booted bare Debian with python3 and make, an ordinary user, an
-empty environment, stdout and stderr in one pipe."""
+empty environment, stdout and stderr in one pipe.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from subjects import SECRET, Subject
 
 def token(urn: str) -> str:
     """The type of a URN."""
-    return urn.split("::")[2].split("$")[-1]
+    return urn.split("::")[2].rsplit("$", maxsplit=1)[-1]
 
 
 @pytest.mark.parametrize("attached", [True, False], ids=["attached", "processes"])

@@ -15,9 +15,22 @@ from supercloud.targets import list_targets, render
 from supercloud.targets.schedulers.slurm.power import PROGRAM_DIRECTORY
 
 PROVIDERS = ("aws", "gcp", "azure")
-FUNCTIONS = (
-    "ready fetch secret fill metadata disk size resize instances domains refused terminate credentials users".split()
-)
+FUNCTIONS = [
+    "ready",
+    "fetch",
+    "secret",
+    "fill",
+    "metadata",
+    "disk",
+    "size",
+    "resize",
+    "instances",
+    "domains",
+    "refused",
+    "terminate",
+    "credentials",
+    "users",
+]
 
 
 @pytest.mark.slow

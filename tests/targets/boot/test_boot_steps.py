@@ -66,7 +66,7 @@ def test_compute_node_joins(compute: BootMachine) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("metadata", "place"), [("zone=us-east-1a", "zone-us-east-1a"), ("", "unknown")])
+@pytest.mark.parametrize("metadata, place", [("zone=us-east-1a", "zone-us-east-1a"), ("", "unknown")])
 def test_place_in_a_network_that_is_not_known(compute: BootMachine, metadata: str, place: str) -> None:
     """The zone is all there is; the block of a scale-up domain stays."""
     (compute.cloud / "metadata").write_text(f"id=i-1\naddress=10.0.0.9\nnetwork=\n{metadata}\n")
@@ -293,7 +293,7 @@ def test_state_disk_is_found_by_label(controller: BootMachine) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    "spoil, why",
     [
         ("rm $CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz cannot be fetched"),
         ("echo x >$CLOUD/bucket/boot/boot.tar.gz", "FAILED start: boot/boot.tar.gz is damaged"),

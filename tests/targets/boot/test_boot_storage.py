@@ -159,7 +159,7 @@ def test_daemons_of_the_program_hold_nothing_up(server: BootMachine) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    "spoil, why",
     [
         ("rm $CLOUD/software/weka/install.sh", "s3://software/weka/install.sh cannot be fetched: cp: cannot stat"),
         (": >$CLOUD/software/weka/install.sh", "s3://software/weka/install.sh is empty"),

@@ -53,7 +53,7 @@ def cloud(tmp_path: Path) -> Cloud:
     for folder in ("etc/supercloud", "opt/supercloud"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "etc/supercloud/env").write_text("CLUSTER='a b'\n")
-    functions = "instances size domains refused resize terminate".split()
+    functions = ["instances", "size", "domains", "refused", "resize", "terminate"]
     text = "".join(f'cloud_{name}() {{ . "{tmp_path}/answer"; }}\n' for name in functions)
     (tmp_path / "opt/supercloud/cloud.sh").write_text(text)
     return Cloud(str(tmp_path))
@@ -117,7 +117,7 @@ def test_groups_are_tried_by_rank() -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "size", "missing", "more"),
+    "group, size, missing, more",
     [
         (SPOT, 0, 3, 3),
         (SPOT, 6, 3, 2),  # its most
@@ -133,7 +133,7 @@ def test_growth(group: Group, size: int, missing: int, more: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "leaving"),
+    "state, leaving",
     [
         ("", True),
         ("IDLE+CLOUD+POWERED_DOWN", True),
@@ -211,7 +211,7 @@ def test_slurm_that_does_not_answer_is_none(scontrol: Path) -> None:
     assert read_always_on() is None
 
 
-@pytest.mark.parametrize(("value", "hosts"), [("(null)", ""), ("train-[1-2]", "train-[1-2]"), ("", "")])
+@pytest.mark.parametrize("value, hosts", [("(null)", ""), ("train-[1-2]", "train-[1-2]"), ("", "")])
 def test_nodes_that_slurm_keeps_on(scontrol: Path, value: str, hosts: str) -> None:
     program(scontrol, "scontrol", f"echo 'SuspendExcParts = x'; echo 'SuspendExcNodes         = {value}'")
     assert read_always_on() == hosts

@@ -25,7 +25,7 @@ SERVED = re.compile(
     r"sriovnetwork\.openshift\.io|mellanox\.com|(scheduling|topology)\.volcano\.sh|networking\.gke\.io|argoproj\.io|"
     r"(source|helm|kustomize)\.toolkit\.fluxcd\.io)/v\d+((alpha|beta)\d+)?)$"
 )
-each = pytest.mark.parametrize(("plan", "bundle"), list(BUNDLES.values()), ids=list(BUNDLES))
+each = pytest.mark.parametrize("plan, bundle", list(BUNDLES.values()), ids=list(BUNDLES))
 
 
 def gitops(bundle: Bundle) -> list[dict[str, Any]]:

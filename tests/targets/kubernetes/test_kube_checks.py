@@ -188,7 +188,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("check", "changes", "level", "path", "hint"), CASES)
+@pytest.mark.parametrize("check, changes, level, path, hint", CASES)
 def test_finding(check: str, changes: dict[str, Any], level: str, path: str, hint: str) -> None:
     findings = [item for item in planned(changes).findings if item.check == check and item.path == path]
     assert [item.level for item in findings] == [level]

@@ -66,7 +66,7 @@ def test_threads_of_an_instance_are_its_vcpus() -> None:
     assert "kubernetes-node-size" not in {item.check for item in planned(changes).findings}
 
 
-@pytest.mark.parametrize(("machine", "known"), [("p5.48xlarge", True), ("g5.48xlarge", False)])
+@pytest.mark.parametrize("machine, known", [("p5.48xlarge", True), ("g5.48xlarge", False)])
 def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
     """A node without the label of a level would never be used."""
     pools = [{"name": "train", "machine": machine, "nodes": 4}]
@@ -76,7 +76,7 @@ def test_only_machines_with_a_place_have_one(machine: str, known: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "served", "told"),
+    "version, served, told",
     [
         ("1.36", "admissionregistration.k8s.io/v1", {}),
         (
@@ -110,7 +110,7 @@ def test_volcano_counts_by_itself(version: str) -> None:
     assert "feature-gates" not in bundle["control-plane/kubeadm-init.yaml"]
 
 
-@pytest.mark.parametrize(("nodes", "reads", "writes"), [(64, 400, 200), (600, 1500, 500), (4000, 3000, 1000)])
+@pytest.mark.parametrize("nodes, reads, writes", [(64, 400, 200), (600, 1500, 500), (4000, 3000, 1000)])
 def test_the_api_server_grows_with_the_cluster(nodes: int, reads: int, writes: int) -> None:
     plan = planned({"pools": [{"name": "train", "machine": "dgx-h100", "nodes": nodes}], "fabrics": []})
     documents = yaml.safe_load_all(render(plan, "kubernetes")["control-plane/kubeadm-init.yaml"])

@@ -329,7 +329,7 @@ WAYS: list[tuple[dict[str, Any], str, int]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "way", "networks"), WAYS)
+@pytest.mark.parametrize("changes, way, networks", WAYS)
 def test_ways_to_a_fabric(changes: dict[str, Any], way: str, networks: int) -> None:
     plan = planned(changes)
     [reach] = list_attachments(plan, plan.pools[0])

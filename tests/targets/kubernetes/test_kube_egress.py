@@ -197,7 +197,7 @@ def test_tenants_on_aws_reach_no_range_of_the_network(network: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "blocks"),
+    "name, blocks",
     [
         ("gke", ["34.118.224.0/20"]),
         ("aks", ["168.63.129.16/32"]),

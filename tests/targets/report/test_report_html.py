@@ -6,12 +6,12 @@ import json
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from plan.test_resolve import planned, train

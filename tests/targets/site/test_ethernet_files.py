@@ -185,7 +185,7 @@ def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
     assert all("release 5.15 or later" in text.splitlines()[0] for text in texts)
 
 
-@pytest.mark.parametrize(("system", "files"), [("eos", True), ("nvue", True), ("sonic", False), ("frr", False)])
+@pytest.mark.parametrize("system, files", [("eos", True), ("nvue", True), ("sonic", False), ("frr", False)])
 def test_a_pair_is_only_written_where_the_system_has_mlag(system: str, files: bool) -> None:
     plan = bridged(system)
     assert not plan.errors, plan.errors
@@ -234,7 +234,7 @@ def test_vlans_can_be_declared() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vlans", "said"),
+    "vlans, said",
     [
         ("trian: 30", "unknown bridged subnet 'trian'"),
         ("in-band-train: 100", "service and in-band-train are both in VLAN 100"),
@@ -284,7 +284,7 @@ def test_bonds_are_files_of_networkd(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("database", "host", "address"),
+    "database, host, address",
     [
         ("", "ctl-02", "10.0.0.12/16"),
         ("", "debian", None),

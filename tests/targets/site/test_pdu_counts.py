@@ -44,7 +44,7 @@ def rows(plan: Plan, target: str, file: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("rack", "management", "places"),
+    "rack, management, places",
     [
         ({}, {}, ["facility.rack", "facility.management"]),
         ({"pdu": PDU}, {}, ["facility.management"]),

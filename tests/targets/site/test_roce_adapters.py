@@ -111,7 +111,7 @@ def test_every_dscp_and_priority_is_mapped_once(bundle: Bundle) -> None:
     assert {priority for dscp, priority in mapped.items() if dscp not in (26, 48)} == {0}
 
 
-@pytest.mark.parametrize(("pool", "fabric"), [("amd", "compute"), ("gd", "data")])
+@pytest.mark.parametrize("pool, fabric", [("amd", "compute"), ("gd", "data")])
 def test_scripts_are_sound(bundle: Bundle, tmp_path: Path, pool: str, fabric: str) -> None:
     script = tmp_path / "roce-qos.sh"
     script.write_text(bundle[f"{fabric}/nodes/{pool}/roce-qos.sh"])

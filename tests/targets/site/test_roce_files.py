@@ -393,9 +393,7 @@ def test_nvue_files_have_the_words_of_the_release_that_they_name() -> None:
     assert f"router bfd profile {profile.split()[-1]}" in said and "router bfd state enabled" in said
 
 
-@pytest.mark.parametrize(
-    ("release", "loads"), [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)]
-)
+@pytest.mark.parametrize("release, loads", [("5.14.0", False), ("5.9.2", False), ("5.15.0", True), ("5.16.1", True)])
 def test_loading_refuses_a_release_with_other_words(release: str, loads: bool, tmp_path: Path) -> None:
     (tmp_path / "os-release").write_text(f'NAME="Cumulus Linux"\nVERSION_ID={release}\nID=cumulus-linux\n')
     text = render(plan_of("nvue"), "roce")["INSTALL.md"]

@@ -80,7 +80,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 @cache
 def variant(version: str, name: str) -> Plan:
     """A plan to render: what the release cannot grant is a warning, whatever else is left out."""
-    found = plan(version, **{key: value for key, value in VARIANTS[name].items()})
+    found = plan(version, **dict(VARIANTS[name].items()))
     return replace(found, findings=tuple(item for item in found.findings if not item.check.startswith("slurm-")))
 
 

@@ -94,7 +94,7 @@ CASES: list[tuple[str, dict[str, Any], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("check", "scheduler", "level", "path", "hint"), CASES)
+@pytest.mark.parametrize("check, scheduler, level, path, hint", CASES)
 def test_scheduler(check: str, scheduler: dict[str, Any], level: str, path: str, hint: str) -> None:
     [finding] = found(plan(scheduler=scheduler), check)
     assert finding[:2] == (level, path)

@@ -202,7 +202,7 @@ def test_targets() -> None:
     with pytest.raises(UnknownNameError):
         render(plan(), "slurn")
     with pytest.raises(InputError) as caught:
-        render(plan("22.05", [h for h in spec()["pools"]], scheduler={"auth": "slurm"}), "slurm")
+        render(plan("22.05", list(spec()["pools"]), scheduler={"auth": "slurm"}), "slurm")
     assert [item.check for item in caught.value.findings] == ["slurm-auth"]
     for target in TARGETS.values():
         module, _, function = target.partition(":")
@@ -240,7 +240,7 @@ def test_nodes_that_come_and_go() -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_tokens_work_with_what_is_rendered(release: str) -> None:
-    """slurmctld and slurmdbd take the same tokens, with a key that is no part of the bundle; users see their own."""
+    """Slurmctld and slurmdbd take the same tokens, with a key that is no part of the bundle; users see their own."""
     bundle = render(plan(release), "slurm")
     for name in ("slurm.conf", "slurmdbd.conf"):
         assert setting(bundle[name], "AuthAltTypes") == "auth/jwt", name
@@ -252,7 +252,7 @@ def test_tokens_work_with_what_is_rendered(release: str) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_metrics_and_private_data_do_not_exclude_each_other(release: str) -> None:
-    """slurmctld 25.11 gives no metrics with PrivateData, of whatever value; only the user chooses to give it up."""
+    """Slurmctld 25.11 gives no metrics with PrivateData, of whatever value; only the user chooses to give it up."""
     asked = {"scheduler": {"options": {"metricstype": "metrics/openmetrics"}}} if release >= "25.11" else {}
     for found in (plan(release), plan(release, **asked)):
         text = render(found, "slurm")["slurm.conf"]
@@ -326,7 +326,7 @@ def test_install_makes_no_file_of_etc_slurm_anybody_elses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "more", "units"),
+    "machine, more, units",
     [
         ("dgx-h100", {"reserve": {"cores": 4}}, 8),
         ("dgx-b300", {"reserve": {"cores": 4}}, 8),

@@ -60,7 +60,7 @@ def test_whoever_switches_imex_on_is_told_to_start_it(release: str) -> None:
     assert rows == {"train": "-", "nvl": "imex" if on else "-"}
 
 
-@pytest.mark.parametrize(("state", "code"), [("READY", 0), ("WAITING_FOR_PEERS", 1), ("", 1)])
+@pytest.mark.parametrize("state, code", [("READY", 0), ("WAITING_FOR_PEERS", 1), ("", 1)])
 def test_a_node_whose_imex_does_not_run_is_drained(tmp_path: Path, state: str, code: int) -> None:
     render(plan("25.11", POOLS), "slurm").write(tmp_path / "etc")
     facts = tmp_path / "etc/node-facts.txt"

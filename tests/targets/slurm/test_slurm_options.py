@@ -154,7 +154,7 @@ def test_owned_items_are_of_keys_that_are_lists(item: OwnedItem) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "hint"),
+    "key, value, hint",
     [
         ("AuthType", "auth/none", "set scheduler.auth"),
         ("credtype", "auth/none", "set scheduler.auth"),

@@ -251,7 +251,7 @@ def test_busy_nodes_are_looked_at(node: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "inside"),
+    "line, inside",
     [
         ("0::/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", True),
         ("0::/system.slice/train-0005_slurmstepd.scope/job_7/step_extern", True),

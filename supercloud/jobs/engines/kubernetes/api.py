@@ -1,5 +1,6 @@
 """The API server, with JSON requests and answers. The official client finds the cluster, its certificates and
-credentials; requests use the connections of that client, but not its models, which do not include custom resources."""
+credentials; requests use the connections of that client, but not its models, which do not include custom resources.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Transport(Protocol):
 
     def send(self, method: str, path: str, body: bytes | None, content_type: str) -> tuple[int, bytes]:
         """HTTP status and body; :class:`EngineError` if it was not sent, :class:`SubmissionUnknownError` if that is
-        unknown."""
+        unknown.
+        """
 
 
 class ClusterTransport:

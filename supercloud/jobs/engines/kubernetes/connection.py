@@ -1,5 +1,6 @@
 """One request to an API server over the official client's connections: without redirects, with bounded size and
-time."""
+time.
+"""
 
 from __future__ import annotations
 

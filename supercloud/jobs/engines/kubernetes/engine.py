@@ -67,7 +67,8 @@ def _translate_errors(method: Callable[_P, _T]) -> Callable[_P, _T]:
 
 class KubernetesEngine:
     """Jobs as objects of an API server: of the connection's context, of KUBECONFIG, or of the cluster that this process
-    runs in."""
+    runs in.
+    """
 
     poll_interval = 3.0
 
@@ -282,7 +283,8 @@ class KubernetesEngine:
     @_translate_errors
     def recall(self, ref: str) -> None:
         """Delete it unless the queue has admitted it: the server compares versions, so no job that starts now is
-        deleted."""
+        deleted.
+        """
         for path, name in _iter_objects(ref):
             kind = KINDS[ref.partition("/")[0]]
             gone = False
@@ -384,7 +386,8 @@ def _iter_objects(text: str) -> Iterator[tuple[str, str]]:
 
 def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status]) -> Status | None:
     """The status of a job from those of its objects. One that is missing so early was deleted: it cannot have
-    expired."""
+    expired.
+    """
     tasks = [statuses[name] for name in ref.object_names if name in statuses]
     if len(tasks) < len(ref.object_names) and -_MAX_CLOCK_SKEW < time.time() - ref.created < TTL_AFTER_FINISHED:
         tasks += [_DELETED_STATUS] * (len(ref.object_names) - len(tasks))

@@ -63,7 +63,8 @@ class JobRef:
 
 class RefStore:
     """The references of the jobs of a state folder, by key: written before an object is sent, as there is no other
-    record."""
+    record.
+    """
 
     def __init__(self, folder: Path):
         self._folder = folder

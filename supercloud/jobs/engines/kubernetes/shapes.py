@@ -1,5 +1,6 @@
 """The shape of objects and lists of an API server, limited to the fields that are read:
-https://kubernetes.io/docs/reference/."""
+https://kubernetes.io/docs/reference/.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def wake_agent(folder: Path) -> bool:
 
 def ensure_agent(folder: Path, idle_timeout: float) -> None:
     """Ensure that an agent processes the queue: wake it, or start one that exits after ``idle_timeout`` seconds without
-    work."""
+    work.
+    """
     end = time.monotonic() + _START_TIMEOUT
     while not wake_agent(folder) and not _start_agent(folder, idle_timeout) and time.monotonic() < end:
         time.sleep(0.005)  # an agent is about to exit, or to open its pipe

@@ -74,7 +74,8 @@ class RestController:
 
     def request(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
         """The answer to a request at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this
-        shape."""
+        shape.
+        """
         service, _, rest = path.partition("/")
         answer = self._send(method, f"/{service}/{self.data_format}/{rest}", shape, body)
         assert answer is not None
@@ -258,7 +259,8 @@ class RestSpool(SharedSpool):
 
     def submit(self, submission: Submission) -> CommandResult:
         """Under the lock, which ends with this process: the service may have received it nevertheless, and is
-        queried."""
+        queried.
+        """
         path = self.folder / submission.key / "script"
         try:
             private.create_private_folder(self.folder)

@@ -70,7 +70,8 @@ def parse_job_id(text: str) -> str | None:
 
 def parse_queue(text: str) -> dict[str, list[Status]]:
     """Jobs in the output of :func:`commands.build_squeue`; an array has one row per task that Slurm lists
-    separately."""
+    separately.
+    """
     return copies.merge_copies(iter_queue_rows(text))
 
 
@@ -109,7 +110,8 @@ def parse_accounts(text: str) -> dict[str, list[Status]]:
 
 def parse_min_job_age(text: str) -> float:
     """Seconds after its end for which the controller lists a job, from :data:`commands.SHOW_CONFIG`; 0:
-    unknown."""
+    unknown.
+    """
     match = re.search(r"^MinJobAge\s*=\s*(\d+)", text, re.MULTILINE)
     return float(parse_number(match[1], "scontrol show config: MinJobAge")) if match else 0.0
 
@@ -133,7 +135,7 @@ def parse_jobs(text: str) -> list[copies.ListedJob]:
 
 def build_status(state: str, reason: str, code: str, start: str, end: str, attempt: int) -> Status:
     """A status from Slurm's fields; times are seconds since 1970, or in Slurm's format."""
-    word = state.split()[0].rstrip("+") if state else ""
+    word = state.split(maxsplit=1)[0].rstrip("+") if state else ""
     ours = _STATES.get(word, State.UNKNOWN)
     exit_code = _parse_exit_code(code)
     return Status(

@@ -15,7 +15,8 @@ __all__ = ["match_accelerator", "count_steps_above"]
 
 def match_accelerator(job: JobSpec, plan: Plan, pool: PoolPlan, catalog: Catalog) -> tuple[int, int]:
     """The index of the requested type that the pool matches (0 is the first) and the steps above it; raises
-    :class:`RefusalError`."""
+    :class:`RefusalError`.
+    """
     _require_allowed_pool(job, plan, pool)
     if not job.accelerator_count:
         return 0, pool.accelerators_per_node  # jobs without accelerators prefer pools without idle ones

@@ -76,7 +76,8 @@ def _suggest_within_budget(
     budget: Budget, remaining: float, cost: float, run_time: float, price: float | None
 ) -> tuple[str, JobChange]:
     """The change that keeps a job within the remaining budget; waiting is suggested if the budget of a period
-    suffices."""
+    suffices.
+    """
     waits = f", or wait for the next {budget.per}" if cost <= budget.limit.to("USD") else ""
     minutes = int(run_time / 60 - (cost - remaining) / price * 60) if price and remaining > 0 else 0
     if minutes > 0:

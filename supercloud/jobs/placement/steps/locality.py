@@ -37,7 +37,8 @@ def select_locality(
     advisor: ShrinkAdvisor,
 ) -> LocalityRequest:
     """The level at which a job of ``nodes`` nodes fits; raises :class:`RefusalError` if the requested level is too
-    small."""
+    small.
+    """
     near = job.place.near
     seen = _select_scheduler_locality(plan, pool, partition)
     if plan.scheduler.kind == "kubernetes":  # its queue has switches and domains in one tree

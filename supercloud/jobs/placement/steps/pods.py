@@ -73,7 +73,8 @@ def build_pod_requirements(
     per_node: int,
 ) -> PodRequirements | None:
     """Build them for a job that takes ``nodes`` nodes of a pool with ``per_node`` units on each; None if the cluster is
-    not Kubernetes. Raises :class:`RefusalError` if no pods can be created."""
+    not Kubernetes. Raises :class:`RefusalError` if no pods can be created.
+    """
     scheduler = plan.scheduler.spec
     if not isinstance(scheduler, KubernetesScheduler):
         return None

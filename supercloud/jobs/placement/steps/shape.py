@@ -1,5 +1,6 @@
 """Shape of a job: the number of nodes and of accelerators on each, and the smallest change with which it takes
-fewer."""
+fewer.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The self-managed fabrics with cables, and their kind. A separate module, as checks need it without building cables
-(numpy)."""
+(numpy).
+"""
 
 from __future__ import annotations
 
@@ -15,5 +16,5 @@ def list_cabled_fabrics(plan: Plan) -> tuple[FabricPlan, ...]:
 
 
 def network_of(fabric: FabricPlan) -> str:
-    """infiniband or ethernet: the protocol that cables and transceivers must support."""
+    """Infiniband or ethernet: the protocol that cables and transceivers must support."""
     return "infiniband" if fabric.kind == "infiniband" else "ethernet"

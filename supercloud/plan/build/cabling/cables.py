@@ -98,7 +98,8 @@ def _iter_extra_links(
     locator: DeviceLocator,
 ) -> Iterator[tuple[Ints, ...]]:
     """Links that are not part of the shape: between the leaves or machines of a pair, to the building, into another
-    fabric."""
+    fabric.
+    """
     leaf, top = wiring.tiers[0], wiring.tiers[-1]
     for position, service in enumerate(fabric.services):
         if service.peer_links and fabric.role == "management" and service.count > 1:

@@ -221,7 +221,8 @@ def _compute_cage_pairs(
     target_port: Ints,
 ) -> tuple[Ints, Ints, Ints]:
     """For every link the number of its pair of cages, the number of links in the pair if both cages share all of them,
-    else 1, and the number of the cage further from the nodes."""
+    else 1, and the number of the cage further from the nodes.
+    """
     keys, wholes = [], []
     for sets, index, port in ((source_set, source, source_port), (target_set, target, target_port)):
         cage, whole, base = np.zeros(len(index), dtype=np.int64), np.ones(len(index), dtype=np.int64), 0

@@ -27,7 +27,8 @@ class CableCount(NamedTuple):
 def count_cables(plan: Plan, fabrics: Iterable[FabricPlan] | None = None) -> CableCount:
     """Count links and cables of these fabrics, default all, as cable lists and the bill of materials do. A fabric whose
     cables lack ports (reported by a finding), and one whose cables its vendor provides, count with the links of their
-    shape."""
+    shape.
+    """
     from .cables import build_cable_table  # numpy
 
     cabled = {item.name for item in list_cabled_fabrics(plan)}

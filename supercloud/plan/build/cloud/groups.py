@@ -114,7 +114,8 @@ def _has_placement_group(
     inputs: CloudInputs, pool: PoolPlan, declared: Pool, capacity: Capacity, zones: tuple[str, ...]
 ) -> bool:
     """Whether there is a placement group: if the capacity source allows it, in a single zone, for machines that support
-    one."""
+    one.
+    """
     rule = inputs.provider.find_capacity_rule(capacity.kind)
     instance = pool.machine.instance
     if rule is None or rule.placement == "refused" or declared.placement == "none" or len(zones) > 1:

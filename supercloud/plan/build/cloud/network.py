@@ -145,7 +145,8 @@ def _assign_subnets(
 
 def _split_range(block: Network, count: int) -> list[Network]:
     """Equal parts of a range, of the maximum size for their number; a range too small for that (a finding) is
-    repeated."""
+    repeated.
+    """
     bits = max(count - 1, 0).bit_length()
     return list(block.subnets(bits)) if block.prefixlen + bits <= 32 else [block] * count
 

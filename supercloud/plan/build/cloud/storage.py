@@ -46,7 +46,7 @@ def find_storage_service(
                 else f"use one of {', '.join(provider.defaults.storage)}",
             )
         return None
-    ours = [known for known in inputs.catalog.list_names("storage-services")]
+    ours = list(inputs.catalog.list_names("storage-services"))
     if name not in ours:
         if not is_quiet:
             problems.add_unknown_name(f"{path}.product", UnknownNameError("storage service", name, ours))

@@ -49,7 +49,8 @@ class CablingParts:
 
     def can_join(self, cable: Cable, near_cage: str, far_cage: str, network: str, speed: Rate, links: int) -> bool:
         """Whether a cable connects the cages: ``near_cage`` is on the side of the machines, where it may have several
-        tails."""
+        tails.
+        """
         if network not in cable.networks or speed not in (cable.speed, *cable.lower):
             return False
         if cable.tails > 1:

@@ -16,7 +16,8 @@ def format_interface_name(fabric: FabricPlan, port: int) -> str:
 
 def format_child_suffix(plan: Plan, fabric: FabricPlan) -> str:
     """Suffix of the interface with the address if it is a child in the default partition: on a compute fabric whose
-    nodes have the key of their tenant at index 0 and reach servers. Empty otherwise."""
+    nodes have the key of their tenant at index 0 and reach servers. Empty otherwise.
+    """
     declared = next(item for item in plan.spec.fabrics if item.name == fabric.name)
     served = any(service.name != f"{fabric.name}-manager" for service in fabric.services)
     return f".{DEFAULT_KEY:x}" if served and not is_default_first(fabric, declared) else ""

@@ -17,7 +17,8 @@ __all__ = ["list_joined", "select_top_switches"]
 
 def list_joined(fabrics: Iterable[Fabric], name: str) -> list[str]:
     """A network of ``fabrics``, the one it joins, the one that this joins, and so on, each once. The path ends also at
-    a cycle in the spec, and at a network that is not in ``fabrics``."""
+    a cycle in the spec, and at a network that is not in ``fabrics``.
+    """
     fabrics = list(fabrics)
     above = {item.name: item.joins.fabric for item in fabrics if item.joins}
     known = {item.name for item in fabrics}
@@ -29,7 +30,8 @@ def list_joined(fabrics: Iterable[Fabric], name: str) -> list[str]:
 
 def select_top_switches(fabric: FabricPlan, links: int) -> NDArray[np.int64]:
     """The topmost switch at which each further link ends: the planes alternate, so that the links reach all planes if
-    there are at least as many links as planes."""
+    there are at least as many links as planes.
+    """
     import numpy as np  # not required for planning alone
 
     count, planes = fabric.tiers[-1].count, max(1, fabric.planes)

@@ -123,13 +123,15 @@ def has_tenant_hosts(declared: Declared) -> bool:
 
 def keeps_tenants_apart(declared: Declared) -> bool:
     """Whether no node has a key that reaches nodes of another tenant: every partition lists hosts. In a partition
-    without hosts all ports are full members, those of other tenants too."""
+    without hosts all ports are full members, those of other tenants too.
+    """
     return bool(declared.partitions) and all(item.hosts for item in declared.partitions)
 
 
 def is_default_first(fabric: FabricPlan, declared: Declared) -> bool:
     """Whether nodes have the default partition at index 0: without isolation of tenants, and on storage fabrics, where
-    the traffic is between nodes and storage servers, which are full members of it."""
+    the traffic is between nodes and storage servers, which are full members of it.
+    """
     return not has_tenant_hosts(declared) or fabric.role == "storage"
 
 
@@ -154,7 +156,8 @@ def find_manager_node(plan: Plan, fabric: FabricPlan) -> str:
 
 def select_owners(hosts: Iterable[str], partitions: Sequence[PartitionPlan]) -> dict[str, str]:
     """Host -> the tenant whose key it has at index 0: of several the first by name, and a tenant of listed hosts before
-    one of all hosts. Hosts without a tenant are omitted."""
+    one of all hosts. Hosts without a tenant are omitted.
+    """
     owners: dict[str, str] = {}
     for item in partitions:
         for host in item.hosts or ():

@@ -64,7 +64,8 @@ def has_same_ports(left: Adapter, right: Adapter) -> bool:
 
 def is_routed(kind: str, role: str) -> bool:
     """Whether every link of a fabric is routed. In-band and management networks are bridged: their hosts have one
-    address each from a subnet of the site, by DHCP. RoCE is routed in every role."""
+    address each from a subnet of the site, by DHCP. RoCE is routed in every role.
+    """
     return kind == "roce" or (kind == "ethernet" and role not in ("in-band", "management"))
 
 

@@ -1,5 +1,6 @@
 """The users of leaf ports other than nodes: subnet managers, storage servers, declared machines, and, on the management
-network, all other devices of the plan with a management port."""
+network, all other devices of the plan with a management port.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,8 @@ def select_fewest_switches(
     small: SmallFabric, build_separate: Callable[[], Wiring], spines: int | None, min_leaves: int | None
 ) -> Wiring:
     """The arrangement with the fewest switches, with the requested number of spines and at least the requested number
-    of leaves; the wiring of ``build_separate`` if no arrangement needs fewer. Raises TopologyError."""
+    of leaves; the wiring of ``build_separate`` if no arrangement needs fewer. Raises TopologyError.
+    """
     refusal: TopologyError | None = None
     usual: Wiring | None = None
     try:

@@ -28,7 +28,8 @@ def compute_speeds(
     fabric: Fabric, path: str, adapters: Mapping[str, Adapter], switches: Sequence[Switch], problems: Problems
 ) -> FabricSpeeds | None:
     """The highest speed, up to that of the fastest ``adapters`` (of each pool), at which every switch runs all its
-    ports, and the speed of the links of pools with slower adapters. None if links cannot run, which is a problem."""
+    ports, and the speed of the links of pools with slower adapters. None if links cannot run, which is a problem.
+    """
     fastest = max(adapters, key=lambda name: adapters[name].speed)
     given = adapters[fastest].speed
     limit = min(fabric.speed, given) if fabric.speed else given

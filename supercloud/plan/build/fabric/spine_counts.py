@@ -22,7 +22,8 @@ TIERS_WITH_CORE = 3
 def select_spines(wired: Build, fabric: Fabric, links: int) -> str:
     """The possible number of spines nearest to the declared one, if the declared number is the problem: one with no
     more tiers than the fabric has without it, and with ports for a number of further ``links`` on the topmost
-    switches."""
+    switches.
+    """
     if fabric.spines is None:
         return ""
     try:

@@ -35,7 +35,8 @@ def find_host_tenants(declared: Declared) -> dict[str, frozenset[str]]:
 
 def find_pool_tenants(spec: ClusterSpec, pools: tuple[PoolPlan, ...]) -> dict[str, tuple[str, ...]]:
     """Pool -> the tenants that all of its nodes belong to, in the order of the spec; pools with nodes of several
-    tenants, or of none, are omitted."""
+    tenants, or of none, are omitted.
+    """
     if spec.site.kind != "onprem" or not spec.tenants:
         return {}
     of_fabric = {item.name: find_host_tenants(item) for item in spec.fabrics}

@@ -41,7 +41,8 @@ def list_unit_layouts(
     nodes: int, fabric: Fabric, reference_unit: ScalableUnit, leaf_nodes: int, oversubscription: float
 ) -> list[UnitLayout]:
     """The units that can be built from a vendor's ``reference_unit``, whose leaves have ``leaf_nodes`` nodes;
-    ``oversubscription`` is that of a leaf. Tiers and pods of the spec are kept."""
+    ``oversubscription`` is that of a leaf. Tiers and pods of the spec are kept.
+    """
     leaves, full = -(-nodes // leaf_nodes), -(-reference_unit.nodes // leaf_nodes)
     whole = reference_unit.nodes % leaf_nodes == 0 and leaves % full == 0
     if leaves <= full:  # one unit

@@ -31,7 +31,8 @@ _MOST_LEAVES = 16
 
 def find_reference_unit(fabric: Fabric, role: str, machine: Machine, radix: int) -> ScalableUnit | None:
     """The vendor's scalable unit: for compute fabrics only, with leaves of the radix of its design, and if the spec
-    does not specify another."""
+    does not specify another.
+    """
     unit = machine.scalable_unit
     if unit is None or role != "compute" or fabric.su or fabric.leaf_down or (fabric.leaf_rails or 1) > 1:
         return None
@@ -62,7 +63,8 @@ def build_wiring(
 ) -> Wiring:
     """The wiring of a declared fabric: ``cage_ports`` ports share a cage of a leaf; at least ``min_units`` leaves of a
     fat tree, or units of rails, are built; ``links`` further links end on the topmost switches. Raises
-    TopologyError."""
+    TopologyError.
+    """
     sized = bool(fabric.su or fabric.leaf_down)
     domain = _domain(machine, role)
 
@@ -112,7 +114,8 @@ def _build_shape(
     sized: bool,
 ) -> Wiring:
     """The wiring with leaves by the spec, the reference design or the rule of the shape. ``sized`` means that the size
-    of a leaf or unit is specified, not a candidate."""
+    of a leaf or unit is specified, not a candidate.
+    """
     peers = fabric.peer_links
     spines = spines or fabric.spines
     ratio = (float(fabric.oversubscription.leaf), float(fabric.oversubscription.spine))
@@ -269,7 +272,8 @@ def _select(
     units: Callable[[Wiring], int | None],
 ) -> Wiring:
     """The result of ``build(units, size, uplinks, spines)``; if a ``demand`` leaves uplinks open, that with the fewest
-    switches."""
+    switches.
+    """
     found = build_grown(lambda count: build(count, None, None, None if demand else spines), least, can_grow=more)
     if demand is None:
         return found

@@ -162,7 +162,8 @@ def _compute_temperature_rise(
     facility: Facility, coolant: Coolant, pools: Sequence[PoolPlan]
 ) -> TemperatureStep | None:
     """Temperature rise of the loop: declared; else at the flow that the machines require; else the coolant's design
-    value."""
+    value.
+    """
     declared = facility.cooling.step
     if declared is not None:
         return declared if declared.base > 0 else None

@@ -1,5 +1,6 @@
 """Address ranges that tenants' pods must not reach: all networks of the plan, the provider's ranges, link-local
-ones."""
+ones.
+"""
 
 from __future__ import annotations
 

@@ -197,7 +197,8 @@ def compute_pod_blocks(plan: Plan, attachment: FabricAttachment) -> list[Block |
 
 def build_nccl_environment(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """Environment variables of the collective library for a pool's machines, sorted; NCCL's only if the library reads
-    them."""
+    them.
+    """
     found: dict[str, str] = {}
     for reach in list_attachments(plan, pool):
         adapter = find_pool_adapter(pool, reach.fabric)

@@ -34,7 +34,8 @@ def build_pool_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
 
 def _mount_labels(plan: Plan, pool: PoolPlan) -> dict[str, str]:
     """Labels of the file systems that the nodes mount. An unmounted file system has a value, too, as no component
-    removes a label from a node whose pool no longer reaches it."""
+    removes a label from a node whose pool no longer reaches it.
+    """
     if plan.site.kind != "onprem":
         return {}
     return {

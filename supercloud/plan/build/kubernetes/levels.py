@@ -68,7 +68,8 @@ def list_level_names(plan: Plan) -> list[str]:
 
 def _list_cloud_labels(plan: Plan, pool: PoolPlan) -> tuple[str, ...]:
     """Labels that cloud nodes get automatically, outermost first: the provider's, and, around single machines, the
-    scale-up domain from device discovery."""
+    scale-up domain from device discovery.
+    """
     facts, domain = plan.scheduler.kubernetes, _find_domain_label(plan, pool)
     topology = facts.topology if facts and facts.topology and _is_labelled(facts.topology, pool) else None
     labels = list(topology.labels) if topology else []

@@ -94,7 +94,8 @@ class TenantQuota:
 
 def bounds(parts: Sequence[TenantQuota]) -> dict[str, int]:
     """Maximum resources of a tenant over several pools, nominal and borrowed; resources without a limit in one of them
-    are omitted."""
+    are omitted.
+    """
     names = dict.fromkeys(name for part in parts for name in part.nominal)
     return {
         name: sum(part.nominal[name] + part.borrowing_limit[name] for part in parts if name in part.nominal)
@@ -195,7 +196,8 @@ def _split_limit(limit: int, owned: list[int], capacity: list[int], unit_sizes: 
 
 def _split_in_proportion(amount: int, requested: list[int], unit_sizes: list[int]) -> list[int]:
     """The requested amounts, or a total in proportion to them: in whole units where possible, never more than
-    requested."""
+    requested.
+    """
     total = sum(requested)
     if total <= amount:
         return requested

@@ -89,7 +89,8 @@ def iter_management_runs(
     problems: Problems,
 ) -> Iterator[BmcRun]:
     """The management ports of self-managed service machines and of PDUs. A device that is on no other network has its
-    own host name on this one, except for hosts of the scheduler: their names belong to the addresses that it uses."""
+    own host name on this one, except for hosts of the scheduler: their names belong to the addresses that it uses.
+    """
     for item in machines:
         if item.is_managed:
             is_named = item.addresses is not None or any(name in item.hosts for name in scheduler_hosts)

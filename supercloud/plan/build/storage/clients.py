@@ -82,7 +82,8 @@ def _is_reached(spec: ClusterSpec, index: int, networks: Sequence[str]) -> bool:
 
 def explain_fabric_only(plan: Plan, index: int, pool: PoolPlan) -> str:
     """The reason why a pool with cables and routers to the servers of a store is not a client of it: clients must be on
-    the fabric itself. Empty if they are not connected at all."""
+    the fabric itself. Empty if they are not connected at all.
+    """
     fabric = find_client_fabric(plan.spec, plan.storage[index].fabric)
     if fabric is None or not _has_switches(plan.spec, fabric) or not _has_route(plan.spec, fabric, pool.fabrics):
         return ""
@@ -104,7 +105,8 @@ def _has_switches(spec: ClusterSpec, fabric: Fabric) -> bool:
 
 class _Same:
     """A value as a key that is equal to itself only: a spec may have many pools, which are looked up for each pool and
-    store."""
+    store.
+    """
 
     __slots__ = ("value",)
 
@@ -126,7 +128,8 @@ def _joined_by_pools(pools: _Same) -> frozenset[str]:
 
 def _explain_fabric_only(spec: ClusterSpec, index: int, fabric: Fabric) -> str:
     """The reason why clients of an Ethernet store must be on the fabric: their files name its RDMA interfaces, or their
-    names on it. Empty if they need not be."""
+    names on it. Empty if they need not be.
+    """
     store = spec.storage[index]
     if store.kind in KINDS_WITH_NAMED_CLIENTS:
         named = store.fabric and is_routed(fabric.kind, get_fabric_role(fabric)) and _has_servers(spec, fabric)

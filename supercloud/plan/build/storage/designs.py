@@ -63,7 +63,8 @@ _MAX_SET_SIZE = 1024
 
 def _double_until_enough(servers: int, usable: Callable[[int], Fraction], required: Fraction) -> int:
     """The smallest power of two times the number of servers that is sufficient; a number beyond the limit if none
-    is."""
+    is.
+    """
     for _ in range(64):
         servers *= 2
         if usable(servers) >= required:
@@ -73,7 +74,8 @@ def _double_until_enough(servers: int, usable: Callable[[int], Fraction], requir
 
 def _count_protection_servers(storage: Storage, product: StorageProduct) -> int:
     """Servers required by a declared protection, with each part on a different server: a stripe with spares, or
-    copies."""
+    copies.
+    """
     said = storage.protection
     if storage.kind == "storage-scale":
         return said.copies or 0

@@ -25,7 +25,8 @@ def find_store_fabric(plan: Plan, index: int) -> FabricPlan | None:
 
 def list_store_interfaces(plan: Plan, index: int) -> tuple[str, ...]:
     """Interfaces of a store's servers and clients, by its index in the spec: as declared, else one for each port that
-    every server has, else the bond of all ports; empty if the plan defines no names."""
+    every server has, else the bond of all ports; empty if the plan defines no names.
+    """
     declared = plan.spec.storage[index].interface
     if declared:
         return tuple(name.strip() for name in declared.split(",") if name.strip())

@@ -1,5 +1,6 @@
 """Folders of a node that belong to the operating system, the scheduler and other software: not valid as mount
-points."""
+points.
+"""
 
 from __future__ import annotations
 

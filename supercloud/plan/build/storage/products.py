@@ -86,7 +86,8 @@ def _compute_tier_throughput(
     tier: str, path: str, pools: tuple[PoolPlan, ...], catalog: Catalog, problems: Problems
 ) -> tuple[Rate | None, Rate | None, str]:
     """Throughput of the reference architecture for a number of scalable units: linear between rows, proportional
-    beyond."""
+    beyond.
+    """
     found = _find_tier_table(pools, catalog)
     if found is None:
         problems.add_error(
@@ -108,7 +109,8 @@ def _compute_tier_throughput(
 
 def compute_tier_rates(tier: str, pools: tuple[PoolPlan, ...], catalog: Catalog) -> tuple[Rate | None, Rate | None]:
     """Read and write throughput of a tier for these pools; None if the table does not have the tier or a matching
-    unit."""
+    unit.
+    """
     found = _find_tier_table(pools, catalog)
     if found is None:
         return None, None

@@ -59,7 +59,8 @@ def compute_checkpoint_need(storage: Storage, path: str, problems: Problems) -> 
 
 def require_server_count(storage: Storage, machine: Machine, count: int, path: str, problems: Problems) -> bool:
     """Check that a file system does not need more servers of a machine than the limit; ``path`` is that of the
-    storage."""
+    storage.
+    """
     if count <= MAX_MACHINES:
         return True
     problems.add_error(

@@ -147,7 +147,8 @@ def cloud_capacity_id(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_capacity_shared(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Capacity of two pools with one identifier but different machines, kinds or zones: an identifier has one of
-    each."""
+    each.
+    """
     for _ in iter_cloud_facts(plan, catalog):
         seen: dict[str, tuple[str, tuple[str, str, str | None]]] = {}
         for path, declared, _ in iter_pools(plan):

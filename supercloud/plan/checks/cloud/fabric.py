@@ -44,7 +44,8 @@ def cloud_fabric_zones(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
 
 def cloud_fabric_unused(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """Machines with the cloud's fast fabric in a pool that has none: they communicate over the ordinary network
-    only."""
+    only.
+    """
     for _, provider, _ in iter_cloud_facts(plan, catalog):
         for path, declared, pool in iter_pools(plan):
             fast = [

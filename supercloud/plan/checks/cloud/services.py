@@ -22,7 +22,7 @@ _SECRET_PATTERN = re.compile(r"(arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:[0-9]+:
 def cloud_provider(plan: Plan, catalog: Catalog) -> Iterator[Finding]:
     """A cloud for which no resources are created yet: the scheduler's configuration is still rendered."""
     kind = plan.site.kind
-    known = [name for name in catalog.list_names("providers")]
+    known = list(catalog.list_names("providers"))
     if kind != "onprem" and kind not in known:
         yield Finding(
             "cloud-provider",

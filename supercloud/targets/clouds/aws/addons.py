@@ -1,5 +1,6 @@
 """Add-ons that EKS manages: network, DNS, identities, repair and storage drivers. Permissions are granted to their
-pods."""
+pods.
+"""
 
 from __future__ import annotations
 

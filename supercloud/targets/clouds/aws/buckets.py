@@ -49,7 +49,8 @@ def _create_bucket(
     context: BuildContext, name: str, bucket_name: str | None = None, is_versioned: bool = True
 ) -> s3.Bucket:
     """Create the bucket and its access settings, which are retained together with it. ``bucket_name``: a name of the
-    user's choice."""
+    user's choice.
+    """
     key = f"bucket-{name}"
     bucket = s3.Bucket(
         context.name_child(key, "bucket"),

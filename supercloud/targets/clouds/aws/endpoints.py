@@ -18,7 +18,8 @@ the VPC only, which requires a gateway endpoint too."""
 
 def create_endpoints(context: BuildContext, network: Network, security_groups: SecurityGroups) -> None:
     """Create every endpoint of the plan. Gateways use the route tables of a created network; the user's network has
-    none."""
+    none.
+    """
     for service, kind in sorted(context.cloud.network.endpoints.items()):
         if kind == "gateway":
             _create_gateway_endpoint(context, network, security_groups, service)

@@ -85,7 +85,8 @@ def build_metadata_options(context: BuildContext) -> dict[str, Any]:
 
 def _can_expose_tags(context: BuildContext) -> bool:
     """Whether instances may read their tags: they would not start with keys that are not valid paths, or those of
-    EKS."""
+    EKS.
+    """
     rule = context.cloud.name_rules["metadata-tag-key"]
     return context.plan.scheduler.kind == "slurm" and not any(rule.find_problem(key) for key in context.cloud.tags)
 

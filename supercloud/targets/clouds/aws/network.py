@@ -97,7 +97,8 @@ class _RouteBuilder:
 
     def create_internet_routes(self) -> None:
         """Route public subnets through an internet gateway, private ones through the NAT gateway of their zone or the
-        first."""
+        first.
+        """
         public = [item for item in self.work.cloud.network.subnets if item.is_public]
         private = [item for item in self.work.cloud.network.subnets if not item.is_public]
         gateway = ec2.InternetGateway(

@@ -1,5 +1,6 @@
 """Accelerators: values of the operators that install drivers and plugins, and how accelerators are partitioned or
-shared."""
+shared.
+"""
 
 from __future__ import annotations
 
@@ -143,7 +144,8 @@ def build_dra_values(plan: Plan) -> Object:
 
 def build_objects(plan: Plan) -> Iterator[Object]:
     """Yield partitioning and sharing configurations, device classes, and a compute domain for each tenant that may
-    have one."""
+    have one.
+    """
     facts = require_kubernetes_plan(plan)
     if _NVIDIA in facts.stacks:
         pools = list_accelerator_pools(plan, _NVIDIA)

@@ -57,7 +57,8 @@ _ALLOWED_SYSCTLS = [
 
 def build_rules(extra_capabilities: Iterable[str] = ()) -> list[tuple[str, str]]:
     """Return each rule with the message of its violation. ``extra_capabilities``: further capabilities that may be
-    added."""
+    added.
+    """
     added = [*_ALLOWED_CAPABILITIES, *extra_capabilities]
     hosts = [
         f"c.?{handler}.?{way}.?host.orValue('') == ''"

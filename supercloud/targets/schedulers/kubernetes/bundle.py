@@ -60,7 +60,7 @@ def render(plan: Plan) -> Bundle:
 
 
 def build_stages(plan: Plan) -> dict[str, dict[str, list[Object]]]:
-    """folder -> file -> objects; a folder depends only on the folders before it and the charts."""
+    """Folder -> file -> objects; a folder depends only on the folders before it and the charts."""
     kueue = require_kubernetes_spec(plan).queue == "kueue"
     found: dict[str, dict[str, list[Object]]] = {
         "nodes": {"labels": labels.build_objects(plan)} if plan.site.kind == "onprem" else {},

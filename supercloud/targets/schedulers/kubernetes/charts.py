@@ -19,7 +19,7 @@ __all__ = ["build_values_files", "build_kueue_values", "build_lock", "collect_na
 
 
 def build_values_files(plan: Plan) -> dict[str, Object]:
-    """chart -> its values."""
+    """Chart -> its values."""
     return {chart.name: build_values(plan, chart) for chart in require_kubernetes_plan(plan).charts}
 
 
@@ -108,7 +108,8 @@ def _build_network_operator_values(plan: Plan) -> Object:
 
 def _weka(plan: Plan) -> Object:
     """Its pods mount file systems themselves and never become ready on other nodes, so that they are restricted to
-    nodes that mount all file systems which only some nodes mount: the driver does not distinguish them."""
+    nodes that mount all file systems which only some nodes mount: the driver does not distinguish them.
+    """
     stores = weka_stores(plan)
     pools = {pool.name: pool for index in stores for pool in list_client_pools(plan, index)}
     taints = {item["key"] for pool in pools.values() for item in build_taints(plan, pool)}

@@ -17,7 +17,7 @@ Panel = tuple[str, str, Sequence[tuple[str, str]]]
 
 
 def render_dashboards(plan: Plan) -> dict[str, str]:
-    """file -> JSON."""
+    """File -> JSON."""
     metrics = require_kubernetes_plan(plan).metrics
     found: dict[str, str] = {}
     if "dcgm" in metrics:

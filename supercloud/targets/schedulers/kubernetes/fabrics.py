@@ -246,7 +246,8 @@ def _build_gke_networks(plan: Plan, uses: list[_PoolAttachment]) -> Iterator[Obj
 
 def _build_nccl_settings(plan: Plan) -> Iterator[Object]:
     """Yield settings as variables (``envFrom``) and as the library's file in /etc, in every namespace that runs
-    jobs."""
+    jobs.
+    """
     for tenant in list_tenant_names(plan):
         for pool in plan.pools:
             if settings := build_nccl_environment(plan, pool):
@@ -269,7 +270,7 @@ def list_host_driver_pools(plan: Plan) -> list[PoolPlan]:
 
 
 def build_rail_names(plan: Plan) -> dict[str, list[tuple[str, str]]]:
-    """pool -> RDMA device and the new name of its interface, for pools whose rails are distinguished."""
+    """Pool -> RDMA device and the new name of its interface, for pools whose rails are distinguished."""
     found: dict[str, list[tuple[str, str]]] = {}
     for pool in plan.pools:
         for reach in list_attachments(plan, pool):

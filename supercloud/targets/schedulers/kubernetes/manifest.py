@@ -19,7 +19,7 @@ Object = dict[str, Any]
 
 _PLAIN_SCALAR = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+()-]*(?:[ :=,][A-Za-z0-9_./@+()-]+)*\Z")
 # Words that YAML 1.1 or 1.2 parsers read as a Boolean or as null.
-_RESERVED_WORDS = frozenset("y n yes no on off true false null".split())
+_RESERVED_WORDS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
 # Characters that JSON does not escape but YAML requires escaped.
 _ESCAPED_CHARACTERS = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _BLOCK_SCALAR_TEXT = re.compile(r"[^\x00-\x08\x0b-\x1f\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]*\Z")

@@ -229,7 +229,7 @@ def _build_worker_objects(plan: Plan) -> list[Object]:
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": [*verbs, "patch", "update"]},
         {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads/status"], "verbs": ["get", "patch", "update"]},
     ]
-    found = [
+    return [
         build_object("v1", "ServiceAccount", _MANAGER, _SYSTEM),
         build_object(f"{_RBAC}/v1", "ClusterRole", f"supercloud-{_MANAGER}", rules=rules),
         build_object(
@@ -240,4 +240,3 @@ def _build_worker_objects(plan: Plan) -> list[Object]:
             subjects=[{"kind": "ServiceAccount", "name": _MANAGER, "namespace": _SYSTEM}],
         ),
     ]
-    return found

@@ -115,7 +115,8 @@ def _build_host_network_rules(plan: Plan) -> Iterator[tuple[str, str]]:
 
 def _iter_host_network_resources(plan: Plan, pool: str) -> Iterator[str]:
     """Yield the resources that pods on the host network of a pool request: its rails, or accelerators if rails have no
-    name."""
+    name.
+    """
     found = plan.get_pool(pool)
     for reach in list_attachments(plan, found):
         if reach.needs_host_network:

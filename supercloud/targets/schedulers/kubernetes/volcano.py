@@ -26,7 +26,8 @@ _PRIORITY_VALUES = {"low": 0, "normal": 500, "high": 1000}
 
 def build_files(plan: Plan) -> dict[str, list[Object]]:
     """Build queues and, if the wiring is known, HyperNodes. On a cloud Volcano discovers them
-    (:func:`build_discovery_configuration`)."""
+    (:func:`build_discovery_configuration`).
+    """
     volcano = require_kubernetes_plan(plan).volcano
     assert volcano is not None, "a plan whose Volcano release is unknown has an error finding"
     found = {"queues": list(_build_queues(plan, volcano.queues))}
@@ -181,7 +182,7 @@ def _format_name(level: str, group: str) -> str:
 
 
 def _group_members(outer: Level, inner: Level) -> dict[str, list[Object]]:
-    """outer group -> the inner groups whose first host is in it."""
+    """Outer group -> the inner groups whose first host is in it."""
     starts: dict[str, list[tuple[int, int, str]]] = {}
     for group in outer.groups:
         for part in group.hosts.ranges:

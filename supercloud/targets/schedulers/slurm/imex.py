@@ -18,7 +18,8 @@ __all__ = ["render_imex_files", "list_imex_pools"]
 
 def list_imex_pools(plan: Plan) -> list[PoolPlan]:
     """Return on-prem pools whose jobs get channels of switch/nvidia_imex; on clouds addresses are not known in
-    advance."""
+    advance.
+    """
     if plan.site.kind != "onprem" or not require_slurm_release(plan).abilities.imex:
         return []
     return [pool for pool in plan.pools if pool.has_imex]

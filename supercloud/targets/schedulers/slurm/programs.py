@@ -1,5 +1,6 @@
 """The programs of the bundle: prolog and epilog, health check, and programs for the administrator. They are the same
-for every cluster; differences are in tables that they contain or read."""
+for every cluster; differences are in tables that they contain or read.
+"""
 
 from __future__ import annotations
 

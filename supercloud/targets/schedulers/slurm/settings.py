@@ -44,7 +44,8 @@ _LARGE_CLUSTER_NODES = 2000
 
 def render_setting_lines(plan: Plan, writer: ConfigWriter) -> Iterator[str]:
     """Yield lines under headings; options of the spec override the others and come last, their items of list-valued
-    keys are added to the rendered ones."""
+    keys are added to the rendered ones.
+    """
     given = {key.lower(): (key, value) for key, value in require_slurm_spec(plan).options.items()}
     replaced = {
         key.lower() for option, keys in REPLACED_OPTIONS.items() if option.lower() in given for key in keys

@@ -62,7 +62,8 @@ def select_partition_locality(plan: Plan, partition: Partition) -> Locality:
 
 def select_blocks(locality: Locality, release: SlurmRelease) -> tuple[Group, ...]:
     """Return the blocks that the release supports: some releases do not start if a block has fewer nodes than the
-    others."""
+    others.
+    """
     groups, base = locality.levels[0].groups, _compute_base_size(locality)
     return groups if release.abilities.short_blocks else tuple(item for item in groups if len(item.hosts) == base)
 

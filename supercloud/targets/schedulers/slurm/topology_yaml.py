@@ -164,7 +164,8 @@ def _build_torus(locality: Locality) -> dict[str, Any]:
 
 def _build_dimensions(lengths: tuple[int, ...]) -> dict[str, int]:
     """Return dimensions under Slurm's names: its nodes are numbered along x first, the plan's along the last
-    dimension."""
+    dimension.
+    """
     return dict(zip("xyz", (*reversed(lengths), 1, 1), strict=False))
 
 

@@ -1,5 +1,6 @@
 """Differences between planned and discovered cables, each reported once: whole devices first, then swapped cables,
-cables in the wrong port, missing and extra ones. Many wrong cables with one cause are one difference."""
+cables in the wrong port, missing and extra ones. Many wrong cables with one cause are one difference.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +163,8 @@ def count_checked_links(planned: PlannedLinks, discovered: DiscoveredLinks) -> i
 
 def _find_swaps(comparison: _Comparison, differences: list[Difference]) -> list[WrongLink]:
     """Find pairs of links with exchanged ends, single ones or as part of a larger mistake; returns the remaining wrong
-    links."""
+    links.
+    """
     by_pair: dict[frozenset[int], list[WrongLink]] = defaultdict(list)
     rest: list[WrongLink] = []
     for item in comparison.wrong_links:

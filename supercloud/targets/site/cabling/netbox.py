@@ -98,7 +98,8 @@ def render_netbox_files(plan: Plan, tables: list[CableTable]) -> dict[str, str]:
 
 def _format_csv(head: str, rows: Iterable[Sequence[object]]) -> str:
     """Format CSV. NetBox reads cells literally: ``_render_device_type`` writes names like cells, so that they are equal
-    in both files."""
+    in both files.
+    """
     return format_csv(head.split(","), rows)
 
 

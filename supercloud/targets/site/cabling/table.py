@@ -46,7 +46,8 @@ COLUMNS = (
 
 def render_table(plan: Plan, table: CableTable) -> str:
     """Render the CSV of one fabric. Links of one twin-port cable or splitter have the same number in the first
-    column."""
+    column.
+    """
     racks = np.array([rack.name for rack in plan.layout.racks] + [""] if plan.layout else [""], dtype=object)
     name, width = table.fabric.name, max(5, len(str(table.cable_count)))
     kinds: list[tuple[str, str, dict[str, str]]] = [
@@ -106,7 +107,8 @@ def render_table(plan: Plan, table: CableTable) -> str:
 
 def format_labels(table: CableTable) -> tuple[list[str], list[str]]:
     """Format the labels of both ends of every link: the port name printed on the device, and in brackets the name in
-    the switch's operating system if it differs."""
+    the switch's operating system if it differs.
+    """
     found = []
     for side in ("source", "target"):
         printed = append_lanes(
@@ -137,7 +139,8 @@ def list_system_names(table: CableTable, side: str) -> NDArray[Any]:
 
 def iter_lane_names(table: CableTable) -> Iterator[tuple[int, str, str]]:
     """Yield for Ethernet the row of each link at a part of a split port, its name in the switch's system, and its name
-    in LLDP if that differs."""
+    in LLDP if that differs.
+    """
     splits = {service.name: service.split for service in table.fabric.services}
     for row in np.flatnonzero(table.lane > 0).tolist():
         run = table.devices[table.target_set[row]].switch_run

@@ -116,7 +116,8 @@ def _iter_contents(plan: Plan, contents: RackContents) -> Iterable[Sequence[obje
 
 def _iter_circuits(plan: Plan, contents: RackContents) -> Iterable[Sequence[object]]:
     """Yield one line per distribution unit with its load, an equal share of the rack's, and its load after a feed
-    loss."""
+    loss.
+    """
     groups = plan.facility.racks if plan.facility else ()
     for rack in plan.layout.racks if plan.layout else ():
         group = groups[rack.group] if rack.group >= 0 else None

@@ -95,7 +95,8 @@ def are_rails_joined(underlay: Underlay) -> bool:
 
 def _find_devices(pool: PoolPlan, underlay: Underlay) -> tuple[str, ...]:
     """Return RDMA devices of the fabric's links, by NIC and within it by plane; empty if they are not in the
-    catalog."""
+    catalog.
+    """
     hosts = underlay.rails.node_links
     for adapter in pool.machine.adapters:
         if (

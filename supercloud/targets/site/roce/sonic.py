@@ -129,9 +129,9 @@ def _build_port_tables(ports: Sequence[str], contract: QosPolicy) -> dict[str, d
     }
     return {
         "CABLE_LENGTH": {"AZURE": {port: f"{contract.cable.ceil('m')}m" for port in ports}},
-        "PFC_WD": {port: watch for port in ports},
+        "PFC_WD": dict.fromkeys(ports, watch),
         "PORT": {port: {"admin_status": "up", "mtu": str(contract.mtu)} for port in ports},
-        "PORT_QOS_MAP": {port: mapped for port in ports},
+        "PORT_QOS_MAP": dict.fromkeys(ports, mapped),
         "QUEUE": queues,
     }
 

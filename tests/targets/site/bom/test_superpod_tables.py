@@ -29,7 +29,7 @@ def count(bill: list[dict[str, str]], section: str, *words: str) -> int:
 
 
 @pytest.mark.parametrize(
-    ("published", "section", "words"),
+    "published, section, words",
     [
         (127, "machines", ["dgx-h100"]),
         (4, "machines", ["UFM 3.1 appliance"]),
@@ -98,7 +98,8 @@ def test_out_of_band_devices(bill: list[dict[str, str]]) -> None:
 @pytest.mark.slow
 def test_what_decides_the_369_modules_of_the_storage_switches() -> None:
     """254 + 2 x 240 straight fibres need (254 + 2)/2 + 240 cages, as a rail of 127 nodes leaves half a cage empty; the
-    52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves."""
+    52 active splitters bring their ends; the two splitters of fibre fill one cage, or take one each on two leaves.
+    """
 
     def modules(*changes: tuple[str, str]) -> int:
         text = SPEC.read_text()

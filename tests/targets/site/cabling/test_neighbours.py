@@ -71,7 +71,7 @@ def heard(plan: Plan, far: str = "system_names") -> dict[str, list[Row]]:
 
 
 def json0(rows: list[Row]) -> str:
-    """lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
+    """Lldpctl -f json0: lists all the way down, the same whatever the number of neighbours."""
     return json.dumps(
         {
             "lldp": [
@@ -107,7 +107,7 @@ def json0(rows: list[Row]) -> str:
 
 
 def sonic(rows: list[Row]) -> str:
-    """show lldp table, as sonic-utilities prints it."""
+    """Show lldp table, as sonic-utilities prints it."""
     lines = [
         "Capability codes: (R) Router, (B) Bridge, (O) Other",
         "LocalPort    RemoteDevice                     RemotePortID       Capability    RemotePortDescr",
@@ -120,7 +120,7 @@ def sonic(rows: list[Row]) -> str:
 
 
 def nvue(rows: list[Row]) -> str:
-    """nv show interface lldp, as NVIDIA's reference of NVUE prints it."""
+    """Nv show interface lldp, as NVIDIA's reference of NVUE prints it."""
     lines = [
         "Interface  Speed  Type  Remote Host                      Remote Port      ",
         "---------  -----  ----  -------------------------------  -----------------",
@@ -131,7 +131,7 @@ def nvue(rows: list[Row]) -> str:
 
 
 def nclu(rows: list[Row]) -> str:
-    """net show lldp, of Cumulus Linux before NVUE."""
+    """Net show lldp, of Cumulus Linux before NVUE."""
     lines = [
         "LocalPort  Speed  Mode     RemoteHost                       RemotePort",
         "---------  -----  -------  -------------------------------  -----------------",
@@ -141,7 +141,7 @@ def nclu(rows: list[Row]) -> str:
 
 
 def nvue_json(rows: list[Row]) -> str:
-    """nv show interface --view lldp -o json."""
+    """Nv show interface --view lldp -o json."""
     return json.dumps(
         {
             port: {
@@ -162,7 +162,7 @@ def nvue_json(rows: list[Row]) -> str:
 
 
 def plain(rows: list[Row]) -> str:
-    """lldpctl without options, as lldpd 1.0.16 prints it."""
+    """Lldpctl without options, as lldpd 1.0.16 prints it."""
     rule = "-" * 79
     lines = [rule, "LLDP neighbors:", rule]
     for port, name, other in rows:
@@ -205,9 +205,7 @@ def written(folder: Path, rows: dict[str, list[Row]], form: Callable[[list[Row]]
     return folder
 
 
-@pytest.mark.parametrize(
-    ("system", "far", "form"), FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__
-)
+@pytest.mark.parametrize("system, far, form", FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__)
 def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path) -> None:
     plan = plan_with(system)
     rows = heard(plan, far)
@@ -229,9 +227,7 @@ def test_every_form_of_every_system(system: str, far: str, form: Callable[[list[
     assert missing.kind == "missing" and missing.problem.startswith(f"{leaf}:") and spine in missing.problem
 
 
-@pytest.mark.parametrize(
-    ("system", "far", "form"), FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__
-)
+@pytest.mark.parametrize("system, far, form", FORMS, ids=lambda item: item if isinstance(item, str) else item.__name__)
 def test_ends_of_a_split_port_are_told_apart(
     system: str, far: str, form: Callable[[list[Row]], str], tmp_path: Path
 ) -> None:
@@ -304,7 +300,7 @@ def test_one_file_with_the_tables_of_several_switches(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         (
             sonic([("Ethernet0", "compute-leaf-002", "etp1a")]).rpartition("Total")[0]
@@ -342,7 +338,7 @@ def test_a_neighbour_without_a_name_is_known_by_its_chassis(tmp_path: Path) -> N
     assert stranger.kind == "unknown" and "aa:bb:cc:00:11:22 is not in the plan" in stranger.problem
 
 
-@pytest.mark.parametrize(("cut", "said"), [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
+@pytest.mark.parametrize("cut, said", [(-200, "no line of dashes after the neighbour of"), (-130, "has no PortID")])
 def test_plain_text_that_was_cut(cut: int, said: str, tmp_path: Path) -> None:
     text = plain([("swp1s0", "train-0001", "b8:3f:d2:12:34:56"), ("swp1s1", "train-0002", "b8:3f:d2:12:34:57")])
     whole = text[:cut] if said.startswith("no line") else text[: text.rindex("    PortID")] + "-" * 79 + "\n"

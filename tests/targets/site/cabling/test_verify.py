@@ -139,7 +139,7 @@ def renamed(net: Net, names: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "cables"),
+    "one, other, cables",
     [
         ("compute-leaf-001", "compute-leaf-002", 63),
         ("compute-spine-001", "compute-spine-016", 64),
@@ -218,7 +218,7 @@ def test_truncated_output_is_an_error_with_its_line(net: Net, plan: Plan, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("", "1: the file is empty"),
         ("hello\n", "1: neither ibnetdiscover nor"),

@@ -116,7 +116,8 @@ def test_nodes_of_a_tenant_match_at_index_0_and_those_of_two_tenants_nowhere(fol
 
 def test_the_subnet_managers_host_is_no_member_of_tenants(folder: Path) -> None:
     """SELF in a tenant's partition would have the machine that runs the subnet manager reach all tenants as a full
-    member, and tenants' nodes through it."""
+    member, and tenants' nodes through it.
+    """
     text = render(plan_of(guided(LLM, VISION), folder), "infiniband")["compute/partitions.conf"]
     assert text.count("SELF") == 1
 

@@ -142,7 +142,7 @@ def test_the_m_key_is_read_where_the_manager_starts(host: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "mode", "said"),
+    "text, mode, said",
     [
         (None, 0o600, "is missing"),
         ("0x1", 0o644, "readable by other users"),
@@ -203,7 +203,7 @@ def dgx(tmp_path: Path, host: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("more", "guid", "priority"),
+    "more, guid, priority",
     [
         ({"OPENSM_HOST": "train-0003"}, 0xA1, 14),  # the first rail of the catalog's device
         ({"OPENSM_HOST": "compute-manager-02"}, 0xA2, 7),  # by the GUID that the spec's file has
@@ -221,7 +221,7 @@ def test_the_manager_binds_to_the_port_on_its_fabric(dgx: Path, more: dict[str, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("more", "said"),
+    "more, said",
     [
         ({"OPENSM_HOST": "other"}, "has 3 InfiniBand ports"),
         ({"OPENSM_HOST": "compute-manager-01"}, "to one of mlx5_0/1 mlx5_11/1 mlx5_5/1"),
