@@ -21,9 +21,10 @@ PYTHON = VENV / "bin" / "python"
 
 
 def main() -> None:
+    """Create the environment, unless it works already."""
     if works():
         return
-    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True)
+    made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], capture_output=True, check=False)
     if made.returncode or not works():
         subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(VENV)], check=True)
         with tempfile.TemporaryDirectory() as folder:
@@ -33,12 +34,13 @@ def main() -> None:
 
 
 def works() -> bool:
-    return (
-        PYTHON.exists() and not subprocess.run([str(PYTHON), "-m", "pip", "--version"], capture_output=True).returncode
-    )
+    """Whether the environment has a Python that starts, and pip."""
+    command = [str(PYTHON), "-m", "pip", "--version"]
+    return PYTHON.exists() and not subprocess.run(command, capture_output=True, check=False).returncode
 
 
 def download_pip(folder: Path) -> Path:
+    """Download the newest wheel of pip from the package index, and compare its digest with that of the index."""
     index = os.environ.get("PIP_INDEX_URL", "https://pypi.org/simple").rstrip("/")
     page_url = f"{index}/pip/"
     with urllib.request.urlopen(page_url, timeout=60) as answer:

@@ -110,7 +110,7 @@ def test_waits_for_real_parts_poll_and_are_patient() -> None:
                 hasty.append(f"{place}: a sleep of fixed length; use wait_for or check_stays of polling.py")
             for word in call.keywords:
                 limit = word.value.value if isinstance(word.value, ast.Constant) else None
-                if word.arg in ("timeout", "seconds", "limit") and isinstance(limit, int | float) and limit < 60:
-                    if "urlopen" not in name:
-                        hasty.append(f"{place}: a limit of less than a minute")
+                is_short = isinstance(limit, int | float) and limit < 60
+                if word.arg in ("timeout", "seconds", "limit") and is_short and "urlopen" not in name:
+                    hasty.append(f"{place}: a limit of less than a minute")
     assert hasty == []

@@ -82,6 +82,7 @@ class Server:
         self.context = ssl.create_default_context(cafile=os.environ.get("KUBE_CA") or str(ACCOUNT / "ca.crt"))
 
     def call(self, path, method="GET", body=None):
+        """Send a request, and return the JSON of the response."""
         headers = dict(self.headers, **{"Content-Type": "application/merge-patch+json"})
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(self.url + path, data, headers, method=method)
@@ -89,6 +90,7 @@ class Server:
             return json.load(answer)
 
     def nodes(self):
+        """All nodes of the cluster, read in pages."""
         after = ""
         while True:
             query = urllib.parse.urlencode({"limit": 500, **({"continue": after} if after else {})})
@@ -100,6 +102,7 @@ class Server:
 
 
 def main(folder):
+    """Apply the table of labels and taints in a folder to all nodes; the exit code is 1 if a node was not changed."""
     table, server = read_table(pathlib.Path(folder)), Server()
     changed = failed = 0
     for node in server.nodes():

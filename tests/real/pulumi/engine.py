@@ -134,7 +134,7 @@ class Engine:
         return shown
 
     def up(self, *options: str) -> dict[str, int]:
-        """Update; how many resources it created, updated, …"""
+        """Update, and count the resources that it created, updated and so on."""
         self.run("up", "--yes", "--skip-preview", *options)
         return self.changes()
 
