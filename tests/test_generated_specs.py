@@ -27,7 +27,7 @@ JOBS = [yaml.safe_load(path.read_text()) for path in sorted(EXAMPLES[0].parent.p
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whole_files_or_findings_and_many_are_rendered(part: int, tmp_path: Path) -> None:
+def test_generated_specs_render_completely_or_have_findings(part: int, tmp_path: Path) -> None:
     found = Counter(try_spec(number, tmp_path) for number in range(part * MANY // PARTS, (part + 1) * MANY // PARTS))
     assert found["rendered"] > found.total() / 3, found
 

@@ -28,7 +28,7 @@ _BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?```(?P<kind>\w+)\n(?P<t
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_shows_what_happens(page: Path, tmp_path: Path, write_generated: bool) -> None:
+def test_a_page_shows_events(page: Path, tmp_path: Path, write_generated: bool) -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SUPERCLOUD"))}
     env = kept | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

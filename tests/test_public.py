@@ -84,6 +84,8 @@ def test_unknown_names_are_attribute_errors() -> None:
         (lambda: supercloud.Executor("cluster.yaml"), "Executor requires a plan or a fleet, not the str"),
     ],
 )
-def test_an_argument_of_another_kind_is_told_what_the_function_takes(call: Callable[[], object], says: str) -> None:
+def test_an_argument_of_a_wrong_type_names_the_parameters_of_the_function(
+    call: Callable[[], object], says: str
+) -> None:
     with pytest.raises(supercloud.InputError, match=re.escape(says)):
         call()

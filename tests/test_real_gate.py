@@ -101,7 +101,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
         yield from _calls(child)
 
 
-def test_waits_for_real_parts_poll_and_are_patient() -> None:
+def test_waits_for_real_components_poll_for_minutes() -> None:
     hasty = []
     for path in REAL.rglob("*.py"):
         for call in _calls(ast.parse(path.read_text())):

@@ -166,12 +166,12 @@ def asked(server: str, site: Path, *options: str) -> list[str]:
     return found.read_text().split() if found.exists() else []
 
 
-def test_a_host_is_known_by_its_mac(server: str, site: Path) -> None:
+def test_a_host_is_identified_by_its_mac(server: str, site: Path) -> None:
     run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:01:01")
     assert asked(server, site) == ["10.1.0.1", "255.255.0.0", "10.1.0.254", "train-0001", "roce-small.example"]
 
 
-def test_without_a_mac_by_the_name_it_says(server: str, site: Path) -> None:
+def test_a_host_without_a_mac_is_identified_by_its_name(server: str, site: Path) -> None:
     run("ip", "-n", f"{server}c", "link", "set", "wire", "address", "02:00:00:00:09:09")
     assert asked(server, site, "-x", "hostname:train-0016")[0] == "10.1.0.16"
 

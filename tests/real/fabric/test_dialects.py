@@ -176,7 +176,7 @@ def lines(text: str) -> set[tuple[str, str]]:
     return found
 
 
-def test_eos_says_what_arista_would_render() -> None:
+def test_eos_configuration_matches_arista_avd() -> None:
     plan = resolve(loads(SPEC))
     assert plan.networks is not None
     (underlay,) = plan.networks.underlays
@@ -294,7 +294,7 @@ def bridged_facts(view: BridgeSwitch) -> dict[str, Any]:
     return facts
 
 
-def test_bridged_eos_says_what_arista_would_render() -> None:
+def test_bridged_eos_configuration_matches_arista_avd() -> None:
     plan = resolve(loads(BRIDGED))
     assert not plan.errors, plan.errors
     for network in build_bridged_networks(plan):

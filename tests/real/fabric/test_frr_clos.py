@@ -274,7 +274,7 @@ def test_leaves_announce_one_prefix(which: str, request: pytest.FixtureRequest) 
             assert not any(f"{node.address}/31" in far for node in leaf.host_ports if node.host not in lab.servers)
 
 
-def test_the_loss_of_a_spine_is_survived(clos: frr_lab.Lab) -> None:
+def test_the_fabric_survives_the_loss_of_a_spine(clos: frr_lab.Lab) -> None:
     frr_lab.eventually("routes are there", lambda: wrong_routes(clos)[:5])
     nodes = list(clos.nodes.items())
     (one, first), (_, last) = nodes[0], nodes[-1]

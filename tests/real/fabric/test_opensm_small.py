@@ -26,7 +26,7 @@ def installed() -> None:
 
 
 @pytest.mark.parametrize("nodes, switches", [(1, 1), (8, 1), (9, 5), (16, 6), (20, 9), (24, 10)])
-def test_a_small_fabric_comes_up_and_has_our_cables(nodes: int, switches: int, tmp_path: Path) -> None:
+def test_a_small_fabric_comes_up_with_the_planned_cables(nodes: int, switches: int, tmp_path: Path) -> None:
     spec = tmp_path / "cluster.yaml"
     spec.write_text(SPEC.read_text().replace("nodes: 16", f"nodes: {nodes}"))
     plan = sc.resolve(sc.load(spec))

@@ -209,7 +209,7 @@ def test_the_demo_job_completes_over(cluster: Cluster, via: str) -> None:
     assert as_ada(cluster, "logs", number, token=token).splitlines() == ["hello on installed sees 0,1"] * NODES
 
 
-def test_the_configuration_belongs_to_root_and_keys_to_nobody_else(cluster: Cluster) -> None:
+def test_configuration_and_keys_belong_to_root(cluster: Cluster) -> None:
     def look(machine: Machine) -> dict[str, str]:
         said = machine.run("stat -c '%n %U:%G %a' /etc/slurm $(find /etc/slurm -type f) /etc/munge/munge.key").stdout
         return dict(line.split(" ", 1) for line in said.splitlines())
@@ -241,7 +241,7 @@ def test_slurmrestd_runs_as_its_own_user_behind_tls(cluster: Cluster) -> None:
     assert "HTTP Error 400" in plain.stderr, plain.stderr  # nginx: a plain request to a port of TLS
 
 
-def test_an_ordinary_user_reaches_a_node_only_while_a_job_runs_there(cluster: Cluster) -> None:
+def test_an_ordinary_user_can_log_in_to_a_node_only_while_a_job_runs_there(cluster: Cluster) -> None:
     login = cluster["login1"]
     refused = login.run("ssh train-0002 true", user="ada", check=False)
     assert refused.returncode == 255 and "no active jobs" in refused.stderr, refused.stderr
@@ -252,7 +252,7 @@ def test_an_ordinary_user_reaches_a_node_only_while_a_job_runs_there(cluster: Cl
     login.run(f"scancel {job}", user="ada")
 
 
-def test_what_runs_without_accelerators_leaves_memory_for_them(cluster: Cluster) -> None:
+def test_jobs_without_accelerators_leave_memory_for_others(cluster: Cluster) -> None:
     login = cluster["login1"]
     shown = login.run("srun -t 1 sh -c 'scontrol -o show job $SLURM_JOB_ID'", user="ada").stdout
     memory = re.search(r" TRES=\S*mem=(\d+)M", shown)

@@ -85,7 +85,7 @@ def test_the_manager_of_a_fleet_is_accepted(lab: Lab) -> None:
             assert served.put(item, dry=True), f"{path}: {item['kind']}"
 
 
-def test_what_charts_make_is_accepted(lab: Lab, tmp_path: Path) -> None:
+def test_rendered_charts_are_accepted(lab: Lab, tmp_path: Path) -> None:
     """With rendered values, by the server the charts are made for; the rest needs resources of charts not to be had."""
     served = Served(lab.api)
     unknown, refused, asked = set(), [], 0
@@ -110,7 +110,7 @@ def test_what_charts_make_is_accepted(lab: Lab, tmp_path: Path) -> None:
     assert asked > 100
 
 
-def test_kinds_nobody_serves_are_known(lab: Lab) -> None:
+def test_kinds_that_the_api_server_does_not_serve_are_listed(lab: Lab) -> None:
     """What the server does not have is either of an older Kueue or has a schema of our own."""
     served = Served(lab.api)
     missing = {
@@ -284,7 +284,7 @@ def _why(lab: Lab, job: str) -> str | None:
 # -- isolation ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_user_has_rights_in_the_own_namespace_only(lab: Lab) -> None:
+def test_a_user_has_permissions_in_its_own_namespace_only(lab: Lab) -> None:
     rights = [("batch", "jobs"), ("jobset.x-k8s.io", "jobsets"), ("", "pods"), ("", "secrets"), ("", "configmaps")]
     for (group, resource), space in itertools.product(rights, ("llm", "vision", "default", "kube-system")):
         assert _may(lab, "ada", "create", group, resource, space) == (space == "llm"), (resource, space)
@@ -340,7 +340,7 @@ PODS: list[tuple[str, Json, str | None]] = [
 
 
 @pytest.mark.parametrize("name, more, refusal", PODS, ids=[item[0] for item in PODS])
-def test_pods_of_tenants_are_held_to_the_baseline(lab: Lab, name: str, more: Json, refusal: str | None) -> None:
+def test_pods_of_tenants_must_meet_the_baseline(lab: Lab, name: str, more: Json, refusal: str | None) -> None:
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": POD | more}
     try:
         lab.api.post("/api/v1/namespaces/llm/pods", pod, dryRun="All")
@@ -394,7 +394,7 @@ def _refused(lab: Lab, pod: Json) -> str:
     return ""
 
 
-def test_a_pod_of_no_job_is_held_to_the_limits_of_jobs(lab: Lab, limited: int) -> None:
+def test_a_pod_without_a_job_has_the_limits_of_jobs(lab: Lab, limited: int) -> None:
     """A queue takes such a pod as a job: with the priority of its label, and for as long as it says itself."""
     key, timed = "kueue.x-k8s.io/priority-class", {"activeDeadlineSeconds": limited}
     assert not _refused(lab, _bare(**timed)) and not _refused(lab, _bare({key: "normal"}, **timed))

@@ -172,7 +172,7 @@ def test_samples_fire_the_alert_that_is_meant(series: list[tuple[str, str]], ale
     fired(tmp_path, BUNDLES["onprem"][1], BUSY + series, "30m", alerts)
 
 
-def test_what_is_just_below_a_limit_fires_nothing(tmp_path: Path) -> None:
+def test_values_just_below_a_limit_fire_no_alert(tmp_path: Path) -> None:
     fired(tmp_path, BUNDLES["onprem"][1], BUSY + QUIET, "30m", [])
 
 
@@ -260,7 +260,7 @@ def test_helm_takes_the_values(key: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", [key for key, (chart, _, _) in CHARTED.items() if chart.name == "volcano"])
-def test_volcano_can_read_what_its_chart_makes_of_our_configuration(key: str, tmp_path: Path) -> None:
+def test_volcano_can_read_the_configuration_that_its_chart_renders(key: str, tmp_path: Path) -> None:
     """A template may quote a text once more, and the program then reads a text where it looks for fields."""
     found = {
         name: yaml.safe_load(text)
@@ -282,7 +282,7 @@ def unknown(given: Json, known: Json, path: str = "") -> Iterator[str]:
             yield from unknown(value, known[name], f"{path}{name}.")
 
 
-def test_a_wrong_value_is_seen() -> None:
+def test_a_wrong_value_is_reported() -> None:
     assert list(unknown({"a": {"b": 1, "c": {"d": 2}}, "x": 1}, {"a": {"b": 0, "c": {}}})) == ["x"]
 
 

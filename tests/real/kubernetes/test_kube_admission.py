@@ -123,7 +123,7 @@ def _samples(verdict: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_what_the_baseline_refuses_is_refused(judge: Judge, space: str) -> None:
+def test_pods_that_violate_the_baseline_are_rejected(judge: Judge, space: str) -> None:
     found = {
         name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
         for name, item in _samples("fail")
@@ -135,7 +135,7 @@ def test_what_the_baseline_refuses_is_refused(judge: Judge, space: str) -> None:
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_what_the_baseline_admits_is_admitted(judge: Judge, space: str) -> None:
+def test_pods_that_meet_the_baseline_are_admitted(judge: Judge, space: str) -> None:
     found = {
         name: judge.refusal(space, item["spec"], annotations=item["metadata"].get("annotations", {}))
         for name, item in _samples("pass")
@@ -168,7 +168,7 @@ REFUSED: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_each_kind_of_container_is_held_to_each_rule(judge: Judge, place: str) -> None:
+def test_each_rule_applies_to_each_kind_of_container(judge: Judge, place: str) -> None:
     """Ephemeral ones are added to a pod that runs, by a request of their own."""
     judge.lab.apply(
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "there", "namespace": "pinned"}, "spec": _pod(MAIN)}
@@ -289,7 +289,7 @@ def test_the_hosts_network_is_only_for_pods_on_its_rails(judge: Judge, spec: Jso
     assert judge.refusal("pinned", spec), "no fabric there needs it"
 
 
-def test_where_rails_have_no_name_accelerators_stand_for_them(judge: Judge) -> None:
+def test_unnamed_rails_are_identified_by_accelerators(judge: Judge) -> None:
     asked = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "8"}}}
     assert not judge.refusal("host-way", _pod(asked, hostNetwork=True))
     none = MAIN | QUIET | {"resources": {"limits": {"amd.com/gpu": "0"}}}
@@ -368,7 +368,7 @@ def test_services_of_tenants_stay_inside(judge: Judge, more: Json, message: str)
         assert message in refusal if message else not refusal
 
 
-def test_what_was_there_before_the_rules_can_be_labelled_and_deleted(judge: Judge) -> None:
+def test_older_objects_can_be_labelled_and_deleted(judge: Judge) -> None:
     """A finalizer, a label, an owner: nothing of it is refused for what the pod was admitted with."""
     api, path = judge.lab.api, "/api/v1/namespaces/free/pods"
     bad = _pod(MAIN | {"securityContext": {"privileged": True}})

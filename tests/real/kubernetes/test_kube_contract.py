@@ -55,7 +55,7 @@ def engine(cluster: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     return KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
 
 
-def test_a_job_is_taken_back_only_before_it_begins(engine: KubernetesEngine, cluster: World) -> None:
+def test_a_job_is_recalled_only_before_it_starts(engine: KubernetesEngine, cluster: World) -> None:
     assert isinstance(engine, RecallsJobs)
     runs = contract.submitted(engine, "long", "runs")
     eventually(contract.reaches(engine, runs, State.RUNNING))
@@ -72,7 +72,7 @@ def test_a_job_is_taken_back_only_before_it_begins(engine: KubernetesEngine, clu
         cluster.lab.api.patch("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/llm", {"spec": {"stopPolicy": "None"}})
 
 
-def test_what_is_free_is_seen(engine: KubernetesEngine, cluster: World) -> None:
+def test_free_nodes_are_listed(engine: KubernetesEngine, cluster: World) -> None:
     job = a_job(engine, "long", accelerators={"type": "h100", "count": 16}, time_limit="1 h")
     at = place(job, cluster.plan)
     assert isinstance(at, Placement)

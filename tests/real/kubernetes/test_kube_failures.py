@@ -7,13 +7,13 @@ from kube_world import World
 PODS = "/api/v1/namespaces/llm/pods"
 
 
-def test_an_exit_code_ends_the_job_and_is_said(cluster: World) -> None:
+def test_an_exit_code_ends_the_job_and_is_reported(cluster: World) -> None:
     job = cluster.submit(name="bad", command=["sh", "-c", "exit 3"], accelerators={"count": 16})
     ended = cluster.reaches(job, "FAILED")
     assert (ended.exit_code, ended.reason, ended.attempt) == (3, "ended with exit code 3", 1)
 
 
-def test_exit_codes_are_tried_again_by_rule(cluster: World) -> None:
+def test_exit_codes_are_retried_by_rule(cluster: World) -> None:
     rule = {"exit_codes": [42, 43], "action": "retry"}
     job = cluster.submit(name="again", command=["sh", "-c", "exit 42"], retries=2, retry_rules=[rule])
     ended = cluster.reaches(job, "FAILED")
@@ -28,7 +28,7 @@ def test_a_time_limit_ends_it(cluster: World) -> None:
     assert cluster.reaches(job, "TIMEOUT").reason == "it exceeded its time limit"
 
 
-def test_a_lost_node_starts_the_whole_job_again_elsewhere(cluster: World) -> None:
+def test_a_lost_node_restarts_the_whole_job_on_other_nodes(cluster: World) -> None:
     job = cluster.submit(name="gang", accelerators={"type": "h100", "count": 32}, retries=1)
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[0]
@@ -54,7 +54,7 @@ def test_a_cancelled_job_leaves_nothing(cluster: World) -> None:
     assert cluster.record(job).state == "CANCELLED"
 
 
-def test_an_array_is_so_many_jobs_and_one(cluster: World) -> None:
+def test_an_array_is_one_job_with_tasks(cluster: World) -> None:
     job = cluster.submit(name="many", command=["true"], array=5, accelerators={"count": 8})
     assert cluster.reaches(job, "COMPLETED").exit_code == 0
     numbers = {pod["metadata"]["labels"]["supercloud.dev/array-index"] for pod in cluster.lab.api.iter_items(PODS)}

@@ -45,13 +45,13 @@ def call(cluster: World, executor: Executor) -> Callable[..., FunctionJob]:
     return made
 
 
-def test_what_it_returns_comes_back(call: Callable[..., FunctionJob]) -> None:
+def test_results_of_a_function_are_returned(call: Callable[..., FunctionJob]) -> None:
     there = call(called.add, 40)
     assert there.result(60) == 42
     assert set("".join(there.logs()).splitlines()) == {"adding on rank 0", "adding on rank 1"}
 
 
-def test_what_it_raises_comes_back(call: Callable[..., FunctionJob]) -> None:
+def test_exceptions_of_a_function_are_returned(call: Callable[..., FunctionJob]) -> None:
     there = call(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         there.result(60)

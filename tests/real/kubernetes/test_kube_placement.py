@@ -24,7 +24,7 @@ def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
     assert sorted(parts.values()) == [16, 16]
 
 
-def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
+def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: World) -> None:
     fill = [
         cluster.submit(name=f"fill{number}", accelerators=H100 | {"count": 160}, tenant="vision") for number in range(2)
     ]
@@ -40,7 +40,7 @@ def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> Non
     cluster.reaches(job, "RUNNING")
 
 
-def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> None:
+def test_a_job_of_higher_priority_preempts_and_releases_nodes(cluster: World) -> None:
     low = cluster.submit(name="low", accelerators=H100 | {"count": 512}, priority="low")
     cluster.reaches(low, "RUNNING")
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
@@ -52,7 +52,7 @@ def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> 
     assert cluster.reaches(low, "RUNNING").attempt == 2
 
 
-def test_what_a_tenant_borrowed_goes_back_to_who_lent_it(cluster: World) -> None:
+def test_borrowed_capacity_returns_to_its_owner(cluster: World) -> None:
     borrower = cluster.submit(name="borrower", accelerators=H100 | {"count": 512})
     cluster.reaches(borrower, "RUNNING")
     lender = cluster.submit(name="lender", accelerators=H100 | {"count": 128}, tenant="vision")

@@ -42,7 +42,7 @@ def epoch(cluster: World, job: int) -> int:
     return int(told)
 
 
-def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> None:
+def test_a_preempted_and_resumed_job_has_a_higher_epoch(cluster: World) -> None:
     low = cluster.submit(name="low", command=TELLS, accelerators=H100 | {"count": 512}, priority="low", retries=1)
     cluster.reaches(low, "RUNNING")
     epochs = [epoch(cluster, low)]
@@ -68,7 +68,7 @@ def test_what_is_preempted_and_resumed_has_a_higher_epoch(cluster: World) -> Non
     assert cluster.lab.until(settled) in (4, 5)
 
 
-def test_tasks_of_an_array_count_for_themselves(cluster: World) -> None:
+def test_tasks_of_an_array_are_counted_separately(cluster: World) -> None:
     job = cluster.submit(name="many", command=TELLS, array=3, accelerators=H100 | {"count": 160}, priority="low")
     sets = [item["metadata"]["name"] for item in cluster.lab.api.iter_items(JOBSETS)]
 
@@ -110,7 +110,7 @@ def test_a_hold_and_a_hundred_resumptions_never_repeat_an_epoch(cluster: World) 
 
 
 @pytest.mark.parametrize("said", ["7000", "-3", "x[$(touch /tmp/hacked)]", "99999999999999999999", ""])
-def test_nobody_but_the_api_server_counts(cluster: World, said: str) -> None:
+def test_only_the_api_server_increments_the_count(cluster: World, said: str) -> None:
     """What else is written there is not kept: not in the job that it is written to, and not in any other."""
     first = cluster.submit(name="mine", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
     other = cluster.submit(name="other", command=TELLS, accelerators=H100 | {"count": 8}, priority="low")
@@ -129,7 +129,7 @@ def test_nobody_but_the_api_server_counts(cluster: World, said: str) -> None:
     assert epoch(cluster, other) == epoch(cluster, first) == 2
 
 
-def test_objects_of_others_are_left_alone(cluster: World) -> None:
+def test_objects_of_others_are_not_changed(cluster: World) -> None:
     cluster.lab.api.patch(QUEUE, {"spec": {"stopPolicy": "Hold"}})  # what a queue lets in is not as it was written
     try:
         job = cluster.submit(name="ours", command=["true"], accelerators=H100 | {"count": 8})
@@ -145,7 +145,7 @@ def test_objects_of_others_are_left_alone(cluster: World) -> None:
     assert "supercloud.dev/starts" not in theirs["metadata"].get("annotations", {})
 
 
-def test_without_the_policy_a_start_still_has_its_number(cluster: World) -> None:
+def test_without_the_policy_starts_have_numbers(cluster: World) -> None:
     path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/supercloud-starts"
     cluster.lab.api.delete(path, {})
     try:

@@ -67,7 +67,7 @@ def test_what_another_has_is_not_even_seen(cluster: World, bob: Path, path: str)
         ("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "x"}, "value": 1000000}),
     ],
 )
-def test_what_leads_out_of_a_namespace_is_refused(cluster: World, bob: Path, path: str, body: Json) -> None:
+def test_services_that_lead_out_of_a_namespace_are_rejected(cluster: World, bob: Path, path: str, body: Json) -> None:
     with pytest.raises(ApiStatusError) as refused:
         ApiClient(ClusterTransport(config_file=bob)).post(path, body)
     assert refused.value.code == 403
@@ -86,7 +86,7 @@ def test_a_workload_is_not_for_its_tenant_to_change(cluster: World, bob: Path) -
     assert refused.value.code == 403
 
 
-def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, bob: Path) -> None:
+def test_no_workload_of_a_tenant_bypasses_admission_through_an_admitted_job(cluster: World, bob: Path) -> None:
     """What belongs to an admitted job needs no quota: so a tenant may not say that something does."""
     job = cluster.submit(name="decoy", tenant="vision", kubeconfig=bob)
     decoy = cluster.objects(job)
@@ -116,7 +116,7 @@ def test_nothing_of_a_tenant_hides_behind_a_job_that_was_let_in(cluster: World, 
             user.post(path, item, dryRun="All")
 
 
-def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -> None:
+def test_no_pod_of_a_tenant_has_a_system_priority(cluster: World, bob: Path) -> None:
     spec = {
         "containers": [{"name": "main", "image": "registry.example.com/a:1"}],
         "restartPolicy": "Never",
@@ -127,7 +127,7 @@ def test_no_pod_of_a_tenant_stands_above_all_others(cluster: World, bob: Path) -
         ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
-def test_another_tenants_volume_is_not_mounted(cluster: World, bob: Path) -> None:
+def test_the_volume_of_another_tenant_is_not_mounted(cluster: World, bob: Path) -> None:
     """A claim is found in a pod's own namespace only, and a tenant's pod names nothing else."""
     spec = {
         "containers": [{"name": "main", "image": "registry.example.com/a:1"}],
@@ -139,7 +139,7 @@ def test_another_tenants_volume_is_not_mounted(cluster: World, bob: Path) -> Non
         ApiClient(ClusterTransport(config_file=bob)).post("/api/v1/namespaces/vision/pods", pod, dryRun="All")
 
 
-def test_another_tenants_queue_does_not_take_the_job(cluster: World, bob: Path) -> None:
+def test_the_queue_of_another_tenant_rejects_the_job(cluster: World, bob: Path) -> None:
     job = cluster.submit(name="thief", tenant="vision", kubeconfig=bob)
     path = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/vision/jobsets"
     name = cluster.objects(job)["metadata"]["name"]

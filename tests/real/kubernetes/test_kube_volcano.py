@@ -41,7 +41,7 @@ def cluster(volcano: World) -> Iterator[World]:
     return volcano
 
 
-def test_a_gang_lies_in_one_unit(cluster: World) -> None:
+def test_a_gang_is_allocated_within_one_unit(cluster: World) -> None:
     first = cluster.submit(name="first", accelerators=H100 | {"count": 192}, place={"near": "leaf"})
     assert cluster.groups("su", cluster.hosts(first)) in ({"compute-su1": 24}, {"compute-su2": 24})
     second = cluster.submit(name="second", accelerators=H100 | {"count": 128}, place={"near": "leaf"})
@@ -57,7 +57,7 @@ def test_tensor_groups_stay_in_their_scale_up_domain(cluster: World) -> None:
     assert sorted(parts.values()) == [16, 16]
 
 
-def test_claims_of_channels_are_kept(cluster: World) -> None:
+def test_claims_of_channels_are_allocated(cluster: World) -> None:
     """Pods that claim a channel go where they would rather be; within a level they must not leave, they are refused."""
     job = cluster.submit(name="bound", accelerators=GB200 | {"count": 32}, place={"pools": ["bound"], "near": "any"})
     assert len(cluster.hosts(job)) == 8
@@ -73,7 +73,7 @@ def test_claims_of_channels_are_kept(cluster: World) -> None:
     assert "does not support that for pods with a channel" in said
 
 
-def test_what_does_not_fit_says_why_and_goes_when_it_does(cluster: World) -> None:
+def test_a_job_that_does_not_fit_reports_the_reason_and_starts_later(cluster: World) -> None:
     fill = [
         cluster.submit(
             name=f"fill{number}", accelerators=H100 | {"count": 160}, place={"near": "leaf"}, tenant="vision"
@@ -103,7 +103,7 @@ def _scheduled(cluster: World, job: int) -> Iterator[str]:
     yield from (pod["spec"]["nodeName"] for pod in pods if pod["spec"].get("nodeName"))
 
 
-def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> None:
+def test_a_job_of_higher_priority_preempts_and_releases_nodes(cluster: World) -> None:
     low = cluster.submit(name="low", accelerators=H100 | {"count": 512}, priority="low", retries=2)
     cluster.reaches(low, "RUNNING")
     high = cluster.submit(name="high", accelerators=H100 | {"count": 128}, priority="high")
@@ -113,7 +113,7 @@ def test_a_higher_priority_takes_the_place_and_gives_it_back(cluster: World) -> 
     assert cluster.reaches(low, "RUNNING").attempt >= 2
 
 
-def test_what_a_tenant_borrowed_goes_back_to_who_lent_it(cluster: World) -> None:
+def test_borrowed_capacity_returns_to_its_owner(cluster: World) -> None:
     borrower = cluster.submit(name="borrower", accelerators=H100 | {"count": 512}, retries=2)
     cluster.reaches(borrower, "RUNNING")
     lender = cluster.submit(name="lender", accelerators=H100 | {"count": 128}, tenant="vision")
@@ -121,7 +121,7 @@ def test_what_a_tenant_borrowed_goes_back_to_who_lent_it(cluster: World) -> None
     cluster.lab.until(lambda: cluster.record(borrower).state == "QUEUED")
 
 
-def test_exit_codes_are_tried_again_by_rule(cluster: World) -> None:
+def test_exit_codes_are_retried_by_rule(cluster: World) -> None:
     rule = {"exit_codes": [42, 43], "action": "retry"}
     job = cluster.submit(name="again", command=["sh", "-c", "sleep 1; exit 42"], retries=2, retry_rules=[rule])
     ended = cluster.reaches(job, "FAILED")
@@ -131,7 +131,7 @@ def test_exit_codes_are_tried_again_by_rule(cluster: World) -> None:
     assert (ended.exit_code, ended.reason, ended.attempt) == (3, "ended with exit code 3", 1)
 
 
-def test_a_lost_node_starts_the_whole_job_again_elsewhere(cluster: World) -> None:
+def test_a_lost_node_restarts_the_whole_job_on_other_nodes(cluster: World) -> None:
     job = cluster.submit(name="gang", accelerators=H100 | {"count": 32}, retries=1)
     cluster.reaches(job, "RUNNING")
     lost = cluster.hosts(job)[0]

@@ -83,7 +83,7 @@ def test_a_slot_whose_network_is_elsewhere_is_passed_over(machines: Machines) ->
         subprocess.run(["ip", "link", "del", bridge], check=True)
 
 
-def test_machines_reach_each_other_and_have_their_own_units(machines: Machines, one: Machine) -> None:
+def test_machines_reach_each_other_and_run_separate_units(machines: Machines, one: Machine) -> None:
     two = machines.machines["two"]
     one.run(f"exec 3<>/dev/tcp/{one.ip}/1 || true")
     two.run("systemd-run --unit=answer bash -c 'exec sleep infinity'")
@@ -105,7 +105,7 @@ def test_commands_run_as_a_user_with_variables_and_input(one: Machine) -> None:
         one.run("sleep 100", timeout=1)
 
 
-def test_files_and_folders_are_copied_as_roots(one: Machine, tmp_path: Path) -> None:
+def test_files_and_folders_are_copied_with_owner_root(one: Machine, tmp_path: Path) -> None:
     folder = tmp_path / "bundle"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "tool.sh").write_text("echo it works\n")
@@ -116,7 +116,7 @@ def test_files_and_folders_are_copied_as_roots(one: Machine, tmp_path: Path) -> 
     assert one.run("bash /usr/local/bin/tool").stdout == "it works\n"
 
 
-def test_two_groups_of_machines_do_not_meet(machines: Machines, one: Machine) -> None:
+def test_two_groups_of_machines_are_isolated(machines: Machines, one: Machine) -> None:
     with Machines() as others:
         twin = others.boot("one", 11)
         assert others.slot != machines.slot and twin.ip != one.ip
@@ -125,7 +125,7 @@ def test_two_groups_of_machines_do_not_meet(machines: Machines, one: Machine) ->
     one.run("true")
 
 
-def test_nothing_remains_of_a_run_that_was_killed() -> None:
+def test_a_killed_run_leaves_no_processes() -> None:
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     with subprocess.Popen(
         [sys.executable, "-c", KILLED], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

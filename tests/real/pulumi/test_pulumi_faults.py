@@ -51,7 +51,7 @@ def test_a_second_update_completes_one_without_capacity(engine: Engine, subject:
 
 
 @pytest.mark.parametrize("attached", [True, False], ids=["attached", "processes"])
-def test_a_killed_command_line_leaves_nothing_twice(start: Callable[..., Engine], subject: Subject, attached: bool):
+def test_a_killed_command_line_submits_nothing_twice(start: Callable[..., Engine], subject: Subject, attached: bool):
     engine = start(subject, attached=attached)
     go_on = engine.folder / "go-on"
     engine.faults.plan(Fault("create", subject.slow, hold=str(go_on)))
@@ -73,7 +73,7 @@ def test_a_killed_command_line_leaves_nothing_twice(start: Callable[..., Engine]
     engine.run("preview", "--refresh", "--expect-no-changes")
 
 
-def test_a_state_that_was_being_written_is_mended(start: Callable[..., Engine]):
+def test_an_interrupted_write_of_the_state_is_repaired(start: Callable[..., Engine]):
     engine = start(TOY)
     engine.up()
     (note,) = (engine.folder / "state").rglob("dev.json.attrs")

@@ -15,7 +15,7 @@ def token(urn: str) -> str:
 
 
 @pytest.mark.parametrize("attached", [True, False], ids=["attached", "processes"])
-def test_a_fresh_stack_becomes_what_the_preview_said(start: Callable[..., Engine], subject: Subject, attached: bool):
+def test_a_new_stack_matches_its_preview(start: Callable[..., Engine], subject: Subject, attached: bool):
     engine = start(subject, attached=attached)
     preview = engine.preview()
     done = engine.up()
@@ -25,7 +25,7 @@ def test_a_fresh_stack_becomes_what_the_preview_said(start: Callable[..., Engine
     engine.run("preview", "--refresh", "--expect-no-changes")
 
 
-def test_drift_is_seen_and_healed(engine: Engine, subject: Subject):
+def test_drift_is_detected_and_repaired(engine: Engine, subject: Subject):
     engine.up()
     objects = engine.cloud.objects()
     state = {item["id"]: urn for urn, item in engine.resources().items() if item.get("custom")}
@@ -48,7 +48,7 @@ def _unused(engine: Engine) -> set[str]:
     return {item["id"] for urn, item in resources.items() if item.get("custom") and urn not in used}
 
 
-def test_growth_changes_nothing_else(engine: Engine, subject: Subject):
+def test_growth_changes_no_other_resource(engine: Engine, subject: Subject):
     engine.up()
     before = engine.cloud.objects().keys()
     subject.grow(engine)
@@ -81,7 +81,7 @@ def test_state_is_not_replaced_while_it_is_protected(engine: Engine, subject: Su
     assert engine.cloud.objects().keys() == before
 
 
-def test_a_saved_plan_is_kept_to(engine: Engine, subject: Subject):
+def test_an_update_follows_the_saved_plan(engine: Engine, subject: Subject):
     engine.up()
     subject.grow(engine)
     plan = engine.folder / "plan.json"
@@ -93,7 +93,7 @@ def test_a_saved_plan_is_kept_to(engine: Engine, subject: Subject):
     assert engine.cloud.objects().keys() == objects.keys(), "nothing was replaced"
 
 
-def test_an_unchanged_plan_is_carried_out(engine: Engine, subject: Subject):
+def test_an_unchanged_plan_is_applied(engine: Engine, subject: Subject):
     engine.up()
     subject.grow(engine)
     plan = engine.folder / "plan.json"
@@ -102,7 +102,7 @@ def test_an_unchanged_plan_is_carried_out(engine: Engine, subject: Subject):
     assert set(changed(engine.changes())) == {"update"}
 
 
-def test_state_outlives_destroy_until_it_is_unprotected(engine: Engine, subject: Subject):
+def test_protected_state_survives_destroy(engine: Engine, subject: Subject):
     engine.up()
     before = engine.cloud.objects()
     refused = engine.run("destroy", "--yes", code=None)

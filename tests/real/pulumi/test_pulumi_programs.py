@@ -113,7 +113,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("line, message", BAD.values(), ids=BAD)
-def test_both_refuse_the_same(program: Program, line: str, message: str) -> None:
+def test_both_reject_the_same_programs(program: Program, line: str, message: str) -> None:
     engine = program(f"import pulumi\nimport pulumi_aws as aws\naws.ec2.Vpc('fine')\n{line}\n", "aws")
     refused = engine.run("up", "--yes", code=None)
     assert refused.code == 1 and message in refused.text
@@ -123,7 +123,7 @@ def test_both_refuse_the_same(program: Program, line: str, message: str) -> None
     assert any(message in problem for problem in recorded.value.problems)
 
 
-def test_both_refuse_default_providers_where_they_are_forbidden(program: Program) -> None:
+def test_both_reject_default_providers_if_they_are_disabled(program: Program) -> None:
     engine = program("import pulumi_aws as aws\naws.ec2.Vpc('v')\n", "aws")
     engine.configure({"pulumi:disable-default-providers[0]": "*"})
     refused = engine.run("preview", code=None)
@@ -156,7 +156,7 @@ def test_a_resource_made_in_an_apply_is_found_out(program: Program) -> None:
     assert aware.keys() != unaware.keys()
 
 
-def test_a_rename_with_an_alias_touches_nothing(program: Program) -> None:
+def test_a_rename_with_an_alias_changes_no_resource(program: Program) -> None:
     engine = program("import pulumi_aws as aws\naws.s3.Bucket('old')\n", "aws")
     engine.up()
     before = engine.cloud.objects()
@@ -186,7 +186,7 @@ kubernetes.core.v1.ConfigMap("map", metadata={"name": "map"}, data={"bucket": bu
 """
 
 
-def test_one_stand_in_serves_every_provider(program: Program) -> None:
+def test_one_test_server_serves_every_provider(program: Program) -> None:
     engine = program(EVERYWHERE, "aws", "gcp", "azure-native", "kubernetes")
     announced = engine.preview()["changeSummary"]
     assert engine.up() == changed(announced) == {"create": 7}, "six and the stack"

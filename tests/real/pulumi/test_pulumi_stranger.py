@@ -48,7 +48,7 @@ def test_without_a_configuration_it_says_what_to_configure(engine: Engine) -> No
     assert said.code and "pulumi config set supercloud:specFile" in said.text and "Traceback" not in said.text
 
 
-def test_everything_wrong_is_shown_without_a_traceback(engine: Engine) -> None:
+def test_all_errors_are_shown_without_a_traceback(engine: Engine) -> None:
     inline(engine, WRONG)
     said = engine.run("preview", code=None)
     assert said.code and "Traceback" not in said.text
@@ -68,7 +68,7 @@ def test_a_spec_in_the_configuration_and_a_second_stack(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("example", ["10-aws-eks", "11-aws-ultraserver"])
-def test_other_examples_become_what_the_preview_said(engine: Engine, example: str) -> None:
+def test_stacks_of_other_examples_match_their_previews(engine: Engine, example: str) -> None:
     engine.configure({"supercloud:specFile": str(ROOT / "examples" / example / "cluster.yaml")})
     announced = changed(engine.preview()["changeSummary"])
     assert engine.up() == announced and announced.keys() == {"create"}

@@ -37,7 +37,9 @@ return document.getElementById("answer").innerText;
 @pytest.mark.parametrize("name", LEGIBLE)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
-def test_legible(browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path) -> None:
+def test_text_is_legible(
+    browser: Browser, pages: dict[str, Path], name: str, scheme: str, screen: str, tmp_path: Path
+) -> None:
     browser.size(*SCREENS[screen], phone=screen == "phone")
     browser.colours(scheme)
     browser.open(pages[name])
@@ -118,7 +120,7 @@ def test_search_finds_cables_that_follow_from_no_rule(browser: Browser, pages: d
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_cable_is_the_topologys(
+def test_every_cable_is_in_the_topology(
     browser: Browser, pages: dict[str, Path], plans: dict[str, Plan], name: str
 ) -> None:
     browser.open(pages[name])

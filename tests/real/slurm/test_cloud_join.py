@@ -80,7 +80,7 @@ def test_controller_boots(lab: CloudLab) -> None:
     assert "research|lab" in lab.run("sacctmgr -n -P show assoc format=Account,User").stdout
 
 
-def test_job_brings_nodes_and_idleness_ends_them(lab: CloudLab) -> None:
+def test_a_job_starts_nodes_and_idle_nodes_are_terminated(lab: CloudLab) -> None:
     """A pending job resumes nodes, the boot script joins them, the job runs there; only idle ones are ended."""
     number = sbatch(lab, *TWO[:-1], f"{TWO[-1]}; {HELD}")
     lab.wait_for("an instance", lambda: lab.instances(SPOT))
@@ -138,7 +138,7 @@ def test_the_least_that_a_pool_has_is_never_switched_off(lab: CloudLab) -> None:
     lab.wait_for("nobody is kept", lambda: "never powered down: none" in lab.scaled())
 
 
-def test_capacity_in_order(lab: CloudLab) -> None:
+def test_capacity_is_requested_in_order(lab: CloudLab) -> None:
     """A group that refuses at once, and one that takes the size and never delivers: the next group is asked."""
     lab.run(f"touch /lab/cloud/groups/{SPOT}/refuses")
     first = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
@@ -250,7 +250,7 @@ def boots(lab: CloudLab, environment: str = "", key: str | None = "") -> tuple[i
     return done.returncode, done.stdout + done.stderr
 
 
-def test_damage_and_lies_end_the_boot(lab: CloudLab) -> None:
+def test_damaged_and_false_answers_end_the_boot(lab: CloudLab) -> None:
     """A changed script, a damaged bundle, a missing secret or device: exit code and FAILED with the step and why."""
     evil = Bundle({**lab.boot.files, "boot.sh": "#!/bin/bash\ntouch /lab/log/evil\n"})
     lab.publish("boot", evil)
@@ -286,7 +286,7 @@ CERTIFICATE = (
 )
 
 
-def test_users_of_a_node_get_neither_the_key_nor_the_rights_of_the_machine(lab: CloudLab) -> None:
+def test_users_of_a_node_get_neither_the_key_nor_the_permissions_of_the_machine(lab: CloudLab) -> None:
     """The node has the controller's key, though it may not read the secret; whoever has no root there gets nothing."""
     number = sbatch(lab, "--gpus-per-node=2", "-N1", "--wrap", "sleep 600")
     wait_job(lab, number, "RUNNING")

@@ -170,7 +170,7 @@ def test_only_root_of_the_machine_reaches_the_metadata_service(machine: Machine)
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_on_the_controller_the_scaler_reaches_it_too(tool: str, tmp_path: Path, slurm_2205: object) -> None:
+def test_on_the_controller_the_scaler_can_reach_it(tool: str, tmp_path: Path, slurm_2205: object) -> None:
     with Machine(tmp_path, "aws", tool, role="controller") as machine:
         assert machine.guard("install").returncode == 0
         for item in machine.service.addresses:
@@ -190,7 +190,7 @@ def test_on_the_controller_the_scaler_reaches_it_too(tool: str, tmp_path: Path, 
                 assert machine.asks("host", machine.service.addresses[0].address, 80, USER) != "credentials"
 
 
-def test_a_machine_that_cannot_close_it_says_so(tmp_path: Path, slurm_2205: object) -> None:
+def test_a_machine_that_cannot_block_it_reports_that(tmp_path: Path, slurm_2205: object) -> None:
     with Machine(tmp_path, "aws", "nft") as machine:
         (machine.bin / "nft").unlink()
         done = machine.guard()

@@ -155,7 +155,7 @@ def test_a_prolog_that_fails_drains_its_node_and_the_job_runs_elsewhere(cluster:
     assert product_jobs.logs(lab, number).startswith("attempt 2 on train-000")
 
 
-def test_an_accelerator_that_is_gone_drains_its_node_until_somebody_mends_it(lab: Lab) -> None:
+def test_a_missing_accelerator_drains_its_node_until_it_is_replaced(lab: Lab) -> None:
     bad = "train-0003"
     in_slurmd(lab, bad, LOSE_A_DEVICE)
     lab.wait_for("the health check drains it", lambda: "DRAIN" in node(lab, bad)["State"])

@@ -74,7 +74,7 @@ def test_the_cheaper_place_first_and_a_burst_when_it_is_full(jobs: Jobs, lab: La
     assert all(row["energy_kwh"] is not None and row["cost_usd"] is not None for row in rows.values())
 
 
-def test_a_job_that_waits_in_slurm_is_taken_back_and_moves(jobs: Jobs, lab: Lab) -> None:
+def test_a_job_pending_in_slurm_is_recalled_and_moves(jobs: Jobs, lab: Lab) -> None:
     number = submit(jobs, WORK)
     # the broker looks, then somebody else takes the nodes: the job waits in the queue
     partition = lab.run("sinfo -h -o %R | head -n 1").stdout.strip()
@@ -92,7 +92,7 @@ def test_a_job_that_waits_in_slurm_is_taken_back_and_moves(jobs: Jobs, lab: Lab)
     lab.run(f"scontrol update PartitionName={partition} State=UP")
 
 
-def test_a_job_that_has_begun_is_not_taken_back(jobs: Jobs, lab: Lab) -> None:
+def test_a_job_that_has_started_is_not_recalled(jobs: Jobs, lab: Lab) -> None:
     held = "until [ -e /home/lab/go ]; do sleep 0.2; done; echo through"
     number = submit(jobs, WORK.replace("echo epoch $SUPERCLOUD_EPOCH", held))
     serve(lab)
@@ -133,7 +133,7 @@ def begun(jobs: Jobs, lab: Lab, case: str) -> tuple[int, str]:
     return number, jobs.record(number)["ref"]
 
 
-def test_work_of_a_lost_node_goes_on_elsewhere(jobs: Jobs, lab: Lab) -> None:
+def test_jobs_of_a_lost_node_continue_on_other_nodes(jobs: Jobs, lab: Lab) -> None:
     number, ref = begun(jobs, lab, "lost")
     victim = sorted(hosts(job(lab, ref)["NodeList"]))[2]
     lab.kill_node(victim)
@@ -146,7 +146,7 @@ def test_work_of_a_lost_node_goes_on_elsewhere(jobs: Jobs, lab: Lab) -> None:
     lab.start_nodes(victim)
 
 
-def test_work_of_a_silent_cluster_goes_on_elsewhere_and_its_old_copy_is_fenced(jobs: Jobs, lab: Lab) -> None:
+def test_jobs_of_an_unreachable_cluster_continue_elsewhere_and_old_copies_are_fenced(jobs: Jobs, lab: Lab) -> None:
     number, ref = begun(jobs, lab, "silent")
     lab.stop_controller()
     broker = [
@@ -198,7 +198,7 @@ def abandoned(lab: Lab) -> str:
     return lab.run([str(lab.product.venv / "bin" / "python"), "-c", program], user="lab").stdout
 
 
-def test_the_broker_is_killed_and_another_goes_on(jobs: Jobs, lab: Lab) -> None:
+def test_a_broker_is_killed_and_another_continues(jobs: Jobs, lab: Lab) -> None:
     numbers = [submit(jobs, WORK) for _ in range(6)]
     script = f"""
         for n in $(seq 8); do

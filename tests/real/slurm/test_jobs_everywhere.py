@@ -71,7 +71,7 @@ def test_the_contract_of_engines(lab: Lab) -> None:
     contract(lab, "slurm", "slurm=ssh:login")
 
 
-def test_the_same_file_runs_alike(jobs: Jobs, lab: Lab) -> None:
+def test_the_same_file_runs_in_the_same_way(jobs: Jobs, lab: Lab) -> None:
     numbers = each(jobs, TWO_NODES)
     assert all(said.startswith("COMPLETED") for said in jobs.wait(*numbers.values()).values())
     said = """$(touch /home/lab/hacked) 'quoted' "twice" \\ ; touch /home/lab/hacked"""
@@ -91,7 +91,7 @@ def test_the_same_file_runs_alike(jobs: Jobs, lab: Lab) -> None:
     ]
 
 
-def test_exit_codes_are_tried_again_by_rule(jobs: Jobs) -> None:
+def test_exit_codes_are_retried_by_rule(jobs: Jobs) -> None:
     numbers = each(
         jobs,
         """\
@@ -308,7 +308,7 @@ def test_programs_and_scripts_in_an_image(jobs: Jobs, lab: Lab) -> None:
         ("{name: 'a;b', command: [a]}", "name"),
     ],
 )
-def test_bad_jobs_never_reach_it(lab: Lab, text: str, said: str) -> None:
+def test_invalid_jobs_are_not_submitted(lab: Lab, text: str, said: str) -> None:
     lab.put("/home/lab/job.yaml", text)
     done = lab.supercloud("submit", "/home/lab/job.yaml", "--on", "/home/lab/pod.yaml", *WAYS["ssh"], check=False)
     assert done.returncode == 2 and said in done.stderr

@@ -110,7 +110,7 @@ call jobs --live
 
 
 @pytest.mark.parametrize("end", ["closed", "killed"])
-def test_a_store_on_a_read_only_file_system_is_looked_at(tmp_path: Path, end: str) -> None:
+def test_a_store_on_a_read_only_file_system_can_be_read(tmp_path: Path, end: str) -> None:
     small = tmp_path / "small"
     small.mkdir()
     given = {"PYTHON": sys.executable, "RECORD_JOB": RECORD_JOB, "END": end, "SMALL": str(small)}

@@ -62,7 +62,7 @@ tenant: llm
     assert sorted(jobs.logs(two).splitlines()) == [f"rank {rank} of 2 sees 0,1,2,3,4,5,6,7" for rank in range(2)]
 
 
-def test_the_accounts_find_the_users_own_jobs(jobs: Jobs, lab: Lab) -> None:
+def test_accounting_finds_the_jobs_of_the_user(jobs: Jobs, lab: Lab) -> None:
     number = jobs.submit("{name: old, command: ['true'], tenant: llm}", *VIA)
     jobs.wait(number)
     ref = jobs.record(number)["ref"]
@@ -93,7 +93,7 @@ def test_licences_and_a_deadline_reach_it(jobs: Jobs, lab: Lab) -> None:
         lab.supercloud("cancel", str(number), env=jobs.env)
 
 
-def test_cancel_and_a_refusal(jobs: Jobs, lab: Lab) -> None:
+def test_cancel_and_a_rejected_job(jobs: Jobs, lab: Lab) -> None:
     number = jobs.submit("{name: long, command: [sleep, '600'], tenant: llm}", *VIA)
     lab.wait_for("it runs", lambda: jobs.record(number)["state"] == "RUNNING", interval=0.5)
     lab.supercloud("cancel", str(number), env=jobs.env)

@@ -50,7 +50,7 @@ def test_labs_with_nodes_of_the_same_names_run_side_by_side(
             assert names == ["tiny-0001", "tiny-0002"]
 
 
-def test_what_slurm_says_of_one_who_hangs_up(slurm_2205: Slurm, tmp_path: Path) -> None:
+def test_a_client_that_disconnects(slurm_2205: Slurm, tmp_path: Path) -> None:
     """Before it has asked, and before it is answered: what complaints.py takes for a command that was ended."""
     text = SPEC.replace(", accounting: false", "").format(release=slurm_2205.release)
     with Lab(written(text, tmp_path).folder) as lab:
@@ -65,7 +65,7 @@ def test_what_slurm_says_of_one_who_hangs_up(slurm_2205: Slurm, tmp_path: Path) 
         assert not complaints(lab)
 
 
-def test_a_dead_daemon_ends_the_wait(slurm_2205: Slurm, tmp_path: Path) -> None:
+def test_a_terminated_daemon_ends_the_wait(slurm_2205: Slurm, tmp_path: Path) -> None:
     with Lab(bundle(tmp_path, slurm_2205)) as lab:
         lab.start(nodes="")
         lab.run("pkill -9 slurmctld")

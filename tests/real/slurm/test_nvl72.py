@@ -128,7 +128,7 @@ def test_segments_stay_inside_their_blocks(nodes: int, segment: int, nvl72: Decl
 
 
 @pytest.mark.parametrize("count", [64, 72])
-def test_a_job_near_by_scale_up_links_gets_one_rack(count: int, nvl72: Declared, lab: Lab) -> None:
+def test_a_job_that_requests_one_scale_up_domain_gets_one_rack(count: int, nvl72: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, nvl72.spec, SEGMENTED % count)
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
     ran = set(product_jobs.logs(lab, number).split())
@@ -152,5 +152,5 @@ def test_accounts_are_set_once(lab: Lab) -> None:
     assert lab.run(["/etc/slurm/accounts.sh"]).stdout == "nothing changed\n"
 
 
-def test_no_daemon_complains_of_anything_the_bundle_caused(lab: Lab) -> None:
+def test_no_daemon_logs_an_error_that_the_bundle_caused(lab: Lab) -> None:
     assert not (found := complaints(lab, OUTSIDE)), "\n".join(found)

@@ -63,7 +63,7 @@ def test_the_topology_is_the_published_one(big: Running) -> None:
     assert {name: hosts(nodes) for name, nodes in leaves} == {group.name: hosts(group.hosts) for group in groups}
 
 
-def test_1024_nodes_lie_under_the_switches_asked_for(big: Running) -> None:
+def test_1024_nodes_are_connected_to_the_declared_switches(big: Running) -> None:
     fewest = -(-1024 // max(map(len, big.leaves)))
     command = f"sbatch --test-only -N1024 --gpus-per-node=8 --switches={fewest} --wrap true"
     done = big.lab.run(command, user="lab")
@@ -89,11 +89,11 @@ def test_a_job_is_given_what_was_promised(big: Running) -> None:
     big.lab.run(["scancel", number])
 
 
-def test_the_whole_cluster_is_possible_and_no_more(big: Running) -> None:
+def test_the_whole_cluster_is_accepted_and_no_more(big: Running) -> None:
     done = big.lab.run(f"sbatch --test-only -N{NODES} --gpus-per-node=8 --wrap true", user="lab")
     assert "to start at" in done.stderr
     assert "Node count specification invalid" in refused(big.lab, f"-N{NODES + 1}")
 
 
-def test_no_daemon_complains_of_anything_the_bundle_caused(big: Running) -> None:
+def test_no_daemon_logs_an_error_that_the_bundle_caused(big: Running) -> None:
     assert not (found := complaints(big.lab)), "\n".join(found)

@@ -57,7 +57,7 @@ def test_the_topology_is_the_published_one(superpod: Declared, superpod_lab: Lab
     assert {line["SwitchName"]: hosts(line["Switches"]) for line in seen if "Switches" in line} == children
 
 
-def test_partitions_are_the_declared_ones(superpod: Declared, superpod_lab: Lab) -> None:
+def test_partitions_match_the_declaration(superpod: Declared, superpod_lab: Lab) -> None:
     seen = named(superpod_lab, "partition", "PartitionName")
     assert list(seen) == superpod.published.scheduler.partitions
     for partition in seen.values():
@@ -88,7 +88,7 @@ def test_one_step_over_1016_accelerators(superpod: Declared, superpod_lab: Lab) 
     assert sum(len(row) - 1 for row in rows) == superpod.published.accelerators == 1016
 
 
-def test_each_job_has_a_folder_of_its_own_and_leaves_none(superpod_lab: Lab) -> None:
+def test_each_job_has_a_separate_folder_that_is_removed(superpod_lab: Lab) -> None:
     said = superpod_lab.run("srun -N1 -w train-0001 bash -c 'ls -ld $TMPDIR && touch $TMPDIR/x'", user="lab").stdout
     assert said.startswith("drwx------") and "/scratch/" in said
     left = "ls /var/spool/slurmd/scratch"

@@ -64,7 +64,7 @@ def units(superpod: Declared) -> list[set[str]]:
     return [hosts(group.hosts) for group in superpod.locality("tree").levels[0].groups]
 
 
-def test_eight_nodes_lie_under_one_scalable_unit(superpod: Declared, lab: Lab) -> None:
+def test_eight_nodes_are_in_one_scalable_unit(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit_file(lab, superpod.spec, EXAMPLES / "02-superpod" / "job.yaml")
     assert product_jobs.wait(lab, number) == (0, "COMPLETED")
     nodes = nodes_of(lab, number)
@@ -100,13 +100,13 @@ def test_a_job_cannot_open_the_accelerators_of_others(superpod: Declared, lab: L
         ]
 
 
-def test_a_failing_job_says_its_exit_code(superpod: Declared, lab: Lab) -> None:
+def test_a_failed_job_reports_its_exit_code(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, "{name: bad, command: [sh, -c, exit 3], tenant: llm}")
     assert product_jobs.wait(lab, number) == (1, "FAILED: ended with exit code 3")
     assert product_jobs.record(lab, number)["exit_code"] == 3
 
 
-def test_a_job_that_is_too_slow_ends_by_its_limit(superpod: Declared, lab: Lab) -> None:
+def test_a_job_ends_at_its_time_limit(superpod: Declared, lab: Lab) -> None:
     number = product_jobs.submit(lab, superpod.spec, "{name: slow, command: [sleep, '600'], tenant: llm}")
     lab.wait_for("it runs", lambda: product_jobs.record(lab, number)["state"] == "RUNNING")
     lab.run(["scontrol", "update", f"JobId={product_jobs.record(lab, number)['ref']}", "TimeLimit=00:00:00"])
@@ -132,7 +132,7 @@ def test_the_same_key_is_the_same_job(superpod: Declared, lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("case", IMPOSSIBLE)
-def test_an_impossible_job_is_refused_at_once(case: str, lab: Lab) -> None:
+def test_an_impossible_job_is_rejected_immediately(case: str, lab: Lab) -> None:
     arguments, answer = IMPOSSIBLE[case]
     assert answer in refused(lab, *arguments)
 
@@ -149,5 +149,5 @@ def test_the_product_refuses_before_slurm_is_asked(superpod: Declared, lab: Lab)
     assert code == 2 and "train" in said
 
 
-def test_no_daemon_complains_of_anything_the_bundle_caused(lab: Lab) -> None:
+def test_no_daemon_logs_an_error_that_the_bundle_caused(lab: Lab) -> None:
     assert not (found := complaints(lab, REFUSALS)), "\n".join(found)

@@ -40,7 +40,7 @@ def test_accounts_are_set_once(lab: Lab) -> None:
     assert "high|1000|low,normal|DenyOnLimit" in before
 
 
-def test_what_somebody_changed_by_hand_is_put_right(lab: Lab) -> None:
+def test_manual_changes_are_reverted(lab: Lab) -> None:
     before = database(lab)
     lab.run("sacctmgr -i modify account vision set grptres=gres/gpu=8,node=3 fairshare=1 qos=normal")
     lab.run("sacctmgr -i modify qos high set priority=1 preempt=low flags-=DenyOnLimit")
@@ -60,7 +60,7 @@ def test_a_tenant_gets_no_more_than_its_limit(lab: Lab) -> None:
     wait_job(lab, second, "COMPLETED")
 
 
-def test_urgent_work_takes_the_nodes_of_work_that_can_wait(lab: Lab) -> None:
+def test_urgent_jobs_preempt_jobs_that_can_wait(lab: Lab) -> None:
     # slurm.conf gives every job five minutes first; a quality of service may say less
     lab.run("sacctmgr -i modify qos low set preemptexempttime=00:00:00")
     nodes = ["-w", "train-[0001-0002]", "-N2", GPUS]

@@ -92,7 +92,7 @@ def test_a_bundle_is_loaded_whole(loaded: Loaded) -> None:
     assert not (found := complaints(lab)), "\n".join(found)
 
 
-def test_slurmd_counts_what_the_controller_was_told(loaded: Loaded) -> None:
+def test_slurmd_detects_what_the_controller_has_configured(loaded: Loaded) -> None:
     for name, gres in offered(loaded).items():
         done = loaded.lab.run(["slurmd", "-G", "-N", name], check=False)
         said = done.stdout + done.stderr

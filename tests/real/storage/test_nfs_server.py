@@ -64,7 +64,7 @@ def exported(exports: Path, installed: Path, tmp_path: Path) -> subprocess.Compl
     )
 
 
-def test_the_server_takes_the_exports(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
+def test_the_server_accepts_the_exports(bundle: Bundle, installed: Path, tmp_path: Path) -> None:
     (tmp_path / "exports").write_text(str(bundle["home/exports"]))
     done = exported(tmp_path / "exports", installed, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -86,7 +86,7 @@ def test_a_wrong_option_is_refused(bundle: Bundle, installed: Path, tmp_path: Pa
     assert done.returncode and 'unknown keyword "rot_squash"' in done.stderr
 
 
-def test_every_fstab_is_one(bundle: Bundle, tmp_path: Path) -> None:
+def test_every_fstab_is_valid(bundle: Bundle, tmp_path: Path) -> None:
     found = [path for path in bundle if path.endswith("/fstab")]
     assert {path.split("/")[0] for path in found} == {"scratch", "fast", "home"}
     for path in found:
