@@ -113,7 +113,7 @@ def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
     assert answer.reason == "the job must fit in one su, the largest has 30 healthy nodes, it needs 32"
     assert answer.remedy == "request at most 240 accelerators, or omit place.near"
     softly = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
-    assert isinstance(softly, Placement) and softly.near.level == "fabric" and softly.near.switches == 2
+    assert isinstance(softly, Placement) and softly.locality.level == "fabric" and softly.locality.switches == 2
     assert [count for _, count in softly.domains] == [16, 16]
 
 
@@ -234,10 +234,10 @@ def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
     asked = job(parallelism={"data": 192, "expert": 64})
     usual, less, taken = (place(asked, where, CATALOG) for where in (racks(2), racks(3), racks(2, 1)))
     assert isinstance(usual, Placement) and isinstance(less, Placement) and isinstance(taken, Placement)
-    assert (usual.near.segment, usual.fits_now, [count for _, count in usual.domains]) == (16, True, [16, 16, 16])
-    assert (less.near.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
+    assert (usual.locality.segment, usual.fits_now, [count for _, count in usual.domains]) == (16, True, [16, 16, 16])
+    assert (less.locality.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
     assert next(span.worst for span in less.spans if span.axis == "expert") == 2
-    assert (taken.near.segment, taken.fits_now) == (16, False)  # they come free again
+    assert (taken.locality.segment, taken.fits_now) == (16, False)  # they come free again
 
 
 KUBECONFIG = """

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
@@ -37,8 +38,9 @@ PLAN = resolve(loads(SPEC))
 )
 def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> None:
     at = place(job(licenses=wanted), PLAN)
-    assert isinstance(at, Placement) and at.licenses == said
-    assert Placement.from_json(at.to_json()).licenses == said
+    assert isinstance(at, Placement) and isinstance(at.request, SlurmRequest)
+    assert at.request.licenses == said
+    assert Placement.from_json(at.to_json()).request == at.request
 
 
 @pytest.mark.parametrize(

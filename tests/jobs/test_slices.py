@@ -7,6 +7,7 @@ import pytest
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads
@@ -53,7 +54,8 @@ def test_parts_of_accelerators(
 ) -> None:
     at = why_not(job(accelerators=accelerators), PLAN, CATALOG)[pool]
     assert isinstance(at, Placement), at
-    assert (at.slice, at.gres, at.accelerators_per_node, at.nodes) == (kind, gres, per_node, nodes)
+    assert isinstance(at.request, SlurmRequest)
+    assert (at.slice, at.request.gres, at.accelerators_per_node, at.nodes) == (kind, gres, per_node, nodes)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from .objective import (
     compute_topology_penalty,
 )
 from .parallelism import Span, compute_block_sizes, compute_spans
+from .requests.slurm import SlurmRequest
 from .steps.accelerators import match_accelerator
 from .steps.cost import JobCost, check_cost_limits
 from .steps.data import DataTransfer, compute_data_transfers
@@ -42,7 +43,7 @@ from .steps.feasibility import (
 from .steps.locality import LocalityRequest, select_locality
 from .steps.mounts import check_mounts
 from .steps.partitions import select_partition
-from .steps.pods import build_pod_requirements
+from .steps.pods import build_kubernetes_request
 from .steps.shape import JobChange, ShrinkAdvisor
 from .steps.slices import AcceleratorUnits, compute_units
 from .steps.tenant_quota import check_allotment
@@ -102,16 +103,10 @@ def iter_candidates(
         accelerators_per_node=per_node * units.shards_per_unit,
         node_accelerators=units.per_node * units.shards_per_unit if units.kind else pool.accelerators_per_node,
         accelerator=units.name if accelerator else "",
-        gres=units.gres if accelerator else "",
         visible_env=accelerator.visible_env or "" if accelerator else "",
-        near=_adjust_locality(near, cluster, state, lies, nodes, per_node, units),
-        partition=partition.name if partition else "",
-        account=job.tenant or "" if accounting else "",
-        qos=job.priority if accounting else "",
-        constraint=_select_constraint(plan, pool, partition.pools if partition else ()),
-        hosts=hosts,
-        licenses=held,
         slice=units.kind,
+        locality=_adjust_locality(near, cluster, state, lies, nodes, per_node, units),
+        hosts=hosts,
         domains=tuple((leaves[leaf].name, count) for leaf, count in lies.parts) if len(lies.parts) > 1 else (),
         spans=_compute_spans(job, state, per_node, lies),
         shape=_select_torus_box(plan, pool, state, nodes),
@@ -121,7 +116,15 @@ def iter_candidates(
         moved=move.names,
         memory=str(memory) if memory else "",
         checkpoint_every=_compute_checkpoint_interval(job, plan, nodes, catalog, fleet),
-        pods=build_pod_requirements(job, plan, pool, units, near, nodes, per_node),
+        request=build_kubernetes_request(job, plan, pool, units, near, nodes, per_node)
+        or SlurmRequest(
+            gres=units.gres if accelerator else "",
+            partition=partition.name if partition else "",
+            account=job.tenant or "" if accounting else "",
+            qos=job.priority if accounting else "",
+            constraint=_select_constraint(plan, pool, partition.pools if partition else ()),
+            licenses=held,
+        ),
     )
     for begin in _iter_start_delays(job, plan, found.wait, now):
         terms, price, carbon = _estimate_cost(job, cluster, pool, nodes, found.wait, move, begin, now)

@@ -33,12 +33,13 @@ from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 2, 8, "h100-sxm", "h100", "CUDA_VISIBLE_DEVICES")
+AT = Placement("pod", "train", 1, 2, 8, "h100-sxm", "CUDA_VISIBLE_DEVICES", request=SlurmRequest("h100"))
 LATER = replace(AT, begin=3600.0)
 PATIENCE = 60.0
 

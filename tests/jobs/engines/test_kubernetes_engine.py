@@ -20,12 +20,12 @@ from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, Cl
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.placement.place import Placement
-from supercloud.jobs.placement.steps.pods import PodRequirements
+from supercloud.jobs.placement.requests.kubernetes import KubernetesRequest
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=PodRequirements("kueue", "nvidia.com/gpu"))
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", request=KubernetesRequest("kueue", "nvidia.com/gpu"))
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
 
 

@@ -38,7 +38,8 @@ from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.job import Job
 from supercloud.jobs.placement.place import Placement
-from supercloud.jobs.placement.steps.pods import PodRequirements
+from supercloud.jobs.placement.requests.kubernetes import KubernetesRequest
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
@@ -46,7 +47,8 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=PodRequirements("kueue", "nvidia.com/gpu"))
+SLURM_AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
+KUBERNETES_AT = replace(SLURM_AT, request=KubernetesRequest("kueue", "nvidia.com/gpu"))
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 NO_ANSWER = "the connection is closed without an answer"
 
@@ -174,7 +176,8 @@ def job(**fields: Any) -> JobSpec:
 
 
 def submitted(engine: Any, key: str = "k", recorded: float = 1795213461.25, **fields: Any) -> str:
-    submission = replace(engine.prepare(job(**fields), AT, key), recorded=recorded, spec=compute_spec_digest("{}"))
+    at = KUBERNETES_AT if isinstance(engine, KubernetesEngine) else SLURM_AT
+    submission = replace(engine.prepare(job(**fields), at, key), recorded=recorded, spec=compute_spec_digest("{}"))
     ref: str = engine.submit(submission)
     return ref
 
@@ -708,7 +711,7 @@ def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_ki
 ) -> None:
     """What lies here under the key is of a job that the store has forgotten."""
     submitted(cluster)
-    again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}"))
+    again = replace(cluster.prepare(job(), KUBERNETES_AT, "k"), recorded=1795213999.5, spec=compute_spec_digest("{}"))
     [found] = cluster.find_submitted([again.identity], time.time()).values()
     assert found.ref is None and len(found.others) == 1 and found.others[0].startswith("llm/job-")
     with pytest.raises(EngineError, match="already exists, for another job"):
@@ -718,7 +721,7 @@ def test_an_object_of_another_record_is_not_that_of_a_job_whose_submitter_was_ki
 
 def test_a_start_is_ended_only_where_its_objects_are_there(cluster: KubernetesEngine) -> None:
     ref = submitted(cluster)
-    again = replace(cluster.prepare(job(), AT, "k"), recorded=1795213461.25, spec=compute_spec_digest("{}"))
+    again = replace(cluster.prepare(job(), KUBERNETES_AT, "k"), recorded=1795213461.25, spec=compute_spec_digest("{}"))
     cluster.end_start(ref, replace(again, recorded=1795213999.5).identity)
     assert not Scheduler.ended
     cluster.end_start(ref, again.identity)
@@ -739,7 +742,7 @@ def test_a_job_in_the_queue_of_this_machine_is_not_refused_where_no_agent_can_be
 
     monkeypatch.setattr(local, "ensure_agent", no_process)
     with pytest.raises(SubmissionUnknownError, match="temporarily unavailable"):
-        engine.submit(engine.prepare(job(image=None), AT, "k"))
+        engine.submit(engine.prepare(job(image=None), SLURM_AT, "k"))
     assert engine.find(["k"], 0.0) == {"k": "1"}
 
 

@@ -14,11 +14,12 @@ from supercloud.jobs.engines.shebang import parse_shebang
 from supercloud.jobs.engines.slurm.containers import build_script_feed, format_image
 from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.spec import JobSpec
 
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 Make = Callable[..., JobSpec]
-AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 IMAGE: dict[str, Any] = {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/", "checkpoint": {"path": "/tmp"}}
 
 # Runs the command of a step here, after its options; with pyxis it says so in its help.

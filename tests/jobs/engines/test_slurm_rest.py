@@ -23,12 +23,13 @@ from supercloud.jobs.engines.slurm import bodies, commands, copies, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.submission import JobIdentity, compute_spec_digest
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
-AT = Placement("pod", "train", 2, 8, 8, "h100-sxm", "h100", partition="batch", account="llm", qos="normal")
+AT = Placement("pod", "train", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100", "batch", "llm", "normal"))
 Make = Callable[..., JobSpec]
 
 
@@ -121,7 +122,7 @@ def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_times_are_counted_from_now(job: Make) -> None:
-    at = replace(AT, begin=90.0, licenses="solver:2")
+    at = replace(AT, begin=90.0, request=SlurmRequest("h100", "batch", "llm", "normal", licenses="solver:2"))
     now = time.time()
     body = bodies.build_submission(commands.build_sbatch(job(deadline="1 h"), at, "k", "/l"), "", "v0.0.45")["job"]
     assert 90 <= body["begin_time"]["number"] - now + 1 <= 92

@@ -27,6 +27,7 @@ from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.maintenance import prune
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
@@ -35,7 +36,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100")
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 Make = Callable[..., JobSpec]
 
 SSH = """\

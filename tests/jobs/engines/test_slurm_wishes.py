@@ -17,13 +17,14 @@ from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.fleet.state import NodeState, WaitingJobs
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 Make = Callable[..., JobSpec]
-AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 
 
 def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
@@ -38,12 +39,14 @@ def test_options(job: Make) -> None:
         "--kill-on-invalid-dep=yes",
         "--deadline=now+7200seconds",
     } <= set(argv(asked))
-    part = Placement("c", "p", 1, 2, 8, "h100-sxm", "shard", slice="shard")
+    part = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="shard", request=SlurmRequest("shard"))
     assert "--gres=shard:2" in argv(job(), part) and not any("gpus" in item for item in argv(job(), part))
-    cut = Placement("c", "p", 1, 2, 8, "h100-sxm", "1g.10gb", slice="mig")
+    cut = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="mig", request=SlurmRequest("1g.10gb"))
     assert "--gpus-per-node=1g.10gb:2" in argv(job(), cut)
     assert "--begin=now+90seconds" in argv(job(), Placement("c", "p", 1, 0, begin=89.5))
-    assert "--licenses=mesher:1,solver:2" in argv(job(), Placement("c", "p", 1, 0, licenses="mesher:1,solver:2"))
+    assert "--licenses=mesher:1,solver:2" in argv(
+        job(), Placement("c", "p", 1, 0, request=SlurmRequest(licenses="mesher:1,solver:2"))
+    )
 
 
 WISHES: dict[str, dict[str, Any]] = {

@@ -38,7 +38,7 @@ from .kinds import KINDS, get_kind
 from .logs import LogSpool
 from .names import JobRef, RefStore
 from .nodes import iter_node_states, list_waiting_volcano_jobs, list_waiting_workloads
-from .refusals import require_pods
+from .refusals import require_kubernetes_request
 from .status import parse_time
 from .volcano import API_VERSION as VOLCANO
 
@@ -80,10 +80,10 @@ class KubernetesEngine:
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The object, and the command that would create it."""
-        pods = require_pods(job, placement)
-        kind = next(kind for kind in KINDS.values() if kind.queue == pods.queue)
+        request = require_kubernetes_request(job, placement)
+        kind = next(kind for kind in KINDS.values() if kind.queue == request.queue)
         context = (f"--context={self._context}",) if self._context else ()
-        body = kind.build_object(job, placement, pods, key)
+        body = kind.build_object(job, placement, request, key)
         text = json.dumps(body)  # serializing as YAML would dominate the run time
         return Submission(
             key,

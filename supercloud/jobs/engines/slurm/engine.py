@@ -17,6 +17,7 @@ from ..submission import JobIdentity, Submission, compute_record_digest
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
+from .request import get_slurm_request
 from .runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
 from .script import render_script
 from .spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
@@ -64,7 +65,7 @@ class SlurmEngine:
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The sbatch command and its script."""
-        if placement.accelerators_per_node and not placement.gres:
+        if placement.accelerators_per_node and not get_slurm_request(placement).gres:
             raise EngineError(
                 f"no Slurm name for {placement.accelerator}: its catalog entry has no "
                 "'gres'; use another pool for the job"

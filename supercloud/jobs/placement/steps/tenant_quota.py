@@ -16,7 +16,7 @@ from ....plan.build.kubernetes.quota import (
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from .feasibility import RefusalError
-from .pods import cpus_of
+from .pods import compute_pod_cpus
 from .shape import JobChange, ShrinkAdvisor
 from .slices import AcceleratorUnits
 
@@ -71,7 +71,7 @@ def _shares(plan: Plan) -> Mapping[str, list[TenantQuota]]:
 def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int) -> tuple[str, int] | None:
     """The resource of the job's pods that a queue counts, and its amount; None if the resource name is unknown."""
     if not job.accelerator_count:
-        return (CPU, nodes * cpus_of(pool)) if cpus_of(pool) else None
+        return (CPU, nodes * compute_pod_cpus(pool)) if compute_pod_cpus(pool) else None
     if not pool.accelerator or not pool.accelerator.kubernetes:
         return None
     return format_resource_name(
@@ -80,4 +80,4 @@ def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per
 
 
 def _less(job: JobSpec, fewer: ShrinkAdvisor, most: int, pool: PoolPlan) -> tuple[str, JobChange]:
-    return fewer(accelerators=most) if job.accelerator_count else fewer(nodes=most // cpus_of(pool))
+    return fewer(accelerators=most) if job.accelerator_count else fewer(nodes=most // compute_pod_cpus(pool))
