@@ -181,6 +181,7 @@ def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
     at = found(job(accelerators={"count": 16, "type": "h100"}, place={"nodes": ["train-[0001-0002]"]}), plan)
     assert at.hosts == ("train-0001", "train-0002")
     assert Placement.from_json(at.to_json()) == at
+    assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,6 @@ def test_a_placement_that_another_version_wrote_is_readable(
     locality = LocalityRequest("leaf", True, 2)
     assert at == Placement("pod", "train", 2, 8, locality=locality, hosts=("n1",), request=request_)
     assert Placement.from_json(at.to_json()) == at
-    assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
 
 
 @pytest.mark.slow
