@@ -84,7 +84,7 @@ def test_why_not_asks_every_cluster(folder: Path) -> None:
     assert lines[1].startswith("south/train") and "fits" in lines[1]
     one = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml", "--pool", "north/train", "--json")
     north = json.loads(one.stdout)["north/train"]
-    assert north["remedy"] == "set parallelism.data to 31: 992 accelerators" and not north["fits"]
+    assert north["suggestion"] == "set parallelism.data to 31: 992 accelerators" and not north["fits"]
     assert north["change"]["parallelism.data"] == 31 and one.returncode == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
+from supercloud.errors import EngineConfigurationError, EngineError, InputError, SpecError
 from supercloud.jobs.fleet.state import (
     Cluster,
     ListsNodes,
@@ -58,7 +58,7 @@ def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
     answer = why_not(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
     assert answer.reason == "the job needs 124 nodes, only 117 of 127 are healthy"
-    assert answer.remedy.startswith("request at most 936 accelerators")
+    assert answer.suggestion.startswith("request at most 936 accelerators")
     assert isinstance(place(job(accelerators=H100 | {"count": 936}), cluster, CATALOG), Placement)
 
 
@@ -111,7 +111,7 @@ def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
     answer = why_not(asked, cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
     assert answer.reason == "the job must fit in one su, the largest has 30 healthy nodes, it needs 32"
-    assert answer.remedy == "request at most 240 accelerators, or omit place.near"
+    assert answer.suggestion == "request at most 240 accelerators, or omit place.near"
     softly = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
     assert isinstance(softly, Placement) and softly.locality.level == "fabric" and softly.locality.switches == 2
     assert [count for _, count in softly.domains] == [16, 16]
@@ -304,7 +304,7 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     [
         (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (
-            UnusableEngine("no token for ctl; get one"),
+            EngineConfigurationError("no token for ctl; get one"),
             ": no token for ctl; get one",
             "waiting does not help, or omit",
         ),
@@ -327,4 +327,4 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
     assert refusal.reason == f"it cannot be queried now{reason}"
-    assert cure in refusal.remedy and not refusal.change
+    assert cure in refusal.suggestion and not refusal.change

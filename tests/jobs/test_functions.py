@@ -17,7 +17,7 @@ import supercloud
 from supercloud.errors import InputError, JobFailedError
 from supercloud.jobs import api
 from supercloud.jobs.engines.local.runs import build_result_path
-from supercloud.jobs.executor import Executor, RemoteTraceback
+from supercloud.jobs.executor import Executor, RemoteTracebackError
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 
@@ -41,7 +41,7 @@ def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) ->
     future = executor.submit(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         future.result(30)
-    assert isinstance(caught.value.__cause__, RemoteTraceback)
+    assert isinstance(caught.value.__cause__, RemoteTracebackError)
     shown = "".join(traceback.format_exception(caught.value))
     assert 'called.py", line' in shown and "raise KeyError(text)" in shown
     assert isinstance(future.exception(), KeyError)

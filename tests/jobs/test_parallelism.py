@@ -87,7 +87,7 @@ def test_gpt_3_175b_on_1024_a100(job: Callable[..., JobSpec]) -> None:
     ]
     refused = why_not(job(parallelism={"tensor": 8, "data": 128}, model=shape), plan, CATALOG)["train"]
     assert isinstance(refused, Refusal)
-    assert "the model needs 404.0 GB" in refused.reason and refused.remedy == "set model.shard to gradients"
+    assert "the model needs 404.0 GB" in refused.reason and refused.suggestion == "set model.shard to gradients"
 
 
 def test_a_mixture_of_experts_on_nvl72(job: Callable[..., JobSpec]) -> None:

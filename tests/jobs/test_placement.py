@@ -83,7 +83,7 @@ def test_shapes(
 
 
 @pytest.mark.parametrize(
-    "fields, reason, remedy",
+    "fields, reason, suggestion",
     [
         ({"accelerators": {"count": 1000}}, "are 125 nodes, the pool has 124", "at most 992"),
         ({"accelerators": {"count": 13}}, "do not divide evenly", "12 or 14"),
@@ -116,11 +116,11 @@ def test_shapes(
     ],
 )
 def test_refusals_name_the_reason_and_the_smallest_change(
-    job: Make, plan: Plan, fields: dict[str, Any], reason: str, remedy: str
+    job: Make, plan: Plan, fields: dict[str, Any], reason: str, suggestion: str
 ) -> None:
     said = refusal(job(**fields), plan)
     assert reason in said.reason
-    assert remedy in said.remedy
+    assert suggestion in said.suggestion
 
 
 def test_every_pool_answers(job: Make, plan: Plan) -> None:
@@ -258,7 +258,7 @@ def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, ne
         even = [nodes for nodes in range(least, 2 * least + 1) if count % nodes == 0]
         most = min(total - spares, max(sizes)) if near == "leaf" else total - spares
         assert not even or even[0] > most, answer
-        assert all(refusal.reason and refusal.remedy for refusal in answer)
+        assert all(refusal.reason and refusal.suggestion for refusal in answer)
 
 
 @pytest.mark.parametrize("fields", [{"type": "h100"}, {"memory": "80 GiB"}])

@@ -59,7 +59,7 @@ def test_parts_of_accelerators(
 
 
 @pytest.mark.parametrize(
-    "pool, accelerators, reason, remedy",
+    "pool, accelerators, reason, suggestion",
     [
         ("mig", {"count": 1}, "all of its accelerators are partitioned", "accelerators.profile: 2g.20gb"),
         (
@@ -77,11 +77,11 @@ def test_parts_of_accelerators(
     ],
 )
 def test_what_is_not_cut_so(
-    job: Callable[..., JobSpec], pool: str, accelerators: dict[str, Any], reason: str, remedy: str
+    job: Callable[..., JobSpec], pool: str, accelerators: dict[str, Any], reason: str, suggestion: str
 ) -> None:
     answer = why_not(job(accelerators=accelerators), PLAN, CATALOG)[pool]
     if not reason:
         assert isinstance(answer, Placement) and answer.nodes == 2  # four whole ones are left on each
         return
     assert isinstance(answer, Refusal)
-    assert reason in answer.reason and remedy in answer.remedy
+    assert reason in answer.reason and suggestion in answer.suggestion

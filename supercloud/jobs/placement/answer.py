@@ -133,7 +133,7 @@ class Refusal:
 
     pool: str
     reason: str
-    remedy: str
+    suggestion: str
     cluster: str = ""
     """Set if there are several pools."""
     change: Mapping[str, object] = field(default_factory=dict)
@@ -142,4 +142,4 @@ class Refusal:
 
     def __str__(self) -> str:
         pool = f"{self.cluster}/{self.pool}" if self.cluster else self.pool
-        return f"{pool}: {self.reason}; {self.remedy}" if self.remedy else f"{pool}: {self.reason}"
+        return f"{pool}: {self.reason}; {self.suggestion}" if self.suggestion else f"{pool}: {self.reason}"

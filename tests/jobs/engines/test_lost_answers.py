@@ -817,7 +817,7 @@ def test_a_token_goes_to_no_address_whose_host_is_not_certain(
         engine.list_nodes()
     assert not Scheduler.seen
     monkeypatch.setenv("SUPERCLOUD_PROXY", "http://proxy.example:3128")
-    assert web.proxy_for("https://evil\\@127.0.0.1") and not web.proxy_for("https://127.0.0.1:1")
+    assert web.find_proxy("https://evil\\@127.0.0.1") and not web.find_proxy("https://127.0.0.1:1")
 
 
 @pytest.mark.parametrize("server", ["{}", "//{}", "HTTP://{}"])

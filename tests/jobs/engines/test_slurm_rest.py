@@ -331,7 +331,7 @@ def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submit
     Server.jobs = {1: one | {"job_id": ""}, 2: one | {"job_id": 9}, 3: one | {"job_id": 10}}
     assert engine.poll(["9"])["9"].reason.startswith("Slurm has several copies of it: jobs 9 and 10;")
     assert engine.find(["k"], time.time()) == {"k": "10"}
-    assert engine.copies({"9": identity}) == {"9": JobCopies(certain=("10",))}
+    assert engine.find_copies({"9": identity}) == {"9": JobCopies(certain=("10",))}
     Server.jobs = {1: one | {"job_id": ""}}
     assert engine.find(["k", "other"], time.time()) == {"other": None}, "nobody can say which job of Slurm has the key"
 

@@ -11,7 +11,7 @@ from jobs import called
 from kube_pods import run
 from kube_world import World
 
-from supercloud.jobs.executor import Executor, FunctionJob, RemoteTraceback
+from supercloud.jobs.executor import Executor, FunctionJob, RemoteTracebackError
 from supercloud.jobs.store.store import Store
 
 PODS = "/api/v1/namespaces/llm/pods"
@@ -55,4 +55,4 @@ def test_what_it_raises_comes_back(call: Callable[..., FunctionJob]) -> None:
     there = call(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         there.result(60)
-    assert isinstance(caught.value.__cause__, RemoteTraceback)
+    assert isinstance(caught.value.__cause__, RemoteTracebackError)

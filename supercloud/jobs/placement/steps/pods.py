@@ -11,7 +11,7 @@ from ....spec.scheduler import KubernetesScheduler
 from ..requests.kubernetes import KubernetesRequest
 from .feasibility import RefusalError
 from .locality import LocalityRequest
-from .mounts import named_stores
+from .mounts import list_used_storage
 from .pod_links import build_pod_links
 from .slices import AcceleratorUnits
 
@@ -86,7 +86,7 @@ def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
     """File systems of the cluster that the job names, or whose mount contains one of its paths."""
     found = [
         (format_claim_name(item.name), item.mount)
-        for item in map(plan.storage.__getitem__, named_stores(job, plan))
+        for item in map(plan.storage.__getitem__, list_used_storage(job, plan))
         if item.mount
     ]
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):
