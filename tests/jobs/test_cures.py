@@ -222,7 +222,7 @@ def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any]
         (1000, "scale-up", False),
     ],
 )
-def test_a_wider_domain_is_advised_only_where_it_is_enough(count: int, near: str, is_enough: bool) -> None:
+def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str, is_enough: bool) -> None:
     """For a pool that is too small "or set near to pod" was told as well, which was then refused."""
     said = advised(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
     assert ("or set near to" in said.suggestion) == is_enough, said.suggestion
@@ -234,7 +234,7 @@ def test_one_more_does_not_fit() -> None:
     advised(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
 
 
-def test_what_no_change_of_the_job_cures_is_said_after_what_one_does() -> None:
+def test_a_refusal_that_no_change_fixes_follows_those_that_one_fixes() -> None:
     where = Cluster.from_plan(PLANS[0]).with_observations([], 0.0)  # nothing is in order
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 9000, "type": "h100"}})
     said = why_not(job, where, CATALOG)["train"]
@@ -245,7 +245,7 @@ def test_what_no_change_of_the_job_cures_is_said_after_what_one_does() -> None:
     )
 
 
-def test_a_fleet_is_told_by_cluster() -> None:
+def test_a_fleet_is_reported_by_cluster() -> None:
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]})
     fleet = Fleet(spec, tuple(Cluster.from_plan(plan, FleetMember(spec="-"), CATALOG) for plan in PLANS[:2]))
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 4000}})

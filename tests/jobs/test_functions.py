@@ -47,7 +47,7 @@ def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) ->
     assert isinstance(future.exception(), KeyError)
 
 
-def test_what_cannot_travel_is_told(executor: Executor) -> None:
+def test_values_that_cannot_be_pickled_are_reported(executor: Executor) -> None:
     with pytest.raises(JobFailedError, match="raise OnlyHere"):
         executor.submit(called.fail_oddly).result(30)
     with pytest.raises(JobFailedError, match="exit code 7"):
@@ -73,7 +73,7 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
     ],
     ids=range(9),
 )
-def test_a_result_that_cannot_be_read_is_told_with_its_file(
+def test_an_unreadable_result_is_reported_with_its_file(
     executor: Executor, store: Store, data: bytes, reason: str
 ) -> None:
     future = executor.submit(called.add, 40)
@@ -86,7 +86,7 @@ def test_a_result_that_cannot_be_read_is_told_with_its_file(
     assert caught.value.state == "COMPLETED" and caught.value.__cause__ is not None
 
 
-def test_an_exception_that_cannot_be_pickled_is_told(executor: Executor) -> None:
+def test_an_exception_that_cannot_be_pickled_is_reported(executor: Executor) -> None:
     with pytest.raises(JobFailedError, match="raise Unpicklable"):
         executor.submit(called.fail_unpicklable).result(30)
 

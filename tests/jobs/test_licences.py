@@ -52,7 +52,7 @@ def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> Non
         ({"xyz": 5}, "unknown licence 'xyz'", "Licenses: xyz:5"),
     ],
 )
-def test_what_it_does_not_have(job: Make, wanted: dict[str, int], reason: str, suggestion: str) -> None:
+def test_unknown_licences_are_refused(job: Make, wanted: dict[str, int], reason: str, suggestion: str) -> None:
     answer = why_not(job(licenses=wanted), PLAN)["train"]
     assert isinstance(answer, Refusal) and reason in answer.reason and suggestion in answer.suggestion
 

@@ -78,12 +78,12 @@ def test_the_cheaper_the_cleaner_and_the_user_who_weighs(job: Make) -> None:
     assert best(mine, fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "b"
 
 
-def test_energy_is_the_price_where_nobody_gives_another(job: Make) -> None:
+def test_the_price_is_that_of_energy_by_default(job: Make) -> None:
     at = best(job(accelerators={"count": 8}), fleet(A))
     assert at.price == pytest.approx(10.2 * 1.2 * 0.1)
 
 
-def test_what_nobody_knows_counts_like_the_dearest() -> None:
+def test_an_unknown_cost_counts_as_the_highest() -> None:
     known, unknown = ObjectiveTerms(10.0, 5.0, 0.0, 3600, 0, 0), ObjectiveTerms(None, None, None, 3600, 0, 0)
     weights = {"cost": 1.0, "carbon": 1.0, "wait": 1.0, "topology": 0.0, "fragmentation": 0.0}
     assert compute_scores([known, unknown], weights) == [2.0, 3.0]
@@ -126,7 +126,7 @@ def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
     assert best(job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d"), plan, now=12 * 3600.0).begin == 0
 
 
-def test_flexible_work_goes_where_it_is_night(job: Make) -> None:
+def test_a_flexible_job_starts_where_carbon_intensity_is_low(job: Make) -> None:
     here, there = plan_of("a", hours=NIGHT), plan_of("b", hours=NIGHT[12:] + NIGHT[:12])
     asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="7 h", place={"minimize": "carbon"})
     assert best(asked, fleet(here, there), now=0.0).cluster == "a"

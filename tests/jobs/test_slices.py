@@ -76,7 +76,7 @@ def test_parts_of_accelerators(
         ("cpu", {"count": 1, "fraction": 0.5}, "it has no accelerators", "use a pool with accelerators"),
     ],
 )
-def test_what_is_not_cut_so(
+def test_unavailable_slices_are_refused(
     job: Callable[..., JobSpec], pool: str, accelerators: dict[str, Any], reason: str, suggestion: str
 ) -> None:
     answer = why_not(job(accelerators=accelerators), PLAN, CATALOG)[pool]

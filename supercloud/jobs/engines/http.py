@@ -195,9 +195,9 @@ def is_plaintext(address: str, proxy: str | None = None) -> bool:
 def find_proxy(address: str, speaks_tls: bool = False) -> str:
     """The proxy in ``SUPERCLOUD_PROXY``, for all addresses except those of this machine; empty if there is none.
 
-    Raises :class:`EngineConfigurationError` if it is not the address of a proxy, or is an https proxy and the client of the
-    caller does not support TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
-    an http proxy.
+    Raises :class:`EngineConfigurationError` if it is not the address of a proxy, or is an https proxy and the client of
+    the caller does not support TLS to a proxy: http.client would send it the password in plain text. Without a scheme
+    it is an http proxy.
     """
     setting = os.environ.get(PROXY_VARIABLE, "")
     if not setting or _is_loopback(_host(address)):

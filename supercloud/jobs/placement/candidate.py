@@ -173,21 +173,23 @@ def _require_memory(job: JobSpec, pool: PoolPlan) -> MemoryDemand | None:
     accelerator = pool.accelerator
     if job.model is None or accelerator is None or not job.accelerator_count:
         return None
-    has = accelerator.memory_reported or accelerator.memory
-    if has is None:
+    capacity = accelerator.memory_reported or accelerator.memory
+    if capacity is None:
         return None
-    how = job.parallelism or Parallelism(data=job.accelerator_count)
-    found = compute_memory_demand(job.model, how, has)
-    if not found.fits:
+    parallelism = job.parallelism or Parallelism(data=job.accelerator_count)
+    demand = compute_memory_demand(job.model, parallelism, capacity)
+    if not demand.fits:
         domain = pool.accelerators_per_node * pool.machine.domain_nodes
-        raise RefusalError(f"the model needs {found}", *suggest_fitting_change(job.model, how, has, domain))
-    return found
+        raise RefusalError(
+            f"the model needs {demand}", *suggest_fitting_change(job.model, parallelism, capacity, domain)
+        )
+    return demand
 
 
 def _compute_segment(job: JobSpec, pool: PoolPlan, per_node: int, group_nodes: int) -> int:
     """Nodes of the largest group with constant communication that fits in one scale-up domain."""
-    often, _ = compute_block_sizes(job.parallelism, per_node)
-    return max((nodes for nodes in often if nodes <= pool.machine.domain_nodes), default=group_nodes)
+    frequent, _ = compute_block_sizes(job.parallelism, per_node)
+    return max((nodes for nodes in frequent if nodes <= pool.machine.domain_nodes), default=group_nodes)
 
 
 def _select_domains(
@@ -203,36 +205,36 @@ def _select_domains(
             f"the job needs {nodes} nodes, only {healthy} of {context.pool.nodes} are healthy",
             *_either(words, change, "wait until nodes are repaired", {}),
         )
-    often, replicas = compute_block_sizes(context.job.parallelism, need.per_node)
-    firm = (
+    frequent, replicas = compute_block_sizes(context.job.parallelism, need.per_node)
+    unbroken = (
         0
         if locality.required
-        else max((block for block in often if block <= state.domains.get_largest_size(0)), default=0)
+        else max((block for block in frequent if block <= state.domains.get_largest_size(0)), default=0)
     )
-    blocks = [*often, *replicas]
-    column = state.count_by_domain(required, False)
-    once = allocate_domains(state.domains, column, nodes, blocks, firm)
-    assert once is not None  # there are enough nodes, and the outermost level has one domain
+    blocks = [*frequent, *replicas]
+    healthy_by_domain = state.count_by_domain(required, False)
+    planned = allocate_domains(state.domains, healthy_by_domain, nodes, blocks, unbroken)
+    assert planned is not None  # there are enough nodes, and the outermost level has one domain
     if locality.required and locality.level in state.domains.names:
         level = state.domains.names.index(locality.level)
-        if once.level > level:
-            holds = max(sum(column[slice(*domain.innermost)]) for domain in state.domains.levels[level])
-            words, change = need.advisor(nodes=holds)
+        if planned.level > level:
+            largest = max(sum(healthy_by_domain[slice(*domain.innermost)]) for domain in state.domains.levels[level])
+            words, change = need.advisor(nodes=largest)
             raise RefusalError(
-                f"the job must fit in one {locality.level}, the largest has {holds} healthy nodes, it needs {nodes}",
+                f"the job must fit in one {locality.level}, the largest has {largest} healthy nodes, it needs {nodes}",
                 *_either(words, change, "omit place.near", {"place.near": None}),
             )
     if hosts:
-        return once, _estimate_pinned_wait(state, hosts, required, now)
+        return planned, _estimate_pinned_wait(state, hosts, required, now)
     if state.count_available(required, True) >= nodes + state.queued_nodes:
-        free = allocate_domains(state.domains, state.count_by_domain(required, True), nodes, blocks, firm)
-        nearer = locality.required and locality.level in state.domains.names
-        far = free is None or nearer and free.level > state.domains.names.index(locality.level)
-        segments = locality.segment if _has_whole_segments(state, column, locality.segment, nodes) else 0
-        if free and not far and _has_whole_segments(state, state.count_by_domain(required, True), segments, nodes):
+        free = allocate_domains(state.domains, state.count_by_domain(required, True), nodes, blocks, unbroken)
+        must_fit_level = locality.required and locality.level in state.domains.names
+        too_far = free is None or must_fit_level and free.level > state.domains.names.index(locality.level)
+        segments = locality.segment if _has_whole_segments(state, healthy_by_domain, locality.segment, nodes) else 0
+        if free and not too_far and _has_whole_segments(state, state.count_by_domain(required, True), segments, nodes):
             return free, 0.0
-        return once, None  # enough nodes are free, but too far apart
-    return once, state.estimate_wait(nodes, required, now)
+        return planned, None  # enough nodes are free, but too far apart
+    return planned, state.estimate_wait(nodes, required, now)
 
 
 def _either(

@@ -177,7 +177,7 @@ def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
+def test_a_job_starts_at_its_begin_time(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
     at, delay = time.time(), max(1.0, engine.poll_interval)
     ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))

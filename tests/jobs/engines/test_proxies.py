@@ -221,7 +221,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("answer", BROKEN)
-def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
+def test_nothing_is_sent_to_kubernetes_if_a_proxy_refuses_the_tunnel(
     taken: list[bytes], tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
     with proxy(answer) as address:
@@ -232,7 +232,7 @@ def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
 
 
 @pytest.mark.parametrize("answer", BROKEN)
-def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
+def test_nothing_is_sent_to_slurmrestd_if_a_proxy_refuses_the_tunnel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")

@@ -64,7 +64,7 @@ def test_a_training_job(job: Make, plan: Plan) -> None:
     )
 
 
-def test_what_is_not_asked_for_is_not_said(job: Make, plan: Plan) -> None:
+def test_options_that_are_not_requested_are_omitted(job: Make, plan: Plan) -> None:
     small = argv(job(accelerators={"type": "h100", "count": 2}), plan)
     for option in ("--exclusive", "--time", "--account", "--switches", "--nodelist", "--chdir", "--segment"):
         assert not any(item.startswith(option) for item in small)

@@ -95,7 +95,7 @@ def test_a_program_and_a_script(job: Make, ran: Callable[..., Any], programs: tu
     assert "--nodes=1" in told
 
 
-def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+def test_pyxis_gets_the_mounts(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     _, told = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
     assert told[-4:] == [
         "--container-image=nvcr.io#nvidia/pytorch:26.01-py3",
@@ -105,7 +105,7 @@ def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_pat
     ]
 
 
-def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+def test_apptainer_and_enroot_get_the_same_options(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     text, spool = render_script(job(["true"], **IMAGE), AT, "k", HOME), tmp_path / ".supercloud/slurm"
     _, told = ran(text, "apptainer")
     assert f"exec --bind /:/,/tmp:/tmp,{spool}:{spool}" in told[-1] and "--pwd / docker://nvcr.io/" in told[-1]

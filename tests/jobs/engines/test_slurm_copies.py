@@ -29,7 +29,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec.fleet import Connection
 
 
-def test_two_jobs_of_one_key_are_told_of_and_cancelled_together(rest: SlurmEngine, tmp_path: Path) -> None:
+def test_two_jobs_with_one_key_are_reported_and_cancelled_together(rest: SlurmEngine, tmp_path: Path) -> None:
     ended, ref, again = submit(rest), submit(rest), submit(rest)
     submitted_other, of_another_store = submit(rest, "other"), submit(rest, recorded=1795213461.5)
     Scheduler.jobs[0]["job_state"] = ["COMPLETED"]
@@ -241,7 +241,7 @@ def test_cancel_ends_no_job_of_the_same_key_and_spec_that_it_did_not_submit(
         ({100: "REQUEUED", 101: "PENDING"}, set(), {100: "REQUEUED", 101: "PENDING"}),
     ],
 )
-def test_all_jobs_of_a_key_are_taken_back_or_none_is(
+def test_all_jobs_of_a_key_are_recalled_or_none(
     tmp_path: Path, jobs: dict[int, str], begins: set[int], left: dict[int, str]
 ) -> None:
     """Also where one begins while they are asked back."""

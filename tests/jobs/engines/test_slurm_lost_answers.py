@@ -102,14 +102,16 @@ def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngin
 
 
 @pytest.mark.parametrize("code, body, text", REFUSED, ids=range(len(REFUSED)))
-def test_a_refusal_of_slurmrestd_stays_one(rest: SlurmEngine, code: int, body: Any, text: str) -> None:
+def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
+    rest: SlurmEngine, code: int, body: Any, text: str
+) -> None:
     Scheduler.refusing, Scheduler.said = True, [(code, body)]
     with pytest.raises(EngineError, match=text) as caught:
         submit(rest)
     assert not isinstance(caught.value, SubmissionUnknownError)
 
 
-def test_a_job_that_was_taken_and_has_to_wait_is_no_refusal(rest: SlurmEngine) -> None:
+def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> None:
     """Slurmctld gives the number of the job and an error that says why it cannot begin."""
     body = build_slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
     for code in (200, 500):
@@ -117,7 +119,7 @@ def test_a_job_that_was_taken_and_has_to_wait_is_no_refusal(rest: SlurmEngine) -
         assert submit(rest) == "1"
 
 
-def test_every_error_of_communication_is_told_from_a_refusal_by_its_text() -> None:
+def test_communication_errors_are_distinguished_from_refusals() -> None:
     table = communication._load_table()
     for message in table["may_have_arrived"].values():
         assert communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), message

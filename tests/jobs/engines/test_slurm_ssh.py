@@ -293,7 +293,7 @@ def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: 
     assert type(caught.value) is error
 
 
-def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
+def test_hosts_that_look_like_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="is not a host"):
         engine(tmp_path, "ssh:-oX")
 

@@ -192,7 +192,7 @@ def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
     assert poll(row("9", "COMPLETED")) is None, "and so have the accounts"
 
 
-def test_only_what_waits_is_taken_back(tmp_path: Path) -> None:
+def test_only_a_waiting_job_is_recalled(tmp_path: Path) -> None:
     assert commands.build_recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.build_cancel("9/3") == (
         "scancel",
         "9",

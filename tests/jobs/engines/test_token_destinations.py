@@ -24,7 +24,7 @@ from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.spec.fleet import Connection
 
 
-def test_the_token_of_a_kubeconfig_goes_over_no_plain_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_of_a_kubeconfig_is_not_sent_in_plain_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     write_kubeconfig(tmp_path / "kubeconfig", "http://192.0.2.1:8080")
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
@@ -82,7 +82,7 @@ def test_a_proxy_of_the_variable_gets_nothing_that_is_for_this_machine(
     assert any(place.startswith("/api/v1/") for place, _ in Scheduler.seen)
 
 
-def test_a_token_goes_to_no_address_whose_host_is_not_certain(
+def test_a_token_is_not_sent_to_an_ambiguous_host(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Urllib takes what follows the sign @ for the host of this one, and urllib3 what stands before the backslash."""
@@ -97,9 +97,7 @@ def test_a_token_goes_to_no_address_whose_host_is_not_certain(
 
 @pytest.mark.parametrize("server", ["{}", "//{}", "HTTP://{}"])
 @pytest.mark.parametrize("field", [{}, {"insecure-skip-tls-verify": True}], ids=["", "insecure"])
-def test_a_token_goes_to_no_address_without_https(
-    address: str, tmp_path: Path, server: str, field: dict[str, Any]
-) -> None:
+def test_a_token_is_not_sent_without_https(address: str, tmp_path: Path, server: str, field: dict[str, Any]) -> None:
     """An address without a scheme is plain http to the client. (0.0.0.0 is this machine, and not known as such.)"""
     write_kubeconfig(tmp_path / "kubeconfig", server.format(address.replace("http://127.0.0.1", "0.0.0.0")), **field)
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
@@ -140,14 +138,12 @@ def test_a_token_goes_to_no_address_without_https(
         ("http://127.0.0.1;a@evil", "", True),
     ],
 )
-def test_a_credential_is_read_on_its_way_unless_it_is_certain_that_it_is_not(
-    there: str, proxy: str, plain: bool
-) -> None:
+def test_an_address_is_plaintext_unless_it_is_certainly_not(there: str, proxy: str, plain: bool) -> None:
     assert web.is_plaintext(there, proxy) is plain
 
 
 @pytest.mark.parametrize("said", ["socks5://me:hidden@p:1", "http://", "http://p:99999", "http://p q:1", "http://["])
-def test_a_proxy_that_is_none_is_named_by_its_variable(
+def test_an_invalid_proxy_is_reported_with_its_variable(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, said: str
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_PROXY", said)
@@ -163,7 +159,7 @@ def test_a_proxy_that_is_none_is_named_by_its_variable(
 
 
 @pytest.mark.parametrize("proxy", ["http://me:hidden@127.0.0.1:1", "127.0.0.1:1", "a stand-in that makes no tunnel"])
-def test_a_proxy_that_is_not_reached_is_told_of_and_nothing_was_sent(
+def test_an_unreachable_proxy_is_reported_and_nothing_is_sent(
     tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
     monkeypatch.setenv("SUPERCLOUD_PROXY", address if " " in proxy else proxy)

@@ -27,7 +27,7 @@ _RETRYABLE_STATUSES = (429, 503)
 
 
 def require_encryption(host: str, proxy: str | None) -> None:
-    """Raise :class:`EngineConfigurationError` if a token for this address would be sent over a network in plain text."""
+    """Raise :class:`EngineConfigurationError` if a token for this address would be sent in plain text."""
     if web.is_plaintext(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
         if "://" in host and not web.has_certain_host(host):

@@ -67,9 +67,9 @@ def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
     jobs: dict[str, list[Status]] = {}
     for ref, status, identity in listed:
         reason = status.reason
-        if ref and identity and not status.state.is_final:
-            if others := _describe_copies(ref, _select_copies(live, ref, identity)):
-                reason = f"{others} ({reason})" if reason else others
+        is_live = not status.state.is_final
+        if ref and identity and is_live and (others := _describe_copies(ref, _select_copies(live, ref, identity))):
+            reason = f"{others} ({reason})" if reason else others
         jobs.setdefault(ref, []).append(replace(status, reason=reason))
     return jobs
 
