@@ -47,7 +47,7 @@ def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) ->
     assert isinstance(future.exception(), KeyError)
 
 
-def test_values_that_cannot_be_pickled_are_reported(executor: Executor) -> None:
+def test_functions_that_cannot_be_transferred_are_reported(executor: Executor) -> None:
     with pytest.raises(JobFailedError, match="raise OnlyHere"):
         executor.submit(called.fail_oddly).result(30)
     with pytest.raises(JobFailedError, match="exit code 7"):

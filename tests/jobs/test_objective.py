@@ -126,7 +126,7 @@ def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
     assert best(job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d"), plan, now=12 * 3600.0).begin == 0
 
 
-def test_a_flexible_job_starts_where_carbon_intensity_is_low(job: Make) -> None:
+def test_a_flexible_job_runs_where_carbon_intensity_is_low(job: Make) -> None:
     here, there = plan_of("a", hours=NIGHT), plan_of("b", hours=NIGHT[12:] + NIGHT[:12])
     asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="7 h", place={"minimize": "carbon"})
     assert best(asked, fleet(here, there), now=0.0).cluster == "a"

@@ -88,7 +88,7 @@ def test_a_large_result_counts_when_all_of_it_is_there(spool: LogSpool, logs: Lo
 
 
 @pytest.mark.slow
-def test_too_large_jobs_are_refused(spool: LogSpool, logs: Logs) -> None:
+def test_a_too_large_result_is_reported(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": ran(called.zeros, 5 << 20)}
     (kind, error, _), _ = gathered(spool, logs)
     assert kind == "raised" and "write it to a file" in str(error)
