@@ -12,7 +12,7 @@
     └── WorkError                   the input was fine, the work failed                 (exit code 1)
         ├── StoreError              the job store is locked, full, damaged or too new
         ├── EngineError             an engine (Slurm, this machine …) refused or did not answer
-        │   └── UnusableEngine      unavailable until a user fixes the reported problem
+        │   └── EngineConfigurationError  unavailable until a user fixes the reported problem
         └── JobFailed               a job ended in another state than COMPLETED
 
 ``InputError`` also is a ``ValueError`` and ``UnknownNameError`` a ``LookupError``, so callers may catch by kind.
@@ -39,7 +39,7 @@ __all__ = [
     "StoreError",
     "SupercloudError",
     "UnknownNameError",
-    "UnusableEngine",
+    "EngineConfigurationError",
     "OperationError",
     "require_type",
     "suggest_nearest",
@@ -138,7 +138,7 @@ class EngineError(OperationError):
     """An engine rejected a request, did not respond, or sent an invalid response."""
 
 
-class UnusableEngine(EngineError):
+class EngineConfigurationError(EngineError):
     """An engine is unavailable until a user fixes the reported problem, such as its connection: waiting does not
     help.
     """

@@ -49,7 +49,7 @@ def why_not(
     for line in format_columns(
         (name, _format_wait(answer), str(answer))
         if isinstance(answer, Placement)
-        else (name, answer.reason, answer.remedy)
+        else (name, answer.reason, answer.suggestion)
         for name, answer in answers.items()
     ):
         print_result(line)

@@ -243,7 +243,7 @@ def _admit_to_fleet(job: JobSpec, fleet: Fleet, key: str, store: Store) -> list[
     answer = place(job, replace(fleet, clusters=connected, spent=compute_spending(store, fleet.spec.budgets)))
     if not isinstance(answer, Placement):
         findings = [
-            Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.remedy)
+            Finding("place", "error", f"pool {refusal.cluster}/{refusal.pool}", refusal.reason, refusal.suggestion)
             for refusal in answer
         ]
         findings += _check_requested_clusters(job, fleet)
@@ -360,7 +360,7 @@ def _place_and_prepare(
     answer = place(job, plan, catalog)
     if not isinstance(answer, Placement):
         findings = [
-            Finding("place", "error", f"pool {refusal.pool}", refusal.reason, refusal.remedy) for refusal in answer
+            Finding("place", "error", f"pool {refusal.pool}", refusal.reason, refusal.suggestion) for refusal in answer
         ]
         raise SpecError(f"job {job.name!r} does not fit any pool of {plan.name}", findings)
     return answer, open_engine(connection, folder).prepare(job, answer, key)

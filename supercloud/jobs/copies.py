@@ -36,7 +36,7 @@ def find_copies(engine: Engine, records: Collection[JobRecord]) -> dict[int, Job
     asked = {record.ref: record for record in records if record.ref is not None}
     if not asked or not isinstance(engine, FindsCopies):
         return {}
-    found = engine.copies({ref: build_identity(record) for ref, record in asked.items()})
+    found = engine.find_copies({ref: build_identity(record) for ref, record in asked.items()})
     return {asked[ref].id: copies for ref, copies in found.items()}
 
 

@@ -45,11 +45,11 @@ from .fleet.state import Fleet
 from .job import Job
 from .placement.arguments import require_destination
 from .runtime import remote_call as remote
-from .runtime.remote_call import SCRIPT_MODULE, RemoteTraceback
+from .runtime.remote_call import SCRIPT_MODULE, RemoteTracebackError
 from .store.states import State
 from .store.store import Store
 
-__all__ = ["FunctionJob", "Executor", "RemoteTraceback"]
+__all__ = ["FunctionJob", "Executor", "RemoteTracebackError"]
 
 _MAX_PACKED_LENGTH = (
     96_000  # characters of arguments: they are passed in a variable, which the system limits to 128 KiB
@@ -81,7 +81,7 @@ class FunctionJob(Job):
             return None
         if value is None:
             return JobFailedError(f"{self._build_failure()}\n{text}", state, self.record.exit_code)
-        value.__cause__ = RemoteTraceback(text)
+        value.__cause__ = RemoteTracebackError(text)
         return value  # type: ignore[no-any-return]
 
     def _build_unreadable_error(self, problem: Exception) -> JobFailedError:

@@ -12,16 +12,16 @@ from ..primitives.responses import replace_surrogates
 from ..spec.fleet import Connection
 from .copies import build_identity, describe_copies, describe_others, find_copies, select_resubmitted
 from .engines.base import (
+    AcceptsLateSubmissions,
     Engine,
     FindsByKey,
     FindsCopies,
     FindsSubmitted,
     JobCopies,
-    SeesSubmissions,
     SubmissionUnknownError,
     SubmittedJob,
-    TakesLate,
-    defect_of,
+    TracksSubmissions,
+    build_defect_error,
     open_engine,
 )
 from .engines.identity import find_digests
@@ -76,7 +76,7 @@ def reconcile(
             if unresponsive is not None:
                 unresponsive[connection] = problem
         except Exception as error:  # a defect of an engine, or an answer that it does not check
-            problem = defect_of(f"{_describe_location(records[0])} is skipped", error)
+            problem = build_defect_error(f"{_describe_location(records[0])} is skipped", error)
             problems.append(problem)
             if unresponsive is not None:
                 unresponsive[connection] = problem
@@ -139,11 +139,11 @@ def _watch_late_arrival(store: Store, engine: Engine, record: JobRecord) -> None
 
 def _select_in_progress(engine: Engine, keys: Sequence[str]) -> set[str]:
     """The keys whose submission has not ended, as far as the engine can detect it."""
-    return engine.on_its_way(keys) if keys and isinstance(engine, SeesSubmissions) else set()
+    return engine.list_pending_submissions(keys) if keys and isinstance(engine, TracksSubmissions) else set()
 
 
 def _late_arrival(engine: Engine) -> float:
-    return engine.late_arrival if isinstance(engine, TakesLate) else 0.0
+    return engine.late_arrival if isinstance(engine, AcceptsLateSubmissions) else 0.0
 
 
 def _must_wait(store: Store, engine: Engine, record: JobRecord, clock: Callable[[], float], others: str = "") -> bool:

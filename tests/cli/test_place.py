@@ -84,7 +84,7 @@ def test_why_not_asks_every_cluster(folder: Path) -> None:
     assert lines[1].startswith("south/train") and "fits" in lines[1]
     one = run(folder, "why-not", "large.yaml", "--on", "fleet.yaml", "--pool", "north/train", "--json")
     north = json.loads(one.stdout)["north/train"]
-    assert north["remedy"] == "set parallelism.data to 31: 992 accelerators" and not north["fits"]
+    assert north["suggestion"] == "set parallelism.data to 31: 992 accelerators" and not north["fits"]
     assert north["change"]["parallelism.data"] == 31 and one.returncode == 0
 
 
@@ -95,7 +95,7 @@ def test_no_place_at_all(folder: Path) -> None:
     assert [line.split(":")[0] for line in said.stdout.splitlines()] == ["north/train", "south/train"]
 
 
-def test_many_domains_are_told_together() -> None:
+def test_many_domains_are_summarized() -> None:
     few = tuple((f"su{n}", 2) for n in range(1, 4))
     assert list(_format_domains(few)) == ["2 of su1", "2 of su2", "2 of su3"]
     many = (*((f"su{n}", 2) for n in range(1, 65)), ("su65", 1), ("su66", 2))

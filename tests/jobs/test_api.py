@@ -81,7 +81,7 @@ def test_a_dry_run_changes_nothing(job: Make, plan: Plan, tmp_path: Path, monkey
     assert not (tmp_path / "nothing").exists()
 
 
-def test_a_job_nobody_can_have(job: Make, plan: Plan, store: Store) -> None:
+def test_a_job_that_fits_no_pool(job: Make, plan: Plan, store: Store) -> None:
     with pytest.raises(SpecError) as caught:
         submit(job(accelerators={"count": 5000}), plan, store)
     assert [finding.path for finding in caught.value.findings] == ["pool old", "pool train", "pool cpu"]

@@ -112,6 +112,6 @@ def test_an_answer_for_every_pool(plan: Plan, fields: dict[str, Any], seed: int,
             assert answer.fits_now or answer.wait is None or answer.wait > 0
             assert job.accelerators.fraction or answer.nodes * answer.accelerators_per_node == job.accelerator_count
             continue
-        assert answer.reason and answer.remedy, answer
+        assert answer.reason and answer.suggestion, answer
         if answer.change:
             assert isinstance(why_not(apply_change(job, answer.change), where, CATALOG)[name], Placement), answer

@@ -35,7 +35,7 @@ class Scheduler:
     def poll(self, refs: Sequence[str]) -> Mapping[str, Status]:
         return {ref: Status(self.state, reason="said") for ref in refs}
 
-    def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
+    def find_copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
         self.copies_asked += 1
         if self.problem:
             raise self.problem

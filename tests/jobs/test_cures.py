@@ -155,12 +155,12 @@ def test_a_changed_job_fits(seed: int) -> None:
     for pool, answer in why_not(job, where, CATALOG, now=0.0).items():
         if isinstance(answer, Placement):
             continue
-        assert answer.reason and answer.remedy, answer
+        assert answer.reason and answer.suggestion, answer
         if answer.change:
             better = why_not(apply_change(job, answer.change), where, CATALOG, now=0.0)[pool]
             assert isinstance(better, Placement), (job, answer, better)
-            other = re.search(r", or (set near to ([\w-]+)|omit place.near)$", answer.remedy)
-            if other and "; then " not in answer.remedy:  # by itself
+            other = re.search(r", or (set near to ([\w-]+)|omit place.near)$", answer.suggestion)
+            if other and "; then " not in answer.suggestion:  # by itself
                 wider = why_not(apply_change(job, {"place.near": other[2]}), where, CATALOG, now=0.0)[pool]
                 assert isinstance(wider, Placement), (job, answer, wider)
 
@@ -222,10 +222,10 @@ def test_the_change_is_the_smallest(plan: int, pool: str, fields: dict[str, Any]
         (1000, "scale-up", False),
     ],
 )
-def test_a_wider_domain_is_advised_only_where_it_is_enough(count: int, near: str, is_enough: bool) -> None:
+def test_a_wider_domain_is_suggested_only_if_it_is_enough(count: int, near: str, is_enough: bool) -> None:
     """For a pool that is too small "or set near to pod" was told as well, which was then refused."""
     said = advised(PLANS[0], "train", accelerators={"count": count}, place={"near": near})
-    assert ("or set near to" in said.remedy) == is_enough, said.remedy
+    assert ("or set near to" in said.suggestion) == is_enough, said.suggestion
 
 
 def test_one_more_does_not_fit() -> None:
@@ -234,15 +234,18 @@ def test_one_more_does_not_fit() -> None:
     advised(PLANS[0], "train", accelerators={"count": 313, "type": "h100"})
 
 
-def test_what_no_change_of_the_job_cures_is_said_after_what_one_does() -> None:
+def test_a_refusal_that_no_change_fixes_follows_those_that_one_fixes() -> None:
     where = Cluster.from_plan(PLANS[0]).with_observations([], 0.0)  # nothing is in order
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 9000, "type": "h100"}})
     said = why_not(job, where, CATALOG)["train"]
     assert isinstance(said, Refusal) and not said.change
-    assert "at most 312" in said.remedy and "but then: the job needs 39 nodes, only 0 of 40 are healthy" in said.remedy
+    assert (
+        "at most 312" in said.suggestion
+        and "but then: the job needs 39 nodes, only 0 of 40 are healthy" in said.suggestion
+    )
 
 
-def test_a_fleet_is_told_by_cluster() -> None:
+def test_a_fleet_is_reported_by_cluster() -> None:
     spec = FleetSpec.model_validate({"name": "f", "clusters": [{"spec": "a"}, {"spec": "b"}]})
     fleet = Fleet(spec, tuple(Cluster.from_plan(plan, FleetMember(spec="-"), CATALOG) for plan in PLANS[:2]))
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 4000}})
@@ -283,7 +286,7 @@ tenants: [{{name: llm}}]
     )
     said = why_not(job, fleet, now=0.0)["one/train"]
     assert isinstance(said, Refusal) and said.change == change
-    assert ("wait for the next day" in said.remedy) == waits
+    assert ("wait for the next day" in said.suggestion) == waits
     if change:
         assert isinstance(why_not(apply_change(job, change), fleet, now=0.0)["one/train"], Placement)
 
@@ -291,4 +294,4 @@ tenants: [{{name: llm}}]
 def test_nothing_is_tried_for_whom_no_advice_is_wanted() -> None:
     job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": 1000}, "tenant": "llm"})
     [train, *_] = [item for item in place(job, PLANS[0], CATALOG, with_suggestions=False) if isinstance(item, Refusal)]
-    assert "the pool has 39" in train.reason and "at most 312" in train.remedy and not train.change
+    assert "the pool has 39" in train.reason and "at most 312" in train.suggestion and not train.change

@@ -8,7 +8,7 @@ import pytest
 from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
+from supercloud.errors import EngineConfigurationError, EngineError, InputError, SpecError
 from supercloud.jobs.fleet.state import (
     Cluster,
     ListsNodes,
@@ -58,7 +58,7 @@ def test_drained_nodes_are_not_there(job: Make, plan: Plan) -> None:
     answer = why_not(job(accelerators=H100 | {"count": 992}), cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
     assert answer.reason == "the job needs 124 nodes, only 117 of 127 are healthy"
-    assert answer.remedy.startswith("request at most 936 accelerators")
+    assert answer.suggestion.startswith("request at most 936 accelerators")
     assert isinstance(place(job(accelerators=H100 | {"count": 936}), cluster, CATALOG), Placement)
 
 
@@ -111,9 +111,9 @@ def test_nearness_counts_what_is_in_order(job: Make, plan: Plan) -> None:
     answer = why_not(asked, cluster, CATALOG)["train"]
     assert isinstance(answer, Refusal)
     assert answer.reason == "the job must fit in one su, the largest has 30 healthy nodes, it needs 32"
-    assert answer.remedy == "request at most 240 accelerators, or omit place.near"
+    assert answer.suggestion == "request at most 240 accelerators, or omit place.near"
     softly = place(job(accelerators=H100 | {"count": 256}), cluster, CATALOG)
-    assert isinstance(softly, Placement) and softly.near.level == "fabric" and softly.near.switches == 2
+    assert isinstance(softly, Placement) and softly.locality.level == "fabric" and softly.locality.switches == 2
     assert [count for _, count in softly.domains] == [16, 16]
 
 
@@ -234,10 +234,10 @@ def test_segments_are_asked_for_only_where_racks_have_them(job: Make) -> None:
     asked = job(parallelism={"data": 192, "expert": 64})
     usual, less, taken = (place(asked, where, CATALOG) for where in (racks(2), racks(3), racks(2, 1)))
     assert isinstance(usual, Placement) and isinstance(less, Placement) and isinstance(taken, Placement)
-    assert (usual.near.segment, usual.fits_now, [count for _, count in usual.domains]) == (16, True, [16, 16, 16])
-    assert (less.near.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
+    assert (usual.locality.segment, usual.fits_now, [count for _, count in usual.domains]) == (16, True, [16, 16, 16])
+    assert (less.locality.segment, less.fits_now) == (0, True)  # a segment of 16 would wait for ever
     assert next(span.worst for span in less.spans if span.axis == "expert") == 2
-    assert (taken.near.segment, taken.fits_now) == (16, False)  # they come free again
+    assert (taken.locality.segment, taken.fits_now) == (16, False)  # they come free again
 
 
 KUBECONFIG = """
@@ -304,7 +304,7 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     [
         (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (
-            UnusableEngine("no token for ctl; get one"),
+            EngineConfigurationError("no token for ctl; get one"),
             ": no token for ctl; get one",
             "waiting does not help, or omit",
         ),
@@ -327,4 +327,4 @@ def test_a_live_look_at_a_cluster_that_is_down_says_so_and_goes_on(
     refusal = answers["a/train"]
     assert isinstance(refusal, Refusal)
     assert refusal.reason == f"it cannot be queried now{reason}"
-    assert cure in refusal.remedy and not refusal.change
+    assert cure in refusal.suggestion and not refusal.change

@@ -17,7 +17,7 @@ import supercloud
 from supercloud.errors import InputError, JobFailedError
 from supercloud.jobs import api
 from supercloud.jobs.engines.local.runs import build_result_path
-from supercloud.jobs.executor import Executor, RemoteTraceback
+from supercloud.jobs.executor import Executor, RemoteTracebackError
 from supercloud.jobs.store.store import Store
 from supercloud.plan.model.plan import Plan
 
@@ -41,13 +41,13 @@ def test_what_it_raises_is_raised_here_with_its_traceback(executor: Executor) ->
     future = executor.submit(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         future.result(30)
-    assert isinstance(caught.value.__cause__, RemoteTraceback)
+    assert isinstance(caught.value.__cause__, RemoteTracebackError)
     shown = "".join(traceback.format_exception(caught.value))
     assert 'called.py", line' in shown and "raise KeyError(text)" in shown
     assert isinstance(future.exception(), KeyError)
 
 
-def test_what_cannot_travel_is_told(executor: Executor) -> None:
+def test_functions_that_cannot_be_transferred_are_reported(executor: Executor) -> None:
     with pytest.raises(JobFailedError, match="raise OnlyHere"):
         executor.submit(called.fail_oddly).result(30)
     with pytest.raises(JobFailedError, match="exit code 7"):
@@ -73,7 +73,7 @@ def test_what_cannot_travel_is_told(executor: Executor) -> None:
     ],
     ids=range(9),
 )
-def test_a_result_that_cannot_be_read_is_told_with_its_file(
+def test_an_unreadable_result_is_reported_with_its_file(
     executor: Executor, store: Store, data: bytes, reason: str
 ) -> None:
     future = executor.submit(called.add, 40)
@@ -86,7 +86,7 @@ def test_a_result_that_cannot_be_read_is_told_with_its_file(
     assert caught.value.state == "COMPLETED" and caught.value.__cause__ is not None
 
 
-def test_an_exception_that_cannot_be_pickled_is_told(executor: Executor) -> None:
+def test_an_exception_that_cannot_be_pickled_is_reported(executor: Executor) -> None:
     with pytest.raises(JobFailedError, match="raise Unpicklable"):
         executor.submit(called.fail_unpicklable).result(30)
 

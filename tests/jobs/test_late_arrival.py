@@ -37,7 +37,7 @@ class LateScheduler:
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, None]:
         return {} if self.goes_on else dict.fromkeys(keys)
 
-    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+    def list_pending_submissions(self, keys: Sequence[str]) -> set[str]:
         if self.is_silent:
             raise EngineError("login is not reached")
         return set(keys) if self.goes_on else set()
@@ -118,7 +118,7 @@ def test_the_time_of_a_late_arrival_is_not_that_of_the_lease_of_an_owner_elsewhe
 
 
 def test_the_time_of_a_submission_that_has_ended_counts_at_once(store: Store, scheduler: LateScheduler) -> None:
-    scheduler.on_its_way = lambda keys: set()  # type: ignore[method-assign]
+    scheduler.list_pending_submissions = lambda keys: set()  # type: ignore[method-assign]
     submit_without_answer(store, scheduler)
     scheduler.goes_on = False
     look(store, time.monotonic(), 121)

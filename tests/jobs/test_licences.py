@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
@@ -37,12 +38,13 @@ PLAN = resolve(loads(SPEC))
 )
 def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> None:
     at = place(job(licenses=wanted), PLAN)
-    assert isinstance(at, Placement) and at.licenses == said
-    assert Placement.from_json(at.to_json()).licenses == said
+    assert isinstance(at, Placement) and isinstance(at.request, SlurmRequest)
+    assert at.request.licenses == said
+    assert Placement.from_json(at.to_json()).request == at.request
 
 
 @pytest.mark.parametrize(
-    "wanted, reason, remedy",
+    "wanted, reason, suggestion",
     [
         ({"solver": 4}, "the job needs 4 of licence solver, the cluster has 3", "request at most 3"),
         ({"mesher": 2}, "the cluster has 1", "request at most 1"),
@@ -50,9 +52,9 @@ def test_what_a_cluster_has(job: Make, wanted: dict[str, int], said: str) -> Non
         ({"xyz": 5}, "unknown licence 'xyz'", "Licenses: xyz:5"),
     ],
 )
-def test_what_it_does_not_have(job: Make, wanted: dict[str, int], reason: str, remedy: str) -> None:
+def test_unknown_licences_are_refused(job: Make, wanted: dict[str, int], reason: str, suggestion: str) -> None:
     answer = why_not(job(licenses=wanted), PLAN)["train"]
-    assert isinstance(answer, Refusal) and reason in answer.reason and remedy in answer.remedy
+    assert isinstance(answer, Refusal) and reason in answer.reason and suggestion in answer.suggestion
 
 
 @pytest.mark.parametrize("wanted", [{"a b": 1}, {"a;b": 1}, {"$(x)": 1}, {"a": 0}, {"a": -1}, {"": 1}, {"a@": 1}])

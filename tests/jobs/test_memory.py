@@ -109,7 +109,7 @@ def test_experts_are_divided_by_their_own_parallelism() -> None:
     assert compute_state_bytes(model, Parallelism(data=64, expert=32)) == pytest.approx(20e9 + 180e9 / 32)
 
 
-def test_nothing_is_kept_where_nothing_is_trained() -> None:
+def test_a_model_without_optimizer_needs_its_weights_only() -> None:
     model = GPT3.model_copy(update={"optimizer": "none"})
     here = compute_memory_demand(model, Parallelism(tensor=8), OF_80)
     assert here.states == Size(350 / 8, "GB") and here.fits

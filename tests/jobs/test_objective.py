@@ -78,12 +78,12 @@ def test_the_cheaper_the_cleaner_and_the_user_who_weighs(job: Make) -> None:
     assert best(mine, fleet(A, B, members=PRICED, policy={"minimize": "carbon"})).cluster == "b"
 
 
-def test_energy_is_the_price_where_nobody_gives_another(job: Make) -> None:
+def test_the_price_is_that_of_energy_by_default(job: Make) -> None:
     at = best(job(accelerators={"count": 8}), fleet(A))
     assert at.price == pytest.approx(10.2 * 1.2 * 0.1)
 
 
-def test_what_nobody_knows_counts_like_the_dearest() -> None:
+def test_an_unknown_cost_counts_as_the_highest() -> None:
     known, unknown = ObjectiveTerms(10.0, 5.0, 0.0, 3600, 0, 0), ObjectiveTerms(None, None, None, 3600, 0, 0)
     weights = {"cost": 1.0, "carbon": 1.0, "wait": 1.0, "topology": 0.0, "fragmentation": 0.0}
     assert compute_scores([known, unknown], weights) == [2.0, 3.0]
@@ -104,14 +104,14 @@ def test_moving_data_costs_and_takes_time(job: Make) -> None:
     assert best(long, far).cluster == "b"
     stays = fleet(A, B, members=members, data=[data[0] | {"stays": True}])
     assert refused(short, stays, "b/train").reason == "data 'corpus' may not leave a"
-    assert "corpus" in refused(job(place={"data": ["corpsu"]}), stays, "b/train").remedy
+    assert "corpus" in refused(job(place={"data": ["corpsu"]}), stays, "b/train").suggestion
 
 
 def test_data_that_must_stay_in_a_region(job: Make) -> None:
     both = fleet(A, B, members=PRICED)
     asked = job(accelerators={"count": 8}, place={"regions": ["stockholm"]})
     assert best(asked, both).cluster == "a"
-    assert refused(asked, both, "b/train").remedy == "add warsaw to place.regions"
+    assert refused(asked, both, "b/train").suggestion == "add warsaw to place.regions"
 
 
 def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
@@ -126,7 +126,7 @@ def test_flexible_work_waits_for_cleaner_energy(job: Make) -> None:
     assert best(job(accelerators={"count": 8}, time_limit="6 h", deadline="2 d"), plan, now=12 * 3600.0).begin == 0
 
 
-def test_flexible_work_goes_where_it_is_night(job: Make) -> None:
+def test_a_flexible_job_runs_where_carbon_intensity_is_low(job: Make) -> None:
     here, there = plan_of("a", hours=NIGHT), plan_of("b", hours=NIGHT[12:] + NIGHT[:12])
     asked = job(accelerators={"count": 8}, time_limit="6 h", deadline="7 h", place={"minimize": "carbon"})
     assert best(asked, fleet(here, there), now=0.0).cluster == "a"
@@ -157,7 +157,7 @@ def test_carbon_without_hours() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields, spent, reason, remedy",
+    "fields, spent, reason, suggestion",
     [
         ({"place": {"max_price": "45 USD/h"}}, 0, "a node costs 50.00 USD/h", "max_price to 50.00 USD/h"),
         ({"budget": "100 USD"}, 0, "a budget requires a time limit", "set time_limit"),
@@ -171,12 +171,12 @@ def test_carbon_without_hours() -> None:
         ({"tenant": "llm"}, 1000, "has 0.00 USD of its", "wait for the next month"),
     ],
 )
-def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, remedy: str) -> None:
+def test_money(job: Make, fields: dict[str, Any], spent: float, reason: str, suggestion: str) -> None:
     budgets = [{"tenant": "llm", "limit": "1000 USD"}]
     where = fleet(A, members={"a": PRICED["a"]}, spent={("llm", "month"): spent}, budgets=budgets)
     asked = job(accelerators={"count": 8}, **fields)
     said = refused(asked, where, "a/train")
-    assert reason in said.reason and remedy in said.remedy
+    assert reason in said.reason and suggestion in said.suggestion
 
 
 def test_limits_that_nobody_can_check(job: Make, plan: Plan) -> None:
@@ -202,7 +202,7 @@ def test_a_wait_against_a_price(job: Make) -> None:
     hasty = replace(where, spec=FleetSpec.model_validate({"name": "f", "clusters": clusters, "policy": policy}))
     assert best(job(**asked), hasty).cluster == "a"  # bursts, though it is dearer
     late = job(**asked, deadline="12 h")
-    assert refused(late, where, "b/train").remedy == "set deadline to at least 21 h"
+    assert refused(late, where, "b/train").suggestion == "set deadline to at least 21 h"
 
 
 def test_spot_machines(job: Make, plan: Plan) -> None:

@@ -189,7 +189,7 @@ def one_fleet(
         assert isinstance(one, Placement) == bool(ways[name.split("/")[0]]), (one, ways)
     if not isinstance(answer, Placement):
         assert not any(ways.values())
-        assert all(refusal.reason and refusal.remedy for refusal in answer)
+        assert all(refusal.reason and refusal.suggestion for refusal in answer)
         worst["refused"] += 1
         return
     by_name = dict(zip(names, smalls, strict=True))

@@ -87,7 +87,7 @@ def test_gpt_3_175b_on_1024_a100(job: Callable[..., JobSpec]) -> None:
     ]
     refused = why_not(job(parallelism={"tensor": 8, "data": 128}, model=shape), plan, CATALOG)["train"]
     assert isinstance(refused, Refusal)
-    assert "the model needs 404.0 GB" in refused.reason and refused.remedy == "set model.shard to gradients"
+    assert "the model needs 404.0 GB" in refused.reason and refused.suggestion == "set model.shard to gradients"
 
 
 def test_a_mixture_of_experts_on_nvl72(job: Callable[..., JobSpec]) -> None:
@@ -95,11 +95,11 @@ def test_a_mixture_of_experts_on_nvl72(job: Callable[..., JobSpec]) -> None:
     plan = cluster("dgx-gb200", 72, "infiniband", "rail-optimized, switch: nvidia-qm9700")
     at = placed(job(parallelism={"data": 256, "expert": 64}), plan)
     assert [count for _, count in at.domains] == [16, 16, 16, 16]
-    assert at.near.segment == 16
+    assert at.locality.segment == 16
     expert = next(span for span in at.spans if span.axis == "expert")
     assert (expert.size, expert.count, expert.needs, expert.worst) == (64, 4, "scale-up", 1)
     torn = placed(job(parallelism={"data": 288, "expert": 72}), plan)
-    assert torn.near.segment == 18 and {span.worst for span in torn.spans if span.axis == "expert"} == {1}
+    assert torn.locality.segment == 18 and {span.worst for span in torn.spans if span.axis == "expert"} == {1}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, place, why_not
+from supercloud.jobs.placement.requests.kubernetes import KubernetesRequest
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.placement.steps.accelerators import count_steps_above
+from supercloud.jobs.placement.steps.locality import LocalityRequest
 from supercloud.plan.model.plan import Group, Level, Locality, Plan
 from supercloud.plan.resolve import resolve
 from supercloud.primitives.nodes import HostSet
@@ -79,7 +83,7 @@ def test_shapes(
 
 
 @pytest.mark.parametrize(
-    "fields, reason, remedy",
+    "fields, reason, suggestion",
     [
         ({"accelerators": {"count": 1000}}, "are 125 nodes, the pool has 124", "at most 992"),
         ({"accelerators": {"count": 13}}, "do not divide evenly", "12 or 14"),
@@ -112,11 +116,11 @@ def test_shapes(
     ],
 )
 def test_refusals_name_the_reason_and_the_smallest_change(
-    job: Make, plan: Plan, fields: dict[str, Any], reason: str, remedy: str
+    job: Make, plan: Plan, fields: dict[str, Any], reason: str, suggestion: str
 ) -> None:
     said = refusal(job(**fields), plan)
     assert reason in said.reason
-    assert remedy in said.remedy
+    assert suggestion in said.suggestion
 
 
 def test_every_pool_answers(job: Make, plan: Plan) -> None:
@@ -137,19 +141,21 @@ def test_a_job_takes_the_least_that_will_do(job: Make, plan: Plan) -> None:
 
 def test_partitions(job: Make, plan: Plan) -> None:
     at = found(job(accelerators={"count": 8, "type": "h100"}), plan)
-    assert (at.partition, at.constraint, at.qos) == ("batch", "train", "normal")
+    assert isinstance(at.request, SlurmRequest)
+    assert (at.request.partition, at.request.constraint, at.request.qos) == ("batch", "train", "normal")
     assert refusal(job(), plan, "cpu").reason == "partition cpus is for tenant llm"
-    assert found(job(tenant="llm"), plan).account == "llm"
+    request = found(job(tenant="llm"), plan).request
+    assert isinstance(request, SlurmRequest) and request.account == "llm"
 
 
 def test_nearness_of_a_tree(job: Make, plan: Plan) -> None:
-    preferred = found(job(accelerators={"count": 64, "type": "h100"}), plan).near
+    preferred = found(job(accelerators={"count": 64, "type": "h100"}), plan).locality
     assert (preferred.level, preferred.required, preferred.switches) == ("su", False, 1)
-    insisted = found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).near
+    insisted = found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "leaf"}), plan).locality
     assert (insisted.required, insisted.switches) == (True, 1)
-    assert found(job(accelerators={"count": 512, "type": "h100"}), plan).near.switches == 2
-    assert found(job(accelerators={"count": 8, "type": "h100"}), plan).near.switches == 0
-    assert found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).near.switches == 0
+    assert found(job(accelerators={"count": 512, "type": "h100"}), plan).locality.switches == 2
+    assert found(job(accelerators={"count": 8, "type": "h100"}), plan).locality.switches == 0
+    assert found(job(accelerators={"count": 64, "type": "h100"}, place={"near": "any"}), plan).locality.switches == 0
 
 
 BLOCKS = """
@@ -163,11 +169,11 @@ fabrics: [{name: compute, kind: infiniband, shape: rail-optimized, switch: nvidi
 
 def test_nearness_of_blocks(job: Make) -> None:
     nvl = resolve(loads(BLOCKS))
-    inside = found(job(accelerators={"count": 64}), nvl).near
+    inside = found(job(accelerators={"count": 64}), nvl).locality
     assert (inside.level, inside.segment) == ("scale-up", 16)
-    assert found(job(accelerators={"count": 256}), nvl).near.segment == 0
+    assert found(job(accelerators={"count": 256}), nvl).locality.segment == 0
     grouped = job(parallelism={"tensor": 32, "data": 8})
-    assert found(grouped, nvl).near.segment == 8
+    assert found(grouped, nvl).locality.segment == 8
     assert "holds 18" in refusal(job(accelerators={"count": 76}, place={"near": "scale-up"}), nvl).reason
 
 
@@ -176,6 +182,33 @@ def test_placements_are_kept_as_text(job: Make, plan: Plan) -> None:
     assert at.hosts == ("train-0001", "train-0002")
     assert Placement.from_json(at.to_json()) == at
     assert str(at) == "2 nodes of pool train, 8 × h100-sxm each, within one su"
+
+
+@pytest.mark.parametrize(
+    "fields, request_",
+    [
+        (
+            {"gres": "h100", "partition": "batch", "account": "llm", "qos": "high", "constraint": "train"},
+            SlurmRequest("h100", "batch", "llm", "high", "train"),
+        ),
+        ({"gres": "h100", "licenses": "solver:2"}, SlurmRequest("h100", licenses="solver:2")),
+        ({}, None),
+        (
+            {"gres": "h100", "pods": {"queue": "kueue", "resource": "nvidia.com/gpu", "volumes": [["fs", "/fs"]]}},
+            KubernetesRequest("kueue", "nvidia.com/gpu", volumes=(("fs", "/fs"),)),
+        ),
+        ({"request": {"kind": "of a later version", "queue": "long"}}, None),
+    ],
+)
+def test_a_placement_that_another_version_wrote_is_readable(
+    fields: dict[str, Any], request_: SlurmRequest | KubernetesRequest | None
+) -> None:
+    near = {"level": "leaf", "required": True, "switches": 2, "segment": 0}
+    old = {"cluster": "pod", "pool": "train", "nodes": 2, "accelerators_per_node": 8, "near": near, "hosts": ["n1"]}
+    at = Placement.from_json(json.dumps(old | fields))
+    locality = LocalityRequest("leaf", True, 2)
+    assert at == Placement("pod", "train", 2, 8, locality=locality, hosts=("n1",), request=request_)
+    assert Placement.from_json(at.to_json()) == at
 
 
 @pytest.mark.slow
@@ -215,15 +248,17 @@ def test_uneven_groups(plan: Plan, sizes: list[int], count: int, spares: int, ne
         assert 1 <= answer.nodes <= total - spares
         if near == "leaf":
             assert answer.nodes <= max(sizes)
-        if answer.near.switches:
+        if answer.locality.switches:
             largest = sorted(sizes, reverse=True)
-            assert sum(largest[: answer.near.switches]) >= answer.nodes > sum(largest[: answer.near.switches - 1])
+            assert (
+                sum(largest[: answer.locality.switches]) >= answer.nodes > sum(largest[: answer.locality.switches - 1])
+            )
     else:
         least = -(-count // 8) or 1
         even = [nodes for nodes in range(least, 2 * least + 1) if count % nodes == 0]
         most = min(total - spares, max(sizes)) if near == "leaf" else total - spares
         assert not even or even[0] > most, answer
-        assert all(refusal.reason and refusal.remedy for refusal in answer)
+        assert all(refusal.reason and refusal.suggestion for refusal in answer)
 
 
 @pytest.mark.parametrize("fields", [{"type": "h100"}, {"memory": "80 GiB"}])

@@ -1,4 +1,4 @@
-"""why-not has a row with a reason and a remedy for whatever a job may insist on, and the remedy works."""
+"""why-not has a row with a reason and a suggestion for whatever a job may insist on, and the suggestion works."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fleet() -> Fleet:
 
 
 @pytest.mark.parametrize(
-    "pool, fields, reason, remedy, better",
+    "pool, fields, reason, suggestion, better",
     [
         (
             "whole",
@@ -124,10 +124,10 @@ def fleet() -> Fleet:
         ),
     ],
 )
-def test_a_row_and_a_remedy_that_works(
-    job: Make, fleet: Fleet, pool: str, fields: dict[str, Any], reason: str, remedy: str, better: dict[str, Any]
+def test_every_pool_has_a_row_with_a_suggestion_that_works(
+    job: Make, fleet: Fleet, pool: str, fields: dict[str, Any], reason: str, suggestion: str, better: dict[str, Any]
 ) -> None:
     base = {"accelerators": {"count": 8}}
     answer = why_not(job(**{**base, **fields}), fleet, now=NOW)[f"pod/{pool}"]
-    assert isinstance(answer, Refusal) and reason in answer.reason and remedy in answer.remedy
+    assert isinstance(answer, Refusal) and reason in answer.reason and suggestion in answer.suggestion
     assert isinstance(why_not(job(**{**base, **better}), fleet, now=NOW)[f"pod/{pool}"], Placement)

@@ -7,6 +7,7 @@ import pytest
 
 from supercloud.catalog import Catalog
 from supercloud.jobs.placement.place import Placement, Refusal, why_not
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.resolve import resolve
 from supercloud.spec import JobSpec
 from supercloud.spec.loader import loads
@@ -53,11 +54,12 @@ def test_parts_of_accelerators(
 ) -> None:
     at = why_not(job(accelerators=accelerators), PLAN, CATALOG)[pool]
     assert isinstance(at, Placement), at
-    assert (at.slice, at.gres, at.accelerators_per_node, at.nodes) == (kind, gres, per_node, nodes)
+    assert isinstance(at.request, SlurmRequest)
+    assert (at.slice, at.request.gres, at.accelerators_per_node, at.nodes) == (kind, gres, per_node, nodes)
 
 
 @pytest.mark.parametrize(
-    "pool, accelerators, reason, remedy",
+    "pool, accelerators, reason, suggestion",
     [
         ("mig", {"count": 1}, "all of its accelerators are partitioned", "accelerators.profile: 2g.20gb"),
         (
@@ -74,12 +76,12 @@ def test_parts_of_accelerators(
         ("cpu", {"count": 1, "fraction": 0.5}, "it has no accelerators", "use a pool with accelerators"),
     ],
 )
-def test_what_is_not_cut_so(
-    job: Callable[..., JobSpec], pool: str, accelerators: dict[str, Any], reason: str, remedy: str
+def test_unavailable_slices_are_refused(
+    job: Callable[..., JobSpec], pool: str, accelerators: dict[str, Any], reason: str, suggestion: str
 ) -> None:
     answer = why_not(job(accelerators=accelerators), PLAN, CATALOG)[pool]
     if not reason:
         assert isinstance(answer, Placement) and answer.nodes == 2  # four whole ones are left on each
         return
     assert isinstance(answer, Refusal)
-    assert reason in answer.reason and remedy in answer.remedy
+    assert reason in answer.reason and suggestion in answer.suggestion

@@ -144,7 +144,7 @@ def test_a_stack_that_python_names_is_asked(sbatch: Path, plan: Plan) -> None:
 
 
 @pytest.mark.slow
-def test_an_unknown_engine_is_told_those_for_users(
+def test_an_unknown_engine_is_reported_with_those_for_users(
     sbatch: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (sbatch / "job.yaml").write_text("{name: hello, command: ['true']}")

@@ -119,7 +119,10 @@ def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("nodes, each, level", [(1, 8, ""), (4, 8, "su"), (2, 0, ""), (1, 0, "su"), (16, 8, "")])
 def test_where_a_job_is_reads_as_its_placement_does(store: Store, nodes: int, each: int, level: str) -> None:
-    at = Placement("pod", "train", nodes, each, 8, "h100-sxm", near=LocalityRequest(level=level))
+    at = Placement("pod", "train", nodes, each, 8, "h100-sxm", locality=LocalityRequest(level=level))
     number = store.record(key="k", name="job", spec="{}", placement=at.to_json(), cluster="pod")[0].id
     assert store.get(number).location == f"pod: {at}"
+    former = at.to_json().replace('"locality"', '"near"')
+    other = store.record(key="former", name="job", spec="{}", placement=former, cluster="pod")[0]
+    assert other.location == f"pod: {at}"
     assert store.record(key="h", name="job", spec="{}", fleet="all", is_held=True)[0].location == "fleet all"

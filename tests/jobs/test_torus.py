@@ -71,7 +71,7 @@ def test_a_tpu_v5p_slice(tmp_path: Path, job: Callable[..., JobSpec]) -> None:
     assert isinstance(at, Placement) and at.shape == (2, 2, 4)  # one cube of 4 × 4 × 4 chips
 
 
-def test_boxes_lie_where_there_is_room() -> None:
+def test_boxes_are_selected_where_nodes_are_free() -> None:
     dims, free = (4, 4, 2), [1] * 32
     first = find_free_box((2, 2, 2), dims, free)
     assert first == (0, 1, 2, 3, 8, 9, 10, 11)

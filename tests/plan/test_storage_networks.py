@@ -13,7 +13,7 @@ from supercloud.catalog import Catalog
 from supercloud.errors import Finding
 from supercloud.jobs.placement.answer import Refusal
 from supercloud.jobs.placement.place import why_not
-from supercloud.jobs.placement.steps.mounts import named_stores
+from supercloud.jobs.placement.steps.mounts import list_used_storage
 from supercloud.plan.build.kubernetes.labels import build_pool_labels
 from supercloud.plan.build.storage.clients import list_routed_pools
 from supercloud.plan.checks import pool_networks, storage_networks
@@ -386,4 +386,4 @@ def test_jobs_are_not_placed_where_their_files_are_not_mounted(scheduler: dict[s
 )
 def test_jobs_whose_image_is_elsewhere_are_placed_anywhere(image: str) -> None:
     job = JobSpec.model_validate({"name": "job", "command": ["true"], "nodes": 2, "image": image})
-    assert not named_stores(job, mixed(store()))
+    assert not list_used_storage(job, mixed(store()))

@@ -97,7 +97,7 @@ def decide(
                 for cluster in unresponsive
             ]
             barred += [
-                replace(cluster, unavailable_reason=avoided[cluster.plan.name], barred_until_corrected=False)
+                replace(cluster, unavailable_reason=avoided[cluster.plan.name], excluded_until_fixed=False)
                 for cluster in fleet.clusters
                 if cluster.plan.name in avoided
             ]

@@ -17,7 +17,7 @@ from ..api import open_engine, require_completable
 from ..engines.base import Engine, RecallsJobs, SubmissionUnknownError
 from ..engines.bounded_io import POLL_TIMEOUT
 from ..engines.identity import explain_mismatch
-from ..fleet.state import Cluster, Fleet, ListsNodes, ObservationCache, barred_by
+from ..fleet.state import Cluster, Fleet, ListsNodes, ObservationCache, exclude_cluster
 from ..placement.energy import compute_power_draw
 from ..placement.place import Placement, place
 from ..placement.spending import compute_reserved_cost
@@ -258,7 +258,7 @@ class Broker:
         connection, answer = _serialize_connection(cluster), answers.get(_serialize_connection(cluster))
         found = answer.clusters.get(cluster.plan.name) if answer else None
         error = found if isinstance(found, Exception) else answer.outage if answer else failed.get(connection)
-        return barred_by(cluster, error) if error else cluster
+        return exclude_cluster(cluster, error) if error else cluster
 
     # -- after a restore ---------------------------------------------------------------------------------------------
 

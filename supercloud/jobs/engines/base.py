@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from ...errors import EngineError, UnknownNameError, UnusableEngine
+from ...errors import EngineConfigurationError, EngineError, UnknownNameError
 from ...primitives.responses import replace_surrogates
 from ..store.status import Status
 from .submission import JobIdentity, Submission
@@ -40,13 +40,13 @@ __all__ = [
     "JobCopies",
     "KeepsResults",
     "RecallsJobs",
-    "SeesSubmissions",
+    "TracksSubmissions",
     "SubmittedJob",
     "StreamsLogs",
-    "TakesLate",
+    "AcceptsLateSubmissions",
     "BindsTokens",
     "SubmissionUnknownError",
-    "defect_of",
+    "build_defect_error",
     "list_engine_names",
     "open_engine",
 ]
@@ -148,7 +148,7 @@ class EndsStarts(Protocol):
 
 
 @runtime_checkable
-class TakesLate(Protocol):
+class AcceptsLateSubmissions(Protocol):
     """An engine whose scheduler may still accept a job some time after its client has given up, and which
     may then have two jobs with one key: a job that :meth:`FindsSubmitted.find_submitted` does not find is submitted
     again only after that time.
@@ -159,10 +159,10 @@ class TakesLate(Protocol):
 
 
 @runtime_checkable
-class SeesSubmissions(Protocol):
+class TracksSubmissions(Protocol):
     """An engine whose submissions may continue after the end of the process that started them."""
 
-    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+    def list_pending_submissions(self, keys: Sequence[str]) -> set[str]:
         """The keys whose submission has not ended yet."""
 
 
@@ -181,7 +181,7 @@ class JobCopies:
 class FindsCopies(Protocol):
     """An engine that may have several jobs with one key, and can list the live ones."""
 
-    def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
+    def find_copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
         """For each ref, passed with its job's identity, the other live jobs of its key; also if the
         engine has purged the job of that ref. Refs without others are omitted.
         """
@@ -260,9 +260,9 @@ def _load_engine_class(name: str) -> Any:
     return others[name].load()
 
 
-def defect_of(what: str, error: Exception) -> UnusableEngine:
+def build_defect_error(what: str, error: Exception) -> EngineConfigurationError:
     """The reportable error for an unexpected exception of an engine; ``what`` is its context."""
-    defect = UnusableEngine(
+    defect = EngineConfigurationError(
         f"{what}: its engine failed with {type(error).__name__}: {replace_surrogates(str(error))[:300]}; "
         "please report it"
     )

@@ -21,19 +21,19 @@ from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from ...errors import UnusableEngine
+from ...errors import EngineConfigurationError
 from . import bounded_io as bounded
 from .bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
 __all__ = [
-    "NotConnected",
+    "NotConnectedError",
     "PROXY_VARIABLE",
-    "by_way_of",
+    "format_proxy_suffix",
     "describe_error",
     "has_certain_host",
     "require_header_value",
     "is_plaintext",
-    "proxy_for",
+    "find_proxy",
     "send",
     "warn_of_plaintext",
 ]
@@ -46,7 +46,7 @@ _MAX_ERROR_LENGTH = 300  # characters; error texts of libraries on hosts and cer
 _CERTAIN = re.compile(r"https?://(?P<host>\[[0-9a-f:.]+\]|[0-9a-z_.-]+)(:[0-9]*)?(/|\Z)", re.IGNORECASE | re.ASCII)
 
 
-class NotConnected(OSError):
+class NotConnectedError(OSError):
     """No connection was established: nothing was sent."""
 
 
@@ -55,7 +55,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         fp.close()
-        raise UnusableEngine(
+        raise EngineConfigurationError(
             f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: specify the "
             "address of the service itself, as --via or under connect:"
         )
@@ -64,14 +64,14 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseLimits = RESPONSE_LIMITS) -> bytes:
     """Send a request and return the answer; raises as :func:`urllib.request.urlopen` does.
 
-    An :class:`urllib.error.URLError` whose reason is :class:`NotConnected` means that nothing was sent.
+    An :class:`urllib.error.URLError` whose reason is :class:`NotConnectedError` means that nothing was sent.
 
     ``idle_timeout`` is the number of seconds without data. An answer beyond ``limits`` raises
     :class:`SubmissionUnknownError`, a redirect :class:`EngineError`. Of an error (:class:`urllib.error.HTTPError`) only
     the beginning can be read. A proxy is used only if ``SUPERCLOUD_PROXY`` is set, and never for an address of
     this machine.
     """
-    proxy = proxy_for(request.full_url)
+    proxy = find_proxy(request.full_url)
     handler = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else {})
     with bounded.Deadline(limits.timeout) as deadline:
         opener = urllib.request.build_opener(
@@ -88,7 +88,7 @@ def send(request: urllib.request.Request, idle_timeout: float, limits: ResponseL
             deadline.raise_if_passed(request.full_url)
             raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(reason)) from None
         except (OSError, ValueError, http.client.HTTPException) as error:
-            if not isinstance(getattr(error, "reason", None), NotConnected):
+            if not isinstance(getattr(error, "reason", None), NotConnectedError):
                 deadline.raise_if_passed(request.full_url)
             raise
         deadline.raise_if_passed(request.full_url)
@@ -148,7 +148,7 @@ def _build_connection(
                 # http.client of Python 3.11.2 does not close the file object for the answer of a proxy
                 traceback.clear_frames(error.__traceback__)
                 reason = f"no connection after {deadline.seconds:g} s" if deadline.has_passed else _reason(error)
-                raise NotConnected(f"{reason}{by_way_of(proxy)}") from error
+                raise NotConnectedError(f"{reason}{format_proxy_suffix(proxy)}") from error
 
     connection: http.client.HTTPConnection = WatchedConnection()
     return connection
@@ -174,7 +174,7 @@ def require_header_value(text: str, label: str) -> str:
     """
     for place, character in enumerate(text, 1):
         if not " " <= character <= "~":
-            raise UnusableEngine(
+            raise EngineConfigurationError(
                 f"{label} has a character that is not allowed in an HTTP header, at position {place} of "
                 f"{len(text)}: write it again, as one line of printable ASCII"
             )
@@ -192,12 +192,12 @@ def is_plaintext(address: str, proxy: str | None = None) -> bool:
     return bool(proxy) or address[:7].lower() != "http://" or not _is_loopback(_host(address))
 
 
-def proxy_for(address: str, speaks_tls: bool = False) -> str:
+def find_proxy(address: str, speaks_tls: bool = False) -> str:
     """The proxy in ``SUPERCLOUD_PROXY``, for all addresses except those of this machine; empty if there is none.
 
-    Raises :class:`UnusableEngine` if it is not the address of a proxy, or is an https proxy and the client of the
-    caller does not support TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
-    an http proxy.
+    Raises :class:`EngineConfigurationError` if it is not the address of a proxy, or is an https proxy and the client of
+    the caller does not support TLS to a proxy: http.client would send it the password in plain text. Without a scheme
+    it is an http proxy.
     """
     setting = os.environ.get(PROXY_VARIABLE, "")
     if not setting or _is_loopback(_host(address)):
@@ -209,12 +209,12 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
     except ValueError:
         is_one = False
     if not is_one or not proxy.isprintable() or " " in proxy:
-        raise UnusableEngine(
+        raise EngineConfigurationError(
             f"{PROXY_VARIABLE} is {_without_user(setting)!r:.100}, not the address of a proxy: set it to "
             "http://HOST:PORT, or unset it"
         )
     if parts.scheme == "https" and not speaks_tls:
-        raise UnusableEngine(
+        raise EngineConfigurationError(
             f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
             "does not support TLS to a proxy: it would send the user and password of the proxy in "
             "plain text; set it to http://HOST:PORT of a proxy without TLS, or unset it"
@@ -222,7 +222,7 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
     return proxy
 
 
-def by_way_of(proxy: str | None) -> str:
+def format_proxy_suffix(proxy: str | None) -> str:
     """The addition to an error if a proxy is used, without its user and password."""
     return f", through the proxy {_without_user(proxy)} (check {PROXY_VARIABLE} and proxy-url)" if proxy else ""
 

@@ -29,7 +29,7 @@ __all__ = [
     "ListsQueue",
     "WaitingJobs",
     "ObservationCache",
-    "barred_by",
+    "exclude_cluster",
     "load_fleet_state",
 ]
 
@@ -116,7 +116,7 @@ class Cluster:
     catalog: Catalog | None = None
     unavailable_reason: str = ""
     """Why it currently accepts no job, independent of free capacity; for example, its scheduler does not respond."""
-    barred_until_corrected: bool = False
+    excluded_until_fixed: bool = False
     """Whether ``unavailable_reason`` must be corrected by a person: waiting does not help."""
 
     @classmethod
@@ -192,18 +192,20 @@ class ObservationCache:
         return self._clusters[cluster.plan.name]
 
 
-def barred_by(cluster: Cluster, error: Exception) -> Cluster:
+def exclude_cluster(cluster: Cluster, error: Exception) -> Cluster:
     """The cluster, marked unavailable because it could not be queried; an error that is not of this package counts as a
     defect of its engine.
     """
-    from ...errors import InputError, SupercloudError, UnusableEngine
-    from ..engines.base import defect_of
+    from ...errors import EngineConfigurationError, InputError, SupercloudError
+    from ..engines.base import build_defect_error
 
     what = "it cannot be queried now"
-    problem = error if isinstance(error, SupercloudError) else defect_of(what, error)
+    problem = error if isinstance(error, SupercloudError) else build_defect_error(what, error)
     reason = f"{what}: {error}" if problem is error else str(problem)
     return replace(
-        cluster, unavailable_reason=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine)
+        cluster,
+        unavailable_reason=reason,
+        excluded_until_fixed=isinstance(problem, InputError | EngineConfigurationError),
     )
 
 
@@ -211,7 +213,7 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
     """Load a fleet from its file, or from that of a single cluster; with ``open_engine`` each connected cluster is
     queried.
 
-    A cluster that does not respond is barred: it accepts no job and has a reason.
+    A cluster that does not respond is excluded: it accepts no job and has a reason.
     """
     from ...errors import InputError, suggest_nearest
     from ...plan.resolve import load_catalog, resolve
@@ -223,12 +225,13 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
     spec = loaded.model
     watch = ObservationCache()
     clusters: list[Cluster] = []
-    for member in spec.clusters:
-        plan = resolve(load(path.parent / member.spec))
+    for declared in spec.clusters:
+        plan = resolve(load(path.parent / declared.spec))
         if plan.errors:
-            raise InputError(f"{member.spec}: jobs cannot be placed on a plan with errors", plan.errors)
-        if member.connect and member.connect.stack:
-            member = member.model_copy(update={"connect": read_connection_from_stack(member.connect)})
+            raise InputError(f"{declared.spec}: jobs cannot be placed on a plan with errors", plan.errors)
+        member = declared
+        if declared.connect and declared.connect.stack:
+            member = declared.model_copy(update={"connect": read_connection_from_stack(declared.connect)})
         for index, known in enumerate(clusters):
             if plan.name == known.plan.name:
                 line = loaded.document.find_line(("clusters", len(clusters)))
@@ -247,7 +250,7 @@ def load_fleet_state(path: Path, open_engine: Callable[[Connection], object] | N
             except InputError:  # an error in the connection of the file
                 raise
             except Exception as error:  # of an engine, or a defect of one: the other engines are still queried
-                cluster = barred_by(cluster, error)
+                cluster = exclude_cluster(cluster, error)
         clusters.append(cluster)
     require_distinct_schedulers(
         [cluster.member for cluster in clusters], loaded.document

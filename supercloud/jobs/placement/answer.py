@@ -4,44 +4,38 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from .parallelism import Span
+from .requests.kubernetes import KubernetesRequest
+from .requests.slurm import SlurmRequest
 from .steps.locality import LocalityRequest
-from .steps.pods import PodRequirements
 
-__all__ = ["Placement", "Refusal"]
+__all__ = ["Placement", "Refusal", "SchedulerRequest"]
+
+SchedulerRequest = SlurmRequest | KubernetesRequest
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a job runs, its shape, and what its engine has to request."""
+    """Where a job runs, its shape and its consequences, and what is requested of the scheduler there."""
 
     cluster: str
     pool: str
     nodes: int
     accelerators_per_node: int
-    """Or MIG instances, or shards: the units of ``gres``."""
+    """Or MIG instances, or shards: see ``slice``."""
     node_accelerators: int = 0
     """The number on a whole node of the pool."""
     accelerator: str = ""
-    gres: str = ""
-    """The accelerator's type as Slurm names it."""
     visible_env: str = ""
     """Environment variable that limits a process to some accelerators."""
-    near: LocalityRequest = LocalityRequest()
-    partition: str = ""
-    account: str = ""
-    qos: str = ""
-    constraint: str = ""
-    """A feature that distinguishes the pool from others of its partition."""
+    slice: str = ""
+    """``mig`` or ``shard`` if parts of accelerators are counted."""
+    locality: LocalityRequest = LocalityRequest()
     hosts: tuple[str, ...] = ()
     """Only if the job pins its nodes."""
-    licenses: str = ""
-    """Licences that it holds while it runs, in Slurm's notation: ``solver:2,mesher:1``."""
-    slice: str = ""
-    """``mig`` or ``shard`` if parts of accelerators are counted; ``gres`` is then the profile, or ``shard``."""
     domains: tuple[tuple[str, int], ...] = ()
     """Innermost domains and the nodes it would take from each, if there are several."""
     spans: tuple[Span, ...] = ()
@@ -68,8 +62,8 @@ class Placement:
     """Proposed seconds between checkpoints; 0: specified by the job, or not enough is known."""
     score: float = 0.0
     """The value it was selected by; lower is better."""
-    pods: PodRequirements | None = None
-    """Set only on Kubernetes."""
+    request: SchedulerRequest | None = None
+    """What is requested of the cluster's scheduler, in its words; engines of other schedulers do not read it."""
 
     @property
     def units(self) -> int:
@@ -85,34 +79,52 @@ class Placement:
         nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
         each = " each" if self.nodes > 1 else ""
         what = f", {self.accelerators_per_node} × {self.accelerator}{each}" if self.accelerators_per_node else ""
-        within = f", within one {self.near.level}" if self.near.level and self.nodes > 1 else ""
+        within = f", within one {self.locality.level}" if self.locality.level and self.nodes > 1 else ""
         return f"{nodes} of pool {self.pool}{what}{within}"
 
     def to_json(self) -> str:
         """Serialize for :meth:`from_json`; fields with default values are omitted."""
-        said = {field.name: value for field in fields(self) if (value := getattr(self, field.name)) != field.default}
-        if "near" in said:
-            said["near"] = vars(self.near)
-        if "spans" in said:
-            said["spans"] = [vars(span) for span in self.spans]
-        if self.pods:
-            said["pods"] = self.pods.to_json()
-        return json.dumps(said)
+        changed = {item.name for item in fields(self) if getattr(self, item.name) != item.default}
+        return json.dumps({name: value for name, value in asdict(self).items() if name in changed})
 
     @classmethod
     def from_json(cls, text: str) -> Placement:
         """Read the output of :meth:`to_json` of this or another version."""
-        data: dict[str, Any] = json.loads(text)
-        known = {field.name: field for field in fields(cls)}
+        data: dict[str, Any] = _rename_former_fields(json.loads(text))
+        known = {item.name for item in fields(cls)}
         for name in [name for name in data if name not in known]:
             del data[name]  # written by a later version: its meaning is unknown here
         for name in ("hosts", "shape", "moved"):
             data[name] = tuple(data.get(name, ()))
         data["domains"] = tuple((name, nodes) for name, nodes in data.get("domains", ()))
         data["spans"] = tuple(Span(**span) for span in data.get("spans", ()))
-        data["near"] = LocalityRequest(**data.get("near", {}))
-        data["pods"] = PodRequirements.from_json(data["pods"]) if data.get("pods") else None
+        data["locality"] = LocalityRequest(**data.get("locality", {}))
+        data["request"] = _parse_request(data.get("request") or {})
         return cls(**data)
+
+
+def _parse_request(data: Mapping[str, Any]) -> SchedulerRequest | None:
+    """The request by its kind; None for a kind that a later version has written."""
+    kinds: Mapping[str, type[SlurmRequest] | type[KubernetesRequest]] = {
+        "slurm": SlurmRequest,
+        "kubernetes": KubernetesRequest,
+    }
+    kind = kinds.get(data.get("kind", ""))
+    return kind.from_json(data) if kind else None
+
+
+def _rename_former_fields(data: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a placement that a version without ``request`` has written: what is requested of Slurm was among
+    the fields of the placement, and what is requested of Kubernetes in ``pods``.
+    """
+    if "near" in data:
+        data["locality"] = data.pop("near")
+    if "pods" in data:
+        data["request"] = {**data["pods"], "kind": "kubernetes"}
+    elif "request" not in data:
+        slurm = {item.name: data[item.name] for item in fields(SlurmRequest) if item.init and item.name in data}
+        data["request"] = {**slurm, "kind": "slurm"} if slurm else None
+    return data
 
 
 @dataclass(frozen=True)
@@ -121,7 +133,7 @@ class Refusal:
 
     pool: str
     reason: str
-    remedy: str
+    suggestion: str
     cluster: str = ""
     """Set if there are several pools."""
     change: Mapping[str, object] = field(default_factory=dict)
@@ -130,4 +142,4 @@ class Refusal:
 
     def __str__(self) -> str:
         pool = f"{self.cluster}/{self.pool}" if self.cluster else self.pool
-        return f"{pool}: {self.reason}; {self.remedy}" if self.remedy else f"{pool}: {self.reason}"
+        return f"{pool}: {self.reason}; {self.suggestion}" if self.suggestion else f"{pool}: {self.reason}"

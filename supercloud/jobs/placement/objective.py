@@ -61,14 +61,18 @@ def compute_scores(terms: Sequence[ObjectiveTerms], weights: Mapping[str, float]
     """The weighted sum for each candidate."""
     cost = max((term.cost for term in terms if term.cost is not None), default=0.0) or 1.0
     carbon = max((term.carbon for term in terms if term.carbon is not None), default=0.0) or 1.0
-    nobody = {"cost": all(term.cost is None for term in terms), "carbon": all(term.carbon is None for term in terms)}
+    is_unknown = {
+        "cost": all(term.cost is None for term in terms),
+        "carbon": all(term.carbon is None for term in terms),
+    }
     sums = []
     for term in terms:
-        waited = 1.0 if term.wait is None else term.wait / (term.wait + term.run_time)
+        wait = 1.0 if term.wait is None else term.wait / (term.wait + term.run_time)
         sums.append(
-            weights["cost"] * (0.0 if nobody["cost"] else 1.0 if term.cost is None else term.cost / cost)
-            + weights["carbon"] * (0.0 if nobody["carbon"] else 1.0 if term.carbon is None else term.carbon / carbon)
-            + weights["wait"] * waited
+            weights["cost"] * (0.0 if is_unknown["cost"] else 1.0 if term.cost is None else term.cost / cost)
+            + weights["carbon"]
+            * (0.0 if is_unknown["carbon"] else 1.0 if term.carbon is None else term.carbon / carbon)
+            + weights["wait"] * wait
             + weights["topology"] * term.topology
             + weights["fragmentation"] * term.fragmentation
         )
@@ -77,9 +81,9 @@ def compute_scores(terms: Sequence[ObjectiveTerms], weights: Mapping[str, float]
 
 def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]) -> float | None:
     """USD per node and hour: the price in the fleet, else the cost of its energy; None if both are unknown."""
-    said = prices.get(pool.name)
-    if said is not None:
-        return said.to("USD/h")
+    price = prices.get(pool.name)
+    if price is not None:
+        return price.to("USD/h")
     energy = plan.facility.energy_plan if plan.facility else None
     watts = _compute_node_power(pool)
     if energy is None or energy.price is None or watts is None:
@@ -88,7 +92,7 @@ def compute_hourly_price(plan: Plan, pool: PoolPlan, prices: Mapping[str, Price]
 
 
 def compute_energy(plan: Plan, pool: PoolPlan, nodes: int, seconds: float) -> float | None:
-    """KWh of ``nodes`` nodes at full power, including the overhead of the building (PUE)."""
+    """Energy in kWh of ``nodes`` nodes at full power, including the overhead of the building (PUE)."""
     watts = _compute_node_power(pool)
     return None if watts is None else watts / 1000 * nodes * seconds / _HOUR * _get_pue(plan)
 

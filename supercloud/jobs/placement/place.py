@@ -14,13 +14,14 @@ from functools import lru_cache
 
 from ...catalog import Catalog
 from ...catalog.reader import OVERLAY_VARIABLE
-from ...plan.model.plan import Plan, PoolPlan
+from ...plan.model.plan import Plan
 from ...spec import JobSpec
 from ...spec.fleet import FleetPolicy
 from ..fleet.state import Cluster, Fleet
 from .answer import Placement, Refusal
 from .arguments import require_job_and_destination
 from .candidate import Candidate, iter_candidates
+from .context import PlacementContext
 from .objective import build_weights, compute_scores
 from .steps.feasibility import RefusalError
 from .suggestions import suggest_changes
@@ -52,27 +53,22 @@ def place(
     require_job_and_destination(
         job, destination, (Plan, Cluster, Fleet), "place takes a job and a plan, a cluster or a fleet"
     )
-    refused: list[tuple[Cluster, PoolPlan, RefusalError]] = []
+    refused: list[tuple[PlacementContext, RefusalError]] = []
     candidates: list[tuple[int, Candidate]] = []
     fleet = destination if isinstance(destination, Fleet) else None
-    for order, (cluster, pool) in enumerate(_iter_pools(destination)):
+    for order, context in enumerate(_iter_contexts(job, destination, catalog, now)):
         try:
-            found = list(
-                iter_candidates(
-                    job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
-                )
-            )
-            candidates += [(order, candidate) for candidate in found]
+            candidates += [(order, candidate) for candidate in list(iter_candidates(context))]
         except RefusalError as why:
-            refused.append((cluster, pool, why))
+            refused.append((context, why))
     if candidates:
         return _select_best(job, fleet, candidates)[1]
     if not with_suggestions:
         return tuple(
-            Refusal(pool.name, why.reason, why.advice, cluster.plan.name if fleet else "")
-            for cluster, pool, why in refused
+            Refusal(context.pool.name, why.reason, why.advice, context.plan.name if fleet else "")
+            for context, why in refused
         )
-    return tuple(_build_refusal(why, job, cluster, pool, fleet, catalog, now) for cluster, pool, why in refused)
+    return tuple(_build_refusal(why, context) for context, why in refused)
 
 
 def why_not(
@@ -84,17 +80,13 @@ def why_not(
     )
     answers: dict[str, Placement | Refusal] = {}
     fleet = destination if isinstance(destination, Fleet) else None
-    for cluster, pool in _iter_pools(destination):
-        name = f"{cluster.plan.name}/{pool.name}" if fleet else pool.name
+    for context in _iter_contexts(job, destination, catalog, now):
+        name = f"{context.plan.name}/{context.pool.name}" if fleet else context.pool.name
         try:
-            ways = list(
-                iter_candidates(
-                    job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
-                )
-            )
-            answers[name] = _select_best(job, fleet, [(0, way) for way in ways])[1]
+            candidates = [(0, candidate) for candidate in iter_candidates(context)]
+            answers[name] = _select_best(job, fleet, candidates)[1]
         except RefusalError as why:
-            answers[name] = _build_refusal(why, job, cluster, pool, fleet, catalog, now)
+            answers[name] = _build_refusal(why, context)
     return answers
 
 
@@ -124,13 +116,21 @@ def _select_best(job: JobSpec, fleet: Fleet | None, candidates: list[tuple[int, 
     return sums[first], replace(candidates[first][1].placement, score=round(sums[first], 6))
 
 
-def _iter_pools(destination: Plan | Cluster | Fleet) -> Iterator[tuple[Cluster, PoolPlan]]:
+def _iter_contexts(
+    job: JobSpec, destination: Plan | Cluster | Fleet, catalog: Catalog | None, now: float | None
+) -> Iterator[PlacementContext]:
+    """The pools of a destination, in the order in which they are declared."""
+    fleet = destination if isinstance(destination, Fleet) else None
     clusters = (
         destination.clusters
         if isinstance(destination, Fleet)
         else (destination if isinstance(destination, Cluster) else _get_planned_cluster(destination),)
     )
-    return ((cluster, pool) for cluster in clusters for pool in cluster.plan.pools)
+    for cluster in clusters:
+        for pool in cluster.plan.pools:
+            yield PlacementContext(
+                job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
+            )
 
 
 def _get_planned_cluster(plan: Plan) -> Cluster:
@@ -143,23 +143,16 @@ def _get_planned_cluster(plan: Plan) -> Cluster:
     return cluster
 
 
-def _build_refusal(
-    refusal: RefusalError,
-    job: JobSpec,
-    cluster: Cluster,
-    pool: PoolPlan,
-    fleet: Fleet | None,
-    catalog: Catalog | None,
-    now: float | None,
-) -> Refusal:
+def _build_refusal(refusal: RefusalError, context: PlacementContext) -> Refusal:
+    """The refusal with the changes that are enough for the job to fit."""
+
     def try_placement(changed_job: JobSpec) -> None:
-        for _ in iter_candidates(
-            changed_job, cluster, pool, fleet, _select_catalog(cluster, catalog), _get_placement_time(cluster, now)
-        ):
+        for _ in iter_candidates(replace(context, job=changed_job)):
             break
 
-    remedy, change = suggest_changes(job, refusal, try_placement)
-    return Refusal(pool.name, refusal.reason, remedy, cluster.plan.name if fleet else "", change)
+    suggestion, change = suggest_changes(context.job, refusal, try_placement)
+    cluster = context.plan.name if context.fleet else ""
+    return Refusal(context.pool.name, refusal.reason, suggestion, cluster, change)
 
 
 def _get_placement_time(cluster: Cluster, now: float | None) -> float:

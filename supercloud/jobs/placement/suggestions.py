@@ -55,7 +55,7 @@ def _combine_fixes(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec]
     """Apply the fixes one after the other."""
     steps: list[RefusalError] = []
     whole: dict[str, object] = {}
-    words, present, seen = refused.remedy, job, [job]
+    words, present, seen = refused.suggestion, job, [job]
     for _ in range(_MAX_STEPS):
         if not refused.change:
             return words, {}
@@ -70,13 +70,16 @@ def _combine_fixes(job: JobSpec, refused: RefusalError, look: Callable[[JobSpec]
             return words, {}
         except RefusalError as again:
             more = f"; {again.advice}" if again.advice else ""
-            refused, words = again, "; then ".join(step.remedy for step in steps) + f"; but then: {again.reason}{more}"
+            refused, words = (
+                again,
+                "; then ".join(step.suggestion for step in steps) + f"; but then: {again.reason}{more}",
+            )
             seen.append(present)
         else:
             ways = (
-                f"{step.remedy}, or {step.other[0]}"
+                f"{step.suggestion}, or {step.other[0]}"
                 if step.other and _is_enough(job, steps, step, look)
-                else step.remedy
+                else step.suggestion
                 for step in steps
             )
             return "; then ".join(ways), whole

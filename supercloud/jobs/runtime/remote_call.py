@@ -23,7 +23,7 @@ __all__ = [
     "RESULT_MARK",
     "READING_VARIABLE",
     "SCRIPT_MODULE",
-    "RemoteTraceback",
+    "RemoteTracebackError",
     "main",
 ]
 
@@ -41,7 +41,7 @@ _CHUNK_SIZE = 6000  # bytes: as base64 less than half of the line limit of conta
 _MAX_LOGGED_RESULT = 4 << 20  # bytes: a kubelet keeps 10 MiB of a log by default
 
 
-class RemoteTraceback(Exception):
+class RemoteTracebackError(Exception):
     """The remote traceback of an exception, as a text."""
 
     def __init__(self, text: str):

@@ -106,7 +106,7 @@ class JobRecord:
             return f"{self.cluster}: its placement cannot be read"
         several = nodes > 1
         what = f", {each} × {at.get('accelerator', 'accelerators')}{' each' if several else ''}" if each else ""
-        level = at.get("near", {}).get("level")
+        level = (at.get("locality") or at.get("near") or {}).get("level")  # an earlier version wrote near
         within = f", within one {level}" if level and several else ""
         return f"{self.cluster}: {nodes} node{'s' if several else ''} of pool {pool}{what}{within}"
 

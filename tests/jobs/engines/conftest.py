@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import getpass
+import http.server
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from jobs.engines.kubernetes_jobs import PLAN
+from jobs.engines.scheduler_stand_in import (
+    Scheduler,
+    write_kubeconfig,
+)
 
+from supercloud.jobs.engines.kubernetes import connection
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
+from supercloud.jobs.engines.slurm import tokens
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.plan.model.plan import Plan
 from supercloud.plan.resolve import resolve
@@ -43,3 +53,33 @@ def made(kubernetes: Plan, tmp_path: Path) -> Callable[..., dict[str, Any]]:
         return body
 
     return make
+
+
+@pytest.fixture
+def address(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    Scheduler.jobs, Scheduler.objects, Scheduler.said, Scheduler.seen = [], {}, [], []
+    Scheduler.refusing, Scheduler.ended = False, []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Scheduler)
+    url = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setenv("SLURM_JWT", "secret")
+    monkeypatch.setenv("LOGNAME", getpass.getuser())
+    monkeypatch.setenv(tokens.ADDRESS_VARIABLE, url)
+    monkeypatch.setattr(connection, "_RETRY_DELAYS", (0.0, 0.0))
+    write_kubeconfig(tmp_path / "kubeconfig", url)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield url
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def rest(address: str, tmp_path: Path) -> SlurmEngine:
+    return SlurmEngine(Connection(engine="slurm", via=address), tmp_path)
+
+
+@pytest.fixture
+def cluster(address: str, tmp_path: Path) -> KubernetesEngine:
+    return KubernetesEngine(Connection(engine="kubernetes"), tmp_path)

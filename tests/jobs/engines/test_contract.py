@@ -33,12 +33,13 @@ from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 2, 8, "h100-sxm", "h100", "CUDA_VISIBLE_DEVICES")
+AT = Placement("pod", "train", 1, 2, 8, "h100-sxm", "CUDA_VISIBLE_DEVICES", request=SlurmRequest("h100"))
 LATER = replace(AT, begin=3600.0)
 PATIENCE = 60.0
 
@@ -176,7 +177,7 @@ def test_what_has_not_begun_is_taken_back(engine: Engine, key: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_begins_when_it_is_to(engine: Engine, key: str) -> None:
+def test_a_job_starts_at_its_begin_time(engine: Engine, key: str) -> None:
     """Where the time has come it begins no later than whatever comes next."""
     at, delay = time.time(), max(1.0, engine.poll_interval)
     ref = submitted(engine, "fine", f"{key}a", replace(AT, begin=delay))

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from supercloud.jobs.engines.local.engine import LocalEngine
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import SshRunner
 from supercloud.jobs.placement.place import Placement, place
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.resolve import resolve
 from supercloud.spec import FleetSpec, JobSpec
 from supercloud.spec.fleet import Connection
@@ -31,7 +31,7 @@ CANARIES = (f"x{CODE}\ntouch ran7\n", f"x{CODE}", f"/{CODE}".replace("touch ", "
 """The first that a field's pattern takes is planted in it."""
 SRUN = '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n'
 """Runs the program that follows the options of srun, as the one task of a job."""
-AT = Placement("c", "train", 1, 8, 8, "h100", "h100", partition="batch")
+AT = Placement("c", "train", 1, 8, 8, "h100", request=SlurmRequest("h100", "batch"))
 KEY = "key"
 
 
@@ -107,7 +107,7 @@ RETRIED = {"retries": 1, "retry_rules": [{"exit_codes": [3], "action": "retry"}]
 def test_the_batch_script_of_slurm(more: dict[str, Any], run: Run, tmp_path: Path) -> None:
     job = make_job(tmp_path, **more)
     engine = SlurmEngine(Connection(engine="slurm"), tmp_path / "state")
-    submission = engine.prepare(job, replace(AT, partition="batch"), KEY)
+    submission = engine.prepare(job, AT, KEY)
     assert parses(submission.stdin)
     secrets = tmp_path / "secrets"
     (secrets / job.secrets[0].name.strip("/")).parent.mkdir(parents=True, exist_ok=True)

@@ -14,18 +14,18 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from supercloud.errors import EngineError, UnusableEngine
+from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.placement.place import Placement
-from supercloud.jobs.placement.steps.pods import PodRequirements
+from supercloud.jobs.placement.requests.kubernetes import KubernetesRequest
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100", pods=PodRequirements("kueue", "nvidia.com/gpu"))
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", request=KubernetesRequest("kueue", "nvidia.com/gpu"))
 SETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/llm/jobsets"
 
 
@@ -97,7 +97,7 @@ def test_submitting_twice_makes_one(engine: KubernetesEngine, server: Memory, tm
     assert engine.submit(prepared(engine, "k2")) != one
 
 
-def test_an_object_of_another_job_is_not_taken_for_ours(engine: KubernetesEngine, server: Memory) -> None:
+def test_an_object_of_another_job_is_not_ours(engine: KubernetesEngine, server: Memory) -> None:
     monday = prepared(engine, command=["monday"])
     ref = engine.submit(monday)
     for other in (prepared(engine, command=["tuesday"]), replace(monday, recorded=1.7e9)):
@@ -153,7 +153,7 @@ def test_a_key_is_looked_up_where_it_was_sent(
     assert engine.find(["k"], 2e9 - 30 * 86400) == {}, "it may have ended and been cleaned up: who knows"
 
 
-def test_only_what_waits_is_taken_back(engine: KubernetesEngine, server: Memory) -> None:
+def test_only_a_waiting_job_is_recalled(engine: KubernetesEngine, server: Memory) -> None:
     waits, runs = engine.submit(prepared(engine, "a")), engine.submit(prepared(engine, "b"))
     place = next(place for place, item in server.objects.items() if item["metadata"]["uid"] == "u1")
     server.objects[place]["spec"]["suspend"] = False
@@ -162,7 +162,7 @@ def test_only_what_waits_is_taken_back(engine: KubernetesEngine, server: Memory)
     assert list(server.objects) == [place]
 
 
-def test_what_begins_just_now_is_not_taken_back(engine: KubernetesEngine, server: Memory) -> None:
+def test_a_job_that_is_starting_is_not_recalled(engine: KubernetesEngine, server: Memory) -> None:
     ref = engine.submit(prepared(engine))
     ((place, item),) = server.objects.items()
 
@@ -207,7 +207,7 @@ def test_a_log_grows_by_what_is_new_and_outlives_its_pods(engine: KubernetesEngi
 
 
 @pytest.mark.slow
-def test_no_configuration_is_said_with_what_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_configuration_is_reported_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     engine = KubernetesEngine(Connection(engine="kubernetes"), tmp_path)
     with pytest.raises(EngineError, match="set KUBECONFIG, or specify the connection"):
@@ -241,7 +241,7 @@ clusters: {clusters}
         "{a: !!python/none x}",
     ],
 )
-def test_whatever_is_wrong_with_a_kubeconfig_is_said(tmp_path: Path, clusters: str) -> None:
+def test_errors_in_a_kubeconfig_are_reported(tmp_path: Path, clusters: str) -> None:
     (tmp_path / "config").write_text(CONFIG.format(clusters=clusters))
     with pytest.raises(EngineError):
         ClusterTransport(config_file=tmp_path / "config").send("GET", "/version", None, "")
@@ -254,5 +254,5 @@ def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monk
 
     for module, words in ((None, "is not installed"), (Broken("kubernetes"), "cannot be loaded: TypeError")):
         monkeypatch.setitem(sys.modules, "kubernetes", module)
-        with pytest.raises(UnusableEngine, match=f"{words}.*pip install"):
+        with pytest.raises(EngineConfigurationError, match=f"{words}.*pip install"):
             ClusterTransport().load_client()

@@ -160,7 +160,7 @@ def test_what_is_insisted_on_is_required(made: Callable[..., dict[str, Any]]) ->
     assert wishes["kueue.x-k8s.io/podset-required-topology"] == "topology.supercloud.dev/su"
 
 
-def test_where_tasks_meet(made: Callable[..., dict[str, Any]]) -> None:
+def test_tasks_get_a_rendezvous_address(made: Callable[..., dict[str, Any]]) -> None:
     env = env_of(made(accelerators={"type": "h100", "count": 16}))
     first = "$(SUPERCLOUD_OBJECT)-workers-0-0.$(SUPERCLOUD_OBJECT)"
     assert env["MASTER_ADDR"] == env["PET_MASTER_ADDR"] == first
@@ -274,9 +274,7 @@ def test_volcano_never_starts_a_part_of_a_gang_anew(made: Callable[..., dict[str
         ({"array": 1001}, "at most 1000"),
     ],
 )
-def test_what_has_no_place_there_is_refused(
-    made: Callable[..., dict[str, Any]], fields: dict[str, Any], said: str
-) -> None:
+def test_unsupported_fields_are_refused(made: Callable[..., dict[str, Any]], fields: dict[str, Any], said: str) -> None:
     with pytest.raises(EngineError, match=said):
         made(**fields)
 

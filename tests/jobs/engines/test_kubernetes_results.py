@@ -70,7 +70,7 @@ def test_a_result_comes_with_the_log_and_is_not_seen_in_it(spool: LogSpool, logs
 
 
 @pytest.mark.slow
-def test_a_line_that_was_not_ended_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
+def test_an_unterminated_line_stays_in_the_log(spool: LogSpool, logs: Logs) -> None:
     text = ran(called.add, 40)
     logs.printed = {"a-0": text.replace("0\nsupercloud-result", "0 supercloud-result", 1)}
     assert gathered(spool, logs) == (("returned", 42), "adding on rank 0 \n")
@@ -88,7 +88,7 @@ def test_a_large_result_counts_when_all_of_it_is_there(spool: LogSpool, logs: Lo
 
 
 @pytest.mark.slow
-def test_what_is_too_large_is_said(spool: LogSpool, logs: Logs) -> None:
+def test_a_too_large_result_is_reported(spool: LogSpool, logs: Logs) -> None:
     logs.printed = {"a-0": ran(called.zeros, 5 << 20)}
     (kind, error, _), _ = gathered(spool, logs)
     assert kind == "raised" and "write it to a file" in str(error)

@@ -172,7 +172,7 @@ def test_a_claim_is_for_one(tmp_path: Path) -> None:
     assert out.read_text() == "x\n" and run.read_exit_code() == 0
 
 
-def test_a_forbidden_task_never_begins(tmp_path: Path) -> None:
+def test_a_blocked_task_never_starts(tmp_path: Path) -> None:
     run = runs.Run(tmp_path, "k", 1, 0)
     run.block_start()
     run.spawn(["touch", str(tmp_path / "x")], "/", dict(os.environ)).wait()
@@ -192,9 +192,7 @@ def test_too_much_for_one_command_line(job: Make, plan: Plan, store: Store) -> N
     assert held.record.state is State.FAILED and "could not be started" in held.record.reason
 
 
-def test_an_agent_leaves_when_there_is_nothing_to_do(
-    job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_idle_agent_exits(job: Make, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalEngine, "idle_timeout", 0.1)
     run(job(), plan, store)
     eventually(lambda: not stop_agent(store.folder, 0))
@@ -296,7 +294,7 @@ def test_the_wrapper_is_good_shell() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_processes_are_told_apart() -> None:
+def test_processes_are_distinguished() -> None:
     child = subprocess.Popen(["sleep", "66"])
     me = ProcessId.get_current()
     assert me.is_alive and ProcessId.parse(str(me)) == me

@@ -64,7 +64,7 @@ def test_one_after_the_other(submit: Callable[..., api.Job], tmp_path: Path) -> 
     assert (tmp_path / "order").read_text().split() == ["one", "many", "many", "many", "last"]
 
 
-def test_what_waits_for_a_failure_never_begins(submit: Callable[..., api.Job], tmp_path: Path) -> None:
+def test_a_job_that_depends_on_a_failed_job_never_starts(submit: Callable[..., api.Job], tmp_path: Path) -> None:
     submit("sleep 0.3; exit 1", name="bad")
     never = submit(f"touch {tmp_path}/began", after=["bad"])
     further = submit(f"touch {tmp_path}/began", after=[str(never.id)])
@@ -138,7 +138,7 @@ def test_an_image_needs_something_that_runs_it(
     assert said(held)[1] == "inside" and said(held)[0].startswith("exec --bind ")
 
 
-def test_a_job_is_taken_back_only_before_it_begins(job: Make, tmp_path: Path) -> None:
+def test_a_job_is_recalled_only_before_it_starts(job: Make, tmp_path: Path) -> None:
     from supercloud.jobs.engines.local.queue import Queue
     from supercloud.jobs.placement.place import Placement
 

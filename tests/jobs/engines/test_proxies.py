@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from supercloud.errors import EngineError, UnusableEngine
+from supercloud.errors import EngineConfigurationError, EngineError
 from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.bounded_io import ResponseLimits
@@ -221,7 +221,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("answer", BROKEN)
-def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
+def test_nothing_is_sent_to_kubernetes_if_a_proxy_refuses_the_tunnel(
     taken: list[bytes], tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
     with proxy(answer) as address:
@@ -232,7 +232,7 @@ def test_where_a_proxy_makes_no_tunnel_kubernetes_was_sent_nothing(
 
 
 @pytest.mark.parametrize("answer", BROKEN)
-def test_where_a_proxy_makes_no_tunnel_slurmrestd_was_sent_nothing(
+def test_nothing_is_sent_to_slurmrestd_if_a_proxy_refuses_the_tunnel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Callable[[socket.socket], None]
 ) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
@@ -304,7 +304,9 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
             lambda: web.send(urllib.request.Request(SLURM), 60),
             lambda: tokens.require_token(SLURM, tmp_path),
         ):
-            with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not support TLS to a proxy") as caught:
+            with pytest.raises(
+                EngineConfigurationError, match="SUPERCLOUD_PROXY is .*does not support TLS to a proxy"
+            ) as caught:
                 ask()
             assert "hidden" not in str(caught.value)
         assert not seen

@@ -17,6 +17,7 @@ from supercloud.jobs.engines.slurm import commands
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.placement.place import Placement, place
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
@@ -63,7 +64,7 @@ def test_a_training_job(job: Make, plan: Plan) -> None:
     )
 
 
-def test_what_is_not_asked_for_is_not_said(job: Make, plan: Plan) -> None:
+def test_options_that_are_not_requested_are_omitted(job: Make, plan: Plan) -> None:
     small = argv(job(accelerators={"type": "h100", "count": 2}), plan)
     for option in ("--exclusive", "--time", "--account", "--switches", "--nodelist", "--chdir", "--segment"):
         assert not any(item.startswith(option) for item in small)
@@ -122,7 +123,7 @@ def test_no_text_of_a_job_is_read_by_a_shell(
 
 
 def test_a_script_of_the_users_own(job: Make) -> None:
-    at = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+    at = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
     text = render_script(job(script="#!/bin/bash -e\necho $A\n", env={"A": "b c"}), at, "k", "/state")
     assert text.startswith("#!/bin/bash -e\n# job job, key k")
     assert "export A='b c'\n" in text and text.endswith("echo $A\n")
@@ -130,7 +131,7 @@ def test_a_script_of_the_users_own(job: Make) -> None:
 
 
 def test_scripts_are_good_shell(job: Make) -> None:
-    at = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+    at = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
     asked = job(["echo", "a b"], env={"A": "it's"}, checkpoint={"path": "/s", "every": "20 min"})
     text = render_script(asked, at, "k", "/state")
     assert "export SUPERCLOUD_CHECKPOINT_SECONDS=1200" in text

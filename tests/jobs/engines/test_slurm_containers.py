@@ -14,11 +14,12 @@ from supercloud.jobs.engines.shebang import parse_shebang
 from supercloud.jobs.engines.slurm.containers import build_script_feed, format_image
 from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.spec import JobSpec
 
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 Make = Callable[..., JobSpec]
-AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 IMAGE: dict[str, Any] = {"image": "nvcr.io/nvidia/pytorch:26.01-py3", "workdir": "/", "checkpoint": {"path": "/tmp"}}
 
 # Runs the command of a step here, after its options; with pyxis it says so in its help.
@@ -94,7 +95,7 @@ def test_a_program_and_a_script(job: Make, ran: Callable[..., Any], programs: tu
     assert "--nodes=1" in told
 
 
-def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+def test_pyxis_gets_the_mounts(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     _, told = ran(render_script(job(["true"], **IMAGE), AT, "k", HOME), "pyxis")
     assert told[-4:] == [
         "--container-image=nvcr.io#nvidia/pytorch:26.01-py3",
@@ -104,7 +105,7 @@ def test_pyxis_is_told_what_to_share(job: Make, ran: Callable[..., Any], tmp_pat
     ]
 
 
-def test_apptainer_and_enroot_are_told_the_same(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
+def test_apptainer_and_enroot_get_the_same_options(job: Make, ran: Callable[..., Any], tmp_path: Path) -> None:
     text, spool = render_script(job(["true"], **IMAGE), AT, "k", HOME), tmp_path / ".supercloud/slurm"
     _, told = ran(text, "apptainer")
     assert f"exec --bind /:/,/tmp:/tmp,{spool}:{spool}" in told[-1] and "--pwd / docker://nvcr.io/" in told[-1]

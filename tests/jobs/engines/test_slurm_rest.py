@@ -23,12 +23,13 @@ from supercloud.jobs.engines.slurm import bodies, commands, copies, rest, tokens
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.submission import JobIdentity, compute_spec_digest
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
-AT = Placement("pod", "train", 2, 8, 8, "h100-sxm", "h100", partition="batch", account="llm", qos="normal")
+AT = Placement("pod", "train", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100", "batch", "llm", "normal"))
 Make = Callable[..., JobSpec]
 
 
@@ -110,7 +111,7 @@ def test_a_node_of_22_05_that_is_drained_takes_no_work() -> None:
     assert [node.state for node in bodies.parse_nodes(said)] == ["drained", "down", "up"]
 
 
-def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_user_name_is_sent_with_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     def token(payload: object) -> str:
         return f"e30.{base64.urlsafe_b64encode(json.dumps(payload).encode()).decode().rstrip('=')}.x"
 
@@ -121,7 +122,7 @@ def test_the_users_name_goes_with_the_token(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_times_are_counted_from_now(job: Make) -> None:
-    at = replace(AT, begin=90.0, licenses="solver:2")
+    at = replace(AT, begin=90.0, request=SlurmRequest("h100", "batch", "llm", "normal", licenses="solver:2"))
     now = time.time()
     body = bodies.build_submission(commands.build_sbatch(job(deadline="1 h"), at, "k", "/l"), "", "v0.0.45")["job"]
     assert 90 <= body["begin_time"]["number"] - now + 1 <= 92
@@ -259,7 +260,7 @@ def test_jobs_say_which_spec_they_were_submitted_for(engine: SlurmEngine, job: M
     assert engine.find_digests([ref, "50", "51"], time.time()) == {ref: digest, "50": digest[::-1]}
 
 
-def test_jobs_of_other_users_are_never_taken_for_ours(engine: SlurmEngine, job: Make) -> None:
+def test_jobs_of_other_users_are_never_ours(engine: SlurmEngine, job: Make) -> None:
     mallory = {"job_id": 666, "comment": "supercloud:nightly", "job_state": ["RUNNING"], "user_name": "mallory"}
     Server.jobs = {666: mallory}
     assert engine.find(["nightly"], time.time()) == {"nightly": None}
@@ -330,7 +331,7 @@ def test_a_job_whose_id_the_answer_does_not_say_hides_no_other_and_is_not_submit
     Server.jobs = {1: one | {"job_id": ""}, 2: one | {"job_id": 9}, 3: one | {"job_id": 10}}
     assert engine.poll(["9"])["9"].reason.startswith("Slurm has several copies of it: jobs 9 and 10;")
     assert engine.find(["k"], time.time()) == {"k": "10"}
-    assert engine.copies({"9": identity}) == {"9": JobCopies(certain=("10",))}
+    assert engine.find_copies({"9": identity}) == {"9": JobCopies(certain=("10",))}
     Server.jobs = {1: one | {"job_id": ""}}
     assert engine.find(["k", "other"], time.time()) == {"other": None}, "nobody can say which job of Slurm has the key"
 
@@ -360,14 +361,14 @@ def test_silence_is_not_a_refusal(engine: SlurmEngine, job: Make, monkeypatch: p
     assert engine.find(["k"], time.time()) == {"k": "1"}, "it was taken all the same"
 
 
-def test_nobody_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_service_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLURM_JWT", "secret")
     monkeypatch.setenv(tokens.ADDRESS_VARIABLE, "http://127.0.0.1:1")
     with pytest.raises(EngineError, match="is unreachable"):
         SlurmEngine(Connection(engine="slurm", via="http://127.0.0.1:1"), tmp_path).poll(["1"])
 
 
-def test_a_refused_token_is_said_how_to_replace(engine: SlurmEngine) -> None:
+def test_a_refused_token_is_reported_with_how_to_replace_it(engine: SlurmEngine) -> None:
     Server.is_expired = True
     with pytest.raises(EngineError, match="refused: .*401.*scontrol token.*SLURM_JWT"):
         engine.poll(["1"])

@@ -27,6 +27,7 @@ from supercloud.jobs.engines.slurm.runner import CommandResult, SshRunner
 from supercloud.jobs.engines.submission import compute_spec_digest
 from supercloud.jobs.maintenance import prune
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.reconcile import reconcile
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
@@ -35,7 +36,7 @@ from supercloud.plan.model.plan import Plan
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
-AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", "h100")
+AT = Placement("pod", "train", 1, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 Make = Callable[..., JobSpec]
 
 SSH = """\
@@ -292,7 +293,7 @@ def test_not_reached_is_not_unsure(home: Path, tmp_path: Path, job: Make, host: 
     assert type(caught.value) is error
 
 
-def test_hosts_that_are_options_are_none(tmp_path: Path) -> None:
+def test_hosts_that_look_like_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="is not a host"):
         engine(tmp_path, "ssh:-oX")
 

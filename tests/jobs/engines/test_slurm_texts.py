@@ -131,7 +131,7 @@ def test_what_makes_no_sense_is_left_out(text: str) -> None:
     assert texts.parse_accounts(text) == {}
 
 
-def test_states_nobody_has_heard_of_are_unknown() -> None:
+def test_unlisted_states_are_unknown() -> None:
     [[status]] = texts.parse_queue("5|LEVITATING|None|0|0|1|2|supercloud:k").values()
     assert status.state is State.UNKNOWN and "LEVITATING" in status.reason
     assert describe_state("PENDING", "SomethingNew") == "Slurm's reason: SomethingNew"

@@ -17,13 +17,14 @@ from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.slurm.script import render_script
 from supercloud.jobs.fleet.state import NodeState, WaitingJobs
 from supercloud.jobs.placement.place import Placement
+from supercloud.jobs.placement.requests.slurm import SlurmRequest
 from supercloud.jobs.store.states import State
 from supercloud.spec import JobSpec
 from supercloud.spec.fleet import Connection
 
 SHELLCHECK = Path(sysconfig.get_path("scripts")) / "shellcheck"
 Make = Callable[..., JobSpec]
-AT = Placement("c", "p", 2, 8, 8, "h100-sxm", "h100")
+AT = Placement("c", "p", 2, 8, 8, "h100-sxm", request=SlurmRequest("h100"))
 
 
 def argv(job: JobSpec, at: Placement = AT) -> tuple[str, ...]:
@@ -38,12 +39,14 @@ def test_options(job: Make) -> None:
         "--kill-on-invalid-dep=yes",
         "--deadline=now+7200seconds",
     } <= set(argv(asked))
-    part = Placement("c", "p", 1, 2, 8, "h100-sxm", "shard", slice="shard")
+    part = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="shard", request=SlurmRequest("shard"))
     assert "--gres=shard:2" in argv(job(), part) and not any("gpus" in item for item in argv(job(), part))
-    cut = Placement("c", "p", 1, 2, 8, "h100-sxm", "1g.10gb", slice="mig")
+    cut = Placement("c", "p", 1, 2, 8, "h100-sxm", slice="mig", request=SlurmRequest("1g.10gb"))
     assert "--gpus-per-node=1g.10gb:2" in argv(job(), cut)
     assert "--begin=now+90seconds" in argv(job(), Placement("c", "p", 1, 0, begin=89.5))
-    assert "--licenses=mesher:1,solver:2" in argv(job(), Placement("c", "p", 1, 0, licenses="mesher:1,solver:2"))
+    assert "--licenses=mesher:1,solver:2" in argv(
+        job(), Placement("c", "p", 1, 0, request=SlurmRequest(licenses="mesher:1,solver:2"))
+    )
 
 
 WISHES: dict[str, dict[str, Any]] = {
@@ -189,7 +192,7 @@ def test_arrays_are_seen_as_one(tmp_path: Path) -> None:
     assert poll(row("9", "COMPLETED")) is None, "and so have the accounts"
 
 
-def test_only_what_waits_is_taken_back(tmp_path: Path) -> None:
+def test_only_a_waiting_job_is_recalled(tmp_path: Path) -> None:
     assert commands.build_recall("9/3") == ("scancel", "--state=PENDING", "9") and commands.build_cancel("9/3") == (
         "scancel",
         "9",

@@ -11,7 +11,7 @@ from jobs import called
 from kube_pods import run
 from kube_world import World
 
-from supercloud.jobs.executor import Executor, FunctionJob, RemoteTraceback
+from supercloud.jobs.executor import Executor, FunctionJob, RemoteTracebackError
 from supercloud.jobs.store.store import Store
 
 PODS = "/api/v1/namespaces/llm/pods"
@@ -55,4 +55,4 @@ def test_exceptions_of_a_function_are_returned(call: Callable[..., FunctionJob])
     there = call(called.fail, "missing")
     with pytest.raises(KeyError, match="missing") as caught:
         there.result(60)
-    assert isinstance(caught.value.__cause__, RemoteTraceback)
+    assert isinstance(caught.value.__cause__, RemoteTracebackError)

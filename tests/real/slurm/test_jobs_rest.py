@@ -133,7 +133,7 @@ def test_a_refusal_is_told_from_an_answer_that_is_lost(jobs: Jobs, lab: Lab) -> 
         return lab.run(command, user="lab", env=jobs.env, cwd=str(lab.product.checkout)).stdout
 
     said = ask("refused", "--partition=nosuch", "--account=llm")
-    assert said.startswith("Refused Slurm refused: ") and "partition" in said and "'refused'" not in said
+    assert said.startswith("RequestRefusedError Slurm refused: ") and "partition" in said and "'refused'" not in said
     partition = lab.run("sinfo --noheader --format=%R").stdout.split()[0]
     lab.run("pkill -STOP slurmctld")
     try:

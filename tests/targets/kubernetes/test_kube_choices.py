@@ -11,6 +11,7 @@ from kube_specs import ELSEWHERE, VARIANTS, by_kind, objects_of, planned, quota
 from supercloud.catalog import Catalog
 from supercloud.catalog.machine import Machine
 from supercloud.jobs.placement.place import Placement, place
+from supercloud.jobs.placement.requests.kubernetes import KubernetesRequest
 from supercloud.spec import JobSpec
 from supercloud.targets import render
 from supercloud.targets.schedulers.kubernetes.labels import build_label_table
@@ -241,4 +242,5 @@ def test_every_machine_of_a_managed_cluster(machine: Machine) -> None:
     for count in (1, 16 * machine.accelerators.count):
         job = JobSpec.model_validate({"name": "j", "command": ["x"], "accelerators": {"count": count}})
         at = place(job, plan)
-        assert isinstance(at, Placement) and at.pods and at.pods.resource, at
+        assert isinstance(at, Placement) and isinstance(at.request, KubernetesRequest)
+        assert at.request.resource, at

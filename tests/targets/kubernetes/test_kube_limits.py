@@ -163,16 +163,16 @@ def test_a_job_that_the_queue_of_its_tenant_never_admits_is_refused() -> None:
     most = refusal.change["accelerators.count"] if refusal.change else 0
     assert isinstance(most, int) and (not most or isinstance(placed({}, most, "dev"), Placement))
     assert isinstance(placed({}, 32, "train"), Placement) and isinstance(placed({}, 32, "dev", "b"), Placement)
-    for remedy in (
+    for suggestion in (
         {"tenants": [{"name": "a", "limits": {"accelerators": 544}}, {"name": "b"}]},
         {"pools": [POOLS[0] | {"name": "dev", "nodes": 68}]},
         {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": "volcano"}},
     ):
-        assert isinstance(placed(remedy, 32, "dev"), Placement), f"the note names it: {remedy}"
+        assert isinstance(placed(suggestion, 32, "dev"), Placement), f"the note names it: {suggestion}"
     own = {"tenants": [{"name": "a", "share": 1, "borrow": False}, {"name": "b", "share": 3}]}
     for queue, least in (("kueue", 136), ("volcano", 144)):
         alone = placed(own | {"scheduler": {"kind": "kubernetes", "version": "1.36", "queue": queue}}, least, "train")
-        assert isinstance(alone, Refusal) and "raise share of the tenant" in alone.remedy, queue
+        assert isinstance(alone, Refusal) and "raise share of the tenant" in alone.suggestion, queue
         assert alone.change and "at most" in alone.reason
 
 

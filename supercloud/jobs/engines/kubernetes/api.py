@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineConfigurationError, EngineError
 from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
 from .. import http as web
 from ..base import SubmissionUnknownError
@@ -39,7 +39,7 @@ class ApiStatusError(EngineError):
         self.code, self.reason = code, reason
 
 
-class Denied(ApiStatusError, UnusableEngine):
+class AccessDeniedError(ApiStatusError, EngineConfigurationError):
     """The user is not authenticated or not authorized."""
 
 
@@ -60,7 +60,7 @@ class ClusterTransport:
         self._lock = threading.Lock()
 
     def load_client(self) -> None:
-        """Find its address and credentials; raises :class:`UnusableEngine` with a fix if there are none."""
+        """Find its address and credentials; raises :class:`EngineConfigurationError` with a fix if there are none."""
         with self._lock:
             _ = self._client
 
@@ -83,7 +83,7 @@ class ClusterTransport:
                     f"{_short(error)}; try: kubectl auth whoami"
                 ) from error
         if any(credentials.values()):
-            connection.refuse_plain(client.configuration.host, client.configuration.proxy)
+            connection.require_encryption(client.configuration.host, client.configuration.proxy)
         headers |= credentials
         url = f"{client.configuration.host}{path}"
         return connection.send(client.rest_client.pool_manager, method, url, body, headers)
@@ -94,7 +94,7 @@ class ClusterTransport:
             from kubernetes import client, config
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "kubernetes":
-                raise UnusableEngine(
+                raise EngineConfigurationError(
                     "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
                 ) from None
             raise _broken_client(error) from error
@@ -115,27 +115,27 @@ class ClusterTransport:
                     client_configuration=settings,
                 )
             # a proxy-url takes precedence
-            settings.proxy = settings.proxy or web.proxy_for(settings.host, speaks_tls=True) or None
+            settings.proxy = settings.proxy or web.find_proxy(settings.host, speaks_tls=True) or None
             found = client.ApiClient(settings)
             found.rest_client.pool_manager.connection_from_url(
                 settings.host
             )  # does not connect, but parses the address
         except kubeconfig.ConfigException as error:
-            raise UnusableEngine(
+            raise EngineConfigurationError(
                 f"no cluster: {error}; set KUBECONFIG, or specify the connection: --via context:NAME (in a fleet file "
                 "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
                 "simulate the cluster on this machine use --engine local"
             ) from None
-        except UnusableEngine:
+        except EngineConfigurationError:
             raise
         except Exception as error:  # wrong types in a kubeconfig, missing certificates, a proxy without address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
-            raise UnusableEngine(
+            raise EngineConfigurationError(
                 f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
                 "correct it until kubectl cluster-info succeeds"
             ) from error
         if settings.api_key:  # reported before a job is recorded
-            connection.refuse_plain(settings.host, settings.proxy)
+            connection.require_encryption(settings.host, settings.proxy)
         return found
 
 
@@ -225,8 +225,8 @@ class ApiClient:
         return data
 
 
-def _broken_client(error: Exception) -> UnusableEngine:
-    return UnusableEngine(
+def _broken_client(error: Exception) -> EngineConfigurationError:
+    return EngineConfigurationError(
         f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_short(error)}; reinstall "
         "it: pip install --upgrade 'supercloud[kubernetes]'"
     )
@@ -244,5 +244,5 @@ def _build_status_error(status: int, data: bytes) -> ApiStatusError:
         reason, message = "", data.decode(errors="replace").strip()
     if status == 401:
         message = f"not authenticated: {message}; try: kubectl auth whoami"
-    kind = Denied if status in (401, 403) else ApiStatusError
+    kind = AccessDeniedError if status in (401, 403) else ApiStatusError
     return kind(status, reason, message[:2000] or f"HTTP status {status}")

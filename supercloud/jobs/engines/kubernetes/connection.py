@@ -12,13 +12,13 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineConfigurationError, EngineError
 from .. import bounded_io as bounded
 from .. import http as web
 from ..base import SubmissionUnknownError
 from ..bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
-__all__ = ["refuse_plain", "send"]
+__all__ = ["require_encryption", "send"]
 
 _IDLE_TIMEOUT = 60.0  # seconds without data
 _RETRY_DELAYS = (0.0, 0.4, 0.8, 1.6)  # seconds before each retry
@@ -26,13 +26,13 @@ _MAX_RETRY_DELAY = 30.0  # maximum of Retry-After in seconds; API servers send 1
 _RETRYABLE_STATUSES = (429, 503)
 
 
-def refuse_plain(host: str, proxy: str | None) -> None:
-    """Raise :class:`UnusableEngine` if a token for this address would be sent over a network in plain text."""
+def require_encryption(host: str, proxy: str | None) -> None:
+    """Raise :class:`EngineConfigurationError` if a token for this address would be sent in plain text."""
     if web.is_plaintext(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
         if "://" in host and not web.has_certain_host(host):
             what += " to an ambiguous host (an address is http://HOST:PORT, without user and backslash)"
-        raise UnusableEngine(
+        raise EngineConfigurationError(
             f"{host}: {what}{' through a proxy' if proxy else ''}: the token is not sent in plain text; "
             "set server: in the kubeconfig to the https address of the API server, or connect "
             "through a tunnel that ends at 127.0.0.1, without a proxy"
@@ -101,7 +101,7 @@ def send(
                         else web.describe_error(error)
                     )
                     said = (
-                        f"{host} is unreachable: {reason}{web.by_way_of(proxy and str(proxy))}; try: "
+                        f"{host} is unreachable: {reason}{web.format_proxy_suffix(proxy and str(proxy))}; try: "
                         f"kubectl cluster-info{_proxy_hint(pool_manager)}"
                     )
                     raise (SubmissionUnknownError if may_have_arrived else EngineError)(said) from None
@@ -121,7 +121,7 @@ def _proxy_hint(pools: Any) -> str:
 def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:
     if 300 <= response.status <= 399:
         elsewhere = str(response.headers.get("Location", ""))[:200]
-        raise UnusableEngine(
+        raise EngineConfigurationError(
             f"{host} redirects {method} to {elsewhere}; nothing is sent there: set the address of "
             "the API server itself in the kubeconfig"
         )

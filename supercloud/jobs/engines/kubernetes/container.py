@@ -14,7 +14,7 @@ from ....errors import EngineError
 from ....plan.build.kubernetes.names import ARRAY_INDEX_LABEL, OBJECT_LABEL, SECRETS_NAME
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import PodRequirements
+from ...placement.requests.kubernetes import KubernetesRequest
 from ...runtime import checkpoint_helper as helper
 from ...runtime.epochs import compute_previous_epoch
 from ...runtime.remote_call import LOG_VARIABLE
@@ -102,7 +102,9 @@ def escape_dollars(text: str) -> str:
     return text.replace("$", "$$")
 
 
-def build_container(job: JobSpec, placement: Placement, pods: PodRequirements, key: str, fields: PodFields) -> Json:
+def build_container(
+    job: JobSpec, placement: Placement, request: KubernetesRequest, key: str, fields: PodFields
+) -> Json:
     """The one container; raises :class:`EngineError` for jobs that a container does not support."""
     body: Json = {
         "name": MAIN_CONTAINER,
@@ -112,17 +114,17 @@ def build_container(job: JobSpec, placement: Placement, pods: PodRequirements, k
     }
     if job.workdir:
         body["workingDir"] = job.workdir
-    links = pods.links
+    links = request.links
     if links.settings:  # variables of the job take precedence
         body["envFrom"] = [{"configMapRef": {"name": links.settings}}]
-    if resources := _build_resources(placement, pods):
+    if resources := _build_resources(placement, request):
         body["resources"] = resources
     capabilities = {"add": ["IPC_LOCK"]} if links.locked else {}
     if links.host_network:  # raw sockets on the host network could impersonate the host
         capabilities["drop"] = ["NET_RAW"]
     if capabilities:
         body["securityContext"] = {"capabilities": capabilities}
-    mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in pods.volumes]
+    mounts = [{"name": f"fs-{claim}", "mountPath": mount} for claim, mount in request.volumes]
     if links.settings and links.settings_file:
         file = links.settings_file
         mounts.append({"name": "nccl", "mountPath": f"/etc/{file}", "subPath": file})
@@ -130,25 +132,25 @@ def build_container(job: JobSpec, placement: Placement, pods: PodRequirements, k
     return body
 
 
-def _build_resources(placement: Placement, pods: PodRequirements) -> Json:
-    limits = {pods.resource: str(placement.accelerators_per_node)} if pods.resource else {}
-    limits |= {name: str(number) for name, number in pods.links.resources}
+def _build_resources(placement: Placement, request: KubernetesRequest) -> Json:
+    limits = {request.resource: str(placement.accelerators_per_node)} if request.resource else {}
+    limits |= {name: str(number) for name, number in request.links.resources}
     found: Json = {"limits": limits} if limits else {}
-    if pods.cpus and not pods.resource:
-        found["requests"] = {"cpu": str(pods.cpus)}
-    if pods.links.channel:
+    if request.cpus and not request.resource:
+        found["requests"] = {"cpu": str(request.cpus)}
+    if request.links.channel:
         found["claims"] = [{"name": CHANNEL_CLAIM}]
     return found
 
 
-def build_volumes(pods: PodRequirements) -> list[Json]:
+def build_volumes(request: KubernetesRequest) -> list[Json]:
     """The volumes of the container: claims of the namespace, NCCL's settings, unlimited shared memory."""
     found: list[Json] = [
-        {"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in pods.volumes
+        {"name": f"fs-{claim}", "persistentVolumeClaim": {"claimName": claim}} for claim, _ in request.volumes
     ]
-    if pods.links.settings and pods.links.settings_file:
-        one = [{"key": pods.links.settings_file, "path": pods.links.settings_file}]
-        found.append({"name": "nccl", "configMap": {"name": pods.links.settings, "items": one}})
+    if request.links.settings and request.links.settings_file:
+        one = [{"key": request.links.settings_file, "path": request.links.settings_file}]
+        found.append({"name": "nccl", "configMap": {"name": request.links.settings, "items": one}})
     return [*found, {"name": "shm", "emptyDir": {"medium": "Memory"}}]
 
 

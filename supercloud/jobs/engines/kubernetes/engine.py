@@ -6,17 +6,14 @@ import copy
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from ....catalog import Catalog
-from ....errors import EngineError
 from ....plan.build.kubernetes.names import (
     DIGEST_ANNOTATION,
     JOB_LABEL,
-    KEY_ANNOTATION,
     RECORD_DIGEST_ANNOTATION,
     SPEC_DIGEST_ANNOTATION,
 )
@@ -28,7 +25,7 @@ from ...placement.place import Placement
 from ...store.states import State
 from ...store.status import Status
 from ..array_status import aggregate_array_status
-from ..base import SubmissionUnknownError, SubmittedJob
+from ..base import SubmittedJob
 from ..submission import JobIdentity, Submission
 from .api import ApiClient, ApiStatusError, ClusterTransport, Transport
 from .arrays import build_task
@@ -38,8 +35,8 @@ from .kinds import KINDS, get_kind
 from .logs import LogSpool
 from .names import JobRef, RefStore
 from .nodes import iter_node_states, list_waiting_volcano_jobs, list_waiting_workloads
-from .refusals import require_pods
-from .status import parse_time
+from .objects import JobObjects, read_annotation, read_creation_time, read_digest, read_identity
+from .refusals import require_kubernetes_request
 from .volcano import API_VERSION as VOLCANO
 
 __all__ = ["KubernetesEngine"]
@@ -48,7 +45,6 @@ Json = dict[str, Any]
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-_MAX_PARALLEL_REQUESTS = 8  # tasks of an array that are created concurrently
 _MAX_CLOCK_SKEW = 300.0  # maximum clock difference in seconds; beyond it, the clock here was set back
 _MAX_NAMES_PER_QUERY = 100  # jobs per list request by name
 _DELETED_STATUS = Status(State.CANCELLED, reason="its object was deleted")
@@ -77,13 +73,14 @@ class KubernetesEngine:
         self._refs = RefStore(folder / "kubernetes")
         self._transport = transport or ClusterTransport(connection.context)
         self.api = ApiClient(self._transport)
+        self._objects = JobObjects(self.api)
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The object, and the command that would create it."""
-        pods = require_pods(job, placement)
-        kind = next(kind for kind in KINDS.values() if kind.queue == pods.queue)
+        request = require_kubernetes_request(job, placement)
+        kind = next(kind for kind in KINDS.values() if kind.queue == request.queue)
         context = (f"--context={self._context}",) if self._context else ()
-        body = kind.build_object(job, placement, pods, key)
+        body = kind.build_object(job, placement, request, key)
         text = json.dumps(body)  # serializing as YAML would dominate the run time
         return Submission(
             key,
@@ -121,77 +118,8 @@ class KubernetesEngine:
             if ref.tasks
             else [body]
         )
-        made: list[Json] = []
-        try:
-            self._create_all(path, bodies[:-1], made)
-            made.append(self._create(path, bodies[-1]))
-        except SubmissionUnknownError:
-            raise
-        except EngineError as error:
-            self._withdraw(path, made, error)
-            raise
-        return str(ref.with_created(_read_creation_time(made[0])))
-
-    def _create_all(self, path: str, bodies: Sequence[Json], made: list[Json]) -> None:
-        """Create objects concurrently and add them to ``made``; raises one of the errors, unknown outcomes first."""
-        if not bodies:
-            return
-        with ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as threads:
-            asked = [threads.submit(self._create, path, one) for one in bodies]
-        problems = [problem for one in asked if (problem := one.exception())]
-        made += [one.result() for one in asked if not one.exception()]
-        for problem in sorted(
-            problems, key=lambda one: isinstance(one, EngineError) and not isinstance(one, SubmissionUnknownError)
-        ):
-            raise problem
-
-    def _withdraw(self, path: str, made: Sequence[Json], why: EngineError) -> None:
-        """Delete the objects of a job that was refused."""
-        for there in made:
-            meta = there["metadata"]
-            try:
-                self._delete(path, meta["name"], {"uid": meta["uid"]} if "uid" in meta else {})
-            except EngineError as error:
-                raise SubmissionUnknownError(
-                    f"{why}; {meta['name']} was already created and could not be deleted: {error}"
-                ) from None
-
-    def _create(self, path: str, body: Json) -> Json:
-        name, namespace = body["metadata"]["name"], body["metadata"]["namespace"]
-        try:
-            return self.api.post(path, body)
-        except ApiStatusError as refusal:
-            if refusal.reason == "AlreadyExists":
-                there, is_ours = self._existing(path, body)
-                if not is_ours:
-                    kind = f"{path.rpartition('/')[2]}.{body['apiVersion'].partition('/')[0]}"
-                    raise EngineError(
-                        f"{name} in namespace {namespace} already exists, for another job: one that had the same key "
-                        "before, or one of another user; use another key, or, once it has ended, run: "
-                        f"kubectl delete --namespace {namespace} {kind} {name}"
-                    ) from None
-                if there["metadata"].get("deletionTimestamp"):
-                    raise EngineError(
-                        f"{name} in namespace {namespace} is being deleted; submit the job again when it is deleted"
-                    ) from None
-                return there
-            hint = ""
-            if refusal.code == 404:
-                hint = f"; check that namespace {namespace} exists, or set tenant to a tenant of the cluster"
-            elif refusal.code == 403:
-                hint = f"; try: kubectl auth can-i create {path.rpartition('/')[2]} --namespace {namespace}"
-            raise EngineError(f"Kubernetes refused the job: {refusal}{hint}") from None
-
-    def _existing(self, path: str, body: Json) -> tuple[Json, bool]:
-        """The existing object of this name, and whether an earlier attempt created it for this job."""
-        name = body["metadata"]["name"]
-        try:
-            with translate_errors("the Kubernetes API server"):
-                there = self.api.get(f"{path}/{name}")
-                _read_creation_time(there)
-                return there, _read_digest(there) == body["metadata"]["annotations"][DIGEST_ANNOTATION]
-        except EngineError as error:
-            raise SubmissionUnknownError(f"{name} already exists, and its job is unknown: {error}") from None
+        made = self._objects.create(path, bodies)
+        return str(ref.with_created(read_creation_time(made[0])))
 
     @_translate_errors
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -200,8 +128,8 @@ class KubernetesEngine:
         for key in keys:
             ref = self._refs.read(key)
             there = self._find_object(ref) if ref else None
-            if ref and there and _read_digest(there) == (self._refs.read_digest(key) or _read_digest(there)):
-                found[key] = str(ref.with_created(_read_creation_time(there)))
+            if ref and there and read_digest(there) == (self._refs.read_digest(key) or read_digest(there)):
+                found[key] = str(ref.with_created(read_creation_time(there)))
             elif ref is None or _is_kept_since(since):
                 found[key] = None
         return found
@@ -215,8 +143,8 @@ class KubernetesEngine:
         for identity in jobs:
             ref = self._refs.read(identity.key)
             there = self._find_object(ref) if ref else None
-            if ref and there and _read_identity(there).is_same_record(identity):
-                found[identity.key] = SubmittedJob(str(ref.with_created(_read_creation_time(there))))
+            if ref and there and read_identity(there).is_same_record(identity):
+                found[identity.key] = SubmittedJob(str(ref.with_created(read_creation_time(there))))
             elif ref is None or there or _is_kept_since(since):
                 found[identity.key] = SubmittedJob(None, (f"{ref.namespace}/{ref.name}",) if ref and there else ())
         return found
@@ -232,11 +160,11 @@ class KubernetesEngine:
                 if refusal.code != 404:
                     raise
                 continue
-            identity = _read_identity(there)
-            is_earlier = not identity.record and known and _read_creation_time(there) == known.created
+            identity = read_identity(there)
+            is_earlier = not identity.record and known and read_creation_time(there) == known.created
             is_earlier = is_earlier and identity.may_be_same_job(start)
             if identity.is_same_record(start) or is_earlier:
-                self._delete(path, name, {"uid": there["metadata"]["uid"]})
+                self._objects.delete(path, name, {"uid": there["metadata"]["uid"]})
 
     @_translate_errors
     def find_digests(self, refs: Sequence[str], since: float) -> Mapping[str, str]:
@@ -245,7 +173,7 @@ class KubernetesEngine:
         return {
             text: digest
             for text, there in found.items()
-            if there and (digest := _read_annotation(there, SPEC_DIGEST_ANNOTATION))
+            if there and (digest := read_annotation(there, SPEC_DIGEST_ANNOTATION))
         }
 
     def _find_object(self, ref: JobRef) -> Json | None:
@@ -278,7 +206,7 @@ class KubernetesEngine:
     def cancel(self, ref: str) -> None:
         """Delete it; its pods are terminated gracefully."""
         for path, name in _iter_objects(ref):
-            self._delete(path, name, {})
+            self._objects.delete(path, name, {})
 
     @_translate_errors
     def recall(self, ref: str) -> None:
@@ -298,19 +226,9 @@ class KubernetesEngine:
                 if not kind.is_waiting(there):
                     break
                 meta = there["metadata"]
-                gone = self._delete(path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]})
-
-    def _delete(self, path: str, name: str, condition: Json) -> bool:
-        """Whether it is deleted or being deleted; False if it no longer meets ``condition``."""
-        options = {"propagationPolicy": "Foreground"} | ({"preconditions": condition} if condition else {})
-        try:
-            self.api.delete(f"{path}/{name}", options)
-        except ApiStatusError as refusal:
-            if refusal.code == 409:
-                return False
-            if refusal.code != 404:
-                raise EngineError(f"Kubernetes refused to delete it: {refusal}") from None
-        return True
+                gone = self._objects.delete(
+                    path, name, {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+                )
 
     @_translate_errors
     def list_nodes(self) -> Sequence[NodeState]:
@@ -397,21 +315,3 @@ def _aggregate_status(ref: JobRef, statuses: Mapping[str, Status]) -> Status | N
 def _is_kept_since(since: float) -> bool:
     """Whether an object that was created after a date would still exist, even if its job had ended."""
     return -_MAX_CLOCK_SKEW < time.time() - since < TTL_AFTER_FINISHED
-
-
-def _read_identity(resource: Json) -> JobIdentity:
-    names = (KEY_ANNOTATION, SPEC_DIGEST_ANNOTATION, RECORD_DIGEST_ANNOTATION)
-    return JobIdentity(*(_read_annotation(resource, name) for name in names))
-
-
-def _read_digest(resource: Json) -> str:
-    """The digest of the submission that an object was created for."""
-    return _read_annotation(resource, DIGEST_ANNOTATION)
-
-
-def _read_annotation(resource: Json, name: str) -> str:
-    return str((resource["metadata"].get("annotations") or {}).get(name, ""))
-
-
-def _read_creation_time(resource: Json) -> int:
-    return int(parse_time(resource["metadata"]["creationTimestamp"]) or 0)

@@ -24,7 +24,7 @@ from ....plan.build.kubernetes.names import (
 )
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import PodRequirements
+from ...placement.requests.kubernetes import KubernetesRequest
 from ..retries import list_retried_exit_codes
 from .container import CHANNEL_CLAIM, MAIN_CONTAINER, PodFields, build_container, build_volumes
 from .names import ROLE, build_object_name
@@ -48,10 +48,10 @@ _POD_FIELDS = PodFields(
 _KUEUE = "kueue.x-k8s.io"
 
 
-def build_jobset(job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
+def build_jobset(job: JobSpec, placement: Placement, request: KubernetesRequest, key: str) -> Json:
     """The object; for an array that of every task, except its name and index."""
     name = build_object_name(job.name, key)
-    body = build_container(job, placement, pods, key, _POD_FIELDS)
+    body = build_container(job, placement, request, key, _POD_FIELDS)
     limit = {"activeDeadlineSeconds": max(1, math.ceil(job.time_limit.to("s")))} if job.time_limit else {}
     return {
         "apiVersion": API_VERSION,
@@ -92,11 +92,11 @@ def build_jobset(job: JobSpec, placement: Placement, pods: PodRequirements, key:
                                     "labels": build_labels(name) | {OBJECT_LABEL: name},
                                     "annotations": {
                                         NAME_ANNOTATION: job.name,
-                                        **dict(pods.links.annotations),
-                                        **_build_queue_annotations(job, placement, pods),
+                                        **dict(request.links.annotations),
+                                        **_build_queue_annotations(job, placement, request),
                                     },
                                 },
-                                "spec": build_pod_spec(placement, pods, body),
+                                "spec": build_pod_spec(placement, request, body),
                             },
                         }
                     },
@@ -111,7 +111,7 @@ def build_labels(name: str) -> dict[str, str]:
     return {MANAGED_BY_LABEL: MANAGER_NAME, JOB_LABEL: name}
 
 
-def build_pod_spec(placement: Placement, pods: PodRequirements, body: Json) -> Json:
+def build_pod_spec(placement: Placement, request: KubernetesRequest, body: Json) -> Json:
     """Where pods may run, and that they run once: restarts are of the whole job."""
     spec: Json = {
         "restartPolicy": "Never",
@@ -119,13 +119,13 @@ def build_pod_spec(placement: Placement, pods: PodRequirements, body: Json) -> J
         "enableServiceLinks": False,
         "nodeSelector": {POOL_LABEL: placement.pool},
         "containers": [body],
-        "volumes": build_volumes(pods),
+        "volumes": build_volumes(request),
     }
-    if pods.taints:
-        spec["tolerations"] = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in pods.taints]
-    if pods.links.channel:
-        spec["resourceClaims"] = [{"name": CHANNEL_CLAIM, "resourceClaimTemplateName": pods.links.channel}]
-    if pods.links.host_network:
+    if request.taints:
+        spec["tolerations"] = [{"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in request.taints]
+    if request.links.channel:
+        spec["resourceClaims"] = [{"name": CHANNEL_CLAIM, "resourceClaimTemplateName": request.links.channel}]
+    if request.links.host_network:
         spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
     if placement.hosts:
         wanted = {"key": HOSTNAME_LABEL, "operator": "In", "values": list(placement.hosts)}
@@ -136,16 +136,16 @@ def build_pod_spec(placement: Placement, pods: PodRequirements, body: Json) -> J
     return spec
 
 
-def _build_queue_annotations(job: JobSpec, placement: Placement, pods: PodRequirements) -> dict[str, str]:
+def _build_queue_annotations(job: JobSpec, placement: Placement, request: KubernetesRequest) -> dict[str, str]:
     """The topology request to the queue: none for one node, which fits every level."""
     found: dict[str, str] = {}
     if job.time_limit:
         found[TIME_LIMIT_ANNOTATION] = str(math.ceil(job.time_limit.to("s")))
-    if placement.nodes > 1 and pods.level:
-        found[f"{_KUEUE}/podset-{'required' if placement.near.required else 'preferred'}-topology"] = pods.level
-    if placement.near.segment > 1 and pods.segment_level and placement.nodes % placement.near.segment == 0:
-        found[f"{_KUEUE}/podset-slice-required-topology"] = pods.segment_level
-        found[f"{_KUEUE}/podset-slice-size"] = str(placement.near.segment)
+    if placement.nodes > 1 and request.level:
+        found[f"{_KUEUE}/podset-{'required' if placement.locality.required else 'preferred'}-topology"] = request.level
+    if placement.locality.segment > 1 and request.segment_level and placement.nodes % placement.locality.segment == 0:
+        found[f"{_KUEUE}/podset-slice-required-topology"] = request.segment_level
+        found[f"{_KUEUE}/podset-slice-size"] = str(placement.locality.segment)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import PodRequirements
+from ...placement.requests.kubernetes import KubernetesRequest
 from ...store.status import Status
 from .api import ApiClient, ApiStatusError
 from .jobset import API_VERSION, build_jobset
@@ -33,9 +33,9 @@ class JobSetKind:
         """The API path."""
         return f"/apis/{API_VERSION}/namespaces/{namespace}/jobsets"
 
-    def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
+    def build_object(self, job: JobSpec, placement: Placement, request: KubernetesRequest, key: str) -> Json:
         """The JobSet of a job."""
-        return build_jobset(job, placement, pods, key)
+        return build_jobset(job, placement, request, key)
 
     def is_waiting(self, resource: Json) -> bool:
         """Whether it is suspended and none of its pods run."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import PodRequirements
+from ...placement.requests.kubernetes import KubernetesRequest
 from ...store.status import Status
 from .api import ApiClient
 
@@ -26,7 +26,7 @@ class JobKind(Protocol):
     def build_path(self, namespace: str) -> str:
         """The API path."""
 
-    def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
+    def build_object(self, job: JobSpec, placement: Placement, request: KubernetesRequest, key: str) -> Json:
         """The object of a job; for an array that of every task, except its name and index."""
 
     def is_waiting(self, resource: Json) -> bool:

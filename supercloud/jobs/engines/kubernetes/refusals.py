@@ -5,22 +5,23 @@ from __future__ import annotations
 from ....errors import EngineError
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import PodRequirements
+from ...placement.requests.kubernetes import KubernetesRequest
 
-__all__ = ["require_pods"]
+__all__ = ["require_kubernetes_request"]
 
 _MAX_ARRAY_TASKS = 1000
 
 
-def require_pods(job: JobSpec, placement: Placement) -> PodRequirements:
-    """The requirements of pods; raises :class:`EngineError` for a job that is not supported."""
+def require_kubernetes_request(job: JobSpec, placement: Placement) -> KubernetesRequest:
+    """Its request; raises :class:`EngineError` for a job that is not supported."""
     name = job.name
-    if placement.pods is None:
+    request = placement.request
+    if not isinstance(request, KubernetesRequest):
         raise EngineError(
             f"cluster {placement.cluster} is not planned for Kubernetes; set scheduler: {{kind: kubernetes, …}} "
             "in its spec, or use another engine"
         )
-    if placement.licenses:
+    if job.licenses:
         raise EngineError(f"job {name!r} requests licenses, which are not supported on Kubernetes; use a Slurm cluster")
     if placement.begin or job.deadline:
         raise EngineError(
@@ -36,4 +37,4 @@ def require_pods(job: JobSpec, placement: Placement) -> PodRequirements:
             f"job {name!r} has {job.array} tasks, each a separate object: submit arrays of at most "
             f"{_MAX_ARRAY_TASKS}, or let a task do more"
         )
-    return placement.pods
+    return request

@@ -17,7 +17,7 @@ from ....plan.build.kubernetes.names import (
 )
 from ....spec import JobSpec
 from ...placement.place import Placement
-from ...placement.steps.pods import PodRequirements
+from ...placement.requests.kubernetes import KubernetesRequest
 from ...store.states import State
 from ...store.status import Status
 from ..retries import list_retried_exit_codes
@@ -59,26 +59,26 @@ _WAITING, _BADLY = ("Pending", "Inqueue"), ("Terminating", "Terminated", "Failed
 _SCHEDULING_API_VERSION = "scheduling.volcano.sh/v1beta1"
 
 
-def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
+def build_vcjob(job: JobSpec, placement: Placement, request: KubernetesRequest, key: str) -> Json:
     """The object; for an array that of every task, except its name and index."""
     name = build_object_name(job.name, key)
-    body = build_container(job, placement, pods, key, _POD_FIELDS)
+    body = build_container(job, placement, request, key, _POD_FIELDS)
     limit = {"activeDeadlineSeconds": max(1, math.ceil(job.time_limit.to("s")))} if job.time_limit else {}
     notes = {NAME_ANNOTATION: job.name} | (
         {TIME_LIMIT_ANNOTATION: str(limit["activeDeadlineSeconds"])} if limit else {}
     )
     groups = {}
     if (
-        1 < placement.near.segment < placement.nodes
-        and pods.segment_level
-        and placement.nodes % placement.near.segment == 0
+        1 < placement.locality.segment < placement.nodes
+        and request.segment_level
+        and placement.nodes % placement.locality.segment == 0
     ):
-        parts = placement.nodes // placement.near.segment
-        inner = {"mode": "hard", "highestTierAllowed": pods.segment_tier}
+        parts = placement.nodes // placement.locality.segment
+        inner = {"mode": "hard", "highestTierAllowed": request.segment_tier}
         groups = {
             "partitionPolicy": {
                 "totalPartitions": parts,
-                "partitionSize": placement.near.segment,
+                "partitionSize": placement.locality.segment,
                 "minPartitions": parts,
                 "networkTopology": inner,
             }
@@ -101,7 +101,7 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
             "ttlSecondsAfterFinished": TTL_AFTER_FINISHED,
             "plugins": {"env": [], "svc": ["--publish-not-ready-addresses=true"]},
             "policies": list(_build_policies(job)),
-            **_build_network_topology(job, placement, pods, bool(groups)),
+            **_build_network_topology(job, placement, request, bool(groups)),
             "tasks": [
                 {
                     "name": ROLE,
@@ -111,9 +111,9 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
                     "template": {
                         "metadata": {
                             "labels": build_labels(name) | {OBJECT_LABEL: name},
-                            "annotations": notes | dict(pods.links.annotations),
+                            "annotations": notes | dict(request.links.annotations),
                         },
-                        "spec": build_pod_spec(placement, pods, body) | limit,
+                        "spec": build_pod_spec(placement, request, body) | limit,
                     },
                 }
             ],
@@ -121,22 +121,22 @@ def build_vcjob(job: JobSpec, placement: Placement, pods: PodRequirements, key: 
     }
 
 
-def _build_network_topology(job: JobSpec, placement: Placement, pods: PodRequirements, has_groups: bool) -> Json:
+def _build_network_topology(job: JobSpec, placement: Placement, request: KubernetesRequest, has_groups: bool) -> Json:
     """The topology level; by number, as a name is not resolved in time if groups of a job have one.
 
     A job that requires a level never preempts in Volcano (its issue 4374), so a job of high priority does not request a
     preferred level: Volcano's score for full HyperNodes keeps it together as well as possible.
     """
-    if placement.near.segment == placement.nodes > 1 and pods.segment_tier:
-        return {"networkTopology": {"mode": "hard", "highestTierAllowed": pods.segment_tier}}
+    if placement.locality.segment == placement.nodes > 1 and request.segment_tier:
+        return {"networkTopology": {"mode": "hard", "highestTierAllowed": request.segment_tier}}
     if (
         placement.nodes == 1
-        or not pods.tier
-        or (job.priority == "high" and not placement.near.required and not has_groups)
+        or not request.tier
+        or (job.priority == "high" and not placement.locality.required and not has_groups)
     ):
         return {}
-    mode = "hard" if placement.near.required else "soft"
-    return {"networkTopology": {"mode": mode, "highestTierAllowed": pods.tier}}
+    mode = "hard" if placement.locality.required else "soft"
+    return {"networkTopology": {"mode": mode, "highestTierAllowed": request.tier}}
 
 
 def _build_policies(job: JobSpec) -> Iterator[Json]:
@@ -163,9 +163,9 @@ class VolcanoJobKind:
         """The API path."""
         return f"/apis/{API_VERSION}/namespaces/{namespace}/jobs"
 
-    def build_object(self, job: JobSpec, placement: Placement, pods: PodRequirements, key: str) -> Json:
+    def build_object(self, job: JobSpec, placement: Placement, request: KubernetesRequest, key: str) -> Json:
         """The Volcano job of a job."""
-        return build_vcjob(job, placement, pods, key)
+        return build_vcjob(job, placement, request, key)
 
     def is_waiting(self, resource: Json) -> bool:
         """Whether none of its pods was started."""

@@ -89,9 +89,10 @@ class LocalEngine:
                 f"job {job.name!r} has {job.array} tasks in its array, the local engine accepts at most "
                 f"{_MAX_ARRAY}; submit it to a cluster, or several smaller ones here"
             )
-        if placement.licenses:
+        if job.licenses:
+            licenses = ",".join(f"{name}:{count}" for name, count in sorted(job.licenses.items()))
             raise EngineError(
-                f"job {job.name!r} needs licences ({placement.licenses}), which the local engine does not "
+                f"job {job.name!r} needs licences ({licenses}), which the local engine does not "
                 "support; omit them, or submit it to Slurm"
             )
         real = count_real_accelerators()

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .request import get_slurm_request
+
 if TYPE_CHECKING:
     from ....primitives.quantity import Duration
     from ....spec import JobSpec
@@ -66,6 +68,7 @@ def add_identity(argv: Sequence[str], identity: JobIdentity) -> tuple[str, ...]:
 
 
 def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Iterator[str]:
+    request = get_slurm_request(placement)
     yield "--parsable"
     yield f"--job-name={job.name}"
     yield f"--comment={COMMENT_PREFIX}{key}"
@@ -74,7 +77,7 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
     if placement.accelerators_per_node and placement.slice == "shard":
         yield f"--gres=shard:{placement.accelerators_per_node}"
     elif placement.accelerators_per_node:
-        yield f"--gpus-per-node={placement.gres}:{placement.accelerators_per_node}"
+        yield f"--gpus-per-node={request.gres}:{placement.accelerators_per_node}"
     if placement.takes_whole_nodes:
         yield "--exclusive"
     if job.time_limit:
@@ -89,12 +92,12 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
         yield f"--dependency=afterok:{':'.join(ref.partition('/')[0] for ref in job.after)}"
         yield "--kill-on-invalid-dep=yes"
     for name, value in (
-        ("partition", placement.partition),
-        ("account", placement.account),
-        ("qos", placement.qos),
-        ("constraint", placement.constraint),
+        ("partition", request.partition),
+        ("account", request.account),
+        ("qos", request.qos),
+        ("constraint", request.constraint),
         ("nodelist", ",".join(placement.hosts)),
-        ("licenses", placement.licenses),
+        ("licenses", request.licenses),
     ):
         if value:
             yield f"--{name}={value}"
@@ -102,11 +105,11 @@ def _iter_options(job: JobSpec, placement: Placement, key: str, log: str) -> Ite
         "/"
     ):  # else the log is relative to the folder of sbatch, and the script changes the folder
         yield f"--chdir={job.workdir}"
-    if placement.near.segment:
-        yield f"--segment={placement.near.segment}"
-    elif placement.near.switches:
-        wait = _REQUIRED_SWITCH_WAIT if placement.near.required else _PREFERRED_SWITCH_WAIT
-        yield f"--switches={placement.near.switches}@{wait}"
+    if placement.locality.segment:
+        yield f"--segment={placement.locality.segment}"
+    elif placement.locality.switches:
+        wait = _REQUIRED_SWITCH_WAIT if placement.locality.required else _PREFERRED_SWITCH_WAIT
+        yield f"--switches={placement.locality.switches}@{wait}"
     yield "--requeue" if job.retries else "--no-requeue"
     yield "--open-mode=append"
     yield f"--output={log.replace('%', '%%')}"

@@ -25,7 +25,7 @@ __all__ = [
     "find_other_copies",
     "has_begun",
     "merge_copies",
-    "order_of",
+    "build_sort_key",
     "select_latest",
     "select_live_starts",
 ]
@@ -35,7 +35,7 @@ ListedJob = tuple[str, JobIdentity]
 """The ID of a job, empty if the response lacks it, and the identity of the job."""
 
 
-def order_of(number: str) -> tuple[int, str]:
+def build_sort_key(number: str) -> tuple[int, str]:
     """Sort key of job IDs; an ID that is empty because the answer lacks it comes first."""
     return len(number), number
 
@@ -44,7 +44,7 @@ def select_latest(jobs: Iterable[ListedJob]) -> dict[str, str]:
     """Key -> ID of the latest job with the key; the ID is empty if the response lacks it for all of them."""
     refs: dict[str, str] = {}
     for number, identity in jobs:
-        refs[identity.key] = max(refs.get(identity.key, number), number, key=order_of)
+        refs[identity.key] = max(refs.get(identity.key, number), number, key=build_sort_key)
     return refs
 
 
@@ -57,7 +57,7 @@ def select_live_starts(rows: Iterable[Row], ref: str, start: JobIdentity) -> lis
         number: other.is_same_record(start) or (number == ref and not other.record and other.may_be_same_job(start))
         for number, other in live.items()
     }
-    return sorted((number for number in live if is_start[number]), key=order_of)
+    return sorted((number for number in live if is_start[number]), key=build_sort_key)
 
 
 def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
@@ -66,11 +66,11 @@ def merge_copies(rows: Iterable[Row]) -> dict[str, list[Status]]:
     live = _collect_live(listed)
     jobs: dict[str, list[Status]] = {}
     for ref, status, identity in listed:
-        if ref and identity and not status.state.is_final:
-            said = _describe_copies(ref, _select_copies(live, ref, identity))
-            if said:
-                status = replace(status, reason=f"{said} ({status.reason})" if status.reason else said)
-        jobs.setdefault(ref, []).append(status)
+        reason = status.reason
+        is_live = not status.state.is_final
+        if ref and identity and is_live and (others := _describe_copies(ref, _select_copies(live, ref, identity))):
+            reason = f"{others} ({reason})" if reason else others
+        jobs.setdefault(ref, []).append(replace(status, reason=reason))
     return jobs
 
 
@@ -78,7 +78,7 @@ def _describe_copies(ref: str, found: JobCopies) -> str:
     """The text on other jobs of its key in the reason of a job; empty if there are none."""
     said = []
     if found.certain:
-        ids = " and ".join(sorted((ref, *found.certain), key=order_of))
+        ids = " and ".join(sorted((ref, *found.certain), key=build_sort_key))
         said.append(f"Slurm has several copies of it: jobs {ids}; cancel it to end them all")
     if found.possible:
         jobs = "job" if len(found.possible) == 1 else "jobs"
@@ -92,7 +92,7 @@ def find_other_copies(rows: Iterable[Row], ref: str) -> Sequence[str]:
     live = _collect_live(listed)
     identities = {identity for number, _, identity in listed if number == ref and identity}
     found = {number for identity in identities for number in _select_copies(live, ref, identity).certain}
-    return sorted(found, key=order_of)
+    return sorted(found, key=build_sort_key)
 
 
 def find_copies(rows: Iterable[Row], jobs: Mapping[str, JobIdentity]) -> dict[str, JobCopies]:
@@ -115,7 +115,7 @@ def _select_copies(live: Mapping[str, Mapping[str, JobIdentity]], ref: str, iden
     others = {number: other for number, other in live.get(identity.key, {}).items() if number != ref}
     certain = [number for number, other in others.items() if identity.is_same_record(other)]
     possible = [number for number, other in others.items() if number not in certain and identity.may_be_same_job(other)]
-    return JobCopies(tuple(sorted(certain, key=order_of)), tuple(sorted(possible, key=order_of)))
+    return JobCopies(tuple(sorted(certain, key=build_sort_key)), tuple(sorted(possible, key=build_sort_key)))
 
 
 def has_begun(rows: Iterable[Row], numbers: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineConfigurationError, EngineError
 from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
@@ -17,6 +17,7 @@ from ..submission import JobIdentity, Submission, compute_record_digest
 from . import commands, communication, copies, texts
 from .controller import CommandController, Controller
 from .reasons import describe_refusal
+from .request import get_slurm_request
 from .runner import CommandResult, LocalRunner, Runner, SshRunner, describe_missing_program
 from .script import render_script
 from .spool import BROKE_OFF, RemoteSpool, SharedSpool, Spool
@@ -64,7 +65,7 @@ class SlurmEngine:
 
     def prepare(self, job: JobSpec, placement: Placement, key: str) -> Submission:
         """The sbatch command and its script."""
-        if placement.accelerators_per_node and not placement.gres:
+        if placement.accelerators_per_node and not get_slurm_request(placement).gres:
             raise EngineError(
                 f"no Slurm name for {placement.accelerator}: its catalog entry has no "
                 "'gres'; use another pool for the job"
@@ -78,7 +79,7 @@ class SlurmEngine:
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
             if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
-                raise UnusableEngine(describe_missing_program(program))
+                raise EngineConfigurationError(describe_missing_program(program))
         else:
             self._rest.require_token()
 
@@ -99,7 +100,7 @@ class SlurmEngine:
             raise SubmissionUnknownError(
                 f"it is unknown whether Slurm has the job; sbatch ended with exit code {answer.exit_code} and {said!r}"
             )
-        self.spool.refused(submission.key)
+        self.spool.record_refusal(submission.key)
         raise EngineError(f"Slurm refused the job: {describe_refusal(answer.stderr)}")
 
     def find(self, keys: Sequence[str], since: float) -> Mapping[str, str | None]:
@@ -137,7 +138,8 @@ class SlurmEngine:
             if mine and number not in ("", told.get(mine.key)) and not identity.is_same_record(mine):
                 others.setdefault(mine.key, set()).add(number)
         return {
-            key: SubmittedJob(ref, tuple(sorted(others.get(key, ()), key=copies.order_of))) for key, ref in refs.items()
+            key: SubmittedJob(ref, tuple(sorted(others.get(key, ()), key=copies.build_sort_key)))
+            for key, ref in refs.items()
         }
 
     def _select_settled(self, keys: Sequence[str]) -> list[str]:
@@ -172,7 +174,7 @@ class SlurmEngine:
         # empty: a job with the key exists, but the response lacks its ID
         return {key: refs.get(key) for key in keys if refs.get(key) != "" and (key in refs or certain)}, listed
 
-    def on_its_way(self, keys: Sequence[str]) -> set[str]:
+    def list_pending_submissions(self, keys: Sequence[str]) -> set[str]:
         """The keys whose sbatch still holds the lock of its script."""
         return self.spool.find_pending_keys(keys)
 
@@ -226,7 +228,7 @@ class SlurmEngine:
         for number in copies.select_live_starts(self.controller.rows(), _parse_ref(ref)[0], start):
             self.controller.cancel(number)
 
-    def copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
+    def find_copies(self, jobs: Mapping[str, JobIdentity]) -> Mapping[str, JobCopies]:
         """From the comments in the queue: the controller never purges a live job."""
         numbers = {_parse_ref(ref)[0]: identity for ref, identity in jobs.items()}
         found = copies.find_copies(self.controller.rows(), numbers)

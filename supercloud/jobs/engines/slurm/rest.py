@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineConfigurationError, EngineError
 from ....primitives.responses import Shape, parse_json, parse_response, require_shape
 from ...fleet.observations import NodeState, WaitingJobs
 from ...runtime import checkpoint_helper as helper
@@ -44,7 +44,7 @@ _NOTHING_FOUND = "Nothing found"
 _HELD_REASON = describe_state("PENDING", "JobHeldUser")
 
 
-class Refused(EngineError):
+class RequestRefusedError(EngineError):
     """Slurm refused; ``answer`` is its complete answer."""
 
     answer: Mapping[str, Any] = {}
@@ -70,7 +70,9 @@ class RestController:
         for name in _FORMATS:
             if self._send("GET", f"/slurm/{name}/ping", shapes.ERRORS_RESPONSE, missing=None) is not None:
                 return name
-        raise UnusableEngine(f"{self.address} supports none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
+        raise EngineConfigurationError(
+            f"{self.address} supports none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST"
+        )
 
     def request(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
         """The answer to a request at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this
@@ -103,7 +105,7 @@ class RestController:
         except TimeoutError:
             raise SubmissionUnknownError(f"{self.address} timed out") from None
         except urllib.error.URLError as error:
-            if isinstance(error.reason, web.NotConnected):  # nothing was sent
+            if isinstance(error.reason, web.NotConnectedError):  # nothing was sent
                 raise EngineError(f"{self.address} is unreachable: {error.reason}") from None
             if isinstance(error.reason, TimeoutError):
                 raise SubmissionUnknownError(f"{self.address} timed out") from None
@@ -283,10 +285,10 @@ class RestSpool(SharedSpool):
         return CommandResult(1, "", _texts(errors))
 
     def _post(self, body: object) -> Mapping[str, Any]:
-        """The answer to a submission; :class:`Refused` if it has no job ID."""
+        """The answer to a submission; :class:`RequestRefusedError` if it has no job ID."""
         try:
             return self.rest.request("POST", "slurm/job/submit", shapes.SUBMIT_RESPONSE, body)
-        except Refused as refused:
+        except RequestRefusedError as refused:
             if refused.answer.get("job_id") is None:
                 raise
             try:
@@ -304,14 +306,14 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
     errors = answer.get("errors")
     said = _texts(errors) or web.describe_error(error)
     if error.code in (401, 403):
-        return UnusableEngine(
+        return EngineConfigurationError(
             f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"
         )
     if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):
         return SubmissionUnknownError(
             f"{address} answered HTTP {error.code} ({said}): it is unknown whether it was executed"
         )
-    refused = Refused(f"Slurm refused: {said}")
+    refused = RequestRefusedError(f"Slurm refused: {said}")
     refused.answer = answer
     return refused
 

@@ -50,7 +50,7 @@ class Spool(Protocol):
     def discard(self, keys: Sequence[str]) -> None:
         """Discard submissions that were interrupted and certainly failed: they may be repeated."""
 
-    def refused(self, key: str) -> None:
+    def record_refusal(self, key: str) -> None:
         """Record that Slurm refused the last submission of a key: it may be repeated."""
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
@@ -105,7 +105,7 @@ class SharedSpool:
     def discard(self, keys: Sequence[str]) -> None:
         """Nothing is recorded here."""
 
-    def refused(self, key: str) -> None:
+    def record_refusal(self, key: str) -> None:
         """Nothing is recorded here."""
 
     def read_file(self, key: str, name: str, offset: int) -> bytes:
@@ -236,7 +236,7 @@ class RemoteSpool:
         if keys:
             self.runner.run(_build_shell_command(_DISCARD_SCRIPT, *keys))
 
-    def refused(self, key: str) -> None:
+    def record_refusal(self, key: str) -> None:
         """Record it there; if that fails, the next lookup of the job does it."""
         with contextlib.suppress(EngineError):
             self.discard([key])

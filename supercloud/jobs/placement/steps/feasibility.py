@@ -35,15 +35,19 @@ class RefusalError(Exception):
     """
 
     def __init__(
-        self, reason: str, remedy: str = "", change: JobChange | None = None, other: tuple[str, JobChange] | None = None
+        self,
+        reason: str,
+        suggestion: str = "",
+        change: JobChange | None = None,
+        other: tuple[str, JobChange] | None = None,
     ):
         super().__init__(reason)
-        self.reason, self.remedy, self.change, self.other = reason, remedy, change or {}, other
+        self.reason, self.suggestion, self.change, self.other = reason, suggestion, change or {}, other
 
     @property
     def advice(self) -> str:
         """Both alternatives in words, whether or not they are enough."""
-        return f"{self.remedy}, or {self.other[0]}" if self.other else self.remedy
+        return f"{self.suggestion}, or {self.other[0]}" if self.other else self.suggestion
 
 
 def compute_shape(job: JobSpec, pool: PoolPlan, advisor: ShrinkAdvisor) -> tuple[int, int, int]:

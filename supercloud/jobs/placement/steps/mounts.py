@@ -11,10 +11,10 @@ from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from .feasibility import RefusalError
 
-__all__ = ["check_mounts", "named_stores"]
+__all__ = ["check_mounts", "list_used_storage"]
 
 
-def named_stores(job: JobSpec, plan: Plan) -> list[int]:
+def list_used_storage(job: JobSpec, plan: Plan) -> list[int]:
     """Indexes in the plan of the file systems that the job names, or whose mount contains one of its paths."""
     paths = list(_list_paths(job))
     found = []
@@ -42,11 +42,11 @@ def _image_file(job: JobSpec) -> str | None:
 
 def check_mounts(job: JobSpec, plan: Plan, pool: PoolPlan) -> None:
     """Check that the nodes of a pool mount the file systems of the job; raises :class:`RefusalError`."""
-    for index in named_stores(job, plan):
+    for index in list_used_storage(job, plan):
         if not is_client(plan, index, pool):
             store, others = plan.storage[index], [item.name for item in list_client_pools(plan, index)]
-            remedy = f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}"
+            suggestion = f"use pool {' or '.join(others)}" if others else f"use no path under {store.mount}"
             raise RefusalError(
                 f"{store.name} is not mounted at {store.mount} in {pool.name}, whose nodes have no network to it",
-                remedy,
+                suggestion,
             )

@@ -1,10 +1,6 @@
-"""What a job requests of Kubernetes in addition to nodes: a resource, topology levels, file systems, fabric access."""
+"""The request of a job to Kubernetes, and why no pods of it could be created."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from ....plan.build.kubernetes.labels import build_taints
 from ....plan.build.kubernetes.levels import compute_label_tiers, find_level_label
@@ -12,58 +8,17 @@ from ....plan.build.kubernetes.names import format_claim_name, format_resource_n
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from ....spec.scheduler import KubernetesScheduler
+from ..requests.kubernetes import KubernetesRequest
 from .feasibility import RefusalError
 from .locality import LocalityRequest
-from .mounts import named_stores
-from .pod_links import PodLinks, build_pod_links
+from .mounts import list_used_storage
+from .pod_links import build_pod_links
 from .slices import AcceleratorUnits
 
-__all__ = ["PodRequirements", "cpus_of", "build_pod_requirements"]
+__all__ = ["build_kubernetes_request", "compute_pod_cpus"]
 
 
-@dataclass(frozen=True)
-class PodRequirements:
-    """What pods need from their cluster."""
-
-    queue: str
-    """kueue or volcano."""
-    resource: str = ""
-    """Resource name of their accelerators."""
-    cpus: int = 0
-    """On nodes without accelerators: so many that a second pod does not fit on the node."""
-    level: str = ""
-    """Node label of the level that should hold the whole job."""
-    tier: int = 0
-    """The same level, as Volcano numbers them from the innermost, which is 1."""
-    segment_level: str = ""
-    """Node label of the level that must hold each of its segments."""
-    volumes: tuple[tuple[str, str], ...] = ()
-    """Claims and their mount paths."""
-    segment_tier: int = 0
-    """The level of its segments, numbered the same way."""
-    taints: tuple[str, ...] = ()
-    """Keys of the taints that keep other pods off the nodes."""
-    links: PodLinks = PodLinks()
-
-    def to_json(self) -> dict[str, Any]:
-        """Convert to a JSON object."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> PodRequirements:
-        """Read from a JSON object of this or another version."""
-        known = {field.name: data[field.name] for field in fields(cls) if field.name in data}
-        return cls(
-            **known
-            | {
-                "volumes": tuple((claim, mount) for claim, mount in data.get("volumes", ())),
-                "taints": tuple(data.get("taints", ())),
-                "links": PodLinks.from_json(data.get("links", {})),
-            }
-        )
-
-
-def build_pod_requirements(
+def build_kubernetes_request(
     job: JobSpec,
     plan: Plan,
     pool: PoolPlan,
@@ -71,8 +26,8 @@ def build_pod_requirements(
     locality: LocalityRequest,
     nodes: int,
     per_node: int,
-) -> PodRequirements | None:
-    """Build them for a job that takes ``nodes`` nodes of a pool with ``per_node`` units on each; None if the cluster is
+) -> KubernetesRequest | None:
+    """Build it for a job that takes ``nodes`` nodes of a pool with ``per_node`` units on each; None if the cluster is
     not Kubernetes. Raises :class:`RefusalError` if no pods can be created.
     """
     scheduler = plan.scheduler.spec
@@ -96,10 +51,10 @@ def build_pod_requirements(
             "set near: any, or set queue: kueue on the cluster or imex: false on the pool",
             {"place.near": "any"},
         )
-    return PodRequirements(
+    return KubernetesRequest(
         queue=scheduler.queue,
         resource=resource,
-        cpus=0 if resource else cpus_of(pool),
+        cpus=0 if resource else compute_pod_cpus(pool),
         level=level,
         tier=tiers.get(level, 0),
         segment_level=segment_level,
@@ -110,7 +65,7 @@ def build_pod_requirements(
     )
 
 
-def cpus_of(pool: PoolPlan) -> int:
+def compute_pod_cpus(pool: PoolPlan) -> int:
     """CPUs that a pod without accelerators requests: so many that a second one does not fit on the node; 0 if the
     number of CPUs of a node is unknown.
     """
@@ -131,7 +86,7 @@ def _select_volumes(job: JobSpec, plan: Plan) -> tuple[tuple[str, str], ...]:
     """File systems of the cluster that the job names, or whose mount contains one of its paths."""
     found = [
         (format_claim_name(item.name), item.mount)
-        for item in map(plan.storage.__getitem__, named_stores(job, plan))
+        for item in map(plan.storage.__getitem__, list_used_storage(job, plan))
         if item.mount
     ]
     if job.checkpoint and not any(f"{job.checkpoint.path}/".startswith(mount.rstrip("/") + "/") for _, mount in found):

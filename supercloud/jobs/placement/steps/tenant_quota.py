@@ -16,27 +16,27 @@ from ....plan.build.kubernetes.quota import (
 from ....plan.model.plan import Plan, PoolPlan
 from ....spec import JobSpec
 from .feasibility import RefusalError
-from .pods import cpus_of
+from .pods import compute_pod_cpus
 from .shape import JobChange, ShrinkAdvisor
 from .slices import AcceleratorUnits
 
-__all__ = ["check_allotment"]
+__all__ = ["check_tenant_quota"]
 
 _KEPT = 8
 _known: list[tuple[Plan, Mapping[str, list[TenantQuota]]]] = []
 """Cached quotas of the last plans; plans are compared by object identity."""
 
 
-def check_allotment(
-    job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int, fewer: ShrinkAdvisor
+def check_tenant_quota(
+    job: JobSpec, plan: Plan, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int, advisor: ShrinkAdvisor
 ) -> None:
     """Check that a job of ``nodes`` nodes is within its tenant's quota: its own, and what it may borrow.
 
     A queue of Kueue counts each pool separately, one of Volcano all pools together.
     """
     facts = plan.scheduler.kubernetes
-    shares = _shares(plan).get(job.tenant or "") if facts else None
-    need = _need(job, pool, units, nodes, per_node)
+    shares = _get_tenant_quotas(plan).get(job.tenant or "") if facts else None
+    need = _compute_counted_amount(job, pool, units, nodes, per_node)
     if facts is None or shares is None or need is None or (facts.kueue and need[0] not in covered(plan)):
         return
     name, number = need
@@ -46,7 +46,7 @@ def check_allotment(
     if most is None or number <= most:
         return
     has = sum(compute_pool_capacity(each).get(name, 0) for each in ([pool] if one else plan.pools))
-    words, change = _less(job, fewer, most, pool)
+    words, change = _suggest_smaller_job(job, advisor, most, pool)
     declared = next(item for item in plan.tenants if item.name == job.tenant)
     limited = [f"limits.{field}" for field in ("accelerators", "nodes") if getattr(declared.limits, field) is not None]
     raised = " or ".join(limited + ([] if declared.can_borrow else ["share"]))
@@ -59,7 +59,7 @@ def check_allotment(
     )
 
 
-def _shares(plan: Plan) -> Mapping[str, list[TenantQuota]]:
+def _get_tenant_quotas(plan: Plan) -> Mapping[str, list[TenantQuota]]:
     for known, shares in _known:
         if known is plan:
             return shares
@@ -68,10 +68,12 @@ def _shares(plan: Plan) -> Mapping[str, list[TenantQuota]]:
     return shares
 
 
-def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int) -> tuple[str, int] | None:
+def _compute_counted_amount(
+    job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per_node: int
+) -> tuple[str, int] | None:
     """The resource of the job's pods that a queue counts, and its amount; None if the resource name is unknown."""
     if not job.accelerator_count:
-        return (CPU, nodes * cpus_of(pool)) if cpus_of(pool) else None
+        return (CPU, nodes * compute_pod_cpus(pool)) if compute_pod_cpus(pool) else None
     if not pool.accelerator or not pool.accelerator.kubernetes:
         return None
     return format_resource_name(
@@ -79,5 +81,5 @@ def _need(job: JobSpec, pool: PoolPlan, units: AcceleratorUnits, nodes: int, per
     ), nodes * per_node * units.shards_per_unit
 
 
-def _less(job: JobSpec, fewer: ShrinkAdvisor, most: int, pool: PoolPlan) -> tuple[str, JobChange]:
-    return fewer(accelerators=most) if job.accelerator_count else fewer(nodes=most // cpus_of(pool))
+def _suggest_smaller_job(job: JobSpec, advisor: ShrinkAdvisor, most: int, pool: PoolPlan) -> tuple[str, JobChange]:
+    return advisor(accelerators=most) if job.accelerator_count else advisor(nodes=most // compute_pod_cpus(pool))

@@ -1,0 +1,215 @@
+"""A job that Slurm may have accepted is looked up by its key, and never recorded as refused."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from jobs.engines.scheduler_stand_in import (
+    LOST,
+    NO_ANSWER,
+    RECORDINGS,
+    Scheduler,
+    build_job,
+    build_slurm_error,
+    submit,
+)
+
+from supercloud.errors import EngineError
+from supercloud.jobs import api
+from supercloud.jobs.engines.base import SubmissionUnknownError
+from supercloud.jobs.engines.slurm import communication
+from supercloud.jobs.engines.slurm import rest as rest_module
+from supercloud.jobs.engines.slurm.engine import SlurmEngine
+from supercloud.jobs.engines.slurm.runner import CommandResult
+from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.store.states import State
+from supercloud.jobs.store.store import Store
+from supercloud.plan.model.plan import Plan
+from supercloud.spec.fleet import Connection
+
+BROKEN: list[tuple[int, Any]] = [
+    (500, build_slurm_error(5004, "Socket timed out on send/recv operation")),
+    (504, build_slurm_error(5004, "Socket timed out on send/recv operation")),
+    (500, build_slurm_error(5005, "Zero Bytes were transmitted or received")),
+    (500, {"errors": [{"error": "Zero Bytes were transmitted or received", "errno": 5005}]}),
+    (502, build_slurm_error(1802, "Unable to contact slurm controller (receive failure)")),
+    (500, build_slurm_error(1000, "Unexpected message received")),
+    (500, build_slurm_error(1899, "an error of communication of a later release")),
+    (500, build_slurm_error(errno.ECONNRESET, "Connection reset by peer")),
+    (
+        500,
+        {
+            "errors": [
+                *build_slurm_error(2000, "Invalid partition name specified")["errors"],
+                *build_slurm_error(5005, "Zero Bytes were transmitted or received")["errors"],
+            ]
+        },
+    ),
+    (500, {"errors": [{"error_number": True, "error": "x"}]}),
+    (500, {"errors": [{"error_number": 0, "error": "x"}]}),
+    (500, {"errors": [{"title": "Gateway Timeout", "status": "504"}]}),
+    (500, {"errors": []}),
+    (500, {}),
+    (500, b""),
+    (500, b"[]"),
+    (502, b"<html>Bad Gateway</html>"),
+    (503, b"busy"),
+    (504, b"\xff"),
+    (599, {"errors": 7}),
+    (200, build_slurm_error(5004, "Socket timed out on send/recv operation")),
+    (200, {"errors": [{"error": "Zero Bytes were transmitted or received"}]}),
+    (200, {"job_id": 1.5}),
+    (200, {"job_id": 0}),
+    (200, {"job_id": -1}),
+    (200, {"job_id": True}),
+    (200, {}),
+    (200, {"job_id": {"set": True, "number": 1.5}}),
+    (200, b"{"),
+    (200, NO_ANSWER),
+    (500, {**build_slurm_error(2068, "Required node not available"), "job_id": 1.5}),
+]
+REFUSED: list[tuple[int, Any, str]] = [
+    (500, json.loads((RECORDINGS / "rest-refused-26.05.json").read_text()), "Invalid qos specification"),
+    (500, build_slurm_error(2000, "Invalid partition name specified"), "Invalid partition name"),
+    (500, {"errors": [{"error": "Invalid partition name specified", "errno": 2000}]}, "Invalid partition name"),
+    (500, {"errors": [{"error": "Invalid partition name specified", "error_code": 2000}]}, "Invalid partition name"),
+    (500, build_slurm_error(-1, "Unspecified error"), "Unspecified error"),
+    (500, build_slurm_error(errno.EAGAIN, "Resource temporarily unavailable"), "temporarily"),
+    (502, build_slurm_error(1800, "Unable to contact slurm controller (connect failure)"), "connect failure"),
+    (502, build_slurm_error(1804, "Rate limit exceeded, please retry momentarily"), "Rate limit"),
+    (511, build_slurm_error(1007, "Protocol authentication error"), "authentication"),
+    (400, {"errors": [{"description": "Unable to parse job"}]}, "Unable to parse"),
+    (413, b"<html>Request Entity Too Large</html>", "413"),
+    (413, {"errors": ["too large"]}, "413"),
+    (401, b"expired", "SLURM_JWT"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("said", BROKEN, ids=range(len(BROKEN)))
+def test_a_job_that_slurmrestd_took_and_answered_badly_is_found(rest: SlurmEngine, said: tuple[int, Any]) -> None:
+    Scheduler.said = [said]
+    with pytest.raises(SubmissionUnknownError):
+        submit(rest)
+    assert rest.find(["k"], time.time()) == {"k": "1"}
+
+
+@pytest.mark.parametrize("code, body, text", REFUSED, ids=range(len(REFUSED)))
+def test_a_refusal_by_slurmrestd_is_not_an_unknown_submission(
+    rest: SlurmEngine, code: int, body: Any, text: str
+) -> None:
+    Scheduler.refusing, Scheduler.said = True, [(code, body)]
+    with pytest.raises(EngineError, match=text) as caught:
+        submit(rest)
+    assert not isinstance(caught.value, SubmissionUnknownError)
+
+
+def test_an_accepted_job_that_has_to_wait_is_not_refused(rest: SlurmEngine) -> None:
+    """Slurmctld gives the number of the job and an error that says why it cannot begin."""
+    body = build_slurm_error(2068, "Required node not available (down, drained or reserved)") | {"job_id": 1}
+    for code in (200, 500):
+        Scheduler.said = [(code, body)]
+        assert submit(rest) == "1"
+
+
+def test_communication_errors_are_distinguished_from_refusals() -> None:
+    table = communication._load_table()
+    for message in table["may_have_arrived"].values():
+        assert communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), message
+    for message, _ in table["not_taken"].values():
+        assert not communication.says_may_have_arrived(f"sbatch: error: Batch job submission failed: {message}"), (
+            message
+        )
+    assert not table["may_have_arrived"].keys() & table["not_taken"].keys()
+    assert communication.says_may_have_arrived(f"Batch job submission failed: {os.strerror(errno.EPIPE)}")
+
+
+class Sbatch:
+    """Keeps the job of sbatch, and then says what it is told to."""
+
+    def __init__(self, said: CommandResult):
+        self.said, self.comment = said, ""
+
+    def run(self, argv: Sequence[str], stdin: IO[bytes] | None = None) -> CommandResult:
+        if "sbatch" in argv:
+            self.comment = next(word.removeprefix("--comment=") for word in argv if word.startswith("--comment="))
+            return self.said
+        if "squeue" in argv:
+            return CommandResult(0, f"{1:24}|{'RUNNING':24}|None|0|0|1795213461|1795213461|{self.comment}|\n")
+        return CommandResult(1, "", "Slurm accounting storage is disabled\n")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        CommandResult(1, "", "sbatch: error: Batch job submission failed: Zero Bytes were transmitted or received\n"),
+        CommandResult(1, "", "sbatch: error: Batch job submission failed: Unexpected message received\n"),
+        CommandResult(-15, ""),
+    ],
+    ids=range(3),
+)
+def test_a_job_that_sbatch_submitted_before_it_failed_is_found(tmp_path: Path, said: CommandResult) -> None:
+    engine = SlurmEngine(Connection(engine="slurm"), tmp_path, Sbatch(said))
+    with pytest.raises(SubmissionUnknownError):
+        submit(engine)
+    assert engine.find(["k"], time.time()) == {"k": "1"}
+
+
+def test_a_job_whose_answer_was_lost_runs_once(address: str, plan: Plan, store: Store) -> None:
+    """Through the store: the job is not FAILED, and who looks for it has it under its number."""
+    Scheduler.said = [(500, build_slurm_error(5004, "Socket timed out on send/recv operation"))]
+    with pytest.raises(SubmissionUnknownError, match="run: supercloud wait 1"):
+        api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    assert not reconcile(store)
+    assert (store.get(1).ref, store.get(1).state, len(Scheduler.jobs)) == ("1", State.QUEUED, 1)
+
+
+def test_a_job_that_the_controller_may_still_take_is_not_submitted_again_before_its_time_is_up(
+    address: str, plan: Plan, store: Store
+) -> None:
+    """The answer is lost, and the queue does not list the job yet: it is looked for, and handed over once, later."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    for later in (0, 0, 60, SlurmEngine.late_arrival - 10):
+        assert not reconcile(store, clock=lambda later=later: time.monotonic() + later)
+        assert (store.get(1).state, Scheduler.jobs) == (State.SUBMITTING, [])
+        assert "submission unknown, looked up again until 20" in store.get(1).reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (store.get(1).ref, store.get(1).reason, len(Scheduler.jobs)) == ("1", "", 1)
+
+
+def test_a_job_of_which_slurm_cannot_say_whether_it_was_there_is_not_submitted_again(
+    address: str, plan: Plan, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without accounts, once the controller may have forgotten it."""
+    Scheduler.refusing, Scheduler.said = True, [LOST]
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    Scheduler.refusing = False
+    monkeypatch.setattr(rest_module.RestController, "read_older_jobs", lambda self, seconds: None)
+    assert not reconcile(store) and "looked up again until" in store.get(1).reason
+    assert not reconcile(store, clock=lambda: time.monotonic() + SlurmEngine.late_arrival + 1)
+    assert (
+        "cannot determine whether it has the job, which" in store.get(1).reason and "the key k" in store.get(1).reason
+    )
+    assert not Scheduler.jobs and store.get(1).state is State.SUBMITTING
+
+
+def test_a_job_that_appears_while_it_is_looked_for_runs_once(address: str, plan: Plan, store: Store) -> None:
+    Scheduler.said = [LOST]
+    with pytest.raises(SubmissionUnknownError):
+        api.submit(build_job(), plan, engine=Connection(engine="slurm", via=address), key="k", store=store)
+    late, Scheduler.jobs = Scheduler.jobs, []
+    assert not reconcile(store) and store.get(1).ref is None
+    assert api.submit(build_job(), plan, key="k", store=store).record.state is State.SUBMITTING
+    Scheduler.jobs = late
+    assert not reconcile(store) and (store.get(1).ref, len(Scheduler.jobs)) == ("1", 1)
