@@ -10,7 +10,7 @@ import pytest
 from supercloud.errors import EngineError, StoreError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
-from supercloud.jobs.broker.looks import poll_connection
+from supercloud.jobs.broker.polls import poll_connection
 from supercloud.jobs.engines.base import JobCopies
 from supercloud.jobs.engines.slurm.engine import SlurmEngine
 from supercloud.jobs.engines.slurm.runner import CommandResult
@@ -48,7 +48,7 @@ class Scheduler:
 @pytest.fixture
 def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     scheduler = Scheduler()
-    for module in ("reconcile", "job", "broker.looks"):
+    for module in ("reconcile", "job", "broker.polls"):
         monkeypatch.setattr(f"supercloud.jobs.{module}.open_engine", lambda *_: scheduler)
     return scheduler
 
@@ -170,7 +170,7 @@ def test_a_start_that_was_given_up_is_known_by_its_key_and_record(
     mine = compute_record_digest(record.recorded)
     slurm = Slurm({ref: (key, digest or mine) for ref, (key, digest) in jobs.items()})
     engine = SlurmEngine(Connection(engine="slurm"), store.folder, slurm)
-    monkeypatch.setattr("supercloud.jobs.broker.looks.open_engine", lambda *_: engine)
+    monkeypatch.setattr("supercloud.jobs.broker.polls.open_engine", lambda *_: engine)
     ledger.abandon_launch(store, record, "no answer")
     assert [item.key for item in ledger.list_abandoned(store)] == ["k"] and store.get(record.id).engine_key == "k.e1"
     poll_connection(store, CONNECTION, [], [], ObservationCache(), [], 0.0)

@@ -10,8 +10,8 @@ from ..fleet.state import UNRESPONSIVE_REASON, Cluster, Fleet
 from ..placement.place import Placement, Refusal, place
 from ..placement.spending import add_spending, compute_reserved_cost
 from ..store.records import JobRecord
+from .capacity import allocate, mark_pool_unavailable, select_clusters
 from .limits import AllocationsByTenant, add_allocation, find_exceeded_limit
-from .room import allocate, close_pool, select_clusters
 
 __all__ = ["RECENTLY_RECALLED", "Hold", "Move", "Start", "decide", "rebalance"]
 
@@ -169,7 +169,7 @@ def rebalance(
             continue
         own = add_allocation(allocations, record.tenant, here, here.cluster, -1)
         job, around = specs[record.id], add_spending(fleet, record.tenant, -(record.promised or 0.0))
-        ways = _iter_placements(job, close_pool(around, here.cluster, here.pool), now)
+        ways = _iter_placements(job, mark_pool_unavailable(around, here.cluster, here.pool), now)
         elsewhere = next(
             (
                 way
@@ -196,4 +196,4 @@ def _iter_placements(job: JobSpec, fleet: Fleet, now: float) -> Iterator[Placeme
         yield answer
         if not isinstance(answer, Placement):
             return
-        fleet = close_pool(fleet, answer.cluster, answer.pool)
+        fleet = mark_pool_unavailable(fleet, answer.cluster, answer.pool)

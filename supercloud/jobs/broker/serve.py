@@ -29,14 +29,14 @@ from ..store.states import State
 from ..store.status import Status
 from ..store.store import RECALLED_BEFORE_START, Store
 from . import ledger
+from .capacity import allocate, select_clusters
 from .decide import RECENTLY_RECALLED, Hold, Move, Start, decide, rebalance
+from .fair_share import compute_fair_share_order, compute_shares, count_units_in_use
 from .limits import add_allocation, compute_allocations
-from .looks import PollResult, poll_connection
 from .loop import Reporter
+from .parallel_requests import ParallelRequests
+from .polls import PollResult, poll_connection
 from .rediscovery import Rediscovery
-from .room import allocate, select_clusters
-from .side_by_side import ParallelRequests
-from .turns import compute_fair_share_order, compute_shares, count_units_in_use
 from .usage import Usage
 
 __all__ = ["Broker"]

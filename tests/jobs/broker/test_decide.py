@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jobs.broker.fleets import fleet, job
 
+from supercloud.jobs.broker.capacity import allocate, mark_pool_unavailable
 from supercloud.jobs.broker.decide import RECENTLY_RECALLED, Hold, Start, decide, rebalance
-from supercloud.jobs.broker.room import allocate, close_pool
-from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
+from supercloud.jobs.broker.fair_share import compute_fair_share_order, compute_shares
 from supercloud.jobs.placement.place import Placement, place
 from supercloud.jobs.store.records import JobRecord
 from supercloud.jobs.store.states import State
@@ -121,7 +121,7 @@ def test_a_waiting_job_moves_to_what_frees_first() -> None:
     assert not rebalance(here, [waiting], {1: job(1)}, NOW, 200), "not yet"
     again = record(1, state=State.QUEUED, placement=there.to_json(), cluster="a", submitted=NOW - 100, launch=1)
     assert not rebalance(here, [again], {1: job(1)}, NOW, 60), "each move takes longer"
-    assert not rebalance(close_pool(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
+    assert not rebalance(mark_pool_unavailable(here, "b", "train"), [waiting], {1: job(1)}, NOW, 60)
 
 
 def test_priorities_then_shares_then_age() -> None:

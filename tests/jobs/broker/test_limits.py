@@ -12,9 +12,9 @@ from jobs.broker.test_decide import NOW, goes, place_of, record
 
 from supercloud.errors import InputError, SpecError
 from supercloud.jobs import api
+from supercloud.jobs.broker.capacity import allocate
 from supercloud.jobs.broker.decide import Hold, Start, decide, rebalance
 from supercloud.jobs.broker.limits import TenantAllocation, add_allocation, compute_allocations, find_exceeded_limit
-from supercloud.jobs.broker.room import allocate
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place

@@ -13,8 +13,8 @@ from jobs.broker.test_decide import record
 
 from supercloud.errors import SpecError
 from supercloud.jobs import api
+from supercloud.jobs.broker.fair_share import compute_fair_share_order, compute_shares
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.broker.turns import compute_fair_share_order, compute_shares
 from supercloud.jobs.broker.usage import Usage
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store

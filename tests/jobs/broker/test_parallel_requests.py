@@ -16,8 +16,8 @@ from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
 from supercloud.jobs.broker.loop import Reporter
+from supercloud.jobs.broker.parallel_requests import ParallelRequests
 from supercloud.jobs.broker.serve import Broker
-from supercloud.jobs.broker.side_by_side import ParallelRequests
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.fleet.state import Fleet

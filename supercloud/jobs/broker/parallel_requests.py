@@ -19,8 +19,8 @@ class ParallelRequests:
     is that of the next request of the same kind.
     """
 
-    def __init__(self, patience: float = POLL_TIMEOUT):
-        self.timeout = patience
+    def __init__(self, timeout: float = POLL_TIMEOUT):
+        self.timeout = timeout
         self._pending: dict[str, tuple[str, Future[Any]]] = {}
 
     def run(
