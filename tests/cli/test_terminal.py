@@ -12,6 +12,7 @@ import pytest
 
 from supercloud.cli import output
 from supercloud.errors import Finding, InputError, OperationError
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -54,9 +55,13 @@ def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_the_answer_of_a_scheduler_an_unknown_key_and_what_is_logged(tmp_path: Path) -> None:
     with Store(tmp_path / "state") as store:
-        record, _ = store.record(key="k", name="job", spec="{}", fleet="f", is_held=True)
+        record, _ = store.record(NewJob(key="k", name="job", spec="{}", fleet="f", is_held=True))
         store.record_statuses({record.id: Status(State.FAILED, 1, EVIL)})
-        lost, _ = store.record(key="lost", name=EVIL, spec="{}", connection='{"engine":"fake"}', engine="fake")
+        lost, _ = store.record(
+            NewJob(
+                key="lost", name=EVIL, spec="{}", assignment=Assignment(connection='{"engine":"fake"}', engine="fake")
+            )
+        )
         assert store.begin_submission(lost.id)
         store.record_submitted(lost.id, "its engine does not know it, which is logged")
     (tmp_path / "spec.yaml").write_text('name: a\n"pools\\e[2J": 1\n')

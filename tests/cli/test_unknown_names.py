@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from supercloud.catalog.reader import KINDS
+from supercloud.jobs.store.records import NewJob
 from supercloud.jobs.store.store import Store
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -58,7 +59,7 @@ def test_jobs_to_wait_for_that_are_not_there_are_named_with_those_that_are_near(
         assert code == (0 if verb == "place" else 2) and err.count("no job has the ID") == 3, err
         assert verb == "submit" or not (tmp_path / "state").exists(), "and nothing is written"
     with Store(tmp_path / "state") as store:
-        store.record(key="prepare-7", name="prepare", spec="{}", fleet="f", is_held=True)
+        store.record(NewJob(key="prepare-7", name="prepare", spec="{}", fleet="f", is_held=True))
     code, out, err = cli(*call)
     if verb == "place":
         assert code == 0 and "pool train" in out

@@ -17,6 +17,7 @@ from supercloud.jobs.engines.slurm.runner import CommandResult
 from supercloud.jobs.engines.submission import JobIdentity, compute_record_digest, compute_spec_digest
 from supercloud.jobs.fleet.state import ObservationCache
 from supercloud.jobs.reconcile import reconcile
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
 from supercloud.jobs.store.store import Store
@@ -55,7 +56,9 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> Scheduler:
 
 def record_running(store: Store, submissions: int, connection: str = CONNECTION, **fields: Any) -> int:
     """A job that was handed over so often before it ran."""
-    number = store.record(key="k", name="j", spec="{}", connection=connection, engine="slurm", **fields)[0].id
+    number = store.record(
+        NewJob(key="k", name="j", spec="{}", **fields, assignment=Assignment(connection=connection, engine="slurm"))
+    )[0].id
     with store.transaction() as database:
         for _ in range(submissions):
             database.execute("UPDATE jobs SET state = 'PENDING', owner = ''")

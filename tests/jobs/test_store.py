@@ -7,21 +7,22 @@ import pytest
 from supercloud.errors import InputError, UnknownNameError
 from supercloud.jobs.placement.place import Placement
 from supercloud.jobs.placement.steps.locality import LocalityRequest
+from supercloud.jobs.store.records import Assignment, JobRecord, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.status import Status
-from supercloud.jobs.store.store import JobRecord, Store
+from supercloud.jobs.store.store import Store
 
 
 def record(store: Store, key: str = "k", spec: str = "{}") -> tuple[JobRecord, bool]:
     return store.record(
-        key=key,
-        name="job",
-        spec=spec,
-        placement="{}",
-        submission="{}",
-        cluster="pod",
-        connection='{"engine":"fake"}',
-        engine="fake",
+        NewJob(
+            key=key,
+            name="job",
+            spec=spec,
+            assignment=Assignment(
+                placement="{}", submission="{}", cluster="pod", connection='{"engine":"fake"}', engine="fake"
+            ),
+        )
     )
 
 
@@ -120,6 +121,8 @@ def test_two_writers_take_turns(store: Store, tmp_path: Any) -> None:
 @pytest.mark.parametrize("nodes, each, level", [(1, 8, ""), (4, 8, "su"), (2, 0, ""), (1, 0, "su"), (16, 8, "")])
 def test_where_a_job_is_reads_as_its_placement_does(store: Store, nodes: int, each: int, level: str) -> None:
     at = Placement("pod", "train", nodes, each, 8, "h100-sxm", near=LocalityRequest(level=level))
-    number = store.record(key="k", name="job", spec="{}", placement=at.to_json(), cluster="pod")[0].id
+    number = store.record(
+        NewJob(key="k", name="job", spec="{}", assignment=Assignment(placement=at.to_json(), cluster="pod"))
+    )[0].id
     assert store.get(number).location == f"pod: {at}"
-    assert store.record(key="h", name="job", spec="{}", fleet="all", is_held=True)[0].location == "fleet all"
+    assert store.record(NewJob(key="h", name="job", spec="{}", fleet="all", is_held=True))[0].location == "fleet all"

@@ -10,6 +10,7 @@ import pytest
 
 from supercloud.errors import StoreError
 from supercloud.jobs.broker import ledger
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.schema import MIGRATIONS
 from supercloud.jobs.store.spending import compute_period_start
 from supercloud.jobs.store.states import LIVE_STATES, State
@@ -56,7 +57,7 @@ def test_starts_that_an_earlier_version_gave_up_are_all_there(tmp_path: Path, mo
     with monkeypatch.context() as earlier:
         earlier.setattr("supercloud.jobs.store.store.MIGRATIONS", MIGRATIONS[:before])
         with Store(tmp_path) as store:
-            number = store.record(key="k", name="job", spec="{}", connection="{}")[0].id
+            number = store.record(NewJob(key="k", name="job", spec="{}", assignment=Assignment(connection="{}")))[0].id
             with store.transaction() as database:
                 database.execute("INSERT INTO abandoned (job, connection, ref) VALUES (?, '{}', '5')", (number,))
     with Store(tmp_path) as store:
@@ -98,7 +99,9 @@ def test_the_index_over_live_jobs_is_used(tmp_path: Path) -> None:
 
 
 def test_energy_and_cost_add_up_over_starts(store: Store) -> None:
-    number = store.record(key="k", name="job", spec="{}", fleet="f", retries=5, watts=1000.0, hourly=10.0)[0].id
+    number = store.record(
+        NewJob(key="k", name="job", spec="{}", fleet="f", retries=5, assignment=Assignment(watts=1000.0, hourly=10.0))
+    )[0].id
     store.begin_submission(number)
     store.record_submitted(number, "r")
     store.record_statuses({number: Status(State.RUNNING, 1, started=1000.0)})

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ...errors import SupercloudError
 
-__all__ = ["Reporter", "GraceExpired", "run_broker", "handle_stop_signals"]
+__all__ = ["GraceExpired", "PlainReporter", "Reporter", "run_broker", "handle_stop_signals"]
 
 _WARNING_PREFIX = "warning: "
 _GRACE_PERIOD = 20.0
@@ -85,6 +85,24 @@ class Reporter:
         for about in [about for about in self._outages if about not in self._renewed]:
             self._write_lines(f"over: {self._outages.pop(about)[0].removeprefix(_WARNING_PREFIX).splitlines()[0]}")
         self._renewed = set()
+
+
+class PlainReporter:
+    """Writes every message as it is, for a single step."""
+
+    def __init__(self, write: Callable[[str], None]):
+        self._write = write
+
+    def report(self, message: str) -> None:
+        """Report an event, or a warning if it starts with ``warning:``."""
+        self._write(message)
+
+    def warn(self, message: str, subject: str, is_inconclusive: bool = False) -> None:
+        """Report a warning about a subject."""
+        self._write(message)
+
+    def renew(self, subject: str) -> None:
+        """A single step has no lasting outages."""
 
 
 def run_broker(broker: StepRunner, interval: float, reporter: Reporter, stop_event: threading.Event) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..runtime.epochs import build_engine_key, parse_launch
+from ..store.job_reader import RestoreInfo
 from ..store.records import JobRecord
-from ..store.store import RestoreInfo
 
 __all__ = ["Rediscovery"]
 

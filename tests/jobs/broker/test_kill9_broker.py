@@ -15,6 +15,7 @@ from jobs.broker.fleets import fleet, job
 from jobs.waiting import eventually
 
 from supercloud.jobs import api
+from supercloud.jobs.broker.context import BrokerSettings
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.place import place
@@ -54,7 +55,7 @@ def kill(pid: int) -> None:
 
 def broker_work(here: Fleet) -> Callable[[Store], None]:
     def work(store: Store) -> None:
-        broker = Broker(store, here, move_after=0.01)
+        broker = Broker(store, here, BrokerSettings(move_after=0.01))
         while True:
             broker.step()
 

@@ -172,7 +172,7 @@ def test_a_deadline_counts_from_the_submission(store: Store) -> None:
     held = api.submit(asked, here, store=store)
     now = [time.time() + 240]
     broker = Broker(store, here, clock=lambda: now[0])
-    broker.fleet = allocate(here, place_of(here, "a"))
+    broker.context.fleet = allocate(here, place_of(here, "a"))
     broker.step()
     assert broker.specs[held.id].deadline is not None and 355 < broker.specs[held.id].deadline.to("s") <= 361
     now[0] += 361

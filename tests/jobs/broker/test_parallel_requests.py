@@ -15,13 +15,15 @@ from jobs.test_bounded import serving
 from supercloud.errors import EngineError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
-from supercloud.jobs.broker.loop import Reporter
+from supercloud.jobs.broker.context import BrokerSettings
+from supercloud.jobs.broker.loop import PlainReporter, Reporter
 from supercloud.jobs.broker.parallel_requests import ParallelRequests
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
 from supercloud.jobs.engines.submission import Submission
 from supercloud.jobs.fleet.state import Fleet
 from supercloud.jobs.placement.answer import Placement
+from supercloud.jobs.store.records import Assignment
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.spec import JobSpec
@@ -64,12 +66,18 @@ def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, 
     there = api.submit(job(1, retries=1), here, store=store)
     at = Placement.from_json(_placed(store, here))
     text = member.connect.model_dump_json(exclude_defaults=True)
-    assert ledger.assign(
-        store, there.record, at, Submission(there.key, ("true",), "", {}, {}), text, "slurm", None, None
-    )
+    submission = Submission(there.key, ("true",), "", {}, {})
+    assignment = Assignment("slow", text, "slurm", at.to_json(), submission.to_json())
+    assert ledger.assign(store, there.record, assignment, "assigned")
     store.record_submitted(there.id, "7")
     now, said = [time.time()], list[str]()
-    broker = Broker(store, here, lost_after=600, clock=lambda: now[0], say=said.append, timeout=PATIENCE)
+    broker = Broker(
+        store,
+        here,
+        BrokerSettings(lost_after=600, timeout=PATIENCE),
+        clock=lambda: now[0],
+        reporter=PlainReporter(said.append),
+    )
     other = api.submit(job(1), here, store=store)
     assert broker.step() == 1 and other.reload().cluster == "quick" and other.reload().ref
     outage = [line for line in said if line.startswith("warning: slow: no answer within 0.3 s")]
@@ -102,12 +110,14 @@ def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store)
     released = threading.Event()
     engine.crash_hook = lambda point: None if released.wait(60) else None
     said: list[str] = []
-    broker = Broker(store, here, say=said.append, timeout=PATIENCE)
+    broker = Broker(store, here, BrokerSettings(timeout=PATIENCE), reporter=PlainReporter(said.append))
     large = api.submit(job(3), here, store=store)
     small = api.submit(job(1), here, store=store)
     assert broker.step() == 1 and large.reload().ref and small.reload().state is State.SUBMITTING
     assert [line for line in said if "a: no answer to a submission within 0.3 s; other clusters continue" in line]
-    assert broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.unresponsive_since
+    assert (
+        broker.step() == 0 and small.reload().state is State.SUBMITTING and "a" not in broker.poller.unresponsive_since
+    )
     released.set()
     until(lambda: small.reload().ref is not None)
     broker.step()
@@ -134,7 +144,7 @@ def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pyte
     here = fleet({"a": 1, "b": 1})
     first, second = (api.submit(job(1, ["RUNNING"]), here, store=store) for _ in range(2))
     said: list[str] = []
-    broker = Broker(store, here, say=said.append)
+    broker = Broker(store, here, reporter=PlainReporter(said.append))
     assert broker.step() == 2
     engine = api.open_engine(_connect(here, first.reload().cluster), store.folder)
 

@@ -10,6 +10,7 @@ from jobs.broker.fleets import fleet, job
 from supercloud.errors import EngineError, InputError, OperationError, SpecError
 from supercloud.jobs import api
 from supercloud.jobs.broker import ledger
+from supercloud.jobs.broker.context import BrokerSettings
 from supercloud.jobs.broker.lock import acquire_broker_lock
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.engines.fake import FakeEngine
@@ -142,7 +143,7 @@ def test_a_waiting_job_moves(store: Store, clock: Clock) -> None:
     here = fleet({"a": 1, "b": 1})
     api.submit(job(1, ["RUNNING", "COMPLETED", "COMPLETED"]), here, store=store)
     blocker = api.submit(job(1, ["RUNNING"] * 30), here, store=store)
-    broker = Broker(store, here, move_after=60, clock=clock)
+    broker = Broker(store, here, BrokerSettings(move_after=60), clock=clock)
     broker.step()
     assert {row[0] for row in where(store).values()} == {"a", "b"}
     # somebody else has taken the nodes: what is QUEUED at an engine waits there
@@ -202,7 +203,7 @@ def test_a_silent_cluster_is_given_up_and_its_old_copy_ended(
 ) -> None:
     here = fleet({"a": 1, "b": 1})
     held = api.submit(job(1, ["RUNNING"], retries=1), here, store=store)
-    broker = Broker(store, here, lost_after=600, clock=clock)
+    broker = Broker(store, here, BrokerSettings(lost_after=600), clock=clock)
     broker.step(), broker.step()
     assert held.reload().state is State.RUNNING
     lost = engine_of(here, held.reload().cluster, store)

@@ -16,6 +16,7 @@ from supercloud.jobs import api
 from supercloud.jobs.broker.fair_share import compute_fair_share_order, compute_shares
 from supercloud.jobs.broker.serve import Broker
 from supercloud.jobs.broker.usage import Usage
+from supercloud.jobs.store.records import Assignment, NewJob
 from supercloud.jobs.store.states import State
 from supercloud.jobs.store.store import Store
 from supercloud.spec.fleet import FleetSpec
@@ -27,7 +28,15 @@ WEEK = 7 * DAY
 
 def ended(store: Store, tenant: str, units: float, started: float, end: float, key: str = "") -> None:
     """A job that has ended, as the store writes it."""
-    row, _ = store.record(key=key or f"{tenant}{started}{end}{units}", name="j", spec="{}", tenant=tenant, units=units)
+    row, _ = store.record(
+        NewJob(
+            key=key or f"{tenant}{started}{end}{units}",
+            name="j",
+            spec="{}",
+            tenant=tenant,
+            assignment=Assignment(units=units),
+        )
+    )
     with store.transaction() as database:
         database.execute(
             "UPDATE jobs SET state = 'COMPLETED', started = ?, ended = ? WHERE id = ?", (started, end, row.id)
