@@ -123,6 +123,8 @@ def _build_json(record: JobRecord) -> dict[str, object]:
         "connection",
         "submission",
         "owner",
+        "watts",
+        "hourly",
         "joules",
         "dollars",
         "earlier",
@@ -130,11 +132,14 @@ def _build_json(record: JobRecord) -> dict[str, object]:
         "units",
         "unit_seconds",
         "promised",
+        "lease",
     }
     shown = {item.name: getattr(record, item.name) for item in fields(record) if item.name not in hidden}
     energy = record.compute_energy()
     return shown | {
-        "tries": record.total_attempts,
+        "total_attempts": record.total_attempts,
+        "power_w": record.watts,
+        "price_usd_h": record.hourly,
         "energy_kwh": None if energy is None else round(energy / 3.6e6, 6),
         "cost_usd": record.compute_cost(),
     }
