@@ -6,14 +6,14 @@
     ├── InputError                  the input is wrong                                  (exit code 2)
     │   ├── SpecError               a spec, job or fleet file; with all findings
     │   ├── CatalogError            a catalog or overlay file
-    │   ├── UnknownName             nothing in the catalog (or registry) has this name
+    │   ├── UnknownNameError        nothing in the catalog (or registry) has this name
     │   ├── QuantityError           a text is not a quantity of the required dimension
     │   └── OutputError             an output directory that must not be replaced
-    └── WorkError                   the input was fine, the work failed                 (exit code 1)
+    └── OperationError              the input was valid, but the operation failed       (exit code 1)
         ├── StoreError              the job store is locked, full, damaged or too new
-        ├── EngineError             an engine (Slurm, this machine …) refused or did not answer
-        │   └── UnusableEngine      unavailable until a user fixes the reported problem
-        └── JobFailed               a job ended in another state than COMPLETED
+        ├── EngineError             an engine (Slurm, this machine …) refused or did not respond
+        │   └── UnusableEngineError unavailable until a user fixes the reported problem
+        └── JobFailedError          a job ended in another state than COMPLETED
 
 ``InputError`` also is a ``ValueError`` and ``UnknownNameError`` a ``LookupError``, so callers may catch by kind.
 """
@@ -39,7 +39,7 @@ __all__ = [
     "StoreError",
     "SupercloudError",
     "UnknownNameError",
-    "UnusableEngine",
+    "UnusableEngineError",
     "OperationError",
     "require_type",
     "suggest_nearest",
@@ -138,7 +138,7 @@ class EngineError(OperationError):
     """An engine rejected a request, did not respond, or sent an invalid response."""
 
 
-class UnusableEngine(EngineError):
+class UnusableEngineError(EngineError):
     """An engine is unavailable until a user fixes the reported problem, such as its connection: waiting does not
     help.
     """

@@ -58,7 +58,16 @@ def jobs(
     if as_json:
         print_json([_build_json(record) for record in records])
     else:
-        head = ("id", "name", "state", "try", "engine", "where", *(("hours", "kWh", "USD") if usage else ()), "reason")
+        head = (
+            "id",
+            "name",
+            "state",
+            "attempt",
+            "engine",
+            "where",
+            *(("hours", "kWh", "USD") if usage else ()),
+            "reason",
+        )
         for line in format_columns([head, *(_format_row(record, usage) for record in records)] if records else ()):
             print_result(line)
         if not records and not damaged:

@@ -1,7 +1,7 @@
 """Submitting and retrieving jobs, in the manner of ``concurrent.futures``.
 
 >>> job = submit(JobSpec(name="hello", command=["echo", "hello"]), plan, engine="local")
->>> job.result()                     # waits; raises JobFailed when the job did not complete
+>>> job.result()                     # waits; raises JobFailedError if the job did not complete
 >>> print("".join(job.logs()))
 hello
 """

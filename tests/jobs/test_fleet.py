@@ -8,7 +8,7 @@ import pytest
 from samples import EXAMPLES
 
 from supercloud.catalog import Catalog
-from supercloud.errors import EngineError, InputError, SpecError, UnusableEngine
+from supercloud.errors import EngineError, InputError, SpecError, UnusableEngineError
 from supercloud.jobs.fleet.state import (
     Cluster,
     ListsNodes,
@@ -304,7 +304,7 @@ def test_contexts_of_one_api_server_are_one_scheduler(
     [
         (EngineError("ctl is not reached"), ": ctl is not reached", "later: wait, or omit place.clusters"),
         (
-            UnusableEngine("no token for ctl; get one"),
+            UnusableEngineError("no token for ctl; get one"),
             ": no token for ctl; get one",
             "waiting does not help, or omit",
         ),

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from ...errors import SupercloudError
 
-__all__ = ["GraceExpired", "PlainReporter", "Reporter", "run_broker", "handle_stop_signals"]
+__all__ = ["GracePeriodExpired", "PlainReporter", "Reporter", "run_broker", "handle_stop_signals"]
 
 _WARNING_PREFIX = "warning: "
 _GRACE_PERIOD = 20.0
@@ -28,7 +28,7 @@ class StepRunner(Protocol):
         """Run one cycle."""
 
 
-class GraceExpired(BaseException):
+class GracePeriodExpired(BaseException):
     """The current step exceeded the grace period."""
 
 
@@ -130,7 +130,7 @@ def handle_stop_signals() -> Iterator[threading.Event]:
         signal.setitimer(signal.ITIMER_REAL, _GRACE_PERIOD)
 
     def abort_step(signal_number: int, frame: FrameType | None) -> None:
-        raise GraceExpired
+        raise GracePeriodExpired
 
     before = {
         number: signal.signal(number, handler)
@@ -142,7 +142,7 @@ def handle_stop_signals() -> Iterator[threading.Event]:
     }
     try:
         yield ended
-    except GraceExpired:
+    except GracePeriodExpired:
         pass
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

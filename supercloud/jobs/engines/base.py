@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from ...errors import EngineError, UnknownNameError, UnusableEngine
+from ...errors import EngineError, UnknownNameError, UnusableEngineError
 from ...primitives.responses import replace_surrogates
 from ..store.status import Status
 from .submission import JobIdentity, Submission
@@ -260,9 +260,9 @@ def _load_engine_class(name: str) -> Any:
     return others[name].load()
 
 
-def defect_of(what: str, error: Exception) -> UnusableEngine:
+def defect_of(what: str, error: Exception) -> UnusableEngineError:
     """The reportable error for an unexpected exception of an engine; ``what`` is its context."""
-    defect = UnusableEngine(
+    defect = UnusableEngineError(
         f"{what}: its engine failed with {type(error).__name__}: {replace_surrogates(str(error))[:300]}; "
         "please report it"
     )

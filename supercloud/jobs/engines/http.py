@@ -21,7 +21,7 @@ from http.client import HTTPMessage
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from ...errors import UnusableEngine
+from ...errors import UnusableEngineError
 from . import bounded_io as bounded
 from .bounded_io import RESPONSE_LIMITS, Deadline, ResponseLimits
 
@@ -55,7 +55,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         fp.close()
-        raise UnusableEngine(
+        raise UnusableEngineError(
             f"{req.full_url} redirects to {newurl[:200]}; the token is not sent there: specify the "
             "address of the service itself, as --via or under connect:"
         )
@@ -174,7 +174,7 @@ def require_header_value(text: str, label: str) -> str:
     """
     for place, character in enumerate(text, 1):
         if not " " <= character <= "~":
-            raise UnusableEngine(
+            raise UnusableEngineError(
                 f"{label} has a character that is not allowed in an HTTP header, at position {place} of "
                 f"{len(text)}: write it again, as one line of printable ASCII"
             )
@@ -195,7 +195,7 @@ def is_plaintext(address: str, proxy: str | None = None) -> bool:
 def proxy_for(address: str, speaks_tls: bool = False) -> str:
     """The proxy in ``SUPERCLOUD_PROXY``, for all addresses except those of this machine; empty if there is none.
 
-    Raises :class:`UnusableEngine` if it is not the address of a proxy, or is an https proxy and the client of the
+    Raises :class:`UnusableEngineError` if it is not the address of a proxy, or is an https proxy and the client of the
     caller does not support TLS to a proxy: http.client would send it the password in plain text. Without a scheme it is
     an http proxy.
     """
@@ -209,12 +209,12 @@ def proxy_for(address: str, speaks_tls: bool = False) -> str:
     except ValueError:
         is_one = False
     if not is_one or not proxy.isprintable() or " " in proxy:
-        raise UnusableEngine(
+        raise UnusableEngineError(
             f"{PROXY_VARIABLE} is {_without_user(setting)!r:.100}, not the address of a proxy: set it to "
             "http://HOST:PORT, or unset it"
         )
     if parts.scheme == "https" and not speaks_tls:
-        raise UnusableEngine(
+        raise UnusableEngineError(
             f"{PROXY_VARIABLE} is {_without_user(proxy)!r:.100}, and {address} is reached by a client that "
             "does not support TLS to a proxy: it would send the user and password of the proxy in "
             "plain text; set it to http://HOST:PORT of a proxy without TLS, or unset it"

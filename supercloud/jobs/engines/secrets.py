@@ -11,7 +11,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...errors import InputError, UnusableEngine
+from ...errors import InputError, UnusableEngineError
 from ...primitives.files import read_text
 
 __all__ = [
@@ -30,15 +30,15 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 def read_secrets(names: Mapping[str, str]) -> dict[str, str]:
-    """Variable -> value for variable -> name of secret; raises :class:`UnusableEngine` that names missing secrets."""
+    """Variable -> value for variable -> name of secret; raises :class:`UnusableEngineError` that names missing secrets."""
     found = {}
     for variable, name in names.items():
         if not NAME_PATTERN.fullmatch(name):
-            raise UnusableEngine(
+            raise UnusableEngineError(
                 f"{name!r} is not a valid secret name: use letters, digits, dots, dashes and underscores"
             )
         if (value := find_secret(name)) is None:
-            raise UnusableEngine(
+            raise UnusableEngineError(
                 f"secret {locate_folder() / name} not found; create it, readable only by its user (chmod 600)"
             )
         found[variable] = value
@@ -46,11 +46,11 @@ def read_secrets(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def locate_folder() -> Path:
-    """The folder of the secrets. Raises :class:`UnusableEngine` if the home directory is unknown."""
+    """The folder of the secrets. Raises :class:`UnusableEngineError` if the home directory is unknown."""
     try:
         return Path(os.environ.get(FOLDER_VARIABLE) or Path.home() / DEFAULT_FOLDER)
     except RuntimeError:
-        raise UnusableEngine(
+        raise UnusableEngineError(
             "the folder of secrets is unknown: neither HOME nor the password database specifies a home "
             f"directory; set {FOLDER_VARIABLE} to their folder"
         ) from None
@@ -64,7 +64,7 @@ def strip_line_end(text: str) -> str:
 def find_secret(name: str) -> str | None:
     """A secret without the line end of its file; None if there is none. ``name`` is the file name.
 
-    Raises :class:`UnusableEngine` if other users can read it, or it cannot be read.
+    Raises :class:`UnusableEngineError` if other users can read it, or it cannot be read.
     """
     path = locate_folder() / name
     try:
@@ -72,8 +72,10 @@ def find_secret(name: str) -> str | None:
     except OSError:
         return None
     if mode & 0o077:
-        raise UnusableEngine(f"the secret {path} is readable by other users (mode {mode:o}); run: chmod 600 {path}")
+        raise UnusableEngineError(
+            f"the secret {path} is readable by other users (mode {mode:o}); run: chmod 600 {path}"
+        )
     try:
         return strip_line_end(read_text(path))
     except InputError as error:
-        raise UnusableEngine(f"the secret {path} cannot be read: {error}") from None
+        raise UnusableEngineError(f"the secret {path} cannot be read: {error}") from None

@@ -196,14 +196,14 @@ def barred_by(cluster: Cluster, error: Exception) -> Cluster:
     """The cluster, marked unavailable because it could not be queried; an error that is not of this package counts as a
     defect of its engine.
     """
-    from ...errors import InputError, SupercloudError, UnusableEngine
+    from ...errors import InputError, SupercloudError, UnusableEngineError
     from ..engines.base import defect_of
 
     what = "it cannot be queried now"
     problem = error if isinstance(error, SupercloudError) else defect_of(what, error)
     reason = f"{what}: {error}" if problem is error else str(problem)
     return replace(
-        cluster, unavailable_reason=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngine)
+        cluster, unavailable_reason=reason, barred_until_corrected=isinstance(problem, InputError | UnusableEngineError)
     )
 
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from supercloud.errors import EngineError, UnusableEngine
+from supercloud.errors import EngineError, UnusableEngineError
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.kubernetes.api import ApiClient, ApiStatusError, ClusterTransport
 from supercloud.jobs.engines.kubernetes.engine import KubernetesEngine
@@ -254,5 +254,5 @@ def test_a_client_that_is_not_there_or_does_not_load_says_how_to_install_it(monk
 
     for module, words in ((None, "is not installed"), (Broken("kubernetes"), "cannot be loaded: TypeError")):
         monkeypatch.setitem(sys.modules, "kubernetes", module)
-        with pytest.raises(UnusableEngine, match=f"{words}.*pip install"):
+        with pytest.raises(UnusableEngineError, match=f"{words}.*pip install"):
             ClusterTransport().load_client()

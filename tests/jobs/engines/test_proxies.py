@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from supercloud.errors import EngineError, UnusableEngine
+from supercloud.errors import EngineError, UnusableEngineError
 from supercloud.jobs.engines import http as web
 from supercloud.jobs.engines.base import SubmissionUnknownError
 from supercloud.jobs.engines.bounded_io import ResponseLimits
@@ -304,7 +304,9 @@ def test_a_proxy_of_https_gets_no_password_in_plain_text(monkeypatch: pytest.Mon
             lambda: web.send(urllib.request.Request(SLURM), 60),
             lambda: tokens.require_token(SLURM, tmp_path),
         ):
-            with pytest.raises(UnusableEngine, match="SUPERCLOUD_PROXY is .*does not support TLS to a proxy") as caught:
+            with pytest.raises(
+                UnusableEngineError, match="SUPERCLOUD_PROXY is .*does not support TLS to a proxy"
+            ) as caught:
                 ask()
             assert "hidden" not in str(caught.value)
         assert not seen

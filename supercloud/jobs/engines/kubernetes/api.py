@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineError, UnusableEngineError
 from ....primitives.responses import Shape, parse_json, parse_response, replace_surrogates
 from .. import http as web
 from ..base import SubmissionUnknownError
@@ -39,7 +39,7 @@ class ApiStatusError(EngineError):
         self.code, self.reason = code, reason
 
 
-class Denied(ApiStatusError, UnusableEngine):
+class Denied(ApiStatusError, UnusableEngineError):
     """The user is not authenticated or not authorized."""
 
 
@@ -60,7 +60,7 @@ class ClusterTransport:
         self._lock = threading.Lock()
 
     def load_client(self) -> None:
-        """Find its address and credentials; raises :class:`UnusableEngine` with a fix if there are none."""
+        """Find its address and credentials; raises :class:`UnusableEngineError` with a fix if there are none."""
         with self._lock:
             _ = self._client
 
@@ -94,7 +94,7 @@ class ClusterTransport:
             from kubernetes import client, config
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] == "kubernetes":
-                raise UnusableEngine(
+                raise UnusableEngineError(
                     "the Kubernetes client is not installed: pip install 'supercloud[kubernetes]'"
                 ) from None
             raise _broken_client(error) from error
@@ -121,16 +121,16 @@ class ClusterTransport:
                 settings.host
             )  # does not connect, but parses the address
         except kubeconfig.ConfigException as error:
-            raise UnusableEngine(
+            raise UnusableEngineError(
                 f"no cluster: {error}; set KUBECONFIG, or specify the connection: --via context:NAME (in a fleet file "
                 "connect: {engine: kubernetes, context: …}) with a context that kubectl config get-contexts lists; to "
                 "simulate the cluster on this machine use --engine local"
             ) from None
-        except UnusableEngine:
+        except UnusableEngineError:
             raise
         except Exception as error:  # wrong types in a kubeconfig, missing certificates, a proxy without address
             where = file or ("~/.kube/config" if self.context else "the kubeconfig or the pod's service account")
-            raise UnusableEngine(
+            raise UnusableEngineError(
                 f"no cluster: the Kubernetes client cannot use {where}: {type(error).__name__}: {_short(error)}; "
                 "correct it until kubectl cluster-info succeeds"
             ) from error
@@ -225,8 +225,8 @@ class ApiClient:
         return data
 
 
-def _broken_client(error: Exception) -> UnusableEngine:
-    return UnusableEngine(
+def _broken_client(error: Exception) -> UnusableEngineError:
+    return UnusableEngineError(
         f"the Kubernetes client cannot be loaded: {type(error).__name__}: {_short(error)}; reinstall "
         "it: pip install --upgrade 'supercloud[kubernetes]'"
     )

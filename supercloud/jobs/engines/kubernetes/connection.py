@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineError, UnusableEngineError
 from .. import bounded_io as bounded
 from .. import http as web
 from ..base import SubmissionUnknownError
@@ -27,12 +27,12 @@ _RETRYABLE_STATUSES = (429, 503)
 
 
 def refuse_plain(host: str, proxy: str | None) -> None:
-    """Raise :class:`UnusableEngine` if a token for this address would be sent over a network in plain text."""
+    """Raise :class:`UnusableEngineError` if a token for this address would be sent over a network in plain text."""
     if web.is_plaintext(host, proxy):
         what = "plain http" if "://" in host else "no https://, which makes it plain http"
         if "://" in host and not web.has_certain_host(host):
             what += " to an ambiguous host (an address is http://HOST:PORT, without user and backslash)"
-        raise UnusableEngine(
+        raise UnusableEngineError(
             f"{host}: {what}{' through a proxy' if proxy else ''}: the token is not sent in plain text; "
             "set server: in the kubeconfig to the https address of the API server, or connect "
             "through a tunnel that ends at 127.0.0.1, without a proxy"
@@ -121,7 +121,7 @@ def _proxy_hint(pools: Any) -> str:
 def _read_body(response: Any, method: str, host: str, limits: ResponseLimits, deadline: Deadline) -> bytes:
     if 300 <= response.status <= 399:
         elsewhere = str(response.headers.get("Location", ""))[:200]
-        raise UnusableEngine(
+        raise UnusableEngineError(
             f"{host} redirects {method} to {elsewhere}; nothing is sent there: set the address of "
             "the API server itself in the kubeconfig"
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineError, UnusableEngineError
 from ...store.status import Status
 from ..array_status import aggregate_array_status
 from ..base import JobCopies, SubmissionUnknownError, SubmittedJob
@@ -78,7 +78,7 @@ class SlurmEngine:
         if self._rest is None:
             program = "ssh" if isinstance(self.runner, SshRunner) else "sbatch"
             if isinstance(self.runner, LocalRunner | SshRunner) and shutil.which(program) is None:
-                raise UnusableEngine(describe_missing_program(program))
+                raise UnusableEngineError(describe_missing_program(program))
         else:
             self._rest.require_token()
 

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineError, UnusableEngineError
 from ....primitives.responses import Shape, parse_json, parse_response, require_shape
 from ...fleet.observations import NodeState, WaitingJobs
 from ...runtime import checkpoint_helper as helper
@@ -70,7 +70,9 @@ class RestController:
         for name in _FORMATS:
             if self._send("GET", f"/slurm/{name}/ping", shapes.ERRORS_RESPONSE, missing=None) is not None:
                 return name
-        raise UnusableEngine(f"{self.address} supports none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST")
+        raise UnusableEngineError(
+            f"{self.address} supports none of {_FORMATS[-1]} to {_FORMATS[0]}; use --via ssh:HOST"
+        )
 
     def request(self, method: str, path: str, shape: Shape, body: object = None) -> dict[str, Any]:
         """The answer to a request at a path below ``/slurm/FORMAT`` or ``/slurmdb/FORMAT``, which must have this
@@ -304,7 +306,7 @@ def _problem(error: urllib.error.HTTPError, address: str, method: str) -> Engine
     errors = answer.get("errors")
     said = _texts(errors) or web.describe_error(error)
     if error.code in (401, 403):
-        return UnusableEngine(
+        return UnusableEngineError(
             f"Slurm refused: {said}; if the token has expired, {GET_TOKEN_HINT} and renew the secret or SLURM_JWT"
         )
     if method != "GET" and not (communication.is_refusal(errors) if error.code >= 500 else _is_answered(errors)):

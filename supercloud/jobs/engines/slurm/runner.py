@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from ....errors import EngineError, UnusableEngine
+from ....errors import EngineError, UnusableEngineError
 from .. import bounded_io as bounded
 from ..base import SubmissionUnknownError
 
@@ -69,7 +69,7 @@ class SshRunner:
     def __init__(self, target: str, sockets: Path):
         host, _, port = target.partition(":")
         if host.startswith("-") or not host:
-            raise UnusableEngine(
+            raise UnusableEngineError(
                 f"{target!r} is not a host; use via: ssh:user@host, ssh:host:port or a name in your ssh configuration"
             )
         self.host, self._port, self._sockets = host, port, sockets
@@ -88,7 +88,7 @@ class SshRunner:
             said = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
             error = f"{self.host} is unreachable by ssh: {said}; try: ssh {self.host} true"
             if any(words in said for words in _REFUSED):
-                raise UnusableEngine(error)
+                raise UnusableEngineError(error)
             raise (EngineError if any(words in said for words in _CONNECTION_ERRORS) else SubmissionUnknownError)(error)
         return done
 
@@ -135,7 +135,7 @@ def _run_command(argv: Sequence[str], stdin: IO[bytes] | None, idle_timeout: int
     try:
         return bounded.run_bounded(argv, stdin, bounded.RESPONSE_LIMITS, idle_timeout, _find_program(argv))
     except FileNotFoundError:
-        raise UnusableEngine(describe_missing_program(argv[0])) from None
+        raise UnusableEngineError(describe_missing_program(argv[0])) from None
 
 
 def _find_program(argv: Sequence[str]) -> str:

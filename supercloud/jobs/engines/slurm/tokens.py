@@ -19,7 +19,7 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ....errors import UnusableEngine
+from ....errors import UnusableEngineError
 from ...store import private_files as private
 from .. import http as web
 from .. import secrets
@@ -39,7 +39,7 @@ _HOST_PATTERN = re.compile(r"[A-Za-z0-9._:-]+")
 def require_token(address: str, folder: Path) -> str:
     """The token for the service at an address.
 
-    ``folder`` is the engine's folder. Raises :class:`UnusableEngine` with the names that were looked up if there is
+    ``folder`` is the engine's folder. Raises :class:`UnusableEngineError` with the names that were looked up if there is
     none, and, without the token, if it has characters that are invalid in a header.
     """
     parts = _parse_address(address)
@@ -49,7 +49,7 @@ def require_token(address: str, folder: Path) -> str:
     if web.is_plaintext(address, web.proxy_for(address)):
         allowed = f"{_DEFAULT_SECRET}@http:{host}:{port}"
         if not secrets.find_secret(allowed) and parts not in map(_parse_address, named):
-            raise UnusableEngine(_describe_plaintext_refusal(address, allowed))
+            raise UnusableEngineError(_describe_plaintext_refusal(address, allowed))
         web.warn_of_plaintext(address)
         places.insert(0, allowed)
     for name in places:
@@ -69,7 +69,7 @@ def require_token(address: str, folder: Path) -> str:
         whose = f"it is only for {for_all}" if for_all else "it was not assigned to this address"
         looked += f"; SLURM_JWT is not used: {whose}"
     other = f", or set SLURM_JWT to it{'' if is_meant else f' and {ADDRESS_VARIABLE} to {address}'}"
-    raise UnusableEngine(
+    raise UnusableEngineError(
         f"no token for slurmrestd at {address}: {looked}; {GET_TOKEN_HINT} and write its output to "
         f"{secrets.locate_folder() / places[-1]} (chmod 600){other}"
     )
@@ -108,21 +108,21 @@ def _describe_plaintext_refusal(address: str, secret_name: str) -> str:
 
 
 def _parse_address(address: str) -> tuple[str, str, int]:
-    """Scheme, host and port; raises :class:`UnusableEngine` if it has no host."""
+    """Scheme, host and port; raises :class:`UnusableEngineError` if it has no host."""
     try:
         found = urlsplit(address)
         host, port = found.hostname or "", found.port
     except ValueError:
         host, port = "", None
     if not _HOST_PATTERN.fullmatch(host) or found.username is not None:
-        raise UnusableEngine(f"{address!r:.100} is not the address of a slurmrestd: use https://HOST:PORT")
+        raise UnusableEngineError(f"{address!r:.100} is not the address of a slurmrestd: use https://HOST:PORT")
     return found.scheme, host, port or (443 if found.scheme == "https" else 80)
 
 
 def _require_single_token(text: str, label: str) -> str:
     value = web.require_header_value(text.removeprefix("SLURM_JWT="), label)
     if not value or " " in value:
-        raise UnusableEngine(f"{label} is not a single token; {GET_TOKEN_HINT}")
+        raise UnusableEngineError(f"{label} is not a single token; {GET_TOKEN_HINT}")
     return value
 
 
@@ -138,4 +138,6 @@ def read_user(token: str) -> str:
     try:
         return web.require_header_value(getpass.getuser(), "the name of this process's user")
     except (OSError, KeyError):
-        raise UnusableEngine("the token has no user, and the user of this process has no name; set LOGNAME") from None
+        raise UnusableEngineError(
+            "the token has no user, and the user of this process has no name; set LOGNAME"
+        ) from None
