@@ -28,7 +28,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
     return text
 
 
-def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_shown_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     for call in (
         lambda: output.print_result(EVIL),
         lambda: output.print_note(EVIL),
@@ -41,13 +41,13 @@ def test_control_characters_are_shown_not_obeyed(capsys: pytest.CaptureFixture[s
         assert "\\x1b]0;title\\x07" in said(capsys)
 
 
-def test_what_people_write_stays(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_of_users_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_result("größe\t8 × h100 → 東京\nnext")
     assert capsys.readouterr().out == "größe\t8 × h100 → 東京\nnext\n"
     assert output.format_columns([["a\nb", "c"]]) == ["a\\nb  c"], "a cell is one line"
 
 
-def test_json_stays_the_same_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_json({EVIL: [EVIL, "größe\n"]})
     assert json.loads(said(capsys)) == {EVIL: [EVIL, "größe\n"]}
 

@@ -30,7 +30,10 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 def read_secrets(names: Mapping[str, str]) -> dict[str, str]:
-    """Variable -> value for variable -> name of secret; raises :class:`UnusableEngineError` that names missing secrets."""
+    """Variable -> value for variable -> name of secret.
+
+    Raises :class:`UnusableEngineError` that names missing secrets.
+    """
     found = {}
     for variable, name in names.items():
         if not NAME_PATTERN.fullmatch(name):

@@ -23,6 +23,8 @@ class _DocumentPart(BaseModel):
 
 
 class RackDocument(_DocumentPart):
+    """A group of equal racks."""
+
     pool: str
     """Pool of the nodes; empty for racks of switches."""
     rack: str | None
@@ -51,6 +53,8 @@ class RackDocument(_DocumentPart):
 
 
 class FacilityDocument(_DocumentPart):
+    """The hall: its racks, power, cooling and energy."""
+
     racks: int
     """Racks with nodes."""
     network_racks: int

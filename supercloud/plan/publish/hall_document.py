@@ -24,6 +24,8 @@ class _DocumentPart(BaseModel):
 
 
 class PowerDocument(_DocumentPart):
+    """Power distribution of the hall."""
+
     redundancy: str
     feeds: int
     feed_kw: float
@@ -39,6 +41,8 @@ class PowerDocument(_DocumentPart):
 
 
 class CoolingDocument(_DocumentPart):
+    """Heat and how it is removed."""
+
     liquid_kw: float
     """Heat by cold plates or immersion."""
     door_kw: float
@@ -72,6 +76,8 @@ class CoolingDocument(_DocumentPart):
 
 
 class SourceDocument(_DocumentPart):
+    """A source of electricity."""
+
     name: str
     kind: str
     share: float
@@ -81,6 +87,8 @@ class SourceDocument(_DocumentPart):
 
 
 class EnergyDocument(_DocumentPart):
+    """Sources, carbon intensity and price of the electricity."""
+
     sources: list[SourceDocument]
     carbon_g_per_kwh: float | None
     """Carbon intensity of the mix."""

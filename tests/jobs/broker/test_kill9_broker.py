@@ -124,7 +124,7 @@ def test_kill_9(tmp_path: Path) -> None:
         assert any(record.launch for record in records.values())
 
 
-def test_two_brokers_by_mistake(tmp_path: Path) -> None:
+def test_two_brokers_start_a_job_once(tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
     here = fleet({"a": 30, "b": 30})
     with Store(folder) as store:

@@ -1,4 +1,4 @@
-"""A cluster that hangs keeps no job from the others, and is an outage that is said while it lasts."""
+"""A cluster that hangs delays no job on the others, and is reported as an outage while it lasts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_drips_holds_up_nobody_and_is_lost_in_time(store: Store, hanging: Any) -> None:
+def test_a_cluster_that_answers_too_slowly_delays_no_other_and_is_lost_after_the_limit(
+    store: Store, hanging: Any
+) -> None:
     service, released = hanging
     slow, quick = cluster("slow", 4), cluster("quick", 4)
     member = slow.member.model_copy(update={"connect": Connection(engine="slurm", via=service.address)})
@@ -103,7 +105,7 @@ def _placed(store: Store, here: Fleet) -> str:
 
 
 @pytest.mark.slow
-def test_a_cluster_that_hangs_while_it_is_given_a_job_gets_it_once(store: Store) -> None:
+def test_a_cluster_that_hangs_during_a_submission_gets_the_job_once(store: Store) -> None:
     here = fleet({"a": 1, "b": 3})
     engine = api.open_engine(_connect(here, "a"), store.folder)
     assert isinstance(engine, FakeEngine)
@@ -130,17 +132,17 @@ def _connect(here: Fleet, name: str) -> Connection:
     return connection
 
 
-def test_an_answer_that_came_late_is_an_answer() -> None:
+def test_a_late_answer_is_used() -> None:
     sides, released = ParallelRequests(0.05), threading.Event()
-    done, late = sides.run("look", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
-    assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "look"}
-    assert sides.run("hand over", {"a": lambda: "never asked"}) == ({}, {"a": "look"})
+    done, late = sides.run("poll", {"a": lambda: released.wait(60) and "a's", "b": lambda: "b's"})
+    assert [answer.result() for answer in done.values()] == ["b's"] and late == {"a": "poll"}
+    assert sides.run("submit", {"a": lambda: "never asked"}) == ({}, {"a": "poll"})
     released.set()
-    until(lambda: bool(sides.run("look", {"a": lambda: "asked anew"})[0]))
+    until(lambda: bool(sides.run("poll", {"a": lambda: "asked anew"})[0]))
 
 
 @pytest.mark.slow
-def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_of_one_engine_does_not_affect_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 1, "b": 1})
     first, second = (api.submit(job(1, ["RUNNING"]), here, store=store) for _ in range(2))
     said: list[str] = []
@@ -157,17 +159,17 @@ def test_one_defect_keeps_nobody_from_the_others(store: Store, monkeypatch: pyte
     assert second.reload().state is State.RUNNING and first.reload().state is State.QUEUED
 
 
-def test_an_error_is_that_of_who_asked() -> None:
+def test_an_error_is_raised_where_its_answer_is_read() -> None:
     def fails() -> None:
         raise EngineError("no")
 
-    done, _ = ParallelRequests().run("look", {"a": fails})
+    done, _ = ParallelRequests().run("poll", {"a": fails})
     with pytest.raises(EngineError, match="no"):
         done["a"].result()
 
 
 @pytest.mark.slow
-def test_a_job_that_its_engine_cannot_prepare_keeps_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_cannot_be_prepared_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = fleet({"a": 2})
     with Store(tmp_path) as store:
         odd, fine = (api.submit(job(1, name=name), here, store=store) for name in ("odd", "fine"))

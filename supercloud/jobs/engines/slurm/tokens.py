@@ -39,8 +39,8 @@ _HOST_PATTERN = re.compile(r"[A-Za-z0-9._:-]+")
 def require_token(address: str, folder: Path) -> str:
     """The token for the service at an address.
 
-    ``folder`` is the engine's folder. Raises :class:`UnusableEngineError` with the names that were looked up if there is
-    none, and, without the token, if it has characters that are invalid in a header.
+    ``folder`` is the engine's folder. Raises :class:`UnusableEngineError` with the names that were looked up if there
+    is none, and, without the token, if it has characters that are invalid in a header.
     """
     parts = _parse_address(address)
     _, host, port = parts

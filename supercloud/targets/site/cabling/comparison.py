@@ -124,6 +124,7 @@ class Comparison:
         return self.planned.labels[number][0 if self.planned.ends[number][0] == end else 1]
 
     def format_link(self, number: int) -> str:
+        """Format both ends of a planned link."""
         return " > ".join(self.planned.labels[number])
 
     def find_expected_device(self, ends: list[LinkEnd]) -> str:
@@ -141,4 +142,5 @@ class Comparison:
 
 
 def parse_host(name: str) -> str:
+    """Return the host of a device name, which may have an adapter after it."""
     return name.partition(" ")[0]
